@@ -1,0 +1,228 @@
+package dynahold_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/dynahold/dynahold"
+
+// A row says what the production code of a folder may import of this module.
+type row struct {
+	folder string   // "examples/..." stands for every folder below
+	may    []string // "public" stands for every package that users may import
+	why    string
+	// testOnly packages serve tests: no production code may import them, and
+	// they may use what only tests may use.
+	testOnly bool
+}
+
+// layout is the import table. A new folder gets a row, with its reason; a new
+// entry in a row is a decision about the design.
+var layout = []row{
+	{folder: ".", why: "documentation only; its tests run one suite over all strategies"},
+	{folder: "repo", may: []string{"internal/ddb"}, why: "the vocabulary: knows how to send, knows no strategy"},
+	{folder: "internal/ddb", why: "the only home of sending, retrying and judging conditional writes; knows no types of users"},
+	{folder: "internal/baton", why: "one voice per item within a process: memory only"},
+	{folder: "internal/guard", may: []string{"repo", "internal/ddb"}, why: "writes by those who hold no lock, shared by optimistic and nolock"},
+	{folder: "lockedread", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "the item-lock protocol"},
+	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "a strategy: knows no other strategy"},
+	{folder: "optimistic", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "a strategy: knows no other strategy"},
+	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
+	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
+	{folder: "examples/...", may: []string{"public"}, why: "what a user can write"},
+	{folder: "cmd/...", may: []string{"public"}, why: "everything that the tool does, the library can do"},
+	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
+	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
+}
+
+// What may come from outside the standard library, by import path or prefix of
+// it. Of OpenTelemetry the interfaces only: the SDK is the program's choice.
+var (
+	productionModules = []string{
+		"github.com/aws/aws-sdk-go-v2",
+		"github.com/aws/smithy-go",
+		"go.opentelemetry.io/otel/attribute",
+		"go.opentelemetry.io/otel/codes",
+		"go.opentelemetry.io/otel/metric",
+		"go.opentelemetry.io/otel/semconv",
+		"go.opentelemetry.io/otel/trace",
+	}
+	testModules = []string{
+		"github.com/anishathalye/porcupine",
+		"github.com/google/go-cmp",
+		"go.uber.org/goleak",
+		"pgregory.net/rapid",
+	}
+)
+
+// A listedPackage is what go list tells about a package.
+type listedPackage struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func (p listedPackage) folder() string {
+	if p.ImportPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(p.ImportPath, module+"/")
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v: %s", err, exit.Stderr)
+		}
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listedPackage
+	decoder := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listedPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// rowOf returns the row of a folder, nil where it has none.
+func rowOf(folder string) *row {
+	for i, r := range layout {
+		above, below := strings.CutSuffix(r.folder, "/...")
+		if r.folder == folder || below && strings.HasPrefix(folder, above+"/") {
+			return &layout[i]
+		}
+	}
+	return nil
+}
+
+// public tells whether users may import the folder.
+func public(folder string) bool {
+	return !slices.ContainsFunc(strings.Split(folder, "/"), func(part string) bool {
+		return part == "internal" || part == "examples" || part == "cmd"
+	})
+}
+
+// allows tells whether production code of the row may import a folder of this
+// module.
+func (r *row) allows(folder string) bool {
+	if target := rowOf(folder); target != nil && target.testOnly {
+		return false
+	}
+	return slices.Contains(r.may, folder) || slices.Contains(r.may, "public") && public(folder)
+}
+
+// testsAllow is the same for the row's tests: they may also use the package
+// itself, an engine, faults and histories. The root's tests compare the
+// strategies and may import everything.
+func (r *row) testsAllow(own, folder string) bool {
+	if own == "." || folder == own || folder == "localdb" || r.allows(folder) {
+		return true
+	}
+	target := rowOf(folder)
+	return target != nil && target.testOnly
+}
+
+func oneOf(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return path == prefix || strings.HasPrefix(path, prefix+"/")
+	})
+}
+
+// split tells a folder of this module from a package of somebody else; both
+// are empty for the standard library.
+func split(path string) (folder, foreign string) {
+	switch {
+	case path == module:
+		return ".", ""
+	case strings.HasPrefix(path, module+"/"):
+		return strings.TrimPrefix(path, module+"/"), ""
+	case strings.Contains(strings.Split(path, "/")[0], "."):
+		return "", path
+	}
+	return "", ""
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range listPackages(t) {
+		own := p.folder()
+		r := rowOf(own)
+		if r == nil {
+			t.Errorf("%s has no row in the import table: add one to imports_test.go, with its reason", own)
+			continue
+		}
+		for _, path := range p.Imports {
+			folder, foreign := split(path)
+			if folder != "" && !r.allows(folder) {
+				t.Errorf("%s must not import %s (%s)", own, folder, r.why)
+			}
+			if foreign != "" && !oneOf(foreign, productionModules) && (!r.testOnly || !oneOf(foreign, testModules)) {
+				t.Errorf("%s must not import %s: the module stays small", own, foreign)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			folder, foreign := split(path)
+			if folder != "" && !r.testsAllow(own, folder) {
+				t.Errorf("tests of %s must not import %s (%s)", own, folder, r.why)
+			}
+			if foreign != "" && !oneOf(foreign, productionModules) && !oneOf(foreign, testModules) {
+				t.Errorf("tests of %s must not import %s: heavy test tools live in modules of their own", own, foreign)
+			}
+		}
+	}
+}
+
+// The rules themselves, so that a slip in them cannot let everything pass.
+func TestImportRules(t *testing.T) {
+	cases := []struct {
+		own, folder       string
+		production, tests bool
+	}{
+		{"nolock", "repo", true, true},
+		{"nolock", "optimistic", false, false},
+		{"nolock", "lockedread", false, false},
+		{"nolock", "internal/fault", false, true},
+		{"pessimistic", "lockedread", true, true},
+		{"repo", "nolock", false, false},
+		{"localdb", "repo", false, false},
+		{"examples/inventory", "optimistic", true, true},
+		{"examples/inventory", "localdb", true, true},
+		{"examples/inventory", "internal/ddb", false, false},
+		{"examples/inventory", "examples/hashchain", false, false},
+		{"cmd/dynahold", "internal/history", false, true},
+		{"internal/fault", "internal/ddb", false, false},
+		{".", "nolock", false, true},
+	}
+	for _, c := range cases {
+		r := rowOf(c.own)
+		if r == nil {
+			t.Errorf("%s has no row", c.own)
+			continue
+		}
+		if got := r.allows(c.folder); got != c.production {
+			t.Errorf("%s importing %s: %v", c.own, c.folder, got)
+		}
+		if got := r.testsAllow(c.own, c.folder); got != c.tests {
+			t.Errorf("tests of %s importing %s: %v", c.own, c.folder, got)
+		}
+	}
+	for _, folder := range []string{"util", "repository", "examples", "internal"} {
+		if r := rowOf(folder); r != nil {
+			t.Errorf("%s has the row of %s", folder, r.folder)
+		}
+	}
+}

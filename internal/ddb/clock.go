@@ -1,0 +1,44 @@
+package ddb
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// farFuture bounds times read from items: a nonsense value must not overflow.
+const farFuture = 253402300799 // the end of the year 9999, Unix seconds
+
+// Seconds writes a time as Unix seconds with milliseconds, rounded up, without
+// trailing zeros: whole seconds look just as a program that follows the
+// article by hand writes them.
+func Seconds(t time.Time) string {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return milli(ms)
+}
+
+// LeaseSeconds writes a duration in seconds.
+func LeaseSeconds(d time.Duration) string { return milli(d.Milliseconds()) }
+
+func milli(ms int64) string {
+	s := strconv.FormatInt(ms/1000, 10)
+	if frac := ms % 1000; frac != 0 {
+		s += strings.TrimRight("."+strconv.FormatInt(1000+frac, 10)[1:], "0")
+	}
+	return s
+}
+
+// ParseSeconds reads Unix seconds, clamped to sensible times.
+func ParseSeconds(s string) (time.Time, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(f) {
+		return time.Time{}, false
+	}
+	f = max(0, min(f, farFuture))
+	whole, frac := math.Modf(f)
+	return time.Unix(int64(whole), int64(math.Round(frac*1e3))*int64(time.Millisecond)), true
+}

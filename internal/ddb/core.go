@@ -1,0 +1,100 @@
+package ddb
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Attributes are the names of what the library keeps on an item.
+type Attributes struct {
+	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
+	Writers, Tombstone, TTL                                                  string
+}
+
+// Core is what every protocol needs to know of a table and its items.
+type Core struct {
+	*Sender
+	Attr      Attributes
+	Partition string   // name of the partition key
+	Sort      string   // name of the sort key, "" without one
+	Version   string   // attribute that counts data writes, "" without one
+	EventTime string   // attribute of the event time, "" without one
+	EventID   string   // attribute that breaks ties of event times, "" without one
+	Mapped    []string // attributes of the user's type, keys left out
+
+	lock lockShapes
+}
+
+// NewCore prepares the expressions of a table.
+func NewCore(c Core) *Core {
+	c.lock = newLockShapes(c.Attr, c.Partition)
+	return &c
+}
+
+// Key takes the primary key out of an item.
+func (c *Core) Key(item Item) Item {
+	key := Item{c.Partition: item[c.Partition]}
+	if c.Sort != "" {
+		key[c.Sort] = item[c.Sort]
+	}
+	return key
+}
+
+// IsKey reports whether an attribute belongs to the primary key.
+func (c *Core) IsKey(name string) bool {
+	return name == c.Partition || (c.Sort != "" && name == c.Sort)
+}
+
+// Reserved reports whether an attribute belongs to the library.
+func (c *Core) Reserved(name string) bool {
+	a := &c.Attr
+	switch name {
+	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.Writers, a.Tombstone:
+		return true
+	}
+	return false
+}
+
+// Hidden reports whether an item is there for the library's use only: readers
+// see "not found".
+func (c *Core) Hidden(item Item) bool {
+	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
+}
+
+// Strip returns an item without the library's attributes.
+func (c *Core) Strip(item Item) Item {
+	out := make(Item, len(item))
+	for name, v := range item {
+		if !c.Reserved(name) {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// Number, Text, Bytes and True are attribute values.
+func Number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+func Text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
+func Bytes(b []byte) types.AttributeValue  { return &types.AttributeValueMemberB{Value: b} }
+func True() types.AttributeValue           { return &types.AttributeValueMemberBOOL{Value: true} }
+
+// Absent reports whether the image of a failed condition means that there is
+// no item. Some engines return the key of an item that does not exist.
+func (c *Core) Absent(image Item) bool {
+	for name := range image {
+		if !c.IsKey(name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Beat are the attributes that identify a hold and its last extension.
+func (c *Core) Beat(item Item) Item {
+	beat := Item{}
+	for _, name := range []string{c.Attr.LockedBy, c.Attr.LockTime, c.Attr.LockHeld} {
+		if v, ok := item[name]; ok {
+			beat[name] = v
+		}
+	}
+	return beat
+}

@@ -1,0 +1,34 @@
+// Package ddb is the only home of sending, retrying and judging conditional
+// writes. It knows attributes and conditions, not Go types of users, and it
+// never guesses.
+//
+// # Promise
+//
+// Every call of [Sender.Update] and [Sender.Delete] ends in one of four
+// verdicts: the write was applied, its condition failed (with the item that
+// made it fail, the "image"), it was refused and certainly not applied, or
+// nobody can tell. The judges in verdict.go and ring.go turn an image into
+// the final word for a lock's commit and for a version check.
+//
+// # Protocol
+//
+// One conditional write is sent once per attempt. The SDK's own retrying is
+// off for the call, because only whoever repeats a write knows whether an
+// earlier attempt may have landed. Repeats follow the client's retry policy:
+// its retryer classifies, delays, counts attempts and hands out tokens.
+//
+// An attempt is clean when it certainly changed nothing: it never left the
+// process, the connection was refused, or the service answered with a 4xx
+// error. It is ambiguous after a time-out, a reset, a 5xx, or a reply that
+// cannot be decoded. Once an attempt was ambiguous, a later refusal proves
+// nothing about it, and a failed condition is judged from the image alone.
+//
+// All attempts of one call carry the same bytes. A late copy of an earlier
+// attempt can therefore never succeed where the verdict said it failed.
+//
+// # Trust
+//
+// The service evaluates a condition and its write atomically per item, and
+// answers on one connection belong to the request sent on it. Clocks are
+// trusted for nothing here: callers put times into the conditions.
+package ddb

@@ -1,0 +1,145 @@
+package ddb
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Lock is what the lock attributes of an item say.
+type Lock struct {
+	By     string    // holder's id, "" when nobody holds the item
+	Until  time.Time // when others may take over; zero when absent
+	Timed  bool      // Until is present
+	Lease  time.Duration
+	Held   int64 // token of the present hold, 0 when absent
+	Token  int64 // last token given out, 0 when absent
+	Stolen int64 // newest token whose hold somebody else ended, -1 when absent
+	Stub   bool
+}
+
+// Busy reports whether the lock attributes name a holder, live or expired.
+func (l Lock) Busy() bool { return l.By != "" || l.Timed }
+
+// Live reports whether the hold is not yet up for takeover.
+func (l Lock) Live(now time.Time, skew time.Duration) bool {
+	return l.Timed && !l.Until.Add(skew).Before(now)
+}
+
+// idBytes is the length of an acquisition's random id: 128 bits.
+const idBytes = 16
+
+// NewID makes the identity of one acquisition: <owner>#<random id>.
+func NewID(owner string) string {
+	var b [idBytes]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return owner + "#" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Owner is the part of an id that may be shown: the random part is left out.
+func (l Lock) Owner() string {
+	i := strings.LastIndexByte(l.By, '#')
+	if i >= 0 && len(l.By)-i-1 == base64.RawURLEncoding.EncodedLen(idBytes) {
+		return l.By[:i]
+	}
+	return l.By
+}
+
+// maxLease bounds leases read from items.
+const maxLease = 24 * time.Hour
+
+// ParseLock reads the lock attributes of an item. An attribute of a wrong type
+// is an error: a text in a numeric comparison is silently false for ever.
+func (c *Core) ParseLock(item Item) (Lock, error) {
+	l := Lock{Stolen: -1}
+	a := &c.Attr
+	if v, ok := item[a.LockedBy]; ok {
+		s, isText := v.(*types.AttributeValueMemberS)
+		if !isText {
+			return l, fmt.Errorf("attribute %q is of type %s, not a string", a.LockedBy, TypeName(v))
+		}
+		l.By = s.Value
+	}
+	if v, ok := item[a.LockTime]; ok {
+		n, isNumber := v.(*types.AttributeValueMemberN)
+		if isNumber {
+			l.Until, isNumber = ParseSeconds(n.Value)
+		}
+		if !isNumber {
+			return l, fmt.Errorf("attribute %q is of type %s, not a number of Unix seconds", a.LockTime, TypeName(v))
+		}
+		l.Timed = true
+	}
+	if v, ok := item[a.LockLease]; ok {
+		n, isNumber := v.(*types.AttributeValueMemberN)
+		if !isNumber {
+			return l, fmt.Errorf("attribute %q is of type %s, not a number of seconds", a.LockLease, TypeName(v))
+		}
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil {
+			return l, fmt.Errorf("attribute %q: %w", a.LockLease, err)
+		}
+		l.Lease = time.Duration(max(0, min(f, maxLease.Seconds())) * float64(time.Second))
+	}
+	for _, t := range []struct {
+		name string
+		to   *int64
+	}{{a.LockHeld, &l.Held}, {a.LockToken, &l.Token}, {a.LockStolen, &l.Stolen}} {
+		v, ok := item[t.name]
+		if !ok {
+			continue
+		}
+		n, err := Int(v)
+		if err != nil {
+			return l, fmt.Errorf("attribute %q: %w", t.name, err)
+		}
+		*t.to = n
+	}
+	_, l.Stub = item[a.LockStub]
+	return l, nil
+}
+
+// Int reads an integer attribute.
+func Int(v types.AttributeValue) (int64, error) {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, fmt.Errorf("type %s, not a number", TypeName(v))
+	}
+	i, err := strconv.ParseInt(n.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("not a whole number: %w", err)
+	}
+	return i, nil
+}
+
+// TypeName is DynamoDB's name of a value's type.
+func TypeName(v types.AttributeValue) string {
+	switch v.(type) {
+	case *types.AttributeValueMemberS:
+		return "S"
+	case *types.AttributeValueMemberN:
+		return "N"
+	case *types.AttributeValueMemberB:
+		return "B"
+	case *types.AttributeValueMemberBOOL:
+		return "BOOL"
+	case *types.AttributeValueMemberNULL:
+		return "NULL"
+	case *types.AttributeValueMemberL:
+		return "L"
+	case *types.AttributeValueMemberM:
+		return "M"
+	case *types.AttributeValueMemberSS:
+		return "SS"
+	case *types.AttributeValueMemberNS:
+		return "NS"
+	case *types.AttributeValueMemberBS:
+		return "BS"
+	}
+	return "unknown"
+}

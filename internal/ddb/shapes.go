@@ -1,0 +1,229 @@
+package ddb
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// shape is the fixed text of a request; only key and values change.
+type shape struct {
+	update, cond string
+	names        map[string]string
+	returns      types.ReturnValue
+}
+
+// lockShapes are the lock's requests that never change, made once per table.
+// The commit is built per call (Write), since the user's changes are part of it.
+type lockShapes struct {
+	acquire shape // an item that readers see
+	any     shape // any item, also a stub or a tombstone
+	stub    shape // a key without an item
+	extend  shape
+	release shape
+	unstub  shape // a DeleteItem
+}
+
+const (
+	takeLock = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " +
+		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
+		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :zero))"
+	free = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
+	own  = "#lockedBy = :me AND #lockHeld = :token"
+)
+
+func newLockShapes(a Attributes, pk string) lockShapes {
+	all := map[string]string{
+		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
+		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#ttl": a.TTL, "#pk": pk,
+	}
+	pick := func(names ...string) map[string]string {
+		m := make(map[string]string, len(names))
+		for _, n := range names {
+			m[n] = all[n]
+		}
+		return m
+	}
+	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
+	return lockShapes{
+		acquire: shape{
+			update:  takeLock,
+			cond:    "attribute_exists(#pk) AND attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone) AND " + free,
+			names:   pick(append(lock, "#lockStub", "#tombstone")...),
+			returns: types.ReturnValueAllNew,
+		},
+		any: shape{
+			update:  takeLock,
+			cond:    "attribute_exists(#pk) AND " + free,
+			names:   pick(lock...),
+			returns: types.ReturnValueAllNew,
+		},
+		stub: shape{
+			update:  takeLock + ", #lockStub = :true, #ttl = :ttl",
+			cond:    "attribute_not_exists(#pk)",
+			names:   pick(append(lock, "#lockStub", "#ttl")...),
+			returns: types.ReturnValueAllNew,
+		},
+		extend: shape{
+			update: "SET #lockTime = :until",
+			cond:   own + " AND #lockTime < :until",
+			names:  pick("#lockedBy", "#lockTime", "#lockHeld"),
+		},
+		release: shape{
+			update: "REMOVE #lockedBy, #lockTime, #lockLease, #lockHeld",
+			cond:   own,
+			names:  pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
+		},
+		unstub: shape{
+			cond:  own + " AND attribute_exists(#lockStub)",
+			names: pick("#lockedBy", "#lockHeld", "#lockStub"),
+		},
+	}
+}
+
+func (c *Core) request(s *shape, key, values Item) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName:                           &c.Table,
+		Key:                                 key,
+		UpdateExpression:                    &s.update,
+		ConditionExpression:                 &s.cond,
+		ExpressionAttributeNames:            s.names,
+		ExpressionAttributeValues:           values,
+		ReturnValues:                        s.returns,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// Taking describes one try to take a lock.
+type Taking struct {
+	ID     string
+	Now    time.Time     // on the taker's clock
+	Until  time.Time     // when others may take over
+	Lease  time.Duration // written for watchers without trusted clocks
+	Skew   time.Duration // how far a hold must be past its end to be taken over
+	Hidden bool          // also take stubs and tombstones
+	// Clockless trusts no clock: only a free item is taken, or Watched.
+	Clockless bool
+	Watched   Item // take over this hold, seen unchanged for a full lease
+}
+
+func (t *Taking) values() Item {
+	return Item{
+		":me":    Text(t.ID),
+		":until": Number(Seconds(t.Until)),
+		":lease": Number(LeaseSeconds(t.Lease)),
+		":floor": Number(strconv.FormatInt(t.Now.UnixMicro(), 10)),
+		":one":   Number("1"),
+		":zero":  Number("0"),
+	}
+}
+
+// Acquire takes a free or expired lock and reads the item.
+func (c *Core) Acquire(key Item, t Taking) *dynamodb.UpdateItemInput {
+	values := t.values()
+	s := &c.lock.acquire
+	if t.Hidden {
+		s = &c.lock.any
+	}
+	switch {
+	case t.Watched == nil && t.Clockless:
+		values[":expired"] = Number("0")
+		return c.request(s, key, values)
+	case t.Watched == nil:
+		values[":expired"] = Number(Seconds(t.Now.Add(-t.Skew)))
+		return c.request(s, key, values)
+	}
+	return c.takeOver(s, key, values, t.Watched)
+}
+
+// takeOver replaces the test of the clock by "exactly as watched".
+func (c *Core) takeOver(s *shape, key, values Item, watched Item) *dynamodb.UpdateItemInput {
+	in := c.request(s, key, values)
+	cond := "attribute_exists(#pk)"
+	for _, a := range []struct{ name, value, attr string }{
+		{"#lockedBy", ":seenBy", c.Attr.LockedBy},
+		{"#lockTime", ":seenTime", c.Attr.LockTime},
+		{"#lockHeld", ":seenHeld", c.Attr.LockHeld},
+	} {
+		if v, ok := watched[a.attr]; ok {
+			cond += " AND " + a.name + " = " + a.value
+			values[a.value] = v
+		} else {
+			cond += " AND attribute_not_exists(" + a.name + ")"
+		}
+	}
+	in.ConditionExpression = &cond
+	in.ExpressionAttributeNames = c.lock.any.names // the only names in this text
+	return in
+}
+
+// Stub takes the lock of a key that has no item, by an item that readers do
+// not see. ttl lets DynamoDB remove it if nobody else does.
+func (c *Core) Stub(key Item, t Taking, ttl time.Time) *dynamodb.UpdateItemInput {
+	values := t.values()
+	values[":true"] = True()
+	values[":ttl"] = Number(strconv.FormatInt(ttl.Unix(), 10))
+	return c.request(&c.lock.stub, key, values)
+}
+
+func ownValues(id string, token int64) Item {
+	return Item{":me": Text(id), ":token": Number(strconv.FormatInt(token, 10))}
+}
+
+// Extend moves the end of an own hold; it never moves it back.
+func (c *Core) Extend(key Item, id string, token int64, until time.Time) *dynamodb.UpdateItemInput {
+	values := ownValues(id, token)
+	values[":until"] = Number(Seconds(until))
+	return c.request(&c.lock.extend, key, values)
+}
+
+// Release ends an own hold without a change.
+func (c *Core) Release(key Item, id string, token int64) *dynamodb.UpdateItemInput {
+	return c.request(&c.lock.release, key, ownValues(id, token))
+}
+
+// Unstub ends an own hold of a stub: the key has no item again.
+func (c *Core) Unstub(key Item, id string, token int64) *dynamodb.DeleteItemInput {
+	s := &c.lock.unstub
+	return &dynamodb.DeleteItemInput{
+		TableName:                           &c.Table,
+		Key:                                 key,
+		ConditionExpression:                 &s.cond,
+		ExpressionAttributeNames:            s.names,
+		ExpressionAttributeValues:           ownValues(id, token),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// Own adds the holder's condition to a write; now, if set, demands that the
+// lease has not run out.
+func (w *Write) Own(id string, token int64, now time.Time) {
+	a := &w.core.Attr
+	w.IfEqual(a.LockedBy, Text(id))
+	w.IfEqual(a.LockHeld, Number(strconv.FormatInt(token, 10)))
+	if !now.IsZero() {
+		w.If(w.Name(a.LockTime) + " > " + w.Value(Number(Seconds(now))))
+	}
+}
+
+// Unlock removes what names the holder.
+func (w *Write) Unlock() {
+	a := &w.core.Attr
+	w.Remove(a.LockedBy, a.LockTime, a.LockLease, a.LockHeld)
+}
+
+// Break ends the hold that was seen, by force, and leaves its token as
+// evidence for its holder.
+func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
+	w := c.NewWrite()
+	a := &c.Attr
+	if _, ok := seen[a.LockHeld]; ok {
+		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
+	}
+	w.Unlock()
+	w.IfExists(c.Partition)
+	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)
+	return w.Update(key)
+}

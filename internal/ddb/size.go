@@ -1,0 +1,89 @@
+package ddb
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	maxItem = 409_600
+	// headroom is kept free for the lock attributes, so that an item that was
+	// written can also be locked.
+	headroom = 1024
+)
+
+// CheckSize refuses an item that could not be locked any more once it is
+// written.
+func CheckSize(item Item, d Diff) error {
+	size := 0
+	for name, v := range item {
+		size += len(name) + valueSize(v)
+	}
+	for _, a := range d.Set {
+		if old, ok := item[a.Name]; ok {
+			size -= len(a.Name) + valueSize(old)
+		}
+		size += len(a.Name) + valueSize(a.Value)
+	}
+	for _, name := range d.Remove {
+		if old, ok := item[name]; ok {
+			size -= len(name) + valueSize(old)
+		}
+	}
+	if size > maxItem-headroom {
+		return &SizeError{fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)}
+	}
+	return nil
+}
+
+// Size estimates the billed size of an item, in bytes, by the rules that AWS
+// documents.
+func Size(item Item) (n int) {
+	for name, v := range item {
+		n += len(name) + valueSize(v)
+	}
+	return n
+}
+
+func valueSize(v types.AttributeValue) (n int) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return len(v.Value)
+	case *types.AttributeValueMemberN:
+		return numberSize(v.Value)
+	case *types.AttributeValueMemberB:
+		return len(v.Value)
+	case *types.AttributeValueMemberL:
+		n = 3
+		for _, e := range v.Value {
+			n += 1 + valueSize(e)
+		}
+		return n
+	case *types.AttributeValueMemberM:
+		n = 3
+		for name, e := range v.Value {
+			n += 1 + len(name) + valueSize(e)
+		}
+		return n
+	case *types.AttributeValueMemberSS:
+		for _, s := range v.Value {
+			n += len(s)
+		}
+		return n
+	case *types.AttributeValueMemberNS:
+		for _, s := range v.Value {
+			n += numberSize(s)
+		}
+		return n
+	case *types.AttributeValueMemberBS:
+		for _, b := range v.Value {
+			n += len(b)
+		}
+		return n
+	}
+	return 1
+}
+
+// numberSize: about one byte for two significant digits, and one more.
+func numberSize(s string) int { return min(len(s)/2+2, 21) }

@@ -1,0 +1,171 @@
+package ddb
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// maxExpression is DynamoDB's limit for one expression, in bytes.
+const maxExpression = 4096
+
+// SizeError says that a write is too large for DynamoDB.
+type SizeError struct{ Text string }
+
+func (e *SizeError) Error() string { return e.Text }
+
+// Write builds one conditional write. Names and values always travel as
+// placeholders, never in the text of an expression.
+type Write struct {
+	core   *Core
+	names  map[string]string // placeholder -> attribute
+	known  map[string]string // attribute -> placeholder
+	values Item
+	set    []string
+	remove []string
+	add    []string // of a merged expression only
+	del    []string // of a merged expression only
+	cond   []string
+}
+
+// NewWrite starts an empty write.
+func (c *Core) NewWrite() *Write {
+	return &Write{core: c, names: make(map[string]string, 8), known: make(map[string]string, 8), values: make(Item, 8)}
+}
+
+// Name returns the placeholder of an attribute.
+func (w *Write) Name(attr string) string {
+	if p, ok := w.known[attr]; ok {
+		return p
+	}
+	p := "#n" + strconv.Itoa(len(w.known))
+	w.known[attr], w.names[p] = p, attr
+	return p
+}
+
+// Value returns a placeholder for a value.
+func (w *Write) Value(v types.AttributeValue) string {
+	p := ":v" + strconv.Itoa(len(w.values)) // distinct: values only grow
+	w.values[p] = v
+	return p
+}
+
+// Set gives an attribute a value.
+func (w *Write) Set(attr string, v types.AttributeValue) { w.SetTo(attr, w.Value(v)) }
+
+// SetTo gives an attribute the value of an operand made of placeholders.
+func (w *Write) SetTo(attr, operand string) {
+	w.set = append(w.set, w.Name(attr)+" = "+operand)
+}
+
+// Remove removes attributes.
+func (w *Write) Remove(attrs ...string) {
+	for _, attr := range attrs {
+		w.remove = append(w.remove, w.Name(attr))
+	}
+}
+
+// Apply adds the changes of the user's attributes.
+func (w *Write) Apply(d Diff) {
+	for _, a := range d.Set {
+		w.Set(a.Name, a.Value)
+	}
+	w.Remove(d.Remove...)
+}
+
+// If adds a condition made of placeholders; all of them must hold.
+func (w *Write) If(cond string) { w.cond = append(w.cond, cond) }
+
+// IfExists demands that an attribute is there.
+func (w *Write) IfExists(attr string) { w.If("attribute_exists(" + w.Name(attr) + ")") }
+
+// IfAbsent demands that an attribute is not there.
+func (w *Write) IfAbsent(attr string) { w.If("attribute_not_exists(" + w.Name(attr) + ")") }
+
+// IfEqual demands that an attribute has a value.
+func (w *Write) IfEqual(attr string, v types.AttributeValue) {
+	w.If(w.Name(attr) + " = " + w.Value(v))
+}
+
+// IfSeen demands that attributes are as they were in an item: equal, or absent.
+func (w *Write) IfSeen(item Item, attrs ...string) {
+	for _, attr := range attrs {
+		if v, ok := item[attr]; ok {
+			w.IfEqual(attr, v)
+		} else {
+			w.IfAbsent(attr)
+		}
+	}
+}
+
+// IfUnlocked demands that nobody holds the item. Every write by someone who
+// holds no lock carries it.
+func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }
+
+// Update returns the request. It returns the old item if the condition fails,
+// and nothing if the write is applied: the writer knows the item.
+func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
+	var expr strings.Builder
+	section(&expr, "SET ", w.set)
+	section(&expr, " REMOVE ", w.remove)
+	section(&expr, " ADD ", w.add)
+	section(&expr, " DELETE ", w.del)
+	text := expr.String()
+	cond := strings.Join(w.cond, " AND ")
+	if err := checkExpression(text, cond); err != nil {
+		return nil, err
+	}
+	in := &dynamodb.UpdateItemInput{
+		TableName:                           &w.core.Table,
+		Key:                                 key,
+		ConditionExpression:                 &cond,
+		ExpressionAttributeNames:            w.names,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if text != "" {
+		in.UpdateExpression = &text
+	}
+	if len(w.values) > 0 {
+		in.ExpressionAttributeValues = w.values
+	}
+	return in, nil
+}
+
+// Delete returns the request that deletes the item under the conditions.
+func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
+	cond := strings.Join(w.cond, " AND ")
+	in := &dynamodb.DeleteItemInput{
+		TableName:                           &w.core.Table,
+		Key:                                 key,
+		ConditionExpression:                 &cond,
+		ExpressionAttributeNames:            w.names,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if len(w.values) > 0 {
+		in.ExpressionAttributeValues = w.values
+	}
+	return in
+}
+
+func section(b *strings.Builder, word string, parts []string) {
+	for i, p := range parts {
+		if i == 0 {
+			b.WriteString(word)
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString(p)
+	}
+}
+
+func checkExpression(texts ...string) error {
+	for _, t := range texts {
+		if len(t) > maxExpression {
+			return &SizeError{fmt.Sprintf("the write changes so many attributes that its expression has %d bytes, DynamoDB takes %d: group attributes in a map, or change fewer at once", len(t), maxExpression)}
+		}
+	}
+	return nil
+}

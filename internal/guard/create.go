@@ -1,0 +1,97 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func number(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }
+
+// Create writes an item that must not exist yet (stubs and tombstones count as
+// nothing). The version of a new item is 1. One request.
+func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T, error) {
+	var zero T
+	raw, err := t.Encode(item)
+	if err != nil {
+		return zero, err
+	}
+	core := t.Core()
+	turn := &Turn{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}
+	defer turn.Done(ctx)
+	for {
+		id := ddb.NewWriteID()
+		in, err := createInput(core, raw, id)
+		if err != nil {
+			return zero, repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+		}
+		res := core.Update(ctx, in, ddb.Options{})
+		switch {
+		case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
+			return t.WithVersion(item, 1), nil
+		case res.Outcome != ddb.Condition:
+			return zero, Failed(turn.Key, res)
+		case !res.Clean:
+			// Not our item. It may have been there before, or it was made after
+			// ours had been created and deleted: nothing tells.
+			return zero, UnknownOutcome(turn.Key, nil)
+		case res.Image[core.Attr.LockedBy] != nil && core.Hidden(res.Image):
+			if err := turn.Yield(ctx, res.Image); err != nil {
+				return zero, err
+			}
+		case core.Hidden(res.Image):
+			return zero, fmt.Errorf("item %v was deleted by a later event: %w", turn.Key, repo.ErrStale)
+		default:
+			return zero, fmt.Errorf("%w: %v in table %q", repo.ErrExists, turn.Key, core.Table)
+		}
+	}
+}
+
+func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.UpdateItemInput, error) {
+	d := core.Whole(raw)
+	if core.Version != "" {
+		d = d.Without(core.Version)
+	}
+	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
+		return nil, err
+	}
+	w := core.NewWrite()
+	w.Apply(d)
+	if core.Version != "" {
+		w.Set(core.Version, number(1))
+	}
+	w.Set(core.Attr.Writers, id.Push(nil))
+	Unhide(core, w, d)
+	w.If("(attribute_not_exists(" + w.Name(core.Partition) + ") OR attribute_exists(" + w.Name(core.Attr.LockStub) +
+		") OR attribute_exists(" + w.Name(core.Attr.Tombstone) + "))")
+	w.IfUnlocked()
+	IfNewer(core, w, raw)
+	return w.Update(core.Key(raw))
+}
+
+// IfNewer demands, where the type has an event time, that the item's event is
+// newer than the stored one.
+func IfNewer(core *ddb.Core, w *ddb.Write, raw ddb.Item) {
+	if core.EventTime == "" {
+		return
+	}
+	at, id := w.Name(core.EventTime), ""
+	when := raw[core.EventTime]
+	if when == nil {
+		when = ddb.Number("0") // left out when empty
+	}
+	value := w.Value(when)
+	if core.EventID != "" {
+		if tie := raw[core.EventID]; tie != nil {
+			n := w.Name(core.EventID)
+			id = " OR (" + at + " = " + value + " AND (attribute_not_exists(" + n + ") OR " + n + " < " + w.Value(tie) + "))"
+		}
+	}
+	w.If("(attribute_not_exists(" + at + ") OR " + at + " < " + value + id + ")")
+}

@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Edit is a user's change to an item, ready to be written.
+type Edit[T any] struct {
+	Item   T
+	After  ddb.Item // its encoding
+	Diff   ddb.Diff // without the version
+	Remove bool     // delete the item instead
+}
+
+// Start is an item before a change.
+type Start[T any] struct {
+	Item   T
+	Before ddb.Item // its encoding, taken before anybody can alter Item
+	Raw    ddb.Item // as stored; nil for a new item
+}
+
+// Existing starts from a stored item.
+func Existing[T any](t *repo.Table[T], raw ddb.Item) (Start[T], error) {
+	item, err := t.Decode(raw)
+	if err != nil {
+		return Start[T]{}, err
+	}
+	before, err := t.Encode(item)
+	if err != nil {
+		return Start[T]{}, err
+	}
+	return Start[T]{item, before, raw}, nil
+}
+
+// Fresh starts from nothing but a key.
+func Fresh[T any](t *repo.Table[T], key ddb.Item) (Start[T], error) {
+	item, err := t.Decode(key)
+	return Start[T]{Item: item, Before: key}, err
+}
+
+// Change runs a user's change and compares the result.
+func Change[T any](ctx context.Context, t *repo.Table[T], from Start[T], change func(context.Context, *T) error) (Edit[T], error) {
+	item := from.Item
+	if err := change(ctx, &item); err != nil {
+		if errors.Is(err, repo.Remove) {
+			return Edit[T]{Remove: true}, nil
+		}
+		return Edit[T]{}, err
+	}
+	return Compare(t, from, item)
+}
+
+// Compare finds what an edited item changes.
+func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
+	after, err := t.Encode(item)
+	if err != nil {
+		return Edit[T]{}, err
+	}
+	core := t.Core()
+	for _, name := range []string{core.Partition, core.Sort} {
+		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
+			return Edit[T]{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
+		}
+	}
+	if was, is := t.Version(from.Item), t.Version(item); was != is {
+		return Edit[T]{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
+	}
+	d := core.Diff(from.Before, after)
+	if core.Version != "" {
+		// A new item has no version in Before but may encode a zero.
+		d = d.Without(core.Version)
+	}
+	if err := ddb.CheckSize(from.Raw, d); err != nil {
+		return Edit[T]{}, repo.Classify(fmt.Errorf("item %v: %w", t.KeyOf(item), err))
+	}
+	return Edit[T]{Item: item, After: after, Diff: d}, nil
+}
+
+// Bump counts a data write in the item's version, where the type has one, and
+// leaves the write's id as evidence. raw is the item that the write is based
+// on. It returns the item as it will be.
+func Bump[T any](t *repo.Table[T], w *ddb.Write, id ddb.WriteID, raw ddb.Item, item T) T {
+	core := t.Core()
+	if core.Version == "" {
+		return item
+	}
+	next := t.Version(item) + 1
+	w.Set(core.Version, number(next))
+	w.Set(core.Attr.Writers, id.Push(core.Ring(raw)))
+	return t.WithVersion(item, next)
+}
+
+// Unhide removes what made an item invisible to readers.
+func Unhide(core *ddb.Core, w *ddb.Write, d ddb.Diff) {
+	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
+	for _, a := range d.Set {
+		if a.Name == core.Attr.TTL {
+			return
+		}
+	}
+	for _, name := range d.Remove {
+		if name == core.Attr.TTL {
+			return
+		}
+	}
+	w.Remove(core.Attr.TTL)
+}

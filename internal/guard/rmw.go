@@ -1,0 +1,222 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// atOnce is how many conflicts in a row are answered at once with the item
+// that the failed write returned. From then on the writer sleeps and reads
+// again: an item kept over a sleep is stale.
+const atOnce = 3
+
+// Policy is how a strategy without locks reads, changes and writes an item.
+type Policy struct {
+	Settings
+	Attempts int      // tries when others write first
+	Seen     []string // attributes that must be as read
+	Ring     bool     // keep the ring of writers also where the type has no version
+	// Check refuses a change by its encodings; nil: none.
+	Check func(before, after ddb.Item) error
+	// Bury makes the write that stands for a delete; nil: a DeleteItem.
+	Bury func(w *ddb.Write)
+}
+
+// update is one call of Update, Upsert or Delete.
+type update[T any] struct {
+	*Policy
+	table   *repo.Table[T]
+	turn    *Turn
+	create  bool
+	change  func(context.Context, *T) error
+	tries   int
+	backoff ddb.Backoff
+}
+
+// Update reads an item, changes it and writes the difference if it is as read,
+// until that succeeds. create starts a new item where there is none.
+func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
+	var zero T
+	raw, err := t.EncodeKey(key)
+	if err != nil {
+		return zero, err
+	}
+	u := &update[T]{Policy: p, table: t, create: create, change: change,
+		turn:    &Turn{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings},
+		backoff: ddb.Backoff{Min: p.Wait.Min, Max: p.Wait.Max}}
+	defer u.turn.Done(ctx)
+	var image ddb.Item // what the last failed write returned; nil: read
+	for {
+		if image == nil {
+			if image, err = u.turn.Core.Get(ctx, raw); err != nil {
+				return zero, repo.Classify(err)
+			}
+		}
+		item, next, err := u.attempt(ctx, image)
+		if err == nil || !errors.Is(err, errAgain) {
+			return item, err
+		}
+		image = next
+	}
+}
+
+// errAgain asks for another attempt.
+var errAgain = errors.New("again")
+
+// attempt changes an image and writes it. With errAgain it returns the image
+// for the next attempt, nil where the item must be read again.
+func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next ddb.Item, err error) {
+	core := u.turn.Core
+	from, err := u.begin(image)
+	if err != nil {
+		return item, nil, err
+	}
+	if image[core.Attr.LockedBy] != nil {
+		// The write would be refused: do not even run the change.
+		if err := u.turn.Yield(ctx, image); err != nil {
+			return item, nil, err
+		}
+		return item, nil, errAgain
+	}
+	edit, err := Change(ctx, u.table, from, u.change)
+	if err != nil {
+		return item, nil, err
+	}
+	hidden := core.Hidden(image)
+	switch {
+	case edit.Remove && hidden:
+		return item, nil, nil // a new item that is not wanted after all
+	case !edit.Remove && edit.Diff.Empty() && !hidden:
+		return edit.Item, nil, nil
+	case !edit.Remove && u.Check != nil:
+		if err := u.Check(from.Before, edit.After); err != nil {
+			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
+		}
+	}
+	id := ddb.NewWriteID()
+	written, res, err := u.write(ctx, image, edit, id)
+	if err != nil {
+		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.turn.Key, err))
+	}
+	switch res.Outcome {
+	case ddb.Applied:
+		return written, nil, nil
+	case ddb.Condition:
+	default:
+		return item, nil, Failed(u.turn.Key, res)
+	}
+	switch u.verdict(res, id, image) {
+	case ddb.Committed:
+		return written, nil, nil
+	case ddb.Undecided:
+		return item, nil, UnknownOutcome(u.turn.Key, nil)
+	}
+	next, err = u.conflict(ctx, res.Image)
+	return item, next, err
+}
+
+// write sends an edit under the condition that the item is as in the image. It
+// returns the item as it will be.
+func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id ddb.WriteID) (item T, res ddb.Result, err error) {
+	core := u.turn.Core
+	w := core.NewWrite()
+	u.asRead(w, image)
+	switch {
+	case edit.Remove && u.Bury == nil:
+		return item, core.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
+	case edit.Remove:
+		u.Bury(w)
+		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+	default:
+		w.Apply(edit.Diff)
+		item = Bump(u.table, w, id, image, edit.Item)
+		if core.Version == "" && u.Ring {
+			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+		}
+		if core.Hidden(image) {
+			Unhide(core, w, edit.Diff)
+		}
+	}
+	in, err := w.Update(u.turn.Raw)
+	if err != nil {
+		return item, res, err
+	}
+	return item, core.Update(ctx, in, ddb.Options{}), nil
+}
+
+// begin decodes what an attempt starts from.
+func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
+	core := u.turn.Core
+	if !core.Hidden(image) {
+		return Existing(u.table, image)
+	}
+	if !u.create {
+		return Start[T]{}, NotFound(u.turn.Key, core.Table)
+	}
+	from, err := Fresh(u.table, u.turn.Raw)
+	from.Raw = image
+	return from, err
+}
+
+// asRead demands that nobody wrote since the image was taken.
+func (u *update[T]) asRead(w *ddb.Write, image ddb.Item) {
+	core := u.turn.Core
+	if len(image) == 0 {
+		w.IfAbsent(core.Partition)
+		return
+	}
+	w.IfExists(core.Partition)
+	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
+	w.IfSeen(image, u.Seen...)
+	w.IfUnlocked()
+}
+
+// verdict judges a failed condition.
+func (u *update[T]) verdict(res ddb.Result, id ddb.WriteID, base ddb.Item) ddb.Verdict {
+	core := u.turn.Core
+	v := ddb.RingVerdict(id, core.Ring(base), core.Ring(res.Image))
+	if v == ddb.Undecided && res.Clean {
+		return ddb.Lost
+	}
+	if v == ddb.Lost && !res.Clean && core.Absent(res.Image) && len(core.Ring(base)) == 0 {
+		return ddb.Undecided // both are empty because the item is gone
+	}
+	return v
+}
+
+// conflict prepares the next attempt after others wrote first.
+func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
+	core := u.turn.Core
+	if image[core.Attr.LockedBy] != nil {
+		if err := u.turn.Yield(ctx, image); err != nil {
+			return nil, err
+		}
+		return nil, errAgain
+	}
+	if u.tries++; u.tries >= u.Attempts {
+		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
+	}
+	if ctx.Err() != nil {
+		return nil, errors.Join(&repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}, ddb.CtxError(ctx))
+	}
+	if u.tries <= atOnce && !core.Absent(image) {
+		return image, errAgain
+	}
+	ddb.Pause(ctx, u.backoff.Next(u.Clock(), Version(core, image), u.Clock()))
+	return nil, errAgain
+}
+
+// Version of an image; 0 where it has none.
+func Version(core *ddb.Core, image ddb.Item) int64 {
+	if n, ok := image[core.Version].(*types.AttributeValueMemberN); ok {
+		v, _ := ddb.Int(n)
+		return v
+	}
+	return 0
+}

@@ -1,0 +1,135 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Settings say how to behave towards holders.
+type Settings struct {
+	Wait  repo.Wait
+	Skew  time.Duration // how much clocks may differ
+	Fail  bool          // give up at once with ErrLocked instead of waiting
+	Clock func() time.Time
+}
+
+// Turn is one call's waiting for its turn on one item.
+type Turn struct {
+	Core *ddb.Core
+	Key  repo.Key
+	Raw  ddb.Item // the primary key, encoded
+	Settings
+
+	backoff ddb.Backoff
+	tries   int
+	began   time.Time
+}
+
+// Lock parses the lock attributes of an image.
+func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
+	l, err := t.Core.ParseLock(image)
+	if err != nil {
+		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Table, err)
+	}
+	return l, nil
+}
+
+// Locked is the error that tells who holds the item.
+func (t *Turn) Locked(l ddb.Lock) error {
+	return &repo.LockedError{Key: t.Key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+}
+
+// Yield is called by a writer without the lock whose write failed on an item
+// that somebody holds. It returns nil when the write is worth another try.
+func (t *Turn) Yield(ctx context.Context, image ddb.Item) error {
+	l, err := t.Lock(image)
+	if err != nil {
+		return err
+	}
+	if l.Live(t.Clock(), t.Skew) {
+		return t.Sleep(ctx, l)
+	}
+	in, err := t.Core.Break(t.Raw, image)
+	if err != nil {
+		return err
+	}
+	// Whether we broke it or the item changed meanwhile: the next try tells.
+	if res := t.Core.Update(ctx, in, ddb.Options{}); res.Outcome == ddb.Refused {
+		return repo.Classify(res.Err)
+	}
+	return t.count(l)
+}
+
+// Sleep waits for a holder, or says why not.
+func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
+	if t.Fail {
+		return t.Locked(l)
+	}
+	if err := t.count(l); err != nil {
+		return err
+	}
+	t.backoff.Min, t.backoff.Max = t.Wait.Min, t.Wait.Max
+	now := t.Clock()
+	if t.began.IsZero() {
+		t.began = now
+	}
+	end := l.Until
+	if l.Timed {
+		end = end.Add(t.Skew)
+	}
+	ddb.Pause(ctx, t.backoff.Next(now, l.Token, end))
+	if ctx.Err() != nil {
+		return errors.Join(t.Locked(l), ddb.CtxError(ctx))
+	}
+	return nil
+}
+
+func (t *Turn) count(l ddb.Lock) error {
+	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
+		return t.Locked(l)
+	}
+	return nil
+}
+
+// Done records how long the call waited, if it did.
+func (t *Turn) Done(ctx context.Context) {
+	if !t.began.IsZero() {
+		t.Core.Observe.Waited(ctx, t.Core.Table, t.Clock().Sub(t.began))
+	}
+}
+
+// Failed turns a refused or unknown write into the caller's error.
+func Failed(key repo.Key, res ddb.Result) error {
+	if res.Outcome == ddb.Unknown {
+		return UnknownOutcome(key, res.Err)
+	}
+	return repo.Classify(res.Err)
+}
+
+// UnknownOutcome says that no evidence is left.
+func UnknownOutcome(key repo.Key, err error) error {
+	if err == nil {
+		return fmt.Errorf("item %v: %w: an answer was lost, and others changed the item since", key, repo.ErrOutcomeUnknown)
+	}
+	return fmt.Errorf("item %v: %w: %w", key, repo.ErrOutcomeUnknown, err)
+}
+
+// NotFound says that there is no item.
+func NotFound(key repo.Key, table string) error {
+	return fmt.Errorf("%w: %v in table %q", repo.ErrNotFound, key, table)
+}
+
+// NewSettings fills in defaults and checks.
+func NewSettings(wait repo.Wait, skew time.Duration, fail bool) (s Settings, err error) {
+	s = Settings{Fail: fail, Clock: time.Now}
+	if s.Wait, err = wait.WithDefaults(); err != nil {
+		return s, err
+	}
+	s.Skew, err = repo.ClockSkew(skew)
+	return s, err
+}

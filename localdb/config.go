@@ -1,0 +1,103 @@
+package localdb
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Config says where the engine comes from. The zero value is valid: whatever
+// the environment names, else an embedded engine in memory.
+type Config struct {
+	// Endpoint is the URL of a running server, for example
+	// "http://127.0.0.1:8000". It takes precedence over the environment.
+	// With an endpoint nothing is started.
+	Endpoint string
+
+	// Path is the file in which a started engine keeps its data. Empty means
+	// in memory. Unused when the endpoint is given, here or by the
+	// environment. Two engines must not share a file.
+	Path string
+
+	// CacheDir is the folder for fetched engines. The default is "dynahold"
+	// in [os.UserCacheDir].
+	CacheDir string
+
+	// Options are applied to every client of the engine, after its own.
+	Options []func(*dynamodb.Options)
+
+	// Logger receives what was chosen and, at debug level, the lines that
+	// the engine prints. Nil logs nothing.
+	Logger *slog.Logger
+}
+
+// The variables by which every AWS tool is told its endpoint.
+const (
+	envServiceEndpoint = "AWS_ENDPOINT_URL_DYNAMODB"
+	envEndpoint        = "AWS_ENDPOINT_URL"
+	envIgnoreEndpoints = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
+)
+
+// endpoint returns the URL given by the configuration or the environment, or
+// "" where an engine must be started.
+func (c Config) endpoint() (string, error) {
+	given, source := c.Endpoint, "Config.Endpoint"
+	if given == "" && !strings.EqualFold(os.Getenv(envIgnoreEndpoints), "true") {
+		given, source = os.Getenv(envServiceEndpoint), envServiceEndpoint
+		if given == "" {
+			given, source = os.Getenv(envEndpoint), envEndpoint
+		}
+	}
+	if given == "" {
+		return "", nil
+	}
+	u, err := url.Parse(given)
+	if err != nil {
+		return "", fmt.Errorf("localdb: %s is no URL: %w", source, err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return "", fmt.Errorf("localdb: %s must look like http://host:port, got %q", source, given)
+	}
+	return given, nil
+}
+
+// loopback tells whether the endpoint is on this machine.
+func loopback(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+func (c Config) cacheDir() (string, error) {
+	if c.CacheDir != "" {
+		return filepath.Abs(c.CacheDir)
+	}
+	// The system's folder for temporary files is no substitute: on a shared
+	// machine others could place a file there under the name we look for.
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", errors.Join(errors.New("no cache folder, set Config.CacheDir"), err)
+	}
+	return filepath.Join(dir, "dynahold"), nil
+}
+
+func (c Config) logger() *slog.Logger {
+	if c.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.Logger
+}

@@ -1,0 +1,72 @@
+// Package localdb gives demos and tests a real DynamoDB-compatible engine
+// without an account, a container or a set-up step.
+//
+// In a test, one line is enough:
+//
+//	client := localdb.Client(t)
+//
+// In a program, [Start] returns an [Engine] that the caller closes.
+//
+// # Promise
+//
+// After [Start] returned without an error, [Engine.Client] talks to an engine
+// that answers. An engine started here belongs to its caller alone: it begins
+// empty (or with the file named in [Config]), listens on the loopback address
+// only, on a port of its own, and ends with [Engine.Close], or with the
+// process that started it, even when that process is killed with SIGKILL.
+//
+// # Where the engine comes from
+//
+// The first of these that exists is used:
+//
+//  1. [Config.Endpoint].
+//  2. The environment: AWS_ENDPOINT_URL_DYNAMODB, then AWS_ENDPOINT_URL. So
+//     the same tests run unchanged against Amazon DynamoDB or any compatible
+//     server. As in every AWS tool, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true
+//     switches this off.
+//  3. A program named dynoxide on the PATH.
+//  4. A dynoxide that an earlier run left in the cache folder.
+//  5. A fresh dynoxide, fetched through npm at a pinned version into the cache
+//     folder.
+//
+// With an endpoint given (1, 2) nothing is started: region and credentials
+// come from the environment and the profile, as for every AWS tool. Where the
+// endpoint is on the loopback address and none can be found, placeholders take
+// their place, because local servers ask for some but check none. An
+// endpoint_url in a shared configuration file is not looked at: tests must not
+// reach a production table because of a file that nobody thought of.
+//
+// Where nothing is found, Start fails with [ErrNoEngine] and names the ways out.
+//
+// # How it ends with its owner
+//
+// On Unix the engine is started through /bin/sh. The shell keeps the reading
+// end of a pipe whose writing end only the owner holds, leaves a watcher
+// behind that waits for the end of that pipe, and then becomes the engine.
+// When the owner dies, however it dies, the kernel closes the pipe and the
+// watcher kills the engine's process group. The group is the engine's own, so
+// Ctrl-C reaches the owner first and the engine only through it.
+//
+// On other systems the engine ends with Close only; an owner that is killed
+// leaves it behind.
+//
+// # Security
+//
+// Nothing that was fetched is run unchecked. The tarball's SHA-512 is compared
+// with a pinned sum before anything is unpacked, a single file is taken out of
+// it, and that file's own SHA-512 is compared before every start. Platforms
+// without a pinned sum rely on npm's integrity check for the tarball, and on
+// the sum noted at that time for later starts. No address of a registry is
+// known here: npm is asked, with the user's own configuration. A dynoxide on
+// the PATH is the user's choice and is run as it is.
+//
+// The engine checks neither signatures nor permissions. Everyone on the
+// machine can reach it, so no secrets belong into it.
+//
+// # Not guaranteed
+//
+// It is not production storage. Engines differ from Amazon DynamoDB: none of
+// the local ones throttles, serves stale reads, reports transaction conflicts,
+// or deletes expired items. With an endpoint given by the environment, tables
+// outlive Close and may be shared with others: choose unique names.
+package localdb

@@ -1,0 +1,157 @@
+package localdb
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// Bounds on what is read, many times the real sizes (3.5 and 7.6 MB), so that
+// a wrong package cannot fill memory or disk.
+const (
+	maxTarball = 64 << 20
+	maxBinary  = 256 << 20
+)
+
+// fetch puts the release into the cache. Other processes may do the same at
+// the same time: each works in a folder of its own and moves the finished file
+// into place, so that nobody ever sees half of it.
+func (r release) fetch(ctx context.Context, cacheDir string) error {
+	folder := r.folder(cacheDir)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("localdb: cache folder: %w", err)
+	}
+	// Inside the final folder, since a rename is atomic only within one file
+	// system.
+	work, err := os.MkdirTemp(folder, ".fetch-*")
+	if err != nil {
+		return fmt.Errorf("localdb: cache folder: %w", err)
+	}
+	defer os.RemoveAll(work)
+
+	tarball, err := r.download(ctx, work)
+	if err != nil {
+		return err
+	}
+	binary, err := r.extract(tarball)
+	if err != nil {
+		return err
+	}
+	sum := sha512.Sum512(binary)
+	hexSum := hex.EncodeToString(sum[:])
+	if r.binarySum != "" && hexSum != r.binarySum {
+		return fmt.Errorf("%w: %s in %s", ErrChecksum, r.binary, r.spec())
+	}
+	if r.binarySum == "" {
+		// The sum first: a binary without one would be refused.
+		if err := place(work, r.sumPath(cacheDir), []byte(hexSum+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	return place(work, r.path(cacheDir), binary, 0o755)
+}
+
+// download lets npm bring the tarball and returns its checked content.
+func (r release) download(ctx context.Context, work string) ([]byte, error) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return nil, noEngine(fmt.Errorf("nothing configured, no dynoxide on the PATH or in the cache, and no npm to fetch it: %w", err))
+	}
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec())
+	cmd.Dir = work // no project's settings, nothing written elsewhere
+	cmd.WaitDelay = 5 * time.Second
+	if output, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, noEngine(fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output)))
+	}
+	found, err := filepath.Glob(filepath.Join(work, "*.tgz"))
+	if err != nil || len(found) != 1 {
+		return nil, noEngine(fmt.Errorf("npm pack %s left %d tarballs instead of one", r.spec(), len(found)))
+	}
+	return r.readTarball(found[0])
+}
+
+// readTarball reads the file once and checks those bytes, so that nothing can
+// change between the check and the unpacking.
+func (r release) readTarball(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("localdb: %w", err)
+	}
+	defer f.Close()
+	content, err := readBounded(f, maxTarball)
+	if err != nil {
+		return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+	}
+	if r.tarballSum == "" {
+		return content, nil // npm compared it with the registry's own sum
+	}
+	if sum := sha512.Sum512(content); base64.StdEncoding.EncodeToString(sum[:]) != r.tarballSum {
+		return nil, fmt.Errorf("%w: tarball of %s", ErrChecksum, r.spec())
+	}
+	return content, nil
+}
+
+// extract returns the one file that is wanted. Names in the tarball are only
+// compared, never used as paths.
+func (r release) extract(tarball []byte) ([]byte, error) {
+	zip, err := gzip.NewReader(bytes.NewReader(tarball))
+	if err != nil {
+		return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+	}
+	archive := tar.NewReader(zip)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("localdb: no package/%s in the tarball of %s", r.binary, r.spec())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+		}
+		if header.Name != "package/"+r.binary || header.Typeflag != tar.TypeReg {
+			continue
+		}
+		binary, err := readBounded(archive, maxBinary)
+		if err != nil {
+			return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+		}
+		return binary, nil
+	}
+}
+
+func readBounded(r io.Reader, limit int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("larger than %d bytes", limit)
+	}
+	return content, err
+}
+
+// place writes content under a temporary name in work and moves it to path.
+func place(work, path string, content []byte, mode os.FileMode) error {
+	temp := filepath.Join(work, filepath.Base(path))
+	if err := os.WriteFile(temp, content, mode); err != nil {
+		return fmt.Errorf("localdb: cache folder: %w", err)
+	}
+	// WriteFile's mode is narrowed by the umask.
+	if err := os.Chmod(temp, mode); err != nil {
+		return fmt.Errorf("localdb: cache folder: %w", err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return fmt.Errorf("localdb: cache folder: %w", err)
+	}
+	return nil
+}

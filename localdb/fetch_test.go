@@ -1,0 +1,249 @@
+package localdb
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pinned is the release whose sums are known. These tests never run it, so
+// they hold on every platform.
+var pinned = releases["linux/amd64"]
+
+func TestWithoutAnythingTheErrorNamesTheWaysOut(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	t.Setenv("PATH", "")
+	_, err := Start(t.Context(), Config{CacheDir: t.TempDir()})
+	if !errors.Is(err, ErrNoEngine) {
+		t.Fatalf("got %v, want ErrNoEngine", err)
+	}
+	for _, way := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "any DynamoDB-compatible server", "install dynoxide", "install npm"} {
+		if !strings.Contains(err.Error(), way) {
+			t.Errorf("%q is not named in: %v", way, err)
+		}
+	}
+}
+
+// fakeNPM puts a program named npm on the PATH, as the only one, which
+// delivers the given tarball: a registry gone bad.
+func fakeNPM(t *testing.T, tarball []byte) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Fatal("needs a shell")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "tarball")
+	writeFile(t, file, tarball, 0o600)
+	cp, err := exec.LookPath("cp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// npm runs in the folder that it is to fill.
+	writeFile(t, filepath.Join(dir, "npm"), []byte("#!/bin/sh\nexec "+cp+" '"+file+"' ./dynoxide.tgz\n"), 0o700)
+	t.Setenv("PATH", dir)
+}
+
+func writeFile(t *testing.T, path string, content []byte, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tarballOf(t *testing.T, name string, typeflag byte, content []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	zip := gzip.NewWriter(&buf)
+	archive := tar.NewWriter(zip)
+	header := &tar.Header{Name: name, Typeflag: typeflag, Mode: 0o755, Size: int64(len(content)), Linkname: "elsewhere"}
+	if err := archive.WriteHeader(header); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(archive.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestCorruptedTarballIsRefused(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("#!/bin/sh\nexit 0\n")))
+	cache := t.TempDir()
+	if err := pinned.fetch(t.Context(), cache); !errors.Is(err, ErrChecksum) {
+		t.Fatalf("got %v, want ErrChecksum", err)
+	}
+	if left := filesIn(t, cache); len(left) > 0 {
+		t.Fatalf("left in the cache: %v", left)
+	}
+}
+
+// The second line of defence: a tarball that passes, with a binary that does not.
+func TestCorruptedBinaryInTarballIsRefused(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("#!/bin/sh\nexit 0\n")))
+	r := pinned
+	r.tarballSum = ""
+	cache := t.TempDir()
+	if err := r.fetch(t.Context(), cache); !errors.Is(err, ErrChecksum) {
+		t.Fatalf("got %v, want ErrChecksum", err)
+	}
+	if left := filesIn(t, cache); len(left) > 0 {
+		t.Fatalf("left in the cache: %v", left)
+	}
+}
+
+func TestOnlyTheOneFileIsTakenOut(t *testing.T) {
+	content := []byte("engine")
+	cases := map[string]struct {
+		name     string
+		typeflag byte
+		ok       bool
+	}{
+		"the file":          {"package/dynoxide", tar.TypeReg, true},
+		"another file":      {"package/dynoxide2", tar.TypeReg, false},
+		"outside":           {"package/../../dynoxide", tar.TypeReg, false},
+		"absolute":          {"/package/dynoxide", tar.TypeReg, false},
+		"a symbolic link":   {"package/dynoxide", tar.TypeSymlink, false},
+		"a hard link":       {"package/dynoxide", tar.TypeLink, false},
+		"without directory": {"dynoxide", tar.TypeReg, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			body := content
+			if c.typeflag != tar.TypeReg {
+				body = nil
+			}
+			got, err := pinned.extract(tarballOf(t, c.name, c.typeflag, body))
+			if c.ok != (err == nil) || c.ok && !bytes.Equal(got, content) {
+				t.Fatalf("got %q, %v", got, err)
+			}
+		})
+	}
+	for name, broken := range map[string][]byte{"empty": nil, "no gzip": []byte("hello")} {
+		if _, err := pinned.extract(broken); err == nil {
+			t.Errorf("%s tarball was accepted", name)
+		}
+	}
+}
+
+// A platform without a pinned sum: the sum is noted when unpacked and compared
+// from then on.
+func TestNotedSumGuardsTheCache(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
+	r := releases["linux/arm64"]
+	cache := t.TempDir()
+	if err := r.verify(cache); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("empty cache: %v", err)
+	}
+	if err := r.fetch(t.Context(), cache); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.verify(cache); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, r.path(cache), []byte("enginE"), 0o755)
+	if err := r.verify(cache); !errors.Is(err, ErrChecksum) {
+		t.Fatalf("changed file: %v, want ErrChecksum", err)
+	}
+}
+
+func TestCorruptedCacheIsNeverRun(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	here, err := currentRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, mark := t.TempDir(), filepath.Join(t.TempDir(), "it-ran")
+	writeFile(t, here.path(cache), []byte("#!/bin/sh\necho >'"+mark+"'\n"), 0o755)
+	if here.binarySum == "" {
+		writeFile(t, here.sumPath(cache), []byte(strings.Repeat("0", 128)), 0o600)
+	}
+
+	t.Run("nothing to replace it", func(t *testing.T) {
+		t.Setenv("PATH", "")
+		_, err := Start(t.Context(), Config{CacheDir: cache})
+		if !errors.Is(err, ErrChecksum) || !errors.Is(err, ErrNoEngine) {
+			t.Fatalf("got %v, want ErrChecksum and ErrNoEngine", err)
+		}
+	})
+	t.Run("replaced by a fresh one", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		e, err := Start(ctx, Config{CacheDir: cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := os.Stat(mark); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("the corrupted file was run: %v", err)
+	}
+}
+
+// A busy file or a stolen port passes; a program that is no engine does not.
+func TestProgramThatIsNoEngine(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Fatal("needs a shell")
+	}
+	program := filepath.Join(t.TempDir(), "dynoxide")
+	writeFile(t, program, []byte("#!/bin/sh\necho 'error: out of luck' >&2\nexit 3\n"), 0o755)
+	_, err := launch(t.Context(), program, "", Config{}.logger())
+	if err == nil || !strings.Contains(err.Error(), "out of luck") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Fatalf("got %v, want the program's own words and status", err)
+	}
+}
+
+// A launcher with the engine as its child, as npm installs them: both end.
+func TestLauncherEndsWithItsChild(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	binary, err := find(ctx, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher := filepath.Join(t.TempDir(), "dynoxide")
+	writeFile(t, launcher, []byte("#!/bin/sh\n'"+binary+"' \"$@\"\necho ended\n"), 0o755)
+	p, err := launch(ctx, launcher, "", Config{}.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	p.stop()
+	// The child holds the output open. Had it survived, only WaitDelay would
+	// have ended the wait.
+	if took := time.Since(began); took >= p.cmd.WaitDelay {
+		t.Fatalf("stop took %v: the child survived", took)
+	}
+}
+
+func filesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,88 @@
+package localdb
+
+import (
+	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+)
+
+// fetching holds a token while a goroutine of this process looks into the
+// cache and may fetch, so that parallel tests run npm once and not each. A
+// channel instead of a mutex, because waiting must end with the context.
+var fetching = make(chan struct{}, 1)
+
+// find returns the path of an engine's binary that may be run.
+func find(ctx context.Context, cfg Config) (string, error) {
+	// A match in the current folder comes with exec.ErrDot and is left
+	// alone: what lies there by chance must not be run.
+	if path, err := exec.LookPath("dynoxide"); err == nil {
+		cfg.logger().DebugContext(ctx, "engine on the PATH", "path", path)
+		return path, nil
+	}
+	r, err := currentRelease()
+	if err != nil {
+		return "", noEngine(err)
+	}
+	dir, err := cfg.cacheDir()
+	if err != nil {
+		return "", noEngine(err)
+	}
+
+	select {
+	case fetching <- struct{}{}:
+		defer func() { <-fetching }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("localdb: waiting for another start to fetch the engine: %w", context.Cause(ctx))
+	}
+
+	cacheErr := r.verify(dir)
+	if cacheErr == nil {
+		return r.path(dir), nil
+	}
+	if errors.Is(cacheErr, ErrChecksum) {
+		// It is replaced and not merely reported: a file that a full disk
+		// cut short must not stop every later run.
+		cfg.logger().WarnContext(ctx, "cached engine refused, fetching a fresh one", "error", cacheErr)
+	} else {
+		cacheErr = nil // not there yet: nothing worth reporting
+	}
+	cfg.logger().InfoContext(ctx, "fetching the engine through npm", "package", r.spec())
+	if err := r.fetch(ctx, dir); err != nil {
+		return "", errors.Join(err, cacheErr)
+	}
+	return r.path(dir), nil
+}
+
+// verify returns nil where the cache holds the release, unchanged.
+func (r release) verify(cacheDir string) error {
+	want, err := r.expectedSum(cacheDir)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(r.path(cacheDir))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "verify", Path: r.path(cacheDir), Err: ErrChecksum}
+	}
+	hash := sha512.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != want {
+		return &fs.PathError{Op: "verify", Path: r.path(cacheDir), Err: ErrChecksum}
+	}
+	return nil
+}

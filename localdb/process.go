@@ -1,0 +1,157 @@
+package localdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// The engine is up in milliseconds. Whoever needs this long hangs.
+	startLimit = 15 * time.Second
+
+	// An engine that leaves at once found its port taken by somebody who was
+	// quicker, or its file busy: a process that forked while the file was
+	// written holds it open until it has called exec. Both pass.
+	startAttempts = 8
+	firstPause    = 5 * time.Millisecond // doubled from attempt to attempt
+)
+
+// A process is a running engine that belongs to this process.
+type process struct {
+	endpoint string
+	cmd      *exec.Cmd
+	output   *output
+
+	// leash is the writing end of the pipe that the engine's watcher reads.
+	// It is never written to. While it is open the watcher lives, hence the
+	// process group exists and its number cannot belong to anybody else;
+	// ending guards that it is closed only after the group was killed.
+	leash  *os.File
+	ending sync.Once
+
+	exited chan struct{} // closed when the engine is gone and its output read
+}
+
+// launch starts the engine on a free port and waits until it answers.
+func launch(ctx context.Context, binary, path string, logger *slog.Logger) (*process, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the engine does not get ready"))
+	defer cancel()
+	var last error
+	for attempt := range startAttempts {
+		if attempt > 0 {
+			select {
+			case <-time.After(firstPause << (attempt - 1)):
+			case <-ctx.Done():
+				return nil, errors.Join(fmt.Errorf("localdb: starting %s: %w", binary, context.Cause(ctx)), last)
+			}
+		}
+		p, err := launchOnce(ctx, binary, path, logger)
+		if err == nil {
+			logger.DebugContext(ctx, "engine started", "endpoint", p.endpoint, "binary", binary)
+			return p, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		last = err
+	}
+	return nil, last
+}
+
+// launchOnce tries one port.
+func launchOnce(ctx context.Context, binary, path string, logger *slog.Logger) (*process, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := "http://" + net.JoinHostPort(loopbackHost, strconv.Itoa(port))
+	args := []string{"--host", loopbackHost, "--port", strconv.Itoa(port)}
+	if path != "" {
+		args = append(args, "--db-path", path)
+	}
+	p := &process{
+		endpoint: endpoint,
+		cmd:      command(binary, args...),
+		output:   newOutput(endpoint, logger),
+		exited:   make(chan struct{}),
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	// Should something else have inherited the output, Wait ends regardless.
+	p.cmd.WaitDelay = 2 * time.Second
+	if err := p.start(); err != nil {
+		return nil, fmt.Errorf("localdb: starting %s: %w", binary, err)
+	}
+
+	// The line on its own output proves that it is this engine that listens.
+	// That the port answers would not: it may be another's.
+	select {
+	case <-p.output.listening:
+		return p, nil
+	case <-p.exited:
+		return nil, fmt.Errorf("localdb: %s ended before it listened: %s: %s", binary, p.cmd.ProcessState, p.output.tail())
+	case <-ctx.Done():
+		p.stop()
+		return nil, fmt.Errorf("localdb: starting %s: %w: %s", binary, context.Cause(ctx), p.output.tail())
+	}
+}
+
+// start runs the command on its leash, and the goroutine that waits for it.
+func (p *process) start() error {
+	// Not cmd.StdinPipe: Wait would close that, before the group is killed.
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	p.leash, p.cmd.Stdin = writer, reader
+	err = p.cmd.Start()
+	_ = reader.Close() // the child has its own
+	if err != nil {
+		_ = writer.Close()
+		return err
+	}
+	go func() {
+		defer close(p.exited)
+		// An engine's exit status says nothing that its output does not.
+		_ = p.cmd.Wait()
+		p.end()
+	}()
+	return nil
+}
+
+// stop ends the engine and returns when it is gone.
+func (p *process) stop() {
+	p.end()
+	<-p.exited
+}
+
+func (p *process) end() {
+	p.ending.Do(func() {
+		kill(p.cmd.Process)
+		_ = p.leash.Close()
+	})
+}
+
+const loopbackHost = "127.0.0.1"
+
+// freePort returns a port that was free a moment ago. The engine cannot choose
+// one itself.
+func freePort(ctx context.Context) (int, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(loopbackHost, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("localdb: no free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("localdb: no free port: %w", err)
+	}
+	return port, nil
+}

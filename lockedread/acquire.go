@@ -1,0 +1,177 @@
+package lockedread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// taking says how an acquisition is meant.
+type taking struct {
+	once   bool // one try
+	create bool // also a key without an item
+}
+
+// unsettled is how many tries may end without any answer before the caller
+// hears of it.
+const unsettled = 3
+
+// stubLife is how long after its lease DynamoDB's TTL may remove a stub that
+// everybody forgot.
+const stubLife = 24 * time.Hour
+
+// acquisition is one call of Acquire. Its id serves all tries: a request of an
+// earlier try that lands late is then recognised as ours.
+type acquisition[T any] struct {
+	*Locker[T]
+	taking
+	guard.Turn
+	id    string
+	watch watch
+}
+
+func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Held[T], error) {
+	raw, err := l.table.EncodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	a := &acquisition[T]{Locker: l, taking: how, id: ddb.NewID(l.cfg.Owner), Turn: guard.Turn{
+		Core: l.core, Key: key, Raw: raw,
+		Settings: guard.Settings{Wait: l.cfg.Wait, Skew: l.cfg.ClockSkew, Fail: how.once, Clock: l.clock},
+	}}
+	defer a.Done(ctx)
+	stub, silent := false, 0
+	for {
+		held, again, err := a.try(ctx, stub)
+		switch {
+		case held != nil:
+			return held, nil
+		case errors.Is(err, repo.ErrOutcomeUnknown) && ctx.Err() == nil && silent < unsettled && !how.once:
+			silent++
+		case err != nil:
+			if errors.Is(err, repo.ErrOutcomeUnknown) {
+				a.abandon(ctx)
+			}
+			return nil, err
+		default:
+			stub = again == asStub
+		}
+	}
+}
+
+// next says how the next try goes.
+type next int
+
+const (
+	asItem next = iota
+	asStub
+)
+
+// try sends one acquire; (nil, next, nil) asks for another.
+func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, error) {
+	now := a.clock()
+	t := ddb.Taking{ID: a.id, Now: now, Until: now.Add(a.cfg.Lease), Lease: a.cfg.Lease, Skew: a.cfg.ClockSkew,
+		Hidden: a.create, Clockless: a.cfg.Clockless, Watched: a.watch.ripe(now)}
+	in := a.core.Acquire(a.Raw, t)
+	if stub {
+		in = a.core.Stub(a.Raw, t, t.Until.Add(stubLife))
+	}
+	res := a.core.Update(ctx, in, ddb.Options{Timeout: a.cfg.Lease / 3, NoSettle: true})
+	switch res.Outcome {
+	case ddb.Applied:
+		return a.hold(res.Item, res.Sent.Add(a.cfg.Lease))
+	case ddb.Condition:
+		return a.refused(ctx, res, stub)
+	case ddb.Unknown:
+		return nil, asItem, guard.UnknownOutcome(a.Key, res.Err)
+	}
+	return nil, asItem, repo.Classify(res.Err)
+}
+
+// refused decides what a failed condition means.
+func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool) (*Held[T], next, error) {
+	image := res.Image
+	l, err := a.Lock(image)
+	if err != nil {
+		return nil, asItem, err
+	}
+	switch {
+	case l.By == a.id:
+		// An earlier request landed: the lock is ours, and its end is as written.
+		return a.hold(image, time.Now().Add(l.Until.Sub(a.clock())))
+	case stub:
+		return nil, asItem, nil // the item came into being meanwhile
+	case a.core.Absent(image) && a.create:
+		return nil, asStub, nil
+	case a.core.Absent(image), !a.create && a.core.Hidden(image):
+		return nil, asItem, guard.NotFound(a.Key, a.core.Table)
+	}
+	if !l.Busy() {
+		return nil, asItem, nil // what was watched has gone: the next try finds it free
+	}
+	if a.cfg.Clockless {
+		a.watch.see(image, l, a.core, a.cfg.Lease, a.clock())
+	}
+	return nil, asItem, a.Sleep(ctx, l)
+}
+
+// hold makes the handle of a lock that was taken; end is when others may take
+// over, on the own clock.
+func (a *acquisition[T]) hold(raw ddb.Item, end time.Time) (*Held[T], next, error) {
+	l, err := a.Lock(raw)
+	if err == nil && l.Held == 0 {
+		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.core.Attr.LockHeld)
+	}
+	if err != nil {
+		return nil, asItem, err
+	}
+	var start guard.Start[T]
+	if a.core.Hidden(raw) {
+		start, err = guard.Fresh(a.table, a.Raw)
+		start.Raw = raw
+	} else {
+		start, err = guard.Existing(a.table, raw)
+	}
+	h := newHeld(a, l, start, end)
+	if err != nil {
+		// The item does not fit the type: give it back rather than block it.
+		return nil, asItem, errors.Join(err, h.Release(context.Background()))
+	}
+	return h, asItem, nil
+}
+
+// abandon frees a lock that may have been taken by a request without an
+// answer: whoever asked for it is told that it was not.
+func (a *acquisition[T]) abandon(ctx context.Context) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	mine := ddb.Text(a.id)
+	if a.create {
+		w := a.core.NewWrite()
+		w.IfEqual(a.core.Attr.LockedBy, mine)
+		w.IfExists(a.core.Attr.LockStub)
+		res := a.core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
+		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != a.id {
+			return
+		}
+	}
+	w := a.core.NewWrite()
+	w.Unlock()
+	w.IfEqual(a.core.Attr.LockedBy, mine)
+	if in, err := w.Update(a.Raw); err == nil {
+		a.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	}
+}
+
+// cleanup bounds requests that free a lock after its caller's context ended.
+const cleanup = 3 * time.Second
+
+// detached keeps the values of a context but not its end.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+}

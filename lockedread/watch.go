@@ -1,0 +1,38 @@
+package lockedread
+
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// watch is the evidence of a clockless watcher: a hold that stood unchanged
+// for its full lease is dead, whatever any other clock says.
+type watch struct {
+	seen  ddb.Item  // the attributes that identify the hold and its last beat
+	since time.Time // when the first answer that showed it arrived
+	lease time.Duration
+}
+
+// see notes what an answer showed. own is the lease to assume where the item
+// names none.
+func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duration, now time.Time) {
+	seen := core.Beat(image)
+	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
+		return
+	}
+	w.seen, w.since, w.lease = seen, now, l.Lease
+	if w.lease == 0 {
+		w.lease = own
+	}
+}
+
+// ripe returns the hold that may be taken over; nil if there is none yet. Only
+// the monotonic clock counts: it never runs ahead of real time, so a wall clock
+// that jumps forward, or a suspended machine, can only delay a takeover.
+func (w *watch) ripe(now time.Time) ddb.Item {
+	if w.seen == nil || now.Sub(w.since) < w.lease {
+		return nil
+	}
+	return w.seen
+}

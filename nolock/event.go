@@ -1,0 +1,257 @@
+package nolock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Event is the time of an event with the id that breaks ties, for types that
+// have a field tagged repo:"eventid". It can stand wherever a time is asked
+// for.
+type Event struct{ Time, ID any }
+
+// Put writes the whole item if its event is newer than the stored one, or if
+// there is no item. ErrStale if it is older; nil for a redelivered duplicate.
+// One request, no read; a refused write bills the stored item's size.
+func (r *Repository[T]) Put(ctx context.Context, item T) error {
+	raw, err := r.table.Encode(item)
+	if err != nil {
+		return err
+	}
+	key := r.table.KeyOf(item)
+	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
+		return repo.Classify(fmt.Errorf("item %v: %w", key, err))
+	}
+	return r.send(ctx, key, raw, func(w *ddb.Write) error {
+		d := r.core.Whole(raw)
+		if r.core.Version != "" {
+			d = d.Without(r.core.Version)
+		}
+		w.Apply(d)
+		guard.Unhide(r.core, w, d)
+		return nil
+	})
+}
+
+// Apply makes a partial change under the same guard: at is when its event
+// happened, as an integer, a time.Time, or an [Event]. An item that does not
+// exist comes into being with what update sets. The update must leave the key,
+// the event time, the event id, the version and the library's attributes
+// alone. One request.
+func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
+	raw, err := r.event(key, at)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, key, raw, func(w *ddb.Write) error {
+		r.stamp(w, raw)
+		guard.Unhide(r.core, w, ddb.Diff{})
+		return w.Merge(update, func(attr string) error {
+			if r.core.IsKey(attr) || r.core.Reserved(attr) || attr == r.core.EventTime || attr == r.core.EventID || attr == r.core.Version || attr == r.core.Attr.TTL {
+				return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
+			}
+			return nil
+		})
+	})
+}
+
+// DeleteAt applies a delete event: the item, if there is one, becomes a
+// tombstone with the event's time, and older events find nothing to change
+// from then on, even if there was no item yet. ErrStale if the stored event is
+// newer; nil for a duplicate. One request.
+func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
+	raw, err := r.event(key, at)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, key, raw, func(w *ddb.Write) error {
+		r.bury(w)
+		r.stamp(w, raw)
+		w.Remove(r.core.Attr.LockStub)
+		return nil
+	})
+}
+
+// event encodes a key and the time of an event.
+func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
+	raw, err := r.table.EncodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	e, ok := at.(Event)
+	if !ok {
+		e = Event{Time: at}
+	}
+	if raw[r.core.EventTime], err = r.encodeTime(e.Time); err != nil {
+		return nil, fmt.Errorf("%w: event time of item %v: %w", repo.ErrSchema, key, err)
+	}
+	if e.ID == nil {
+		return raw, nil
+	}
+	if r.core.EventID == "" {
+		return nil, fmt.Errorf("%w: an event id is given, but the type has no field tagged repo:\"eventid\"", repo.ErrSchema)
+	}
+	if raw[r.core.EventID], err = attributevalue.Marshal(e.ID); err != nil {
+		return nil, fmt.Errorf("%w: event id of item %v: %w", repo.ErrSchema, key, err)
+	}
+	return raw, nil
+}
+
+func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
+	if t, ok := at.(time.Time); ok {
+		if r.cfg.Unit == 0 {
+			return nil, fmt.Errorf("a time.Time needs Config.Unit, what one step of the integer event time means")
+		}
+		n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(int64(time.Second)))
+		n.Add(n, big.NewInt(int64(t.Nanosecond())))
+		return ddb.Number(n.Quo(n, big.NewInt(int64(r.cfg.Unit))).String()), nil
+	}
+	av, err := attributevalue.Marshal(at)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ddb.Int(av); err != nil {
+		return nil, fmt.Errorf("%T: %w", at, err)
+	}
+	return av, nil
+}
+
+func (r *Repository[T]) stamp(w *ddb.Write, raw ddb.Item) {
+	w.Set(r.core.EventTime, raw[r.core.EventTime])
+	if id := raw[r.core.EventID]; r.core.EventID != "" && id != nil {
+		w.Set(r.core.EventID, id)
+	}
+}
+
+// checkAhead refuses an event too far in the future.
+func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
+	if at == nil {
+		return fmt.Errorf("%w: the event time (attribute %q) is not set", repo.ErrSchema, r.core.EventTime)
+	}
+	if r.cfg.Unit == 0 {
+		return nil
+	}
+	limit := r.policy.Clock().Add(r.cfg.MaxSkew)
+	steps, err := r.encodeTime(limit)
+	if err != nil {
+		return err
+	}
+	if compare(at, steps) > 0 {
+		return fmt.Errorf("%w: the event is dated more than MaxSkew (%v) ahead; it would freeze the item until then", ErrAhead, r.cfg.MaxSkew)
+	}
+	return nil
+}
+
+// ErrAhead: the event is dated too far in the future. Nothing was sent.
+var ErrAhead = errors.New("event is ahead of its time")
+
+// send writes an event under the guard and judges the outcome.
+func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(*ddb.Write) error) error {
+	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
+		return fmt.Errorf("item %v: %w", key, err)
+	}
+	turn := &guard.Turn{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
+	defer turn.Done(ctx)
+	for {
+		w := r.core.NewWrite()
+		if err := fill(w); err != nil {
+			return fmt.Errorf("item %v: %w", key, err)
+		}
+		if r.core.Version != "" {
+			// Without a read the ring of writers cannot be extended: a new one
+			// starts, and the version counts on.
+			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(integer(0))+") + "+w.Value(integer(1)))
+			w.Set(r.core.Attr.Writers, ddb.NewWriteID().Push(nil))
+		}
+		guard.IfNewer(r.core, w, raw)
+		w.IfUnlocked()
+		in, err := w.Update(turn.Raw)
+		if err != nil {
+			return repo.Classify(fmt.Errorf("item %v: %w", key, err))
+		}
+		res := r.core.Update(ctx, in, ddb.Options{})
+		switch res.Outcome {
+		case ddb.Applied:
+			return nil
+		case ddb.Condition:
+			if done, err := r.judge(key, res, raw); done {
+				return err
+			}
+			if err := turn.Yield(ctx, res.Image); err != nil {
+				return err
+			}
+		default:
+			return guard.Failed(key, res)
+		}
+	}
+}
+
+// judge compares the stored event with the one that was refused. done is false
+// where only a lock stands in the way.
+func (r *Repository[T]) judge(key repo.Key, res ddb.Result, raw ddb.Item) (done bool, err error) {
+	stored := res.Image[r.core.EventTime]
+	if _, err := ddb.Int(stored); stored != nil && err != nil {
+		return true, fmt.Errorf("%w: item %v: event time (attribute %q): %w", repo.ErrSchema, key, r.core.EventTime, err)
+	}
+	order := -1 // nothing stored yet
+	if stored != nil {
+		order = compare(stored, raw[r.core.EventTime])
+	}
+	if order == 0 && r.core.EventID != "" {
+		order = compare(res.Image[r.core.EventID], raw[r.core.EventID])
+	}
+	switch {
+	case order == 0:
+		return true, nil
+	case order > 0 && res.Clean:
+		return true, fmt.Errorf("item %v: %w", key, repo.ErrStale)
+	case order > 0:
+		return true, guard.UnknownOutcome(key, nil) // applied and overtaken, or stale from the start
+	case res.Image[r.core.Attr.LockedBy] == nil:
+		return true, fmt.Errorf("%w: item %v: the write was refused although its event is newer: attribute %q is not what it should be", repo.ErrSchema, key, r.core.EventID)
+	}
+	return false, nil
+}
+
+// compare orders two values of one type: numbers by value, texts by bytes, as
+// DynamoDB does. Nothing is smaller than anything.
+func compare(a, b types.AttributeValue) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	if x, ok := a.(*types.AttributeValueMemberS); ok {
+		y, _ := b.(*types.AttributeValueMemberS)
+		return bytes.Compare([]byte(x.Value), []byte(y.Value))
+	}
+	x, _ := a.(*types.AttributeValueMemberN)
+	y, ok := b.(*types.AttributeValueMemberN)
+	if x == nil || !ok {
+		return 0
+	}
+	m, _ := new(big.Int).SetString(x.Value, 10)
+	n, _ := new(big.Int).SetString(y.Value, 10)
+	if m == nil || n == nil {
+		return 0
+	}
+	return m.Cmp(n)
+}
+
+func integer(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }

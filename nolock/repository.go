@@ -1,0 +1,150 @@
+package nolock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Config are the settings of a repository. The zero value works and is the
+// safest.
+type Config struct {
+	// Unit is what one step of an integer event time means, for example
+	// time.Millisecond since 1970. 0: not a time (a sequence number). Fields
+	// of type time.Time or attributevalue.UnixTime have seconds and need none.
+	Unit time.Duration
+	// MaxSkew refuses events dated further ahead of the local clock, which
+	// would freeze the item until then. Default 1 h where the unit is known.
+	MaxSkew time.Duration
+	// Tombstone is how long a deletion is remembered. Default 15 days: longer
+	// than SQS can keep a message.
+	Tombstone time.Duration
+	// Attempts bounds how often Update is tried when others write first.
+	// Default 64.
+	Attempts int
+	// FailLocked gives up at once with ErrLocked when somebody holds the
+	// item's lock. Default: wait, as long as ctx and Wait allow.
+	FailLocked bool
+	// ClockSkew is how much clocks may differ before an expired lock is
+	// broken. Default 1 s; use 1 ns for none.
+	ClockSkew time.Duration
+	// Wait bounds the sleeps after conflicts and while the item is locked.
+	Wait repo.Wait
+}
+
+const (
+	defaultSkew      = time.Hour
+	defaultTombstone = 15 * 24 * time.Hour
+	defaultAttempts  = 64
+)
+
+// Repository implements [repo.Repository] by event times. It is safe for
+// concurrent use.
+type Repository[T any] struct {
+	table  *repo.Table[T]
+	core   *ddb.Core
+	cfg    Config
+	policy guard.Policy
+}
+
+var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
+
+// New checks the settings; T must have a field tagged repo:"eventtime". It
+// sends and starts nothing.
+func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
+	if table == nil {
+		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
+	}
+	core := table.Core()
+	if core.EventTime == "" {
+		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
+	}
+	switch {
+	case cfg.Unit < 0, cfg.MaxSkew < 0, cfg.Tombstone < 0, cfg.Attempts < 0:
+		return nil, fmt.Errorf("%w: Unit, MaxSkew, Tombstone and Attempts cannot be negative", repo.ErrConfig)
+	case table.EventTimeIsTime() && cfg.Unit != 0 && cfg.Unit != time.Second:
+		return nil, fmt.Errorf("%w: Unit is %v, but the event time is stored in seconds", repo.ErrConfig, cfg.Unit)
+	case table.EventTimeIsTime():
+		cfg.Unit = time.Second
+	case cfg.Unit == 0 && cfg.MaxSkew > 0:
+		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)
+	}
+	if cfg.MaxSkew == 0 {
+		cfg.MaxSkew = defaultSkew
+	}
+	if cfg.Tombstone == 0 {
+		cfg.Tombstone = defaultTombstone
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = defaultAttempts
+	}
+	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository[T]{table: table, core: core, cfg: cfg}
+	seen := []string{core.EventTime, core.Attr.LockToken}
+	for _, name := range []string{core.EventID, core.Version} {
+		if name != "" {
+			seen = append(seen, name)
+		}
+	}
+	r.policy = guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Bury: r.bury}
+	return r, nil
+}
+
+// Get reads an item with a consistent read. One request, one read unit per 4 KB.
+func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	return r.table.Get(ctx, key)
+}
+
+// Create writes an item that must not exist yet. ErrStale if it was deleted by
+// a later event. One request.
+func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
+	return guard.Create(ctx, r.table, item, r.policy.Settings)
+}
+
+// Update reads an item, runs change on it, and writes the difference if nobody
+// else wrote meanwhile; else it tries again. A change that moves the event time
+// back is refused with ErrStale. Two requests, one more per conflict.
+func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return guard.Update(ctx, r.table, &r.policy, key, false, change)
+}
+
+// Upsert is Update, but where there is no item change gets a new one with
+// nothing but its key.
+func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return guard.Update(ctx, r.table, &r.policy, key, true, change)
+}
+
+// Delete deletes an item as it is now and leaves a tombstone with its event
+// time. Two requests. To apply a delete event that carries its own time, in one
+// request, use [Repository.DeleteAt].
+func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
+	_, err := guard.Update(ctx, r.table, &r.policy, key, false, func(context.Context, *T) error { return repo.Remove })
+	return err
+}
+
+// checkOrder refuses a change that moves the event time back: the item would
+// accept events that it has already overtaken.
+func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
+	if compare(before[r.core.EventTime], after[r.core.EventTime]) > 0 {
+		return fmt.Errorf("%w: the change moves the event time back", repo.ErrStale)
+	}
+	return r.checkAhead(after[r.core.EventTime])
+}
+
+// bury turns an item into a tombstone. The event time and id stay.
+func (r *Repository[T]) bury(w *ddb.Write) {
+	for _, name := range r.core.Mapped {
+		if name != r.core.EventTime && name != r.core.EventID && name != r.core.Attr.TTL {
+			w.Remove(name)
+		}
+	}
+	w.Set(r.core.Attr.Tombstone, ddb.True())
+	w.Set(r.core.Attr.TTL, integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
+}

@@ -1,0 +1,29 @@
+// Package optimistic is the strategy "version": read, change, and write only
+// if the version is still the one that was read. Nobody waits for anybody.
+//
+// Choose it where changes of one item seldom collide, or where items are large:
+// a change costs a read and one write. change may run several times.
+//
+// # Protocol
+//
+// The attribute tagged repo:"version" grows by one with every data write of
+// every strategy; the first version of an item is 1. Beside it the attribute
+// "writers" keeps the random ids of the latest eight writes, newest first.
+//
+// A write based on version v demands that version and writers are as read
+// (absent as absent: an item from before the library is adopted), and that
+// nobody holds the item's lock. Equality of writers keeps an item that was
+// deleted and made anew from passing as the same version.
+//
+// If the condition fails, the image tells: our id among the writers means that
+// an earlier attempt was applied; the newest id that we had read, still in
+// sight without ours after it, means not applied; else the outcome is unknown
+// if an attempt had no answer. The image of a conflict is the input of the next
+// attempt, at once; after a sleep it would be stale, and the item is read again.
+//
+// A delete leaves no evidence: one whose answer was lost, and that then finds
+// no item, ends in ErrOutcomeUnknown.
+//
+// The technique is from Kung and Robinson, "On Optimistic Methods for
+// Concurrency Control" (1981).
+package optimistic

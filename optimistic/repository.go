@@ -1,0 +1,106 @@
+package optimistic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Config are the settings of a repository. The zero value works and is the
+// safest.
+type Config struct {
+	// Attempts bounds how often a change is tried when others write first.
+	// Default 64.
+	Attempts int
+	// FailLocked gives up at once with ErrLocked when somebody holds the
+	// item's lock. Default: wait, as long as ctx and Wait allow.
+	FailLocked bool
+	// ClockSkew is how much clocks may differ before an expired lock is
+	// broken. Default 1 s; use 1 ns for none.
+	ClockSkew time.Duration
+	// Wait bounds the sleeps after conflicts and while the item is locked.
+	Wait repo.Wait
+}
+
+const defaultAttempts = 64
+
+// Repository implements [repo.Repository] by versions. It is safe for
+// concurrent use.
+type Repository[T any] struct {
+	table  *repo.Table[T]
+	policy guard.Policy
+}
+
+var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
+
+// New checks the settings; T must have a field tagged repo:"version". It sends
+// and starts nothing.
+func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
+	if table == nil {
+		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
+	}
+	if table.Core().Version == "" {
+		return nil, fmt.Errorf("%w: the optimistic strategy counts versions: add an integer field tagged `repo:\"version\"` to %T", repo.ErrSchema, *new(T))
+	}
+	if cfg.Attempts < 0 {
+		return nil, fmt.Errorf("%w: Attempts is negative (%d)", repo.ErrConfig, cfg.Attempts)
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = defaultAttempts
+	}
+	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
+	if err != nil {
+		return nil, err
+	}
+	policy := guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: []string{table.Core().Version}}
+	return &Repository[T]{table: table, policy: policy}, nil
+}
+
+// Get reads an item with a consistent read. One request, one read unit per 4 KB.
+func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	return r.table.Get(ctx, key)
+}
+
+// Create writes an item that must not exist yet; its version is 1. One request.
+func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
+	return guard.Create(ctx, r.table, item, r.policy.Settings)
+}
+
+// Update reads an item, runs change on it, and writes the difference if nobody
+// else wrote meanwhile; else it tries again with the item that the failed
+// write returned. Two requests (a read and a write), and one more per conflict.
+// *repo.ConflictError when the attempts are used up.
+func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return guard.Update(ctx, r.table, &r.policy, key, false, change)
+}
+
+// Upsert is Update, but where there is no item change gets a new one with
+// nothing but its key.
+func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return guard.Update(ctx, r.table, &r.policy, key, true, change)
+}
+
+// Delete deletes an item as it is now. Two requests, and one more per conflict.
+func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
+	_, err := guard.Update(ctx, r.table, &r.policy, key, false, func(context.Context, *T) error { return repo.Remove })
+	return err
+}
+
+// Save writes the whole item if the stored version is still item's, and
+// returns it with its new version. A zero version means that the item must not
+// exist yet (ErrExists). *repo.ConflictError if others wrote first; ErrNotFound
+// if the item is gone. One request.
+func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
+	if r.table.Version(item) == 0 {
+		return r.Create(ctx, item)
+	}
+	return r.save(ctx, item)
+}
+
+// Remove deletes an item if the stored version is still item's. One request.
+func (r *Repository[T]) Remove(ctx context.Context, item T) error {
+	return r.removeVersion(ctx, item)
+}

@@ -1,0 +1,109 @@
+package repo
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// Encode returns the attributes of an item, as a write would send them. Its
+// key must be valid (ErrKey).
+func (t *Table[T]) Encode(item T) (map[string]types.AttributeValue, error) {
+	raw, err := attributevalue.MarshalMap(item)
+	if err != nil {
+		return nil, fmt.Errorf("%w: encoding %T: %w", ErrSchema, item, err)
+	}
+	if err := t.checkKeyOf(raw); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
+	s := t.schema
+	for _, k := range []struct {
+		which string
+		f     field
+		limit int
+	}{{"partition", s.pk, maxPartition}, {"sort", s.sk, maxSort}} {
+		if k.f.name == "" {
+			continue
+		}
+		av, ok := raw[k.f.name]
+		if _, null := av.(*types.AttributeValueMemberNULL); !ok || null {
+			return fmt.Errorf("%w: the %s key (field %s, attribute %q) is empty", ErrKey, k.which, k.f.goName, k.f.name)
+		}
+		if err := checkPart(k.which, av, k.f, k.limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Decode reads an item, for example an image of a stream record. Attributes
+// that T does not know are left out.
+func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (T, error) {
+	var item T
+	if t.schema.folds {
+		// The decoder matches names without case: keep ours out of its way.
+		raw = t.core.Strip(raw)
+	}
+	if err := attributevalue.UnmarshalMap(raw, &item); err != nil {
+		return item, fmt.Errorf("%w: %w: %T: %w", ErrSchema, errDecode, item, err)
+	}
+	return item, nil
+}
+
+// EncodeKey returns the attributes of a primary key. ErrKey if a part is
+// missing, empty, too long or of the wrong type.
+func (t *Table[T]) EncodeKey(key Key) (map[string]types.AttributeValue, error) {
+	return t.schema.encodeKey(key)
+}
+
+// KeyOf is the primary key of an item.
+func (t *Table[T]) KeyOf(item T) Key {
+	v := reflect.ValueOf(item)
+	key := Key{Partition: v.FieldByIndex(t.schema.pk.index).Interface()}
+	if t.schema.sk.name != "" {
+		key.Sort = v.FieldByIndex(t.schema.sk.index).Interface()
+	}
+	return key
+}
+
+// Version is the version of an item; 0 where T has no such field.
+func (t *Table[T]) Version(item T) int64 {
+	if t.schema.version.name == "" {
+		return 0
+	}
+	v := reflect.ValueOf(item).FieldByIndex(t.schema.version.index)
+	if v.CanInt() {
+		return v.Int()
+	}
+	return int64(v.Uint()) //nolint:gosec // a version beyond int64 cannot be reached by counting
+}
+
+// WithVersion returns the item with another version; unchanged where T has no
+// such field.
+func (t *Table[T]) WithVersion(item T, version int64) T {
+	if t.schema.version.name == "" {
+		return item
+	}
+	v := reflect.ValueOf(&item).Elem().FieldByIndex(t.schema.version.index)
+	if v.CanInt() {
+		v.SetInt(version)
+	} else {
+		v.SetUint(uint64(version)) //nolint:gosec // versions are never negative
+	}
+	return item
+}
+
+// EventTimeIsTime reports whether the event time is a time in Unix seconds
+// rather than an integer of the user's own unit.
+func (t *Table[T]) EventTimeIsTime() bool {
+	typ := t.schema.eventTime.typ
+	return typ == timeType || typ == unixTimeType
+}

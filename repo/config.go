@@ -1,0 +1,123 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// Client is what a table needs of *dynamodb.Client.
+type Client interface {
+	ddb.Client
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
+	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
+	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
+	UpdateTimeToLive(context.Context, *dynamodb.UpdateTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error)
+}
+
+var _ Client = (*dynamodb.Client)(nil)
+
+// TableConfig are the settings of a table. The zero value works.
+type TableConfig struct {
+	// Attributes renames the library's own attributes. Every program that
+	// writes the table must use the same names.
+	Attributes Attributes
+	// AttemptTimeout bounds one attempt of a request. Default 10 s; a lock's
+	// requests use a third of its lease if that is shorter.
+	AttemptTimeout time.Duration
+	// AllowReplicas accepts a global table with eventually consistent
+	// replicas. Locks and conditions then hold within one Region only.
+	AllowReplicas bool
+
+	Logger         *slog.Logger         // default: none
+	MeterProvider  metric.MeterProvider // default: none
+	TracerProvider trace.TracerProvider // default: none
+}
+
+// Attributes are the names of the attributes that the library keeps on items.
+// An empty name means the default.
+type Attributes struct {
+	LockedBy   string // S, while held: <owner>#<random id>. Default "lockedBy"
+	LockTime   string // N, while held: Unix seconds, when others may take over. Default "lockTime"
+	LockLease  string // N, while held: the lease in seconds. Default "lockLease"
+	LockHeld   string // N, while held: token of the hold. Default "lockHeld"
+	LockToken  string // N: last token given out. Default "lockToken"
+	LockStolen string // N: newest token whose hold somebody else ended. Default "lockStolen"
+	LockStub   string // BOOL: the key was locked before it had data. Default "lockStub"
+	Writers    string // B: random ids of the latest writes. Default "writers"
+	Tombstone  string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
+	TTL        string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
+}
+
+func (a Attributes) withDefaults() Attributes {
+	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "writers", "tombstone", "expiresAt"}
+	v, d := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
+	for i := range v.NumField() {
+		if v.Field(i).String() == "" {
+			v.Field(i).SetString(d.Field(i).String())
+		}
+	}
+	return a
+}
+
+// check refuses two roles for one attribute.
+func (a Attributes) check() error {
+	seen := map[string]string{}
+	v := reflect.ValueOf(a)
+	for i := range v.NumField() {
+		role, name := v.Type().Field(i).Name, v.Field(i).String()
+		if other, ok := seen[name]; ok {
+			return fmt.Errorf("%w: TableConfig.Attributes gives the name %q to %s and to %s: each needs its own", ErrConfig, name, other, role)
+		}
+		seen[name] = role
+	}
+	return nil
+}
+
+// Wait bounds the waiting for an item that others hold or write.
+type Wait struct {
+	Min      time.Duration // least bound of the random sleep between tries; default 5 ms
+	Max      time.Duration // greatest bound; default 500 ms
+	Attempts int           // tries before giving up; default 0: as long as the context allows
+}
+
+// WithDefaults fills in what is not set and refuses what makes no sense.
+func (w Wait) WithDefaults() (Wait, error) {
+	if w.Min < 0 || w.Max < 0 || w.Attempts < 0 {
+		return w, fmt.Errorf("%w: Wait.Min, Max and Attempts cannot be negative", ErrConfig)
+	}
+	if w.Min == 0 {
+		w.Min = 5 * time.Millisecond
+	}
+	if w.Max == 0 {
+		w.Max = max(500*time.Millisecond, w.Min)
+	}
+	if w.Max < w.Min {
+		return w, fmt.Errorf("%w: Wait.Max (%v) is less than Wait.Min (%v)", ErrConfig, w.Max, w.Min)
+	}
+	return w, nil
+}
+
+// DefaultClockSkew is how much clocks may differ, by default, before someone
+// takes over an expired lock too early.
+const DefaultClockSkew = time.Second
+
+// ClockSkew fills in the default for 0 and refuses negative values.
+func ClockSkew(d time.Duration) (time.Duration, error) {
+	if d < 0 {
+		return 0, fmt.Errorf("%w: ClockSkew is negative (%v); use 1 ns for none", ErrConfig, d)
+	}
+	if d == 0 {
+		return DefaultClockSkew, nil
+	}
+	return d, nil
+}

@@ -1,0 +1,35 @@
+// Package repo is the vocabulary of Dynahold: what a repository is, how a Go
+// struct maps to the items of a DynamoDB table, and which errors there are.
+// The strategies (packages nolock, optimistic, pessimistic) implement
+// [Repository]; package lockedread is the item lock below pessimistic.
+//
+// # Promise
+//
+// Whatever strategy runs beside whatever other on one item: no Update is ever
+// lost, none is applied twice, and every call ends in a true verdict (applied,
+// not applied, or [ErrOutcomeUnknown]).
+//
+// # Items
+//
+// T is a struct with dynamodbav tags. A second tag names the roles of fields:
+//
+//	repo:"pk"         partition key: string, number or bytes
+//	repo:"sk"         sort key, for tables that have one
+//	repo:"version"    integer that grows by one with every data write
+//	repo:"eventtime"  integer or attributevalue.UnixTime: when the event happened
+//	repo:"eventid"    tie-break between events of the same time
+//
+// Only the attributes that T maps are written. Attributes that T does not know
+// are kept, on the top level of the item: a nested struct is one attribute and
+// is written whole.
+//
+// Beside them the library keeps attributes of its own on an item, named by
+// [Attributes]. They never reach T.
+//
+// # Contexts and errors
+//
+// A context governs waiting and sending. Cancelled in the middle of a write,
+// one short attempt on a detached context finds out what became of it. Errors
+// are sentinels for "which" and structs for "who and until when"; use
+// errors.Is and errors.As.
+package repo

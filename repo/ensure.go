@@ -1,0 +1,128 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// EnsureTable creates the table if it does not exist (on-demand billing, TTL
+// on), waits until it is active as long as ctx allows, and verifies the key
+// schema of an existing one (ErrSchema). A global table with eventually
+// consistent replicas is refused unless TableConfig.AllowReplicas is set.
+func (t *Table[T]) EnsureTable(ctx context.Context) error {
+	desc, err := t.describe(ctx)
+	if errors.Is(err, ErrNoTable) {
+		if err = t.create(ctx); err != nil {
+			return err
+		}
+		desc, err = t.describe(ctx)
+	}
+	for err == nil && desc.TableStatus != types.TableStatusActive {
+		ddb.Pause(ctx, 250*time.Millisecond)
+		if ctx.Err() != nil {
+			return fmt.Errorf("table %q is %s: %w", t.Name(), desc.TableStatus, ddb.CtxError(ctx))
+		}
+		desc, err = t.describe(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.verify(desc); err != nil {
+		return err
+	}
+	return t.ensureTTL(ctx)
+}
+
+func (t *Table[T]) describe(ctx context.Context) (*types.TableDescription, error) {
+	out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Table})
+	if err != nil {
+		return nil, Classify(fmt.Errorf("DescribeTable %q: %w", t.Name(), err))
+	}
+	return out.Table, nil
+}
+
+func (t *Table[T]) create(ctx context.Context) error {
+	in := &dynamodb.CreateTableInput{TableName: &t.core.Table, BillingMode: types.BillingModePayPerRequest}
+	add := func(f field, role types.KeyType) {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &f.name, KeyType: role})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &f.name, AttributeType: types.ScalarAttributeType(f.kind)})
+	}
+	add(t.schema.pk, types.KeyTypeHash)
+	if t.schema.sk.name != "" {
+		add(t.schema.sk, types.KeyTypeRange)
+	}
+	_, err := t.client.CreateTable(ctx, in)
+	var inUse *types.ResourceInUseException
+	if errors.As(err, &inUse) {
+		return nil // somebody else creates it right now
+	}
+	if err != nil {
+		return Classify(fmt.Errorf("CreateTable %q: %w", t.Name(), err))
+	}
+	return nil
+}
+
+// verify compares an existing table with the type.
+func (t *Table[T]) verify(desc *types.TableDescription) error {
+	kinds := map[string]string{}
+	for _, d := range desc.AttributeDefinitions {
+		kinds[*d.AttributeName] = string(d.AttributeType)
+	}
+	have := map[types.KeyType]string{}
+	for _, k := range desc.KeySchema {
+		have[k.KeyType] = *k.AttributeName
+	}
+	for _, want := range []struct {
+		word string
+		role types.KeyType
+		f    field
+	}{{"partition", types.KeyTypeHash, t.schema.pk}, {"sort", types.KeyTypeRange, t.schema.sk}} {
+		name := have[want.role]
+		switch {
+		case name != want.f.name:
+			return fmt.Errorf("%w: table %q has the %s key %q, the type maps %q", ErrSchema, t.Name(), want.word, name, want.f.name)
+		case name != "" && kinds[name] != want.f.kind:
+			return fmt.Errorf("%w: table %q has the %s key %q as %s, the type maps it as %s", ErrSchema, t.Name(), want.word, name, kindName(kinds[name]), kindName(want.f.kind))
+		}
+	}
+	if len(desc.Replicas) > 0 && desc.MultiRegionConsistency != types.MultiRegionConsistencyStrong && !t.cfg.AllowReplicas {
+		return fmt.Errorf("%w: table %q is a global table with eventually consistent replicas: two Regions could change one item at once; set TableConfig.AllowReplicas if only one Region writes", ErrSchema, t.Name())
+	}
+	return nil
+}
+
+// ensureTTL switches TTL on, which removes stubs and tombstones that nobody
+// comes back to. Nothing depends on when it does.
+func (t *Table[T]) ensureTTL(ctx context.Context) error {
+	out, err := t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table})
+	if err != nil {
+		return Classify(fmt.Errorf("DescribeTimeToLive %q: %w", t.Name(), err))
+	}
+	if d := out.TimeToLiveDescription; d != nil && d.AttributeName != nil && *d.AttributeName != "" {
+		if *d.AttributeName != t.core.Attr.TTL {
+			return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set TableConfig.Attributes.TTL to it", ErrSchema, t.Name(), *d.AttributeName)
+		}
+		return nil
+	}
+	on := true
+	_, err = t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &t.core.Table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
+	})
+	if err != nil {
+		// Two processes may ensure one table at once: what counts is that it is on.
+		again, derr := t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table})
+		if derr == nil && again.TimeToLiveDescription != nil && again.TimeToLiveDescription.AttributeName != nil {
+			return nil
+		}
+		return Classify(fmt.Errorf("UpdateTimeToLive %q: %w", t.Name(), err))
+	}
+	return nil
+}

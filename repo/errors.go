@@ -1,0 +1,111 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// The sentinels: which error it is. Test with errors.Is.
+var (
+	// ErrNotFound: there is no such item. Nothing was written.
+	ErrNotFound = errors.New("item not found")
+	// ErrExists: the item that should be created is there already. Nothing was written.
+	ErrExists = errors.New("item exists already")
+	// ErrConflict: others wrote first. Nothing was written. See [ConflictError].
+	ErrConflict = errors.New("conflict with other writers")
+	// ErrStale: the event is older than what is stored. Nothing was written.
+	ErrStale = errors.New("event is older than the stored one")
+	// ErrLocked: somebody else holds the item. Nothing was written. See [LockedError].
+	ErrLocked = errors.New("item is locked by another")
+	// ErrLockExpired: the own lease ran out and nobody took over yet. Nothing was written.
+	ErrLockExpired = errors.New("own lock expired")
+	// ErrLockLost: somebody took over, or an operator broke the lock. Nothing was written.
+	ErrLockLost = errors.New("own lock was lost to another")
+	// ErrReleased: the hold was already ended by its holder (committed, deleted, released).
+	ErrReleased = errors.New("lock was already released")
+	// ErrNotHeld: nobody holds the item with the given token.
+	ErrNotHeld = errors.New("no such hold")
+	// ErrOutcomeUnknown: the write may or may not have been applied, and no
+	// evidence is left. Never returned as a guess.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrSchema: the table, the item or the type are not what they should be.
+	ErrSchema = errors.New("schema mismatch")
+	// ErrKey: a key is missing, empty, too long or of a wrong type. Nothing was sent.
+	ErrKey = errors.New("invalid key")
+	// ErrFixed: a change altered the key or the version, which are not its to
+	// alter. Nothing was written.
+	ErrFixed = errors.New("change altered the key or the version")
+	// ErrTooLarge: the item would not fit, or could not be locked any more.
+	// Nothing was written.
+	ErrTooLarge = errors.New("item too large")
+	// ErrNoTable: there is no such table at the endpoint that was asked.
+	ErrNoTable = errors.New("table not found")
+	// ErrDenied: credentials are missing, wrong or not allowed to do this.
+	ErrDenied = errors.New("access denied")
+	// ErrConfig: a setting makes no sense. Nothing was sent.
+	ErrConfig = errors.New("invalid configuration")
+)
+
+// LockedError says who holds an item.
+type LockedError struct {
+	Key   Key
+	Owner string    // who holds it; the random part of the id is left out
+	Until time.Time // when others may take over, on the holder's clock; zero if the item does not say
+	Token int64     // fencing token of the hold; 0 for one taken by hand
+}
+
+func (e *LockedError) Error() string {
+	until := "with no end"
+	if !e.Until.IsZero() {
+		until = "until " + e.Until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("item %v is locked by %q %s (token %d)", e.Key, e.Owner, until, e.Token)
+}
+
+// Is makes errors.Is(err, ErrLocked) true.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// ConflictError says how often a write was tried.
+type ConflictError struct {
+	Key      Key
+	Attempts int
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("item %v: others wrote first in each of %d attempts", e.Key, e.Attempts)
+}
+
+// Is makes errors.Is(err, ErrConflict) true.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// Classify adds the sentinel of this package to an error that comes from the
+// SDK: ErrNoTable, ErrDenied, ErrSchema or ErrTooLarge. Other errors come back
+// as they are.
+func Classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	var size *ddb.SizeError
+	if errors.As(err, &size) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	switch api.ErrorCode() {
+	case "ResourceNotFoundException":
+		return fmt.Errorf("%w: create it with EnsureTable, or check region and endpoint: %w", ErrNoTable, err)
+	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignatureException",
+		"MissingAuthenticationTokenException", "MissingAuthenticationToken", "ExpiredTokenException", "InvalidClientTokenId", "OptInRequired":
+		return fmt.Errorf("%w: check credentials, region and policy: %w", ErrDenied, err)
+	case "ValidationException":
+		return fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package repo
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// Key is the primary key of an item. Each part is a string, []byte or a
+// number, as the table has it; Sort is nil where the table has no sort key.
+type Key struct{ Partition, Sort any }
+
+func (k Key) String() string {
+	if k.Sort == nil {
+		return fmt.Sprintf("{%v}", part(k.Partition))
+	}
+	return fmt.Sprintf("{%v %v}", part(k.Partition), part(k.Sort))
+}
+
+func part(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case []byte:
+		return fmt.Sprintf("%x", v)
+	}
+	return v
+}
+
+// DynamoDB's limits for key values, in bytes.
+const (
+	maxPartition = 2048
+	maxSort      = 1024
+)
+
+// encodeKey turns a key into the attributes of the primary key.
+func (s *schema) encodeKey(key Key) (ddb.Item, error) {
+	pk, err := encodePart("partition", key.Partition, s.pk, maxPartition)
+	if err != nil {
+		return nil, err
+	}
+	item := ddb.Item{s.pk.name: pk}
+	if s.sk.name == "" {
+		if key.Sort != nil {
+			return nil, fmt.Errorf("%w: the table has no sort key, but Key.Sort is set", ErrKey)
+		}
+		return item, nil
+	}
+	sk, err := encodePart("sort", key.Sort, s.sk, maxSort)
+	if err != nil {
+		return nil, err
+	}
+	item[s.sk.name] = sk
+	return item, nil
+}
+
+func encodePart(which string, v any, f field, limit int) (types.AttributeValue, error) {
+	if v == nil {
+		return nil, fmt.Errorf("%w: the %s key (attribute %q) is nil", ErrKey, which, f.name)
+	}
+	av, err := encodeScalar(v)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, err)
+	}
+	return av, checkPart(which, av, f, limit)
+}
+
+func encodeScalar(v any) (types.AttributeValue, error) {
+	switch v := v.(type) {
+	case string:
+		return ddb.Text(v), nil
+	case []byte:
+		return ddb.Bytes(v), nil
+	case int:
+		return ddb.Number(strconv.Itoa(v)), nil
+	case int64:
+		return ddb.Number(strconv.FormatInt(v, 10)), nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%v is not a number that DynamoDB knows", v)
+		}
+	}
+	return attributevalue.Marshal(v)
+}
+
+// checkPart verifies type and length of a key attribute.
+func checkPart(which string, av types.AttributeValue, f field, limit int) error {
+	size := 1
+	switch v := av.(type) {
+	case *types.AttributeValueMemberS:
+		size = len(v.Value)
+	case *types.AttributeValueMemberB:
+		size = len(v.Value)
+	}
+	switch {
+	case ddb.TypeName(av) != f.kind:
+		return fmt.Errorf("%w: the %s key (attribute %q) must be %s, got %s", ErrKey, which, f.name, kindName(f.kind), kindName(ddb.TypeName(av)))
+	case size == 0:
+		return fmt.Errorf("%w: the %s key (attribute %q) is empty", ErrKey, which, f.name)
+	case size > limit:
+		return fmt.Errorf("%w: the %s key (attribute %q) has %d bytes, DynamoDB takes %d", ErrKey, which, f.name, size, limit)
+	}
+	return nil
+}
+
+func kindName(kind string) string {
+	switch kind {
+	case "S":
+		return "a string"
+	case "N":
+		return "a number"
+	case "B":
+		return "bytes"
+	}
+	return "type " + kind
+}

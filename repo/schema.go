@@ -1,0 +1,196 @@
+package repo
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// field is an attribute of the user's type.
+type field struct {
+	name    string // of the attribute
+	goName  string
+	role    string // from the repo tag
+	kind    string // DynamoDB's type, for keys: S, N, B
+	index   []int  // for reflect
+	typ     reflect.Type
+	options []string // of the dynamodbav tag
+	viaPtr  bool     // reached through an embedded pointer
+}
+
+func (f field) has(option string) bool { return slices.Contains(f.options, option) }
+
+// schema is what NewTable learned about the user's type.
+type schema struct {
+	pk, sk, version, eventTime, eventID field
+	mapped                              []string // without keys
+	folds                               bool     // decoding could mistake a library attribute for one of T's
+}
+
+var roles = []string{"pk", "sk", "version", "eventtime", "eventid"}
+
+func newSchema(t reflect.Type, attrs Attributes) (*schema, error) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%w: T must be a struct with dynamodbav and repo tags, not %v: use the struct itself, not a pointer or a map", ErrSchema, t)
+	}
+	fields, err := collect(t, nil, false)
+	if err != nil {
+		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
+	}
+	fields, err = dominant(fields)
+	if err != nil {
+		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
+	}
+	s, err := assign(fields)
+	if err == nil {
+		err = s.collisions(fields, attrs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
+	}
+	return s, nil
+}
+
+// assign gives the roles to fields and verifies their types.
+func assign(fields []field) (*schema, error) {
+	s := &schema{}
+	for _, f := range fields {
+		if f.role == "" {
+			s.mapped = append(s.mapped, f.name)
+			continue
+		}
+		if f.viaPtr {
+			return nil, fmt.Errorf("field %s has the role %q inside an embedded pointer, which may be nil: embed the struct itself", f.goName, f.role)
+		}
+		var to *field
+		var check func(field) (field, error)
+		switch f.role {
+		case "pk":
+			to, check = &s.pk, checkKeyField
+		case "sk":
+			to, check = &s.sk, checkKeyField
+		case "version":
+			to, check = &s.version, checkVersion
+		case "eventtime":
+			to, check = &s.eventTime, checkEventTime
+		case "eventid":
+			to, check = &s.eventID, checkEventID
+		}
+		if to.name != "" {
+			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", to.goName, f.goName, f.role)
+		}
+		f, err := check(f)
+		if err != nil {
+			return nil, err
+		}
+		*to = f
+		if f.role != "pk" && f.role != "sk" {
+			s.mapped = append(s.mapped, f.name)
+		}
+	}
+	switch {
+	case s.pk.name == "":
+		return nil, fmt.Errorf("no field is the partition key: add the tag `repo:\"pk\"` to it")
+	case s.eventID.name != "" && s.eventTime.name == "":
+		return nil, fmt.Errorf("field %s breaks ties of event times (repo:\"eventid\"), but no field has repo:\"eventtime\"", s.eventID.goName)
+	}
+	slices.Sort(s.mapped)
+	return s, nil
+}
+
+func (s *schema) collisions(fields []field, attrs Attributes) error {
+	v := reflect.ValueOf(attrs)
+	for i := range v.NumField() {
+		role, name := v.Type().Field(i).Name, v.Field(i).String()
+		for _, f := range fields {
+			if f.name == name && (role != "TTL" || f.role != "") {
+				return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, name, role)
+			}
+			s.folds = s.folds || strings.EqualFold(f.name, name)
+		}
+	}
+	return nil
+}
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	unixTimeType = reflect.TypeFor[attributevalue.UnixTime]()
+	marshaler    = reflect.TypeFor[attributevalue.Marshaler]()
+)
+
+func isInteger(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return !t.Implements(marshaler)
+	}
+	return false
+}
+
+func checkKeyField(f field) (field, error) {
+	for _, o := range []string{"string", "unixtime"} {
+		if f.has(o) {
+			return f, fmt.Errorf("field %s is a key: the option %q of its dynamodbav tag is not supported there; use a field of the type that is stored", f.goName, o)
+		}
+	}
+	if f.typ.Kind() == reflect.Pointer {
+		return f, fmt.Errorf("field %s is a key of type %v: a pointer may be nil; use the value itself", f.goName, f.typ)
+	}
+	// What the encoder makes of a value is what the table must have; the zero
+	// value shows it for every type that encodes at all.
+	av, err := attributevalue.Marshal(keySample(f.typ).Interface())
+	if err != nil {
+		return f, fmt.Errorf("field %s is a key of type %v, which cannot be encoded: %w", f.goName, f.typ, err)
+	}
+	f.kind = ddb.TypeName(av)
+	if f.kind != "S" && f.kind != "N" && f.kind != "B" {
+		return f, fmt.Errorf("field %s is a key of type %v, which DynamoDB would store as %s: a key must be a string, a number or bytes", f.goName, f.typ, f.kind)
+	}
+	return f, nil
+}
+
+// keySample is a value of a key's type that encodes to its proper type: nil
+// slices and empty strings may encode to NULL.
+func keySample(t reflect.Type) reflect.Value {
+	v := reflect.New(t).Elem()
+	switch {
+	case t.Kind() == reflect.String:
+		v.SetString("x")
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		v.SetBytes([]byte{1})
+	}
+	return v
+}
+
+func checkVersion(f field) (field, error) {
+	if !isInteger(f.typ) || f.has("string") {
+		return f, fmt.Errorf("field %s is the version but has type %v: use an integer, such as int64, without the option \"string\"", f.goName, f.typ)
+	}
+	return f, nil
+}
+
+func checkEventTime(f field) (field, error) {
+	switch {
+	case f.typ == unixTimeType, f.typ == timeType && f.has("unixtime"):
+		return f, nil
+	case f.typ == timeType:
+		return f, fmt.Errorf("field %s is the event time and would be stored as RFC 3339 text, which does not sort (fractions of seconds vary in length): add the option unixtime to its tag, as in `dynamodbav:\"%s,unixtime\"`, or use an integer", f.goName, f.name)
+	case isInteger(f.typ) && !f.has("string"):
+		return f, nil
+	}
+	return f, fmt.Errorf("field %s is the event time but has type %v: use an integer (seconds, milliseconds, a sequence number) or time.Time with the option unixtime; texts and floats do not sort reliably", f.goName, f.typ)
+}
+
+func checkEventID(f field) (field, error) {
+	isText := f.typ.Kind() == reflect.String && !f.typ.Implements(marshaler)
+	if !isText && (!isInteger(f.typ) || f.has("string")) {
+		return f, fmt.Errorf("field %s is the event id but has type %v: use a string or an integer", f.goName, f.typ)
+	}
+	return f, nil
+}

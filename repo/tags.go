@@ -1,0 +1,168 @@
+package repo
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// collect lists the attributes of a struct as attributevalue encodes it:
+// exported fields, embedded structs flattened.
+func collect(t reflect.Type, index []int, viaPtr bool) ([]field, error) {
+	var all []field
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(slices.Clone(index), i)
+		if err := checkTag(sf); err != nil {
+			return nil, err
+		}
+		name, options, _ := strings.Cut(sf.Tag.Get("dynamodbav"), ",")
+		role := sf.Tag.Get("repo")
+		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
+			if role != "" {
+				return nil, fmt.Errorf("field %s has the role %q but is not stored (unexported, or dynamodbav:\"-\"): export it and give it a name", sf.Name, role)
+			}
+			continue
+		}
+		inner := sf.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if sf.Anonymous && name == "" && inner.Kind() == reflect.Struct && inner != timeType {
+			if role != "" {
+				return nil, fmt.Errorf("embedded struct %s has the role %q: give it to a field inside", sf.Name, role)
+			}
+			ptr := sf.Type.Kind() == reflect.Pointer
+			if ptr && !sf.IsExported() {
+				return nil, fmt.Errorf("embedded pointer to the unexported struct %s cannot be decoded: embed the struct itself", sf.Name)
+			}
+			fields, err := collect(inner, at, viaPtr || ptr)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, fields...)
+			continue
+		}
+		if !sf.IsExported() {
+			continue
+		}
+		if inner.Kind() == reflect.Struct {
+			if nested := findRole(inner, nil); nested != "" {
+				return nil, fmt.Errorf("field %s is stored as one attribute (a map), so the role inside it, at %s, has no attribute of its own: embed the struct without a dynamodbav name, or move the field up", sf.Name, nested)
+			}
+		}
+		if name == "" {
+			name = sf.Name
+		}
+		all = append(all, field{name: name, goName: sf.Name, role: role, index: at, typ: sf.Type, options: splitOptions(options), viaPtr: viaPtr})
+	}
+	return all, nil
+}
+
+func splitOptions(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ",")
+}
+
+// findRole looks for a repo tag inside a struct that is stored as a map.
+func findRole(t reflect.Type, seen []reflect.Type) string {
+	if t == timeType || slices.Contains(seen, t) {
+		return ""
+	}
+	seen = append(seen, t)
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if sf.Tag.Get("repo") != "" {
+			return t.Name() + "." + sf.Name
+		}
+		inner := sf.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct {
+			if at := findRole(inner, seen); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
+}
+
+// checkTag finds typing errors in a field's tags.
+func checkTag(sf reflect.StructField) error {
+	if role, ok := sf.Tag.Lookup("repo"); ok && !slices.Contains(roles, role) {
+		return fmt.Errorf("field %s has the unknown role repo:%q: the roles are %s", sf.Name, role, strings.Join(roles, ", "))
+	}
+	rest := string(sf.Tag)
+	for rest != "" {
+		rest = strings.TrimLeft(rest, " ")
+		key, after, ok := strings.Cut(rest, ":\"")
+		if !ok {
+			if strings.Contains(rest, "repo") || strings.Contains(rest, "dynamodbav") {
+				return fmt.Errorf("field %s has a tag that cannot be parsed: %q; the form is `key:\"value\"`", sf.Name, sf.Tag)
+			}
+			return nil
+		}
+		if near(key, "repo", 1) || near(key, "dynamodbav", 2) {
+			return fmt.Errorf("field %s has the tag %q: did you mean repo or dynamodbav?", sf.Name, key)
+		}
+		_, rest, _ = strings.Cut(after, "\"")
+	}
+	return nil
+}
+
+// near reports whether s is not word but at most limit edits away from it.
+func near(s, word string, limit int) bool {
+	if s == word {
+		return false
+	}
+	row := make([]int, len(word)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(s) {
+		prev := row[0]
+		row[0] = i + 1
+		for j := range len(word) {
+			cost := 1
+			if s[i] == word[j] {
+				cost = 0
+			}
+			prev, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, prev+cost)
+		}
+	}
+	return row[len(word)] <= limit
+}
+
+// dominant keeps, of fields that map the same attribute, the least nested one,
+// as the encoder does, and refuses those that nothing decides between.
+func dominant(fields []field) ([]field, error) {
+	best := map[string]field{}
+	var order []string
+	for _, f := range fields {
+		b, ok := best[f.name]
+		switch {
+		case !ok:
+			order = append(order, f.name)
+			best[f.name] = f
+		case len(b.index) == len(f.index):
+			return nil, fmt.Errorf("fields %s and %s both map attribute %q: give one of them another name", b.goName, f.goName, f.name)
+		case len(f.index) < len(b.index):
+			b, f = f, b
+			fallthrough
+		default:
+			if f.role != "" {
+				return nil, fmt.Errorf("field %s with the role %q is hidden by field %s, which maps the same attribute %q", f.goName, f.role, b.goName, f.name)
+			}
+			best[b.name] = b
+		}
+	}
+	out := make([]field, 0, len(order))
+	for _, name := range order {
+		out = append(out, best[name])
+	}
+	return out, nil
+}

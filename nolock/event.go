@@ -131,8 +131,13 @@ func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
 
 func (r *Repository[T]) stamp(w *ddb.Write, raw ddb.Item) {
 	w.Set(r.core.EventTime, raw[r.core.EventTime])
-	if id := raw[r.core.EventID]; r.core.EventID != "" && id != nil {
+	if r.core.EventID == "" {
+		return
+	}
+	if id := raw[r.core.EventID]; id != nil {
 		w.Set(r.core.EventID, id)
+	} else {
+		w.Remove(r.core.EventID) // an id of the event before would break ties wrongly
 	}
 }
 

@@ -138,10 +138,13 @@ func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
 	return r.checkAhead(after[r.core.EventTime])
 }
 
-// bury turns an item into a tombstone. The event time and id stay.
+// bury turns an item into a tombstone. Event time and id stay, and so does the
+// version, which counts on.
 func (r *Repository[T]) bury(w *ddb.Write) {
 	for _, name := range r.core.Mapped {
-		if name != r.core.EventTime && name != r.core.EventID && name != r.core.Attr.TTL {
+		switch name {
+		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
+		default:
 			w.Remove(name)
 		}
 	}

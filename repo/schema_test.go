@@ -1,0 +1,218 @@
+package repo_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+func define[T any](cfg repo.TableConfig) error {
+	_, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "t", cfg)
+	return err
+}
+
+type (
+	keyed struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+	}
+	versioned struct {
+		Version int `dynamodbav:"v" repo:"version"`
+	}
+	nested struct {
+		Inner string `dynamodbav:"inner" repo:"sk"`
+	}
+	textID string
+)
+
+func TestDefinitionsThatWork(t *testing.T) {
+	for name, err := range map[string]error{
+		"string key": define[keyed](repo.TableConfig{}),
+		"number keys": define[struct {
+			P int     `repo:"pk"`
+			S float64 `repo:"sk"`
+		}](repo.TableConfig{}),
+		"byte keys": define[struct {
+			P []byte   `repo:"pk"`
+			S [16]byte `repo:"sk"`
+		}](repo.TableConfig{}),
+		"named string": define[struct {
+			P textID `repo:"pk"`
+		}](repo.TableConfig{}),
+		"embedded": define[struct {
+			keyed
+			versioned
+			Data map[string]string
+		}](repo.TableConfig{}),
+		"embedded pointer without roles": define[struct {
+			keyed
+			*Extra
+		}](repo.TableConfig{}),
+		"shadowed field": define[struct {
+			keyed
+			Extra
+			More string `dynamodbav:"more"`
+		}](repo.TableConfig{}),
+		"unix time": define[struct {
+			keyed
+			At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
+			By string    `repo:"eventid"`
+		}](repo.TableConfig{}),
+		"UnixTime": define[struct {
+			keyed
+			At attributevalue.UnixTime `repo:"eventtime"`
+		}](repo.TableConfig{}),
+		"own TTL": define[struct {
+			keyed
+			Ends int64 `dynamodbav:"expiresAt,omitempty"`
+		}](repo.TableConfig{}),
+		"renamed": define[struct {
+			keyed
+			LockedBy string `dynamodbav:"lockedBy"`
+		}](repo.TableConfig{Attributes: repo.Attributes{LockedBy: "dh_by"}}),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Extra is embedded in definitions.
+type Extra struct {
+	More string `dynamodbav:"more"`
+}
+
+func TestWrongDefinitionsSayHowToMendThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		says string
+	}{
+		"not a struct":   {define[map[string]any](repo.TableConfig{}), "use the struct itself"},
+		"pointer":        {define[*keyed](repo.TableConfig{}), "use the struct itself"},
+		"interface":      {define[any](repo.TableConfig{}), "use the struct itself"},
+		"no pk":          {define[struct{ ID string }](repo.TableConfig{}), "add the tag `repo:\"pk\"`"},
+		"two pk":         {define[struct{ A, B string }](repo.TableConfig{}), "add the tag"},
+		"two pk, tagged": {define[twoKeys](repo.TableConfig{}), "both have the role \"pk\""},
+		"pk of a wrong type": {define[struct {
+			P bool `repo:"pk"`
+		}](repo.TableConfig{}), "must be a string, a number or bytes"},
+		"pk pointer": {define[struct {
+			P *string `repo:"pk"`
+		}](repo.TableConfig{}), "a pointer may be nil"},
+		"pk struct": {define[struct {
+			P struct{ X int } `repo:"pk"`
+		}](repo.TableConfig{}), "must be a string, a number or bytes"},
+		"pk as text": {define[struct {
+			P int `dynamodbav:"p,string" repo:"pk"`
+		}](repo.TableConfig{}), "not supported there"},
+		"version text": {define[struct {
+			keyed
+			V string `repo:"version"`
+		}](repo.TableConfig{}), "use an integer"},
+		"version float": {define[struct {
+			keyed
+			V float64 `repo:"version"`
+		}](repo.TableConfig{}), "use an integer"},
+		"event time as RFC 3339": {define[struct {
+			keyed
+			At time.Time `dynamodbav:"at" repo:"eventtime"`
+		}](repo.TableConfig{}), "`dynamodbav:\"at,unixtime\"`"},
+		"event time as float": {define[struct {
+			keyed
+			At float64 `repo:"eventtime"`
+		}](repo.TableConfig{}), "floats do not sort reliably"},
+		"event id without time": {define[struct {
+			keyed
+			By string `repo:"eventid"`
+		}](repo.TableConfig{}), "no field has repo:\"eventtime\""},
+		"event id bool": {define[struct {
+			keyed
+			At int  `repo:"eventtime"`
+			By bool `repo:"eventid"`
+		}](repo.TableConfig{}), "use a string or an integer"},
+		"role with a typo": {define[struct {
+			ID string `repo:"pkk"`
+		}](repo.TableConfig{}), "the roles are pk, sk"},
+		"tag with a typo": {define[struct {
+			keyed
+			V int `dynamodbva:"v"`
+		}](repo.TableConfig{}), "did you mean"},
+		"tag with a typo in repo": {define[struct {
+			keyed
+			V int `rep:"version"`
+		}](repo.TableConfig{}), "did you mean"},
+		"role on an unexported field": {define[struct {
+			id string `repo:"pk"` //nolint:unused // it is the point
+		}](repo.TableConfig{}), "export it"},
+		"role on a field that is not stored": {define[struct {
+			ID string `dynamodbav:"-" repo:"pk"`
+		}](repo.TableConfig{}), "not stored"},
+		"collision": {define[struct {
+			keyed
+			By string `dynamodbav:"lockedBy"`
+		}](repo.TableConfig{}), "TableConfig.Attributes.LockedBy"},
+		"key named as the TTL": {define[struct {
+			ID string `dynamodbav:"expiresAt" repo:"pk"`
+		}](repo.TableConfig{}), "TableConfig.Attributes.TTL"},
+		"one attribute twice": {define[struct {
+			keyed
+			A int `dynamodbav:"x"`
+			B int `dynamodbav:"x"`
+		}](repo.TableConfig{}), "both map attribute \"x\""},
+		"role in a nested struct": {define[struct {
+			keyed
+			In nested `dynamodbav:"in"`
+		}](repo.TableConfig{}), "embed the struct without a dynamodbav name"},
+		"embedded under a name": {define[struct {
+			keyed `dynamodbav:"k"`
+		}](repo.TableConfig{}), ""},
+		"role behind an embedded pointer": {define[struct {
+			keyed
+			*Versions
+		}](repo.TableConfig{}), "embed the struct itself"},
+		"role on an embedded struct": {define[struct {
+			Versions `repo:"version"`
+		}](repo.TableConfig{}), "give it to a field inside"},
+		"role that is hidden": {define[struct {
+			keyed
+			Other string `dynamodbav:"id"`
+		}](repo.TableConfig{}), "is hidden by field Other"},
+	} {
+		if !errors.Is(c.err, repo.ErrSchema) || !strings.Contains(c.err.Error(), c.says) {
+			t.Errorf("%s: %v; want ErrSchema and a sentence with %q", name, c.err, c.says)
+		}
+	}
+}
+
+type twoKeys struct {
+	A string `repo:"pk"`
+	B string `repo:"pk"`
+}
+
+// Versions is embedded in definitions.
+type Versions struct {
+	V int `repo:"version"`
+}
+
+func TestSettingsThatMakeNoSense(t *testing.T) {
+	var none *dynamodb.Client
+	client := dynamodb.New(dynamodb.Options{Region: "x"})
+	for name, err := range map[string]error{
+		"nil client":       second(repo.NewTable[keyed](nil, "t", repo.TableConfig{})),
+		"nil *client":      second(repo.NewTable[keyed](none, "t", repo.TableConfig{})),
+		"no name":          second(repo.NewTable[keyed](client, "", repo.TableConfig{})),
+		"negative timeout": define[keyed](repo.TableConfig{AttemptTimeout: -1}),
+		"one name twice":   define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockedBy: "x", LockTime: "x"}}),
+	} {
+		if !errors.Is(err, repo.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+}
+
+func second[A any](_ A, err error) error { return err }

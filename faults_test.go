@@ -1,0 +1,263 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+var (
+	seedFlag   = flag.Uint64("seed", 0, "seed of the fault schedules; 0: a new one")
+	roundsFlag = flag.Int("rounds", 0, "rounds of the faulted runs; 0: a quick share")
+)
+
+// seed prints the seed that repeats a failed run's faults.
+func seed(t testing.TB) uint64 {
+	s := *seedFlag
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with -seed=%d", s)
+		}
+	})
+	return s
+}
+
+// faulted is a client that loses, resends, delays, truncates, throttles and
+// breaks a quarter of its requests.
+func (w *world) faulted(seed uint64) (*dynamodb.Client, *fault.Injector) {
+	var in *fault.Injector
+	client := w.newClient(func(o *dynamodb.Options) {
+		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Rate: 0.25})
+		o.HTTPClient = in
+	})
+	return client, in
+}
+
+// faultStrategies are the suite's strategies with short leases, so that a lock
+// whose release got lost does not hold up the run.
+func faultStrategies() []strategy {
+	short := pessimistic.Config{Lease: 2 * time.Second, Renew: true, ClockSkew: time.Millisecond}
+	return append(strategies()[:2],
+		strategy{"pessimistic", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(pessimistic.New(w.repoTable(t, c), short))(t)
+		}},
+		strategy{"pessimistic, clockless", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			cfg := short
+			cfg.Clockless = true
+			return must(pessimistic.New(w.repoTable(t, c), cfg))(t)
+		}})
+}
+
+// truth compares verdicts with what is in the item.
+type truth struct {
+	mu       sync.Mutex
+	verdicts map[string]error // by operation
+	wrong    int
+	unknown  int
+}
+
+func (v *truth) record(id string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.verdicts[id] = err
+}
+
+// check returns what each operation's verdict should have been, as errors.
+func (v *truth) check(t *testing.T, ops []string) {
+	t.Helper()
+	times := map[string]int{}
+	for _, id := range ops {
+		times[id]++
+	}
+	for id, err := range v.verdicts {
+		n := times[id]
+		switch {
+		case n > 1:
+			t.Errorf("%s was applied %d times", id, n)
+		case err == nil && n == 0:
+			t.Errorf("%s was acknowledged and is lost", id)
+		case errors.Is(err, repo.ErrOutcomeUnknown):
+			v.unknown++
+			continue
+		case err != nil && n == 1:
+			t.Errorf("%s was applied but reported as %v", id, err)
+		default:
+			continue
+		}
+		v.wrong++
+	}
+}
+
+// TestFaultedUpdatesEndInTrueVerdicts is the promise of the library under every
+// fault that a network and a service can produce.
+func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
+	all := faultStrategies()
+	mix := strategy{name: "all mixed"}
+	total := map[fault.Kind]int{}
+	var wrong, unknown, verdicts int
+	for _, s := range append(all, mix) {
+		t.Run(s.name, func(t *testing.T) {
+			for round := range max(1, *roundsFlag) {
+				base := seed(t) + uint64(round)
+				w := newWorld(t)
+				key := repo.Key{Partition: "p", Sort: 1}
+				must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+				v := &truth{verdicts: map[string]error{}}
+				const workers, each = 8, 25
+				var injectors []*fault.Injector
+				var done sync.WaitGroup
+				for i := range workers {
+					client, in := w.faulted(base*workers + uint64(i))
+					injectors = append(injectors, in)
+					how := s
+					if how.open == nil {
+						how = all[i%len(all)]
+					}
+					r := how.open(t, w, client)
+					done.Go(func() {
+						for j := range each {
+							id := fmt.Sprintf("%d-%d", i, j)
+							_, err := r.Update(t.Context(), key, func(_ context.Context, a *Account) error {
+								a.Ops = append(a.Ops, id)
+								return nil
+							})
+							v.record(id, err)
+						}
+					})
+				}
+				done.Wait()
+				for _, in := range injectors {
+					in.Wait()
+					for k, n := range in.Counts() {
+						total[k] += n
+					}
+				}
+				v.check(t, must(w.repoTable(t, w.client).Get(t.Context(), key))(t).Ops)
+				wrong, unknown, verdicts = wrong+v.wrong, unknown+v.unknown, verdicts+len(v.verdicts)
+			}
+		})
+	}
+	requests, faults := 0, 0
+	var kinds []string
+	for _, k := range append(fault.AllKinds(), fault.None) {
+		requests += total[k]
+		if k != fault.None {
+			faults += total[k]
+			kinds = append(kinds, fmt.Sprintf("%v %d", k, total[k]))
+		}
+	}
+	t.Logf("%d requests, %d faults (%s), %d verdicts, %d wrong, %d unknown", requests, faults, strings.Join(kinds, ", "), verdicts, wrong, unknown)
+}
+
+// TestFaultedEventsEndInTrueVerdicts: events in any order, twice, under faults.
+func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
+	base := seed(t)
+	w := newWorld(t)
+	var mu sync.Mutex
+	var done sync.WaitGroup
+	type outcome struct {
+		at  int64
+		err error
+	}
+	var outcomes []outcome
+	for i := range 8 {
+		client, in := w.faulted(base + uint64(i))
+		r := must(nolock.New(w.repoTable(t, client), nolock.Config{}))(t)
+		rng := rand.New(rand.NewPCG(base, uint64(i))) //nolint:gosec // repeatable on purpose
+		done.Go(func() {
+			for range 60 {
+				at := 1 + rng.Int64N(1000)
+				err := r.Put(t.Context(), Account{ID: "p", Seq: 1, At: at, Balance: at * 10})
+				mu.Lock()
+				outcomes = append(outcomes, outcome{at, err})
+				mu.Unlock()
+			}
+			in.Wait()
+		})
+	}
+	done.Wait()
+	got := must(w.repoTable(t, w.client).Get(t.Context(), repo.Key{Partition: "p", Sort: 1}))(t)
+	if got.Balance != got.At*10 {
+		t.Errorf("item is a mixture of events: %+v", got)
+	}
+	newest := int64(0)
+	for _, o := range outcomes {
+		switch {
+		case o.err == nil && o.at > got.At:
+			t.Errorf("event %d was acknowledged, but the item is at %d", o.at, got.At)
+		case errors.Is(o.err, repo.ErrStale) && o.at >= got.At:
+			t.Errorf("event %d was called stale, but the item is at %d", o.at, got.At)
+		}
+		if o.err == nil || errors.Is(o.err, repo.ErrOutcomeUnknown) {
+			newest = max(newest, o.at)
+		}
+	}
+	if got.At > newest {
+		t.Errorf("the item is at %d, which nobody wrote for sure (newest %d)", got.At, newest)
+	}
+}
+
+// TestFaultedHandles: acquire, extend, commit and release by hand under faults.
+func TestFaultedHandles(t *testing.T) {
+	base := seed(t)
+	w := newWorld(t)
+	key := repo.Key{Partition: "p", Sort: 1}
+	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	v := &truth{verdicts: map[string]error{}}
+	var done sync.WaitGroup
+	for i := range 6 {
+		client, in := w.faulted(base + uint64(i))
+		l := w.locker(t, client, lockedread.Config{Lease: 2 * time.Second, ClockSkew: 200 * time.Millisecond})
+		done.Go(func() {
+			defer in.Wait()
+			last := int64(0)
+			for j := range 20 {
+				id := fmt.Sprintf("%d-%d", i, j)
+				h, err := l.Acquire(t.Context(), key)
+				if err != nil {
+					v.record(id, err)
+					continue
+				}
+				if h.Token() <= last {
+					t.Errorf("token %d after %d", h.Token(), last)
+				}
+				last = h.Token()
+				if j%3 == 0 {
+					_ = h.Extend(t.Context()) // its failure shows in the commit
+				}
+				item := h.Item()
+				item.Ops = append(item.Ops, id)
+				if j%5 == 4 {
+					err = h.Release(t.Context())
+					if err == nil {
+						err = errors.New("released without a change")
+					}
+				} else {
+					_, err = h.Commit(t.Context(), item)
+				}
+				v.record(id, err)
+				_ = h.Release(t.Context())
+			}
+		})
+	}
+	done.Wait()
+	v.check(t, must(w.repoTable(t, w.client).Get(t.Context(), key))(t).Ops)
+}

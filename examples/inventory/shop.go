@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// A stockItem is how much there is of a product. Open are the orders decided
+// here whose order record may not be written yet, with the pieces that each
+// took; 0 means refused.
+type stockItem struct {
+	Product string           `dynamodbav:"product" repo:"pk"`
+	Left    int64            `dynamodbav:"left"`
+	Open    map[string]int64 `dynamodbav:"open,omitempty"`
+}
+
+// A customer has totals of the accepted orders. Open are orders counted here
+// whose order record may not be written yet.
+type customer struct {
+	ID        string   `dynamodbav:"customer" repo:"pk"`
+	Orders    int64    `dynamodbav:"orders"`
+	Spent     int64    `dynamodbav:"spent"`     // cents
+	LastOrder string   `dynamodbav:"lastOrder"` // the latest by time, then id
+	LastTime  int64    `dynamodbav:"lastTime"`  // Unix milliseconds
+	Open      []string `dynamodbav:"open,stringset,omitempty"`
+	Version   int64    `dynamodbav:"version" repo:"version"`
+}
+
+// An order is written once, when it is decided and counted: that it exists
+// means that nothing is left to do for it.
+type order struct {
+	ID       string `dynamodbav:"order" repo:"pk"`
+	Customer string `dynamodbav:"customer"`
+	Product  string `dynamodbav:"product"`
+	Quantity int64  `dynamodbav:"quantity"`
+	Price    int64  `dynamodbav:"price"`
+	Time     int64  `dynamodbav:"time"`
+	Accepted bool   `dynamodbav:"accepted"`
+	Version  int64  `dynamodbav:"version" repo:"version"`
+}
+
+// A status is the latest that payment, warehouse and carrier told of an order.
+// It mirrors their events, whether the order was accepted or not.
+type status struct {
+	Order   string `dynamodbav:"order" repo:"pk"`
+	Status  string `dynamodbav:"status"`
+	Time    int64  `dynamodbav:"time" repo:"eventtime"` // Unix milliseconds
+	Event   string `dynamodbav:"event" repo:"eventid"`
+	Version int64  `dynamodbav:"version" repo:"version"` // counts the events that were applied
+}
+
+// shop is the four tables, each with its strategy and its own count of
+// requests.
+type shop struct {
+	prefix string
+	where  string // which engine, in words
+	client *dynamodb.Client
+
+	stock     *pessimistic.Repository[stockItem]
+	customers *optimistic.Repository[customer]
+	orders    *optimistic.Repository[order]
+	status    *nolock.Repository[status]
+	requests  [tables]counter
+
+	finished finished
+}
+
+// The tables, as indexes of names and counters.
+const (
+	tableStock = iota
+	tableCustomers
+	tableOrders
+	tableStatus
+	tables
+)
+
+var tableNames = [tables]string{"stock", "customers", "orders", "status"}
+
+func (s *shop) table(i int) string { return s.prefix + tableNames[i] }
+
+// openShop creates the tables and the repositories.
+func openShop(ctx context.Context, engine *localdb.Engine, opt options) (*shop, error) {
+	s := &shop{prefix: opt.prefix, client: engine.Client(), where: "embedded engine"}
+	if !engine.Managed() {
+		s.where = engine.Endpoint()
+	}
+	stock, err1 := newTable[stockItem](s, engine, tableStock)
+	customers, err2 := newTable[customer](s, engine, tableCustomers)
+	orders, err3 := newTable[order](s, engine, tableOrders)
+	states, err4 := newTable[status](s, engine, tableStatus)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	s.stock, err1 = pessimistic.New(stock, pessimistic.Config{Lease: opt.lease})
+	s.customers, err2 = optimistic.New(customers, optimistic.Config{})
+	s.orders, err3 = optimistic.New(orders, optimistic.Config{})
+	s.status, err4 = nolock.New(states, nolock.Config{Unit: time.Millisecond})
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	if !opt.resume {
+		if err := s.refuseExisting(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := together(stock.EnsureTable, customers.EnsureTable, orders.EnsureTable, states.EnsureTable)(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.close(opt.resume || opt.keep))
+	}
+	for i := range s.requests {
+		s.requests[i].Store(0) // the work counts, not the setting up
+	}
+	return s, nil
+}
+
+// newTable maps T to a table through a client whose requests are counted.
+func newTable[T any](s *shop, engine *localdb.Engine, i int) (*repo.Table[T], error) {
+	return repo.NewTable[T](engine.NewClient(s.requests[i].count), s.table(i), repo.TableConfig{})
+}
+
+// refuseExisting keeps the example's hands off tables that are somebody's.
+func (s *shop) refuseExisting(ctx context.Context) error {
+	for i := range tableNames {
+		name := s.table(i)
+		_, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err == nil {
+			return fmt.Errorf("table %s exists already: give another -prefix, or -resume to go on in it", name)
+		}
+		if !isNoTable(err) {
+			return repo.Classify(err)
+		}
+	}
+	return nil
+}
+
+// close deletes the tables unless they are to be kept. It works after an
+// interruption too.
+func (s *shop) close(keep bool) error {
+	if keep {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var errs []error
+	for i := range tableNames {
+		name := s.table(i)
+		if _, err := s.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name}); err != nil && !isNoTable(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func isNoTable(err error) bool {
+	var missing *types.ResourceNotFoundException
+	return errors.As(err, &missing)
+}
+
+// together runs functions side by side and joins their errors.
+func together(functions ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		errs := make([]error, len(functions))
+		var wg sync.WaitGroup
+		for i, f := range functions {
+			wg.Go(func() { errs[i] = f(ctx) })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
+}

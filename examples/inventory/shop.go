@@ -74,7 +74,7 @@ type shop struct {
 	status    *nolock.Repository[status]
 	requests  [tables]counter
 
-	finished finished
+	inStock, inCustomers finished // ids to be dropped from Open, see orders.go
 }
 
 // The tables, as indexes of names and counters.
@@ -115,7 +115,7 @@ func openShop(ctx context.Context, engine *localdb.Engine, opt options) (*shop, 
 			return nil, err
 		}
 	}
-	err := together(stock.EnsureTable, customers.EnsureTable, orders.EnsureTable, states.EnsureTable)(ctx)
+	err := together(ctx, stock.EnsureTable, customers.EnsureTable, orders.EnsureTable, states.EnsureTable)
 	if err != nil {
 		return nil, errors.Join(err, s.close(opt.resume || opt.keep))
 	}
@@ -169,14 +169,12 @@ func isNoTable(err error) bool {
 }
 
 // together runs functions side by side and joins their errors.
-func together(functions ...func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		errs := make([]error, len(functions))
-		var wg sync.WaitGroup
-		for i, f := range functions {
-			wg.Go(func() { errs[i] = f(ctx) })
-		}
-		wg.Wait()
-		return errors.Join(errs...)
+func together(ctx context.Context, functions ...func(context.Context) error) error {
+	errs := make([]error, len(functions))
+	var wg sync.WaitGroup
+	for i, f := range functions {
+		wg.Go(func() { errs[i] = f(ctx) })
 	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	_ "embed" // for orders.jsonl
 	"encoding/json"
 	"errors"
@@ -47,8 +48,27 @@ type badLine struct {
 	err    error
 }
 
-// load reads the input named by the flag.
-func load(name string, stdin io.Reader) (*input, error) {
+// load reads the input named by the flag, unless it is interrupted: a reader
+// that waits for a terminal or a pipe cannot be, and is left to itself.
+func load(ctx context.Context, name string, stdin io.Reader) (*input, error) {
+	type result struct {
+		in  *input
+		err error
+	}
+	loaded := make(chan result, 1)
+	go func() {
+		in, err := open(name, stdin)
+		loaded <- result{in, err}
+	}()
+	select {
+	case r := <-loaded:
+		return r.in, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func open(name string, stdin io.Reader) (*input, error) {
 	switch name {
 	case "":
 		return read(bytes.NewReader(builtIn))

@@ -12,10 +12,11 @@
 //	status     nolock       the latest event wins: one write, no read
 //	orders     (Create)     written once, when everything about the order is done
 //
-// What to look at, in this order: work.go, how a worker stays correct when it
-// dies between two steps and when the queue delivers twice; shop.go, the types
-// and repositories; audit.go, what "right" means. input.go, report.go and
-// requests.go are plumbing; generate/ made the input, orders.jsonl.
+// What to look at, in this order: shop.go, the types and their repositories;
+// orders.go, how an order is counted once although workers die between two
+// steps and the queue delivers twice; work.go, the workers; audit.go, what
+// "right" means. The rest is plumbing: input.go reads, report.go prints,
+// requests.go counts, generate made the input, orders.jsonl.
 //
 // It runs on an embedded engine, or, with AWS_ENDPOINT_URL_DYNAMODB set, on
 // Amazon DynamoDB or any compatible server.
@@ -23,6 +24,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -62,13 +64,13 @@ Flags:
                  (default: the orders.jsonl that is built in)
   -workers N     concurrent workers (default 16)
   -prefix TEXT   beginning of the four tables' names
-                 (default: "dynahold-inventory-", the time, "-")
+                 (default: "dynahold-inventory-", the time, and random letters)
   -resume        go on in tables that exist already, such as those of a run that
                  was killed; without it existing tables are an error
   -keep          keep the tables; otherwise they are deleted at the end
                  (an embedded engine forgets them anyway)
   -lease TIME    how long a worker that died blocks a product (default 10s)
-  -quiet         no progress and no summary of a run that went well
+  -quiet         print nothing but what is wrong
 
 An input line, by its "kind":
   {"kind":"stock","product":"p-1","quantity":90}
@@ -100,7 +102,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.input, "input", "", "")
-	flags.StringVar(&o.prefix, "prefix", "dynahold-inventory-"+time.Now().UTC().Format("20060102-150405.000")+"-", "")
+	flags.StringVar(&o.prefix, "prefix", "dynahold-inventory-"+time.Now().UTC().Format("20060102-150405-")+rand.Text()[:6]+"-", "")
 	flags.IntVar(&o.workers, "workers", 16, "")
 	flags.DurationVar(&o.lease, "lease", 10*time.Second, "")
 	flags.BoolVar(&o.resume, "resume", false, "")
@@ -131,7 +133,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "inventory: %v\nRun it with -h for help.\n", err)
 		return exitUsage
 	}
-	in, err := load(opt.input, stdin)
+	in, err := load(ctx, opt.input, stdin)
+	if ctx.Err() != nil {
+		return failed(ctx, stderr, err)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "inventory: %v\n", err)
 		return exitUsage
@@ -165,7 +170,7 @@ func serve(ctx context.Context, s *shop, in *input, opt options, c console) int 
 	switch {
 	case ctx.Err() != nil:
 		c.summary(t, in)
-		fmt.Fprintf(c.err, "inventory: interrupted after %d of %d events; what was begun is finished, there is no audit\n", t.done.Load(), len(in.events))
+		fmt.Fprintf(c.err, "inventory: interrupted after %d of %d events: no audit\n", t.done.Load(), len(in.events))
 		return exitInterrupted
 	case err != nil:
 		c.summary(t, in)

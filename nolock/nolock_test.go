@@ -1,0 +1,242 @@
+package nolock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type order struct {
+	ID     string         `dynamodbav:"id" repo:"pk"`
+	Status string         `dynamodbav:"status,omitempty"`
+	Visits int            `dynamodbav:"visits,omitempty"`
+	Meta   map[string]int `dynamodbav:"meta,omitempty"`
+	At     int64          `dynamodbav:"at" repo:"eventtime"`
+	Event  string         `dynamodbav:"event,omitempty" repo:"eventid"`
+}
+
+var key = repo.Key{Partition: "o1"}
+
+func open[T any](t *testing.T, cfg nolock.Config) (*nolock.Repository[T], *repo.Table[T], *dynamodb.Client) {
+	t.Helper()
+	client := localdb.Client(t)
+	table, err := repo.NewTable[T](client, "nolock-"+t.Name(), repo.TableConfig{})
+	if err == nil {
+		err = table.EnsureTable(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
+	})
+	r, err := nolock.New(table, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, table, client
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+func wantStatus(t *testing.T, r *nolock.Repository[order], want string) {
+	t.Helper()
+	got, err := r.Get(t.Context(), key)
+	if err != nil || got.Status != want {
+		t.Errorf("status %q, %v; want %q", got.Status, err, want)
+	}
+}
+
+func TestLatestEventWins(t *testing.T) {
+	r, _, _ := open[order](t, nolock.Config{})
+	for _, c := range []struct {
+		event order
+		want  error
+		then  string
+	}{
+		{order{ID: "o1", Status: "paid", At: 20, Event: "b"}, nil, "paid"},
+		{order{ID: "o1", Status: "placed", At: 10, Event: "a"}, repo.ErrStale, "paid"},
+		{order{ID: "o1", Status: "paid again", At: 20, Event: "b"}, nil, "paid"}, // a redelivered duplicate
+		{order{ID: "o1", Status: "tie lost", At: 20, Event: "a"}, repo.ErrStale, "paid"},
+		{order{ID: "o1", Status: "tie won", At: 20, Event: "c"}, nil, "tie won"},
+		{order{ID: "o1", Status: "sent", At: 30, Event: "a"}, nil, "sent"},
+	} {
+		err := r.Put(t.Context(), c.event)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c.event, err, c.want)
+		}
+		wantStatus(t, r, c.then)
+	}
+}
+
+func TestPartialChanges(t *testing.T) {
+	r, _, _ := open[order](t, nolock.Config{Unit: time.Second})
+	ctx := t.Context()
+	visit := expression.Add(expression.Name("visits"), expression.Value(1)).Set(expression.Name("status"), expression.Value("seen"))
+	for _, at := range []any{int64(10), 20, time.Unix(30, 0), nolock.Event{Time: 30, ID: "x"}} {
+		if err := r.Apply(ctx, key, at, visit); err != nil { // one builder, used again and again
+			t.Fatalf("%v: %v", at, err)
+		}
+	}
+	wantIs(t, r.Apply(ctx, key, 5, visit), repo.ErrStale)
+	got, err := r.Get(ctx, key)
+	if err != nil || got.Visits != 4 || got.Status != "seen" || got.At != 30 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	err = r.Apply(ctx, key, 40, expression.Set(expression.Name("meta"), expression.Value(map[string]int{"a": 1})))
+	if err == nil {
+		err = r.Apply(ctx, key, 41, expression.Set(expression.Name("meta.a"), expression.Name("meta.a").Plus(expression.Value(1))).Remove(expression.Name("status")))
+	}
+	if got, err2 := r.Get(ctx, key); err != nil || err2 != nil || got.Meta["a"] != 2 || got.Status != "" {
+		t.Errorf("%+v, %v, %v", got, err, err2)
+	}
+	for _, attr := range []string{"id", "at", "event", "lockedBy", "expiresAt"} {
+		err := r.Apply(ctx, key, 50, expression.Set(expression.Name(attr), expression.Value(1)))
+		if !errors.Is(err, repo.ErrFixed) {
+			t.Errorf("update of %q: %v, want ErrFixed", attr, err)
+		}
+	}
+	wantIs(t, r.Apply(ctx, key, "soon", visit), repo.ErrSchema)
+	wantIs(t, r.Apply(ctx, key, 1.5, visit), repo.ErrSchema)
+	if err := r.Apply(ctx, key, 60, expression.UpdateBuilder{}); err == nil {
+		t.Error("an empty update was accepted")
+	}
+}
+
+func TestTombstones(t *testing.T) {
+	r, table, client := open[order](t, nolock.Config{})
+	ctx := t.Context()
+	put := func(at int64) error { return r.Put(ctx, order{ID: "o1", Status: "s", At: at, Event: "e"}) }
+	if err := put(10); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, r.Delete(ctx, key), repo.ErrNotFound)
+	wantIs(t, put(9), repo.ErrStale) // a late older event does not bring it back
+	_, err := r.Get(ctx, key)
+	wantIs(t, err, repo.ErrNotFound)
+	for item, err := range table.Query(ctx, "o1") {
+		t.Errorf("query shows %+v, %v", item, err)
+	}
+	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "o1"}}})
+	if err != nil || out.Item["expiresAt"] == nil || out.Item["status"] != nil {
+		t.Errorf("tombstone %v, %v", out.Item, err)
+	}
+	if err := put(11); err != nil { // a newer one does
+		t.Fatal(err)
+	}
+	wantStatus(t, r, "s")
+
+	wantIs(t, r.DeleteAt(ctx, key, 5), repo.ErrStale)
+	for range 2 { // a delete event, delivered twice
+		if err := r.DeleteAt(ctx, key, nolock.Event{Time: 20, ID: "d"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantIs(t, put(15), repo.ErrStale)
+	_, err = r.Create(ctx, order{ID: "o1", At: 15})
+	wantIs(t, err, repo.ErrStale)
+	if _, err = r.Create(ctx, order{ID: "o1", Status: "new", At: 21}); err != nil {
+		t.Error(err)
+	}
+	wantStatus(t, r, "new")
+
+	// The delete may come before the event that it deletes.
+	early := repo.Key{Partition: "o2"}
+	if err := r.DeleteAt(ctx, early, 20); err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, r.Put(ctx, order{ID: "o2", At: 10}), repo.ErrStale)
+}
+
+func TestEventsFromTheFuture(t *testing.T) {
+	type timed struct {
+		ID string    `dynamodbav:"id" repo:"pk"`
+		At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
+	}
+	r, _, _ := open[timed](t, nolock.Config{})
+	if err := r.Put(t.Context(), timed{"a", time.Now().Add(time.Minute)}); err != nil {
+		t.Error(err)
+	}
+	wantIs(t, r.Put(t.Context(), timed{"a", time.Now().Add(2 * time.Hour)}), nolock.ErrAhead)
+	_, err := r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(3 * time.Hour); return nil })
+	wantIs(t, err, nolock.ErrAhead)
+	_, err = r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(-time.Hour); return nil })
+	wantIs(t, err, repo.ErrStale)
+}
+
+func TestEventWritesWaitForALock(t *testing.T) {
+	r, table, _ := open[order](t, nolock.Config{})
+	if err := r.Put(t.Context(), order{ID: "o1", Status: "a", At: 1}); err != nil {
+		t.Fatal(err)
+	}
+	locks, err := pessimistic.New(table, pessimistic.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := locks.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, r.Put(t.Context(), order{ID: "o1", At: 1}), nil) // a duplicate need not wait
+	wantIs(t, r.Put(t.Context(), order{ID: "o1", At: 0}), repo.ErrStale)
+	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	err = r.Put(short, order{ID: "o1", Status: "b", At: 2})
+	wantIs(t, err, repo.ErrLocked)
+	wantIs(t, err, context.DeadlineExceeded)
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Put(t.Context(), order{ID: "o1", Status: "b", At: 2}); err != nil {
+		t.Error(err)
+	}
+	wantStatus(t, r, "b")
+}
+
+func TestSettings(t *testing.T) {
+	table, err := repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cfg := range map[string]nolock.Config{
+		"negative unit":     {Unit: -1},
+		"negative attempts": {Attempts: -1},
+		"skew without unit": {MaxSkew: time.Hour},
+		"negative skew":     {ClockSkew: -1},
+		"wait upside down":  {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
+	} {
+		if _, err := nolock.New(table, cfg); !errors.Is(err, repo.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+	_, err = nolock.New[order](nil, nolock.Config{})
+	wantIs(t, err, repo.ErrConfig)
+	type plain struct {
+		ID string `repo:"pk"`
+	}
+	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = nolock.New(other, nolock.Config{})
+	wantIs(t, err, repo.ErrSchema)
+}

@@ -1,0 +1,203 @@
+package optimistic_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type customer struct {
+	ID      string `dynamodbav:"id" repo:"pk"`
+	Name    string `dynamodbav:"name,omitempty"`
+	Orders  int    `dynamodbav:"orders"`
+	Version uint32 `dynamodbav:"version" repo:"version"`
+}
+
+var key = repo.Key{Partition: "c1"}
+
+func open(t *testing.T, cfg optimistic.Config) (*optimistic.Repository[customer], *repo.Table[customer]) {
+	t.Helper()
+	client := localdb.Client(t)
+	table, err := repo.NewTable[customer](client, "optimistic-"+t.Name(), repo.TableConfig{})
+	if err == nil {
+		err = table.EnsureTable(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
+	})
+	r, err := optimistic.New(table, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, table
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
+	r, _ := open(t, optimistic.Config{})
+	ctx := t.Context()
+	first, err := r.Save(ctx, customer{ID: "c1", Name: "A"})
+	if err != nil || first.Version != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	_, err = r.Save(ctx, customer{ID: "c1"})
+	wantIs(t, err, repo.ErrExists)
+	first.Name = "" // left out when empty: must vanish from the item
+	second, err := r.Save(ctx, first)
+	if err != nil || second.Version != 2 {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	if got, err := r.Get(ctx, key); err != nil || got != second {
+		t.Errorf("%+v, %v; want %+v", got, err, second)
+	}
+	_, err = r.Save(ctx, first)
+	var conflict *repo.ConflictError
+	if !errors.As(err, &conflict) || conflict.Key != key {
+		t.Errorf("stale save: %v", err)
+	}
+	wantIs(t, r.Remove(ctx, first), repo.ErrConflict)
+	if err := r.Remove(ctx, second); err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, r.Remove(ctx, second), repo.ErrNotFound)
+	_, err = r.Save(ctx, second)
+	wantIs(t, err, repo.ErrNotFound)
+}
+
+func TestAttemptsAreBounded(t *testing.T) {
+	r, _ := open(t, optimistic.Config{Attempts: 3})
+	ctx := t.Context()
+	if _, err := r.Create(ctx, customer{ID: "c1"}); err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	_, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
+		runs++
+		c.Orders++
+		_, err := r.Save(ctx, customer{ID: "c1", Name: strings.Repeat("x", runs), Version: c.Version}) // somebody else, each time
+		return err
+	})
+	var conflict *repo.ConflictError
+	if !errors.As(err, &conflict) || conflict.Attempts != 3 || runs != 3 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}
+
+func TestDeletedAndMadeAnewIsAnotherItem(t *testing.T) {
+	r, _ := open(t, optimistic.Config{})
+	ctx := t.Context()
+	if _, err := r.Create(ctx, customer{ID: "c1", Orders: 1}); err != nil {
+		t.Fatal(err)
+	}
+	first := true
+	got, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
+		if first {
+			first = false
+			if err := r.Delete(ctx, key); err != nil {
+				return err
+			}
+			if _, err := r.Create(ctx, customer{ID: "c1", Orders: 100}); err != nil {
+				return err
+			}
+		}
+		c.Orders++
+		return nil
+	})
+	if err != nil || got.Orders != 101 {
+		t.Errorf("%+v, %v: the change of the old item was written to the new one", got, err)
+	}
+}
+
+func TestLockedItems(t *testing.T) {
+	waits, table := open(t, optimistic.Config{})
+	fails, err := optimistic.New(table, optimistic.Config{FailLocked: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := pessimistic.New(table, pessimistic.Config{Owner: "till"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	made, err := waits.Create(ctx, customer{ID: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := locks.Acquire(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(_ context.Context, c *customer) error { c.Orders++; return nil }
+	_, err = fails.Update(ctx, key, add)
+	var locked *repo.LockedError
+	if !errors.As(err, &locked) || locked.Owner != "till" || locked.Token != h.Token() {
+		t.Errorf("%v", err)
+	}
+	_, err = fails.Save(ctx, made)
+	wantIs(t, err, repo.ErrLocked)
+	wantIs(t, fails.Remove(ctx, made), repo.ErrLocked)
+	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+	defer cancel()
+	_, err = waits.Update(short, key, add)
+	wantIs(t, err, repo.ErrLocked)
+	wantIs(t, err, context.DeadlineExceeded)
+
+	done := make(chan error, 1)
+	go func() { _, err := waits.Update(ctx, key, add); done <- err }()
+	item := h.Item()
+	item.Orders = 10
+	if _, err := h.Commit(ctx, item); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got, err := waits.Get(ctx, key); err != nil || got.Orders != 11 || got.Version != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = fails.Save(ctx, made) // unlocked again, but overtaken
+	wantIs(t, err, repo.ErrConflict)
+}
+
+func TestSettings(t *testing.T) {
+	_, table := open(t, optimistic.Config{})
+	for name, cfg := range map[string]optimistic.Config{
+		"negative attempts": {Attempts: -1},
+		"negative skew":     {ClockSkew: -1},
+		"negative wait":     {Wait: repo.Wait{Max: -1}},
+	} {
+		if _, err := optimistic.New(table, cfg); !errors.Is(err, repo.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+	_, err := optimistic.New[customer](nil, optimistic.Config{})
+	wantIs(t, err, repo.ErrConfig)
+	type plain struct {
+		ID string `repo:"pk"`
+	}
+	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = optimistic.New(other, optimistic.Config{})
+	wantIs(t, err, repo.ErrSchema)
+}

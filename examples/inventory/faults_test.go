@@ -1,87 +1,237 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// What follows goes wrong on purpose: tables are tampered with, programs
-// interrupted and killed, workers stopped between two steps.
+// What follows goes wrong on purpose: tables are tampered with, programs are
+// interrupted and killed, workers stop between two steps.
 
 func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
 func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
+// tampering changes a table behind the library's back.
+type tampering struct {
+	name                  string
+	table                 int
+	attribute, key, field string
+	value                 types.AttributeValue // nil deletes the item
+	says                  string
+}
+
+func (c tampering) do(t *testing.T, client *dynamodb.Client, prefix string) {
+	t.Helper()
+	table, key := prefix+tableNames[c.table], map[string]types.AttributeValue{c.attribute: text(c.key)}
+	var err error
+	if c.value == nil {
+		_, err = client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key})
+	} else {
+		update := "SET #f = :v"
+		_, err = client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &update,
+			ExpressionAttributeNames: map[string]string{"#f": c.field}, ExpressionAttributeValues: map[string]types.AttributeValue{":v": c.value}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTamperedTableFailsTheRun(t *testing.T) {
+	engine, prefix := shared(t)
+	args := []string{"-input", "-", "-prefix", prefix, "-keep"}
+	runIt(t.Context(), small, args...).want(t, exitOK, "Kept the tables "+prefix)
+	runIt(t.Context(), small, args...).want(t, exitFailed, "stock exists already")
+
+	args = append(args, "-resume")
+	again := runIt(t.Context(), small, args...)
+	again.want(t, exitOK, "Nothing oversold")
+	if n := again.row(t, "accepted") + again.row(t, "applied"); n != 0 {
+		t.Errorf("the same input again had %d effects", n)
+	}
+	tampering{table: tableStock, attribute: "product", key: "tea", field: "left", value: number("1")}.do(t, engine.Client(), prefix)
+	runIt(t.Context(), small, args...).want(t, exitFailed, "FAULT", "product tea has 1 left, want 0", "the audit found 1 fault")
+}
+
 func TestAuditFindsWhatIsWrong(t *testing.T) {
 	engine, prefix := shared(t)
-	args := []string{"-input", "-", "-workers", "1", "-keep", "-resume", "-prefix"}
-	cases := []struct {
-		name, table, attribute, key, field string
-		value                              types.AttributeValue // nil deletes the item
-		says                               string
-	}{
-		{"piece-lost", "stock", "product", "tea", "left", number("-1"), "product tea has -1 left, want 0"},
-		{"oversold", "stock", "product", "tea", "left", number("-1"), "product tea is oversold"},
-		{"locked", "stock", "product", "tea", "lockedBy", text("ghost"), "product tea is still locked by ghost"},
-		{"wrong-reject", "orders", "order", "o3", "accepted", &types.AttributeValueMemberBOOL{}, "product tea has 0 left, want 2"},
-		{"served-anyway", "stock", "product", "tea", "left", number("3"), "order o2 of 3 was rejected, but 3 of product tea are left"},
-		{"no-stock", "stock", "product", "tea", "", nil, "product tea has -5 left, want 0"},
-		{"invented", "orders", "order", "o7", "accepted", &types.AttributeValueMemberBOOL{}, "order o7 is not in the input"},
-		{"altered", "orders", "order", "o1", "quantity", number("4"), "order o1 is not as it was placed"},
-		{"counted-twice", "customers", "customer", "ann", "orders", number("3"), "customer ann has {Customer:ann Orders:3"},
-		{"spent", "customers", "customer", "ann", "spent", number("1"), "Spent:1 "},
-		{"last", "customers", "customer", "ann", "lastOrder", text("o3"), "LastOrder:o3}, want"},
-		{"customer-gone", "customers", "customer", "ann", "", nil, "customer ann is missing"},
-		{"stranger", "customers", "customer", "eve", "orders", number("1"), "customer eve has no accepted order"},
-		{"old-status", "status", "order", "o1", "status", text("paid"), `order o1 is "paid" by event e3, want "packed" by event e3`},
-		{"status-stranger", "status", "order", "o7", "status", text("paid"), "the status of order o7 is not in the input"},
-	}
-	for _, c := range cases {
+	no := &types.AttributeValueMemberBOOL{Value: false}
+	for _, c := range []tampering{
+		{"piece lost", tableStock, "product", "tea", "left", number("-1"), "product tea has -1 left, want 0"},
+		{"oversold", tableStock, "product", "tea", "left", number("-1"), "product tea is oversold: -1 left"},
+		{"locked", tableStock, "product", "tea", "lockedBy", text("ghost"), "product tea is still locked by ghost"},
+		{"stock gone", tableStock, "product", "tea", "", nil, "product tea has no stock item"},
+		{"new stock", tableStock, "product", "milk", "left", number("1"), "product milk is not in the input"},
+		{"served in vain", tableStock, "product", "tea", "left", number("3"), "order o2 of 3 was rejected, but 3 of product tea are left"},
+		{"refused after all", tableOrders, "order", "o3", "accepted", no, "product tea has 0 left, want 2"},
+		{"invented", tableOrders, "order", "o7", "accepted", no, "order o7 is not in the input"},
+		{"altered", tableOrders, "order", "o1", "quantity", number("4"), "order o1 is not as it was placed"},
+		{"order gone", tableOrders, "order", "o2", "", nil, "order o2 was neither accepted nor rejected"},
+		{"counted twice", tableCustomers, "customer", "ann", "orders", number("3"), "customer ann has {Customer:ann Orders:3"},
+		{"overcharged", tableCustomers, "customer", "ann", "spent", number("1251"), "Spent:1251 LastOrder:o1}, want"},
+		{"wrong last order", tableCustomers, "customer", "ann", "lastOrder", text("o3"), "LastOrder:o3}, want"},
+		{"customer gone", tableCustomers, "customer", "ann", "", nil, "customer ann is missing"},
+		{"stranger", tableCustomers, "customer", "eve", "orders", number("1"), "customer eve has no accepted order"},
+		{"old status", tableStatus, "order", "o1", "status", text("paid"), `order o1 is "paid" by event e3, want "packed" by event e3`},
+		{"status of a stranger", tableStatus, "order", "o7", "status", text("paid"), "the status of order o7 is not in the input"},
+		{"status gone", tableStatus, "order", "o1", "", nil, "the status of order o1 is missing"},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			mine := prefix + c.name + "-"
-			runIt(t.Context(), small, append(args, mine)...).want(t, exitOK)
-			table, key := mine+c.table, map[string]types.AttributeValue{c.attribute: text(c.key)}
-			var err error
-			if c.value == nil {
-				_, err = engine.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key})
-			} else {
-				update := "SET #f = :v"
-				_, err = engine.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &update,
-					ExpressionAttributeNames: map[string]string{"#f": c.field}, ExpressionAttributeValues: map[string]types.AttributeValue{":v": c.value}})
+			in, s := opened(t, engine, prefix+strings.ReplaceAll(c.name, " ", "-")+"-")
+			if _, err := s.work(t.Context(), in, 1, console{quiet: true}); err != nil {
+				t.Fatal(err)
 			}
+			c.do(t, engine.Client(), s.prefix)
+			checks, err := audit(t.Context(), s, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkTampered(t, mine, c.says)
+			var out, errs bytes.Buffer
+			if (console{out: &out, err: &errs}).audit(checks) || !strings.Contains(errs.String(), c.says) {
+				t.Errorf("the audit says\n%s%s\nwant %q", &out, &errs, c.says)
+			}
 		})
 	}
 }
 
-// checkTampered audits tables without touching them.
-func checkTampered(t *testing.T, prefix, says string) {
+// opened is a shop for the small input, on an engine of the test.
+func opened(t *testing.T, engine *localdb.Engine, prefix string) (*input, *shop) {
 	t.Helper()
-	in, err := load(t.Context(), "-", reader(small))
+	in, err := read(strings.NewReader(small))
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, _ := shared(t)
-	s, err := openShop(t.Context(), engine, options{prefix: prefix, resume: true, lease: time.Second})
+	s, err := openShop(t.Context(), engine, options{prefix: prefix, lease: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, _ = in, s, says
+	t.Cleanup(func() {
+		if err := s.close(false); err != nil {
+			t.Error(err)
+		}
+	})
+	return in, s
 }
 
-var _ = errors.Is
-var _ = os.Getenv
-var _ exec.Cmd
-var _ context.Context
-var _ repo.Key
+// A worker that stops after each of its steps, and another that gets the
+// message again.
+func TestStoppedBetweenSteps(t *testing.T) {
+	engine, prefix := shared(t)
+	in, s := opened(t, engine, prefix)
+	if err := s.fill(t.Context(), in.stock); err != nil {
+		t.Fatal(err)
+	}
+	o1, o2, o3 := in.events[0], in.events[3], in.events[5]
+	tally := &tally{}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide := func(e event, want bool) {
+		t.Helper()
+		accepted, err := s.decide(t.Context(), e)
+		must(err)
+		if accepted != want {
+			t.Errorf("order %s accepted: %v", e.Order, accepted)
+		}
+	}
+	decide(o1, true)
+	decide(o1, true) // stopped after step 1
+	must(s.count(t.Context(), o1))
+	must(s.count(t.Context(), o1)) // stopped after step 2
+	decide(o2, false)
+	decide(o2, false)
+	must(s.order(t.Context(), o1, tally))
+	must(s.order(t.Context(), o2, tally))
+	must(s.order(t.Context(), o3, tally)) // drops o1 and o2 from what is open
+	for _, late := range []event{o1, o2, o3} {
+		must(s.order(t.Context(), late, tally))
+		if err := s.count(t.Context(), late); late != o3 && err == nil {
+			t.Errorf("a worker that was late counted order %s again", late.Order)
+		}
+	}
+	if a, r, d := tally.accepted.Load(), tally.rejected.Load(), tally.duplicates.Load(); a != 2 || r != 1 || d != 3 {
+		t.Errorf("%d accepted, %d rejected, %d duplicates; want 2, 1, 3", a, r, d)
+	}
+	tea, err := s.stock.Get(t.Context(), repo.Key{Partition: "tea"})
+	must(err)
+	ann, err := s.customers.Get(t.Context(), repo.Key{Partition: "ann"})
+	must(err)
+	if tea.Left != 0 || len(tea.Open) != 1 || ann.Orders != 2 || ann.Spent != 1250 || len(ann.Open) != 1 {
+		t.Errorf("tea is %+v, ann is %+v", tea, ann)
+	}
+}
+
+// itemsIn waits until a table has so many items.
+func itemsIn(ctx context.Context, client *dynamodb.Client, table string, n int) error {
+	for {
+		items, err := scan[auditOrder](ctx, client, table)
+		if err == nil && len(items) >= n {
+			return nil
+		}
+		if err != nil && !isNoTable(err) {
+			return err
+		}
+	}
+}
+
+func TestInterruptedAndResumed(t *testing.T) {
+	engine, prefix := shared(t)
+	file := asFile(t, generated(t, "-seed", "9", "-orders", "150"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waited := make(chan error, 1)
+	go func() {
+		waited <- itemsIn(t.Context(), engine.Client(), prefix+"orders", 20)
+		cancel()
+	}()
+	r := runIt(ctx, "", "-input", file, "-prefix", prefix, "-keep")
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, exitInterrupted, "interrupted after", "no audit", "requests to")
+	if n := r.row(t, "accepted"); n < 1 || n >= 150 {
+		t.Errorf("%d orders accepted before the interruption", n)
+	}
+	runIt(t.Context(), "", "-input", file, "-prefix", prefix, "-resume").want(t, exitOK, "Nothing oversold")
+	runIt(t.Context(), "", "-input", file, "-prefix", prefix).want(t, exitOK) // the tables were deleted
+}
+
+func TestKilledAndResumed(t *testing.T) {
+	engine, prefix := shared(t)
+	file := asFile(t, generated(t, "-seed", "11", "-orders", "150"))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-input", file, "-prefix", prefix, "-lease", "1s", "-resume"}
+	for _, orders := range []int{10, 50, 90} {
+		program := exec.CommandContext(t.Context(), self, args...)
+		program.Env = append(os.Environ(), asProgram+"=1")
+		if err := program.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waited := itemsIn(t.Context(), engine.Client(), prefix+"orders", orders)
+		_ = program.Process.Kill()
+		if err := program.Wait(); err == nil || waited != nil {
+			t.Fatalf("the program ended by itself (%v), waiting for %d orders: %v", err, orders, waited)
+		}
+	}
+	r := runIt(t.Context(), "", args...)
+	r.want(t, exitOK, "Nothing oversold")
+	if n := r.row(t, "duplicates"); n == 0 {
+		t.Error("the killed programs had finished nothing")
+	}
+}

@@ -58,7 +58,7 @@ func (r result) row(t *testing.T, name string) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(name) + ` +([0-9,]+)$`).FindStringSubmatch(r.out)
 	if found == nil {
-		t.Fatalf("no row %q in\n%s", name, r.out)
+		t.Fatalf("no row %q in\n%s\n%s", name, r.out, r.err)
 	}
 	n, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
 	if err != nil {

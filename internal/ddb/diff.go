@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -114,12 +115,22 @@ func EqualItems(a, b Item) bool {
 }
 
 func equalNumber(a, b string) bool {
-	if a == b {
-		return true
+	if a == b || (plain(a) && plain(b)) {
+		return a == b
 	}
 	x, okX := new(big.Rat).SetString(a)
 	y, okY := new(big.Rat).SetString(b)
 	return okX && okY && x.Cmp(y) == 0
+}
+
+// plain reports whether a number is written as encoders write integers: then
+// different texts are different numbers.
+func plain(s string) bool {
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" || digits[0] == '0' {
+		return s == "0"
+	}
+	return strings.Trim(digits, "0123456789") == ""
 }
 
 func equalSets[E any](a, b []E, eq func(E, E) bool) bool {

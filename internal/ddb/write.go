@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (e *SizeError) Error() string { return e.Text }
 type Write struct {
 	core   *Core
 	names  map[string]string // placeholder -> attribute
-	known  map[string]string // attribute -> placeholder
+	known  []string          // attributes in the order of their placeholders
 	values Item
 	set    []string
 	remove []string
@@ -33,16 +34,18 @@ type Write struct {
 
 // NewWrite starts an empty write.
 func (c *Core) NewWrite() *Write {
-	return &Write{core: c, names: make(map[string]string, 8), known: make(map[string]string, 8), values: make(Item, 8)}
+	return &Write{core: c, names: make(map[string]string, 16), known: make([]string, 0, 16), values: make(Item, 8)}
 }
 
 // Name returns the placeholder of an attribute.
 func (w *Write) Name(attr string) string {
-	if p, ok := w.known[attr]; ok {
-		return p
+	i := slices.Index(w.known, attr)
+	if i < 0 {
+		i = len(w.known)
+		w.known = append(w.known, attr)
 	}
-	p := "#n" + strconv.Itoa(len(w.known))
-	w.known[attr], w.names[p] = p, attr
+	p := "#n" + strconv.Itoa(i)
+	w.names[p] = attr
 	return p
 }
 

@@ -135,7 +135,7 @@ func share(i int) float64 {
 // a message has the id of the first.
 func number(stock, stream []line) []line {
 	slices.SortStableFunc(stream, func(a, b line) int { return cmp.Compare(a.at, b.at) })
-	lines := append(stock, stream...)
+	lines := slices.Concat(stock, stream)
 	ids := map[string]string{}
 	for i := range lines {
 		l := &lines[i]

@@ -112,7 +112,10 @@ func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool)
 		return nil, asItem, guard.NotFound(a.Key, a.core.Table)
 	}
 	if !l.Busy() {
-		return nil, asItem, nil // what was watched has gone: the next try finds it free
+		// What was watched has gone and the lock is free. To insist on the gone
+		// hold would be to wait for ever.
+		a.watch = watch{}
+		return nil, asItem, nil
 	}
 	if a.cfg.Clockless {
 		a.watch.see(image, l, a.core, a.cfg.Lease, a.clock())

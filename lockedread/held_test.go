@@ -1,6 +1,7 @@
 package lockedread_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -253,6 +255,35 @@ func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
 	_, err = l.TryAcquire(t.Context(), key)
 	wantIs(t, err, repo.ErrLocked)
 	if _, err := live.Commit(t.Context(), live.Item()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A hold that was watched for its full lease may end just before the watcher's
+// takeover: the watcher must then take the free lock, not wait for the hold
+// that is gone. (Found by the faulted runs.)
+func TestClocklessTakesAFreeLockInsteadOfAGoneHold(t *testing.T) {
+	b, other := newBench(t), engine.Client()
+	acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
+	b.faults(func(_ string, _ int, body []byte) fault.Kind {
+		if bytes.Contains(body, []byte("seenHeld")) {
+			_, err := other.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.table,
+				Key:              map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "apple"}},
+				UpdateExpression: aws.String("REMOVE lockedBy, lockTime, lockLease, lockHeld")})
+			if err != nil {
+				t.Error(err)
+			}
+			b.faults(nil)
+		}
+		return fault.None
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	h, err := b.locker(t, lockedread.Config{Clockless: true}).Acquire(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

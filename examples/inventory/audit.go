@@ -77,8 +77,11 @@ func audit(ctx context.Context, s *shop, in *input) ([]check, error) {
 		return nil, err
 	}
 	left := map[string]int64{}
-	for _, p := range stock {
+	for i, p := range stock {
 		left[p.Product] = p.Left
+		if !s.alone {
+			stock[i].LockedBy = "" // another process may be looking at a repetition
+		}
 	}
 	return []check{
 		auditDecisions(in, orders),

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,6 +208,27 @@ func TestInterruptedAndResumed(t *testing.T) {
 	}
 	runIt(t.Context(), "", "-input", file, "-prefix", prefix, "-resume").want(t, exitOK, "Nothing oversold")
 	runIt(t.Context(), "", "-input", file, "-prefix", prefix).want(t, exitOK) // the tables were deleted
+}
+
+func TestSideBySide(t *testing.T) {
+	_, prefix := shared(t)
+	file := asFile(t, generated(t, "-seed", "13", "-orders", "100"))
+	results := make([]result, 3)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() {
+			results[i] = runIt(t.Context(), "", "-input", file, "-prefix", prefix, "-resume", "-keep", "-workers", "4")
+		})
+	}
+	wg.Wait()
+	decided := 0
+	for _, r := range results {
+		r.want(t, exitOK, "Nothing oversold")
+		decided += r.row(t, "accepted") + r.row(t, "rejected for lack of stock")
+	}
+	if decided != 100 {
+		t.Errorf("%d orders decided by all together, want 100", decided)
+	}
 }
 
 func TestKilledAndResumed(t *testing.T) {

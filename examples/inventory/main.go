@@ -31,6 +31,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -65,8 +66,9 @@ Flags:
   -workers N     concurrent workers (default 16)
   -prefix TEXT   beginning of the four tables' names
                  (default: "dynahold-inventory-", the time, and random letters)
-  -resume        go on in tables that exist already, such as those of a run that
-                 was killed; without it existing tables are an error
+  -resume        go on in tables that exist already: those of a run that was
+                 killed, or of one that is under way (then with -keep); without
+                 it existing tables are an error
   -keep          keep the tables; otherwise they are deleted at the end
                  (an embedded engine forgets them anyway)
   -lease TIME    how long a worker that died blocks a product (default 10s)
@@ -95,6 +97,9 @@ type options struct {
 	resume, keep, quiet bool
 }
 
+// tablePrefix leaves room for the longest of the tables' own names.
+var tablePrefix = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,240}$`)
+
 // parse reads the flags. An error means wrong usage; flag.ErrHelp that help is
 // wanted.
 func parse(args []string) (options, error) {
@@ -116,6 +121,8 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q: an input file is given as -input FILE", flags.Arg(0))
 	case o.workers < 1 || o.workers > 1024:
 		return o, fmt.Errorf("-workers %d: give a number from 1 to 1024", o.workers)
+	case !tablePrefix.MatchString(o.prefix):
+		return o, fmt.Errorf("-prefix %q: table names consist of at most 255 letters, digits, '_', '-' and '.'", o.prefix)
 	case o.lease < time.Second || o.lease > 24*time.Hour:
 		return o, fmt.Errorf("-lease %v: give a time from 1s to 24h", o.lease)
 	}

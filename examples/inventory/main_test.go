@@ -196,7 +196,7 @@ func TestMalformedLines(t *testing.T) {
 func TestUsage(t *testing.T) {
 	runIt(t.Context(), "", "-h").want(t, exitOK, "Usage: inventory")
 	for _, args := range [][]string{
-		{"-workers", "0"}, {"-workers", "many"}, {"-lease", "1ms"}, {"-nonsense"}, {"orders.jsonl"},
+		{"-workers", "0"}, {"-workers", "many"}, {"-lease", "1ms"}, {"-prefix", "a b"}, {"-nonsense"}, {"orders.jsonl"},
 		{"-input", filepath.Join(t.TempDir(), "missing")}, {"-input", t.TempDir()},
 	} {
 		runIt(t.Context(), "", args...).want(t, exitUsage, "inventory: ")

@@ -66,6 +66,7 @@ type status struct {
 type shop struct {
 	prefix string
 	where  string // which engine, in words
+	alone  bool   // no other process works on the tables
 	client *dynamodb.Client
 
 	stock     *pessimistic.Repository[stockItem]
@@ -92,7 +93,7 @@ func (s *shop) table(i int) string { return s.prefix + tableNames[i] }
 
 // openShop creates the tables and the repositories.
 func openShop(ctx context.Context, engine *localdb.Engine, opt options) (*shop, error) {
-	s := &shop{prefix: opt.prefix, client: engine.Client(), where: "embedded engine"}
+	s := &shop{prefix: opt.prefix, client: engine.Client(), where: "embedded engine", alone: !opt.resume}
 	if !engine.Managed() {
 		s.where = engine.Endpoint()
 	}

@@ -1,0 +1,194 @@
+package ddb
+
+// The item lock, seen from the service: the item, and what each request does
+// to it under which condition.
+
+// token is a fencing token: lives of the item are tokensPerLife apart here and
+// a second of microseconds apart on the wire.
+type token int8
+
+const (
+	tokensPerLife = 16
+	lifeApart     = 1_000_000
+)
+
+func (t token) wire() int64 {
+	if t < 0 {
+		return int64(t)
+	}
+	return int64(t/tokensPerLife)*lifeApart + int64(t%tokensPerLife)
+}
+
+const (
+	maxAcquirers = 3
+	ticks        = 3              // moments of the clock: 0, 1, 2
+	lease        = 1              // in ticks
+	byHand       = maxAcquirers+1 // someone who follows the article by hand: lockedBy and lockTime only
+)
+
+// lockItem is the item; numbers are 0 where the attribute is absent.
+type lockItem struct {
+	exists, stub bool
+	by           int8 // lockedBy: acquirer i is i+1
+	time         int8 // lockTime
+	held, token  token
+	stolen       token // -1 where absent
+	life         int8  // how often the item has come into being; no attribute
+}
+
+// lock is the item as the library parses it.
+func (it lockItem) lock() Lock {
+	return Lock{By: ids[it.by], Timed: it.time != 0, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
+}
+
+var ids = [...]string{"", "A", "B", "C", "hand"}
+
+// lockWorld is a state of everything.
+type lockWorld struct {
+	item   lockItem
+	now    int8
+	breaks int8 // breaks by an operator that are still to come, at most
+	who    [maxAcquirers]acquirer
+}
+
+// lockRules are the bounds of a search, and the rules that a mutant breaks.
+type lockRules struct {
+	acquirers   int
+	tries       int8 // attempts of each request
+	copies      int8 // late copies of one request that may be on the way at once
+	breaks      int8 // by an operator
+	lives       int8
+	ops         []op
+	start       []lockItem
+	upsert      bool // acquirers also lock a key without an item
+	extend      bool
+	byHand      bool // somebody follows the article by hand
+	lateCommit  bool // Config.LateCommit
+	wildClocks  bool // takeovers and breaks at any time, whatever lockTime says
+	lateExtend  bool // an extension may be on the way while the hold is ended
+	floorOnWire bool // a new life's first token is the time when its acquire was sent, as it really is
+
+	// Mutants.
+	ownWithoutHeld, ownWithoutID, noOwn bool
+	silentTakeover, silentBreak         bool
+	freshNow                            bool // every attempt of a commit carries its own :now
+	resetToken                          bool // a new life starts at token 1
+	blindExtend                         bool // an extension may also move lockTime back
+	writerIgnoresLock                   bool
+	freeOnRefusal                       bool // a refused acquire whose image shows our id is not taken as held
+	judge                               func(l Lock, r ruling) Verdict
+}
+
+// ruling is what a verdict is asked for.
+type ruling struct {
+	op                   op
+	id                   string
+	token                int64
+	exists, clean, valid bool
+}
+
+// take applies an acquire, or the making of a stub, that was sent at a time.
+func (w *lockWorld) take(r *lockRules, i int, sent int8, stub bool) bool {
+	it := &w.item
+	switch {
+	case stub && it.exists:
+		return false
+	case !stub && (!it.exists || it.stub && !r.upsert):
+		return false
+	case it.time != 0 && it.time > sent && !r.wildClocks:
+		return false
+	}
+	if stub {
+		*it = lockItem{exists: true, stub: true, life: it.life + 1, stolen: -1}
+	}
+	switch {
+	case it.held != 0 && !r.silentTakeover:
+		it.stolen = it.held
+	case it.stolen < 0:
+		it.stolen = 0
+	}
+	if it.token == 0 {
+		switch {
+		case r.floorOnWire: // acquirers are a few microseconds apart
+			it.token = (1+token(sent))*tokensPerLife + 4*token(i)
+		case !r.resetToken:
+			it.token = token(it.life) * tokensPerLife
+		}
+	}
+	it.token++
+	it.held, it.by, it.time = it.token, int8(i+1), sent+lease
+	return true
+}
+
+// own is the condition of everything that a holder writes.
+func (w *lockWorld) own(r *lockRules, i int) bool {
+	return (r.ownWithoutID || w.item.by == int8(i+1)) && (r.ownWithoutHeld || w.item.held == w.who[i].token)
+}
+
+// end applies the write that ends the hold of i: commit, delete or release.
+// The second result is the promise that this breaks.
+func (w *lockWorld) end(r *lockRules, i int, now int8) (applied bool, wrong string) {
+	it, a := &w.item, &w.who[i]
+	inTime := r.lateCommit || a.op == release || it.time > now
+	switch {
+	case r.noOwn && !(it.exists && inTime):
+		return false, ""
+	case !r.noOwn && !(w.own(r, i) && inTime):
+		return false, ""
+	case a.removes() && a.op == release && !it.stub:
+		return false, ""
+	case a.applied:
+		return true, "a write is applied twice"
+	case a.verdict == Lost || a.verdict == Expired:
+		return true, "a write is applied after its verdict said that it never would be"
+	case a.op != release && a.stale:
+		return true, "a write is based on an old read: what others wrote since is lost"
+	}
+	a.applied = true
+	switch {
+	case a.removes():
+		w.vanish()
+	case a.op == commit:
+		w.wrote()
+		w.item.stub = false
+		fallthrough
+	default:
+		w.free()
+	}
+	return true, ""
+}
+
+// stretch applies an extension.
+func (w *lockWorld) stretch(r *lockRules, i int, until int8) bool {
+	if !w.own(r, i) || w.item.time >= until && !r.blindExtend {
+		return false
+	}
+	w.item.time = until
+	return true
+}
+
+// break_ ends whatever hold there is, by force.
+func (w *lockWorld) break_(r *lockRules) {
+	if w.item.held != 0 && !r.silentBreak {
+		w.item.stolen = w.item.held
+	}
+	w.free()
+}
+
+func (w *lockWorld) free() { w.item.by, w.item.time, w.item.held = 0, 0, 0 }
+
+// vanish deletes the item.
+func (w *lockWorld) vanish() {
+	w.wrote()
+	for i := range w.who {
+		w.who[i].over = w.who[i].phase > taking
+	}
+	w.item = lockItem{life: w.item.life, stolen: -1}
+}
+
+// wrote notes that what holders have read is not what is stored any more.
+func (w *lockWorld) wrote() {
+	for i := range w.who {
+		w.who[i].stale = w.who[i].phase > taking
+	}
+}

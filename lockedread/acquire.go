@@ -57,7 +57,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Hel
 			if errors.Is(err, repo.ErrOutcomeUnknown) {
 				a.abandon(ctx)
 			}
-			return nil, err
+			return nil, a.Ended(ctx, err)
 		default:
 			stub = again == asStub
 		}

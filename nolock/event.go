@@ -199,7 +199,7 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 				return err
 			}
 		default:
-			return guard.Failed(key, res)
+			return turn.Ended(ctx, guard.Failed(key, res))
 		}
 	}
 }

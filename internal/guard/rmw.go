@@ -55,12 +55,12 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 	for {
 		if image == nil {
 			if image, err = u.turn.Core.Get(ctx, raw); err != nil {
-				return zero, repo.Classify(err)
+				return zero, u.turn.Ended(ctx, repo.Classify(err))
 			}
 		}
 		item, next, err := u.attempt(ctx, image)
 		if err == nil || !errors.Is(err, errAgain) {
-			return item, err
+			return item, u.turn.Ended(ctx, err)
 		}
 		image = next
 	}

@@ -28,6 +28,7 @@ type Turn struct {
 	backoff ddb.Backoff
 	tries   int
 	began   time.Time
+	last    ddb.Lock // the hold that was waited for last
 }
 
 // Lock parses the lock attributes of an image.
@@ -73,6 +74,7 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 	if err := t.count(l); err != nil {
 		return err
 	}
+	t.last = l
 	t.backoff.Min, t.backoff.Max = t.Wait.Min, t.Wait.Max
 	now := t.Clock()
 	if t.began.IsZero() {
@@ -94,6 +96,15 @@ func (t *Turn) count(l ddb.Lock) error {
 		return t.Locked(l)
 	}
 	return nil
+}
+
+// Ended adds to an error that came with the end of ctx for whom the call had
+// been waiting, if it had.
+func (t *Turn) Ended(ctx context.Context, err error) error {
+	if err == nil || t.began.IsZero() || ctx.Err() == nil || errors.Is(err, repo.ErrLocked) {
+		return err
+	}
+	return errors.Join(t.Locked(t.last), err)
 }
 
 // Done records how long the call waited, if it did.

@@ -41,9 +41,13 @@ func (t *Table[T]) EnsureTable(ctx context.Context) error {
 }
 
 func (t *Table[T]) describe(ctx context.Context) (*types.TableDescription, error) {
-	out, err := t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Table})
+	var out *dynamodb.DescribeTableOutput
+	err := t.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Table}, o)
+		return err
+	})
 	if err != nil {
-		return nil, Classify(fmt.Errorf("DescribeTable %q: %w", t.Name(), err))
+		return nil, Classify(err)
 	}
 	return out.Table, nil
 }
@@ -58,15 +62,15 @@ func (t *Table[T]) create(ctx context.Context) error {
 	if t.schema.sk.name != "" {
 		add(t.schema.sk, types.KeyTypeRange)
 	}
-	_, err := t.client.CreateTable(ctx, in)
+	err := t.core.Ask(ctx, "CreateTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
+		_, err := t.client.CreateTable(ctx, in, o)
+		return err
+	})
 	var inUse *types.ResourceInUseException
 	if errors.As(err, &inUse) {
-		return nil // somebody else creates it right now
+		return nil // somebody else creates it right now, or an attempt without an answer did
 	}
-	if err != nil {
-		return Classify(fmt.Errorf("CreateTable %q: %w", t.Name(), err))
-	}
-	return nil
+	return Classify(err)
 }
 
 // verify compares an existing table with the type.
@@ -101,28 +105,45 @@ func (t *Table[T]) verify(desc *types.TableDescription) error {
 // ensureTTL switches TTL on, which removes stubs and tombstones that nobody
 // comes back to. Nothing depends on when it does.
 func (t *Table[T]) ensureTTL(ctx context.Context) error {
-	out, err := t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table})
-	if err != nil {
-		return Classify(fmt.Errorf("DescribeTimeToLive %q: %w", t.Name(), err))
-	}
-	if d := out.TimeToLiveDescription; d != nil && d.AttributeName != nil && *d.AttributeName != "" {
-		if *d.AttributeName != t.core.Attr.TTL {
-			return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set TableConfig.Attributes.TTL to it", ErrSchema, t.Name(), *d.AttributeName)
-		}
+	attr, err := t.ttlAttribute(ctx)
+	switch {
+	case err != nil:
+		return err
+	case attr == t.core.Attr.TTL:
 		return nil
+	case attr != "":
+		return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set TableConfig.Attributes.TTL to it", ErrSchema, t.Name(), attr)
 	}
 	on := true
-	_, err = t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               &t.core.Table,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
+	err = t.core.Ask(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {
+		_, err := t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+			TableName:               &t.core.Table,
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
+		}, o)
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	// Two processes may ensure one table at once: what counts is that it is on.
+	if attr, derr := t.ttlAttribute(ctx); derr == nil && attr == t.core.Attr.TTL {
+		return nil
+	}
+	return Classify(err)
+}
+
+// ttlAttribute is the attribute on which the table's TTL is, "" if it is off.
+func (t *Table[T]) ttlAttribute(ctx context.Context) (string, error) {
+	var out *dynamodb.DescribeTimeToLiveOutput
+	err := t.core.Ask(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table}, o)
+		return err
 	})
 	if err != nil {
-		// Two processes may ensure one table at once: what counts is that it is on.
-		again, derr := t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table})
-		if derr == nil && again.TimeToLiveDescription != nil && again.TimeToLiveDescription.AttributeName != nil {
-			return nil
-		}
-		return Classify(fmt.Errorf("UpdateTimeToLive %q: %w", t.Name(), err))
+		return "", Classify(err)
 	}
-	return nil
+	if d := out.TimeToLiveDescription; d != nil && d.AttributeName != nil {
+		return *d.AttributeName, nil
+	}
+	return "", nil
 }

@@ -1,8 +1,10 @@
 package repo
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/smithy-go"
@@ -84,7 +86,7 @@ func (e *ConflictError) Error() string {
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // Classify adds the sentinel of this package to an error that comes from the
-// SDK: ErrNoTable, ErrDenied, ErrSchema or ErrTooLarge. Other errors come back
+// SDK: ErrNoTable, ErrDenied, ErrConfig, ErrSchema or ErrTooLarge. Other errors come back
 // as they are.
 func Classify(err error) error {
 	if err == nil {
@@ -93,6 +95,14 @@ func Classify(err error) error {
 	var size *ddb.SizeError
 	if errors.As(err, &size) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
+	var unsent *ddb.UnsentError
+	if errors.As(err, &unsent) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		// The SDK has no types for these; the text only chooses the hint.
+		if text := unsent.Error(); strings.Contains(text, "identity") || strings.Contains(text, "credentials") {
+			return fmt.Errorf("%w: the client has no usable credentials: %w", ErrDenied, err)
+		}
+		return fmt.Errorf("%w: the client cannot send: check its region and endpoint: %w", ErrConfig, err)
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -65,9 +65,13 @@ func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOpt
 			return
 		}
 		for {
-			page, err := t.client.Query(ctx, in)
+			var page *dynamodb.QueryOutput
+			err := t.core.Ask(ctx, "Query", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+				page, err = t.client.Query(ctx, in, o)
+				return err
+			})
 			if err != nil {
-				yield(zero, Classify(fmt.Errorf("Query on table %q: %w", t.Name(), err)))
+				yield(zero, Classify(err))
 				return
 			}
 			for _, raw := range page.Items {

@@ -182,7 +182,7 @@ func itemsIn(ctx context.Context, client *dynamodb.Client, table string, n int) 
 		if err == nil && len(items) >= n {
 			return nil
 		}
-		if err != nil && !isNoTable(err) {
+		if err != nil && (!isNoTable(err) || ctx.Err() != nil) {
 			return err
 		}
 	}
@@ -240,15 +240,25 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 	args := []string{"-input", file, "-prefix", prefix, "-lease", "1s", "-resume"}
 	for _, orders := range []int{10, 50, 90} {
-		program := exec.CommandContext(t.Context(), self, args...)
+		program := exec.CommandContext(t.Context(), self, append(args, "-keep")...)
 		program.Env = append(os.Environ(), asProgram+"=1")
+		var printed bytes.Buffer
+		program.Stdout, program.Stderr = &printed, &printed
 		if err := program.Start(); err != nil {
 			t.Fatal(err)
 		}
-		waited := itemsIn(t.Context(), engine.Client(), prefix+"orders", orders)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer cancel() // nobody waits for what a program does that is no more
+			_ = program.Wait()
+		}()
+		waited := itemsIn(ctx, engine.Client(), prefix+"orders", orders)
 		_ = program.Process.Kill()
-		if err := program.Wait(); err == nil || waited != nil {
-			t.Fatalf("the program ended by itself (%v), waiting for %d orders: %v", err, orders, waited)
+		<-ended
+		if program.ProcessState.Exited() {
+			t.Fatalf("the program ended by itself, while the test waited for %d orders: %v\n%s", orders, waited, &printed)
 		}
 	}
 	r := runIt(t.Context(), "", args...)

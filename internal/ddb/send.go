@@ -83,6 +83,21 @@ func (s *Sender) Get(ctx context.Context, key Item) (Item, error) {
 	return nil, res.Err
 }
 
+// Ask sends a request that changes no item, such as a query or the description
+// of a table, by the same policy and with the same explanation of errors.
+func (s *Sender) Ask(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+	return s.send(ctx, op, Options{NoSettle: true}, func(ctx context.Context, a *attempt) (Item, error) {
+		return nil, call(ctx, a.options)
+	}).Err
+}
+
+// UnsentError is why a request never left the process: no credentials, no
+// region, no endpoint.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }
+
 func (s *Sender) send(ctx context.Context, op string, opt Options, call func(context.Context, *attempt) (Item, error)) (res Result) {
 	timeout := s.Timeout
 	if opt.Timeout > 0 && opt.Timeout < timeout {
@@ -181,8 +196,8 @@ func (r Result) giveUp() Result {
 // endpoint is the usual reason for a missing table or refused credentials.
 func (s *Sender) explain(op string, a *attempt, err error) error {
 	where := a.host
-	if where == "" {
-		where = "no endpoint reached"
+	if a.opted && !a.sent {
+		where, err = "nothing was sent", &UnsentError{err}
 	}
 	if a.region != "" {
 		where += ", region " + a.region

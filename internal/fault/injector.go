@@ -1,53 +1,15 @@
 package fault
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 )
-
-// Kind is what happens to a request.
-type Kind int
-
-const (
-	None                Kind = iota
-	DropRequest              // never delivered; the caller sees a reset connection
-	LoseResponse             // delivered; the caller sees a reset connection
-	Resend                   // delivered twice; the caller sees the second answer
-	LateDuplicate            // delivered and answered; a copy is delivered later
-	Delay                    // delivered later
-	DelayResponse            // answered later
-	Truncate                 // delivered; half of the answer arrives
-	Error500                 // not delivered; answered by 500
-	Error500After            // delivered; answered by 500
-	Throttle                 // not delivered; answered by a throttling error
-	TransactionConflict      // not delivered; answered by a conflict with a transaction
-	Refuse                   // the connection is refused
-	kinds
-)
-
-var kindNames = [kinds]string{"none", "request dropped", "response lost", "resent", "late duplicate", "delayed", "response delayed",
-	"truncated", "500 before", "500 after", "throttled", "transaction conflict", "connection refused"}
-
-func (k Kind) String() string { return kindNames[k] }
-
-// AllKinds are all faults.
-func AllKinds() (all []Kind) {
-	for k := DropRequest; k < kinds; k++ {
-		all = append(all, k)
-	}
-	return all
-}
 
 // Config says what an injector does.
 type Config struct {
@@ -55,35 +17,47 @@ type Config struct {
 	Rate     float64       // share of the requests that are hit
 	Kinds    []Kind        // default: all
 	MaxDelay time.Duration // default 10 ms
-	// Script, if set, decides instead of the schedule. n counts requests from 0.
+	// Operations, if set, keeps the schedule to some operations. The others
+	// pass, and draw nothing from the schedule.
+	Operations func(op string) bool
+	// Script, if set, decides instead of the schedule. n counts requests from
+	// 0. Calls follow each other; they must not call the injector.
 	Script func(op string, n int, body []byte) Kind
 }
 
 // Injector breaks requests. Its schedule is a function of the seed and the
-// order of the requests.
+// order of the requests. It is safe for concurrent use.
 type Injector struct {
 	next Doer
 	cfg  Config
 	late sync.WaitGroup
+	held chan *Held
 
 	mu     sync.Mutex
-	rng    *rand.Rand // guarded by mu
-	n      int
-	counts map[Kind]int
+	rng    *rand.Rand   // guarded by mu
+	n      int          // guarded by mu
+	counts map[Kind]int // guarded by mu
 }
 
 // New puts an injector before next.
 func New(next Doer, cfg Config) *Injector {
-	if cfg.Kinds == nil {
+	if len(cfg.Kinds) == 0 {
 		cfg.Kinds = AllKinds()
 	}
-	if cfg.MaxDelay == 0 {
+	if cfg.MaxDelay <= 0 {
 		cfg.MaxDelay = 10 * time.Millisecond
 	}
-	return &Injector{next: next, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), counts: map[Kind]int{}} //nolint:gosec // repeatable on purpose
+	return &Injector{
+		next:   next,
+		cfg:    cfg,
+		held:   make(chan *Held),
+		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), //nolint:gosec // repeatable on purpose
+		counts: map[Kind]int{},
+	}
 }
 
-// Wait waits until every late duplicate has been delivered.
+// Wait waits until every late duplicate has been delivered. Call it when no
+// more requests are made: one that comes meanwhile may leave another.
 func (i *Injector) Wait() { i.late.Wait() }
 
 // Counts returns how many requests were hit, by kind; None counts the others.
@@ -93,120 +67,135 @@ func (i *Injector) Counts() map[Kind]int {
 	return maps.Clone(i.counts)
 }
 
-func (i *Injector) choose(op string, body []byte) (Kind, time.Duration) {
+// Requests is the number of requests so far. Copies that the injector makes
+// are not counted.
+func (i *Injector) Requests() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	n := i.n
+	return i.n
+}
+
+// Faulted is the number of requests that were hit.
+func (i *Injector) Faulted() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.n - i.counts[None]
+}
+
+// A fate is what was drawn for one request.
+type fate struct {
+	kind  Kind
+	n     int
+	delay time.Duration
+}
+
+func (i *Injector) draw(op string, body []byte) fate {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f := fate{n: i.n}
 	i.n++
-	kind := None
-	hit, which, delay := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds)), time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
-	switch {
-	case i.cfg.Script != nil:
-		kind = i.cfg.Script(op, n, body)
-	case hit:
-		kind = i.cfg.Kinds[which]
+	if i.cfg.Script != nil || i.cfg.Operations == nil || i.cfg.Operations(op) {
+		// Always three draws: what a request draws does not depend on what
+		// befell those before it.
+		hit, which := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds))
+		f.delay = time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
+		if hit {
+			f.kind = i.cfg.Kinds[which]
+		}
 	}
-	i.counts[kind]++
-	return kind, delay
+	if i.cfg.Script != nil {
+		f.kind = i.cfg.Script(op, f.n, body)
+	}
+	i.counts[f.kind]++
+	return f
 }
 
 // Do implements the SDK's HTTP client.
 func (i *Injector) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
+	op := Operation(req)
+	body, err := readBody(req)
 	if err != nil {
 		return nil, err
 	}
-	kind, delay := i.choose(Operation(req), body)
-	deliver := func(ctx context.Context) (*http.Response, error) {
-		again := req.Clone(ctx)
-		again.Body = io.NopCloser(bytes.NewReader(body))
-		return i.next.Do(again)
-	}
-	// What must reach the engine does, whatever becomes of the caller.
-	surely := context.WithoutCancel(req.Context())
-	switch kind {
+	f := i.draw(op, body)
+	ctx := req.Context()
+	switch f.kind {
 	case DropRequest:
 		return nil, reset()
 	case Refuse:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	case LoseResponse:
-		return nil, errors.Join(i.swallow(deliver(surely)), reset())
-	case Resend:
-		if err := i.swallow(deliver(surely)); err != nil {
-			return nil, err
-		}
-	case LateDuplicate:
-		resp, err := deliver(req.Context())
-		i.late.Go(func() {
-			time.Sleep(delay)
-			_ = i.swallow(deliver(surely))
-		})
-		return resp, err
-	case Delay:
-		pause(req.Context(), delay)
-	case DelayResponse:
-		resp, err := deliver(surely)
-		pause(req.Context(), delay)
-		if req.Context().Err() != nil && err == nil {
-			_ = resp.Body.Close()
-			return nil, req.Context().Err()
-		}
-		return resp, err
-	case Truncate:
-		return truncate(deliver(surely))
 	case Error500:
-		return answer(req, 500, "InternalServerError"), nil
-	case Error500After:
-		if err := i.swallow(deliver(surely)); err != nil {
-			return nil, err
-		}
-		return answer(req, 500, "InternalServerError"), nil
+		return answer(req, http.StatusInternalServerError, "InternalServerError"), nil
 	case Throttle:
-		return answer(req, 400, "ProvisionedThroughputExceededException"), nil
+		return answer(req, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
 	case TransactionConflict:
-		return answer(req, 400, "TransactionConflictException"), nil
+		return answer(req, http.StatusBadRequest, "TransactionConflictException"), nil
+	case Delay:
+		err = pause(ctx, f.delay)
+	case HoldRequest:
+		err = i.hold(ctx, newHeld(op, f.n, body))
+	case LoseResponse, CutResponse, Resend, DelayResponse, Truncate, Error500After, HoldResponse:
+		return i.delivered(req, op, body, f)
 	}
-	return deliver(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	resp, err := i.next.Do(copyOf(ctx, req, body))
+	if f.kind == LateDuplicate {
+		i.late.Go(func() {
+			time.Sleep(f.delay)
+			if resp, _, err := i.surely(req, body); err == nil {
+				_ = resp.Body.Close() // nobody is left to hear the answer
+			}
+		})
+	}
+	return resp, err
+}
+
+// delivered does what befalls a request after the engine acted on it.
+func (i *Injector) delivered(req *http.Request, op string, body []byte, f fate) (*http.Response, error) {
+	resp, reply, err := i.surely(req, body)
+	if err != nil {
+		return nil, err // a real fault; no need for another
+	}
+	ctx := req.Context()
+	switch f.kind {
+	case LoseResponse:
+		return nil, reset()
+	case CutResponse:
+		return cut(resp, reply), nil
+	case Truncate:
+		return truncated(resp, reply), nil
+	case Error500After:
+		return answer(req, http.StatusInternalServerError, "InternalServerError"), nil
+	case Resend:
+		return i.next.Do(copyOf(ctx, req, body))
+	case DelayResponse:
+		err = pause(ctx, f.delay)
+	case HoldResponse:
+		err = i.hold(ctx, newHeld(op, f.n, body))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// surely delivers a request whatever becomes of the caller, and waits until the
+// engine has acted.
+func (i *Injector) surely(req *http.Request, body []byte) (*http.Response, []byte, error) {
+	return whole(i.next.Do(copyOf(context.WithoutCancel(req.Context()), req, body)))
 }
 
 func reset() error { return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET} }
 
-// swallow reads an answer to its end, so that the engine has surely acted.
-func (i *Injector) swallow(resp *http.Response, err error) error {
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return errors.Join(err, resp.Body.Close())
-}
-
-func truncate(resp *http.Response, err error) (*http.Response, error) {
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, err
-	}
-	half := slices.Clone(body[:len(body)/2])
-	resp.Body = io.NopCloser(bytes.NewReader(half))
-	resp.ContentLength = int64(len(half))
-	resp.Header.Set("Content-Length", strconv.Itoa(len(half)))
-	return resp, nil
-}
-
-func answer(req *http.Request, status int, code string) *http.Response {
-	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"}`
-	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, ContentLength: int64(len(body)),
-		Body: io.NopCloser(bytes.NewReader([]byte(body)))}
-}
-
-func pause(ctx context.Context, d time.Duration) {
+// pause waits, or returns the context's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return ctx.Err()
 }

@@ -1,0 +1,82 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// readBody reads a request's body to its end and closes it, as every HTTP
+// client must, also where the request goes no further.
+func readBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(req.Body)
+	return body, errors.Join(err, req.Body.Close())
+}
+
+// copyOf is the request once more: headers and signature are the same, so that
+// the engine cannot tell a copy from the original.
+func copyOf(ctx context.Context, req *http.Request, body []byte) *http.Request {
+	c := req.Clone(ctx)
+	c.Body, c.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		c.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return c
+}
+
+// whole reads an answer to its end, so that the engine has surely acted, and
+// puts it back.
+func whole(resp *http.Response, err error) (*http.Response, []byte, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, body, nil
+}
+
+// truncated announces half of an answer as all of it. The checksum in
+// X-Amz-Crc32 stays that of the whole, as when a proxy damages an answer.
+func truncated(resp *http.Response, body []byte) *http.Response {
+	half := body[:len(body)/2]
+	resp.Body = io.NopCloser(bytes.NewReader(half))
+	resp.ContentLength = int64(len(half))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(half)))
+	return resp
+}
+
+// cut breaks the connection after half of an answer.
+func cut(resp *http.Response, body []byte) *http.Response {
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), broken{}))
+	return resp
+}
+
+// broken is a connection that ended in the middle of an answer.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// answer is an error as DynamoDB sends it.
+func answer(req *http.Request, status int, code string) *http.Response {
+	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"}`
+	return &http.Response{
+		Status:        strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode:    status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Request:       req,
+		Header:        http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		ContentLength: int64(len(body)),
+		Body:          io.NopCloser(bytes.NewReader([]byte(body))),
+	}
+}

@@ -1,19 +1,14 @@
 package lockedread_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -78,67 +73,6 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 	}
 }
 
-func TestTakeoverOfAnExpiredHold(t *testing.T) {
-	b := newBench(t)
-	old := acquire(t, b.locker(t, lockedread.Config{}))
-	later := b.locker(t, lockedread.Config{})
-	later.SetClock(lockedread.Ahead(40 * time.Second))
-	h := acquire(t, later)
-	if h.Token() != old.Token()+1 {
-		t.Errorf("token %d after %d", h.Token(), old.Token())
-	}
-	item := old.Item()
-	item.Count = 0
-	_, err := old.Commit(t.Context(), item)
-	wantIs(t, err, repo.ErrLockLost)
-	if cause := context.Cause(old.Context()); !errors.Is(cause, repo.ErrLockLost) {
-		t.Errorf("cause %v", cause)
-	}
-	wantIs(t, old.Extend(t.Context()), repo.ErrLockLost)
-	wantIs(t, old.Release(t.Context()), repo.ErrLockLost)
-	wantIs(t, old.Delete(t.Context()), repo.ErrLockLost)
-	item = h.Item()
-	item.Count = 7
-	if _, err := h.Commit(t.Context(), item); err != nil {
-		t.Error(err)
-	}
-	wantCount(t, b, 7)
-}
-
-func TestSkewAllowanceKeepsAFastClockOut(t *testing.T) {
-	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{}))
-	fast := b.locker(t, lockedread.Config{ClockSkew: 10 * time.Minute})
-	fast.SetClock(lockedread.Ahead(5 * time.Minute))
-	_, err := fast.TryAcquire(t.Context(), key)
-	wantIs(t, err, repo.ErrLocked)
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestCommitAfterTheLease(t *testing.T) {
-	for late, want := range map[bool]error{false: repo.ErrLockExpired, true: nil} {
-		b := newBench(t)
-		l := b.locker(t, lockedread.Config{LateCommit: late})
-		h := acquire(t, l)
-		l.SetClock(lockedread.Ahead(time.Minute)) // the lease is over, nobody took over
-		item := h.Item()
-		item.Count++
-		_, err := h.Commit(t.Context(), item)
-		if !errors.Is(err, want) {
-			t.Errorf("LateCommit %v: %v", late, err)
-		}
-		if err := h.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if raw := b.raw(t); raw["lockedBy"] != nil {
-			t.Error("still locked after Release")
-		}
-		wantCount(t, b, map[bool]int{false: 10, true: 11}[late])
-	}
-}
-
 func TestEndedHolds(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, lockedread.Config{})
@@ -173,149 +107,6 @@ func TestBreak(t *testing.T) {
 	_, err := h.Commit(t.Context(), stock{ID: "apple"})
 	wantIs(t, err, repo.ErrLockLost)
 	wantCount(t, b, 10)
-}
-
-func TestRenewalKeepsALongHold(t *testing.T) {
-	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second, Renew: true}))
-	first, end := h.Until(), time.Now().Add(3*time.Second)
-	for time.Now().Before(end) {
-		select {
-		case <-h.Context().Done():
-			t.Fatal(context.Cause(h.Context()))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	if !h.Until().After(first.Add(time.Second)) {
-		t.Errorf("deadline moved from %v to %v only", first, h.Until())
-	}
-	if _, err := h.Commit(t.Context(), stock{ID: "apple", Count: 3}); err != nil {
-		t.Fatal(err)
-	}
-	wantCount(t, b, 3)
-}
-
-func TestWithoutRenewalTheDeadlineEndsTheContext(t *testing.T) {
-	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
-	<-h.Context().Done()
-	wantIs(t, context.Cause(h.Context()), repo.ErrLockExpired)
-	if time.Now().Before(h.Until()) {
-		t.Error("ended before the deadline")
-	}
-	if n := b.count.Total(); n != 1 {
-		t.Errorf("%d requests, want the acquire alone", n)
-	}
-	wantIs(t, h.Extend(t.Context()), repo.ErrLockExpired)
-}
-
-func TestExtendMovesTheDeadline(t *testing.T) {
-	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{}))
-	before := h.Until()
-	token := h.Token()
-	if err := h.Extend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !h.Until().After(before) || h.Token() != token {
-		t.Errorf("until %v -> %v, token %d -> %d", before, h.Until(), token, h.Token())
-	}
-}
-
-func TestFailingRenewalEndsTheContextInTime(t *testing.T) {
-	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second, Renew: true}))
-	b.faults(func(string, int, []byte) fault.Kind { return fault.Refuse })
-	<-h.Context().Done()
-	wantIs(t, context.Cause(h.Context()), repo.ErrLockExpired)
-}
-
-func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
-	b := newBench(t)
-	dead := b.locker(t, lockedread.Config{Lease: time.Second})
-	dead.SetClock(lockedread.Ahead(time.Hour)) // its times mean nothing to others
-	acquire(t, dead)
-	l := b.locker(t, lockedread.Config{Clockless: true})
-	l.SetClock(lockedread.Ahead(-time.Hour))
-	began := time.Now()
-	h, err := l.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if waited := time.Since(began); waited < time.Second {
-		t.Errorf("took over after %v, less than the lease", waited)
-	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-
-	// A clock far ahead is no reason to take a live hold.
-	live := acquire(t, b.locker(t, lockedread.Config{}))
-	l.SetClock(lockedread.Ahead(time.Hour))
-	_, err = l.TryAcquire(t.Context(), key)
-	wantIs(t, err, repo.ErrLocked)
-	if _, err := live.Commit(t.Context(), live.Item()); err != nil {
-		t.Error(err)
-	}
-}
-
-// A hold that was watched for its full lease may end just before the watcher's
-// takeover: the watcher must then take the free lock, not wait for the hold
-// that is gone. (Found by the faulted runs.)
-func TestClocklessTakesAFreeLockInsteadOfAGoneHold(t *testing.T) {
-	b, other := newBench(t), engine.Client()
-	acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
-	b.faults(func(_ string, _ int, body []byte) fault.Kind {
-		if bytes.Contains(body, []byte("seenHeld")) {
-			_, err := other.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.table,
-				Key:              map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "apple"}},
-				UpdateExpression: aws.String("REMOVE lockedBy, lockTime, lockLease, lockHeld")})
-			if err != nil {
-				t.Error(err)
-			}
-			b.faults(nil)
-		}
-		return fault.None
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	h, err := b.locker(t, lockedread.Config{Clockless: true}).Acquire(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestIdleHoldsCostNoGoroutine(t *testing.T) {
-	b := newBench(t)
-	l := b.locker(t, lockedread.Config{Renew: true})
-	const holds = 100
-	acquireNew := func(i int) *lockedread.Held[stock] {
-		h, err := l.AcquireOrCreate(t.Context(), repo.Key{Partition: "k" + strconv.Itoa(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-	all := []*lockedread.Held[stock]{acquireNew(0)}
-	before := runtime.NumGoroutine()
-	for i := 1; i < holds; i++ {
-		all = append(all, acquireNew(i))
-	}
-	if grown := runtime.NumGoroutine() - before; grown > holds/10 {
-		t.Errorf("%d goroutines more with %d holds more", grown, holds-1)
-	}
-	for _, h := range all {
-		if err := h.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	out, err := b.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.table})
-	if err != nil || out.Count != 1 {
-		t.Errorf("%d items (%v): released stubs stayed behind", out.Count, err)
-	}
 }
 
 func TestTokensGrowAcrossDeletion(t *testing.T) {

@@ -160,7 +160,8 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 	return nil
 }
 
-// ErrAhead: the event is dated too far in the future. Nothing was sent.
+// ErrAhead is the error of an event dated too far in the future. Nothing was
+// sent.
 var ErrAhead = errors.New("event is ahead of its time")
 
 // send writes an event under the guard and judges the outcome.

@@ -17,6 +17,9 @@ type row struct {
 	folder string   // "examples/..." stands for every folder below
 	may    []string // "public" stands for every package that users may import
 	why    string
+	// tests are what the folder's tests may import beside: those that show how
+	// it behaves towards another strategy on the same item.
+	tests []string
 	// testOnly packages serve tests: no production code may import them, and
 	// they may use what only tests may use.
 	testOnly bool
@@ -30,9 +33,9 @@ var layout = []row{
 	{folder: "internal/ddb", why: "the only home of sending, retrying and judging conditional writes; knows no types of users"},
 	{folder: "internal/baton", why: "one voice per item within a process: memory only"},
 	{folder: "internal/guard", may: []string{"repo", "internal/ddb"}, why: "writes by those who hold no lock, shared by optimistic and nolock"},
-	{folder: "lockedread", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "the item-lock protocol"},
-	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "a strategy: knows no other strategy"},
-	{folder: "optimistic", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "a strategy: knows no other strategy"},
+	{folder: "lockedread", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
+	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
+	{folder: "optimistic", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
 	{folder: "examples/...", may: []string{"public"}, why: "what a user can write"},
@@ -130,7 +133,7 @@ func (r *row) allows(folder string) bool {
 // itself, an engine, faults and histories. The root's tests compare the
 // strategies and may import everything.
 func (r *row) testsAllow(own, folder string) bool {
-	if own == "." || folder == own || folder == "localdb" || r.allows(folder) {
+	if own == "." || folder == own || folder == "localdb" || r.allows(folder) || slices.Contains(r.tests, folder) {
 		return true
 	}
 	target := rowOf(folder)
@@ -194,6 +197,7 @@ func TestImportRules(t *testing.T) {
 	}{
 		{"nolock", "repo", true, true},
 		{"nolock", "optimistic", false, false},
+		{"nolock", "pessimistic", false, true},
 		{"nolock", "lockedread", false, false},
 		{"nolock", "internal/fault", false, true},
 		{"pessimistic", "lockedread", true, true},

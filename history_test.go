@@ -1,0 +1,286 @@
+package dynahold_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/history"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// A history is kept short: the checker's effort grows with the clients.
+const (
+	historyClients = 5
+	historyOps     = 8 // of each client
+	quickHistories = 8 // of each strategy, where no flag asks for more
+	historiesAside = 16
+)
+
+// tally counts over all histories.
+type tally struct {
+	mu        sync.Mutex
+	histories int                                      // guarded by mu
+	faulted   int                                      // guarded by mu
+	verdicts  map[history.Kind]map[history.Verdict]int // guarded by mu
+}
+
+func (c *tally) add(k history.Kind, v history.Verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.verdicts[k] == nil {
+		c.verdicts[k] = map[history.Verdict]int{}
+	}
+	c.verdicts[k][v]++
+}
+
+func (c *tally) String() string {
+	sum := map[history.Verdict]int{}
+	operations := 0
+	for _, verdicts := range c.verdicts {
+		for v, n := range verdicts {
+			sum[v] += n
+			operations += n
+		}
+	}
+	return fmt.Sprintf("%d histories, %d operations (%d ok, %d not found, %d exists, %d refused, %d unknown), %d faults",
+		c.histories, operations, sum[history.OK], sum[history.NotFound], sum[history.Exists], sum[history.Refused], sum[history.Unknown], c.faulted)
+}
+
+// TestFaultedHistoriesAreLinearizable: whatever a few clients do to one item
+// over a network that breaks a quarter of the requests, there is one order of
+// their operations that explains every answer they got.
+func TestFaultedHistoriesAreLinearizable(t *testing.T) {
+	base := seed(t)
+	all := faultStrategies()
+	sum := &tally{verdicts: map[history.Kind]map[history.Verdict]int{}}
+	for _, s := range append(all, strategy{name: "all mixed"}) {
+		t.Run(s.name, func(t *testing.T) {
+			mine := []strategy{s}
+			if s.open == nil {
+				mine = all
+			}
+			w := newWorld(t)
+			// Histories run side by side: one that waits for the end of a lease
+			// does not hold up the others.
+			free := make(chan struct{}, historiesAside)
+			var running sync.WaitGroup
+			for round := range max(quickHistories, *roundsFlag) {
+				free <- struct{}{}
+				h := newItemHistory(t, w, mine, base+uint64(round), sum)
+				running.Go(func() {
+					defer func() { <-free }()
+					h.run(t)
+				})
+			}
+			running.Wait()
+		})
+	}
+	t.Log(sum)
+}
+
+// itemHistory is what a few clients do to one item.
+type itemHistory struct {
+	seed    uint64
+	key     repo.Key
+	item    Account // nothing but its key
+	clients []historyClient
+	plain   *repo.Table[Account] // without faults
+	rec     *history.Recorder
+	events  atomic.Int64 // the last event time; also numbers the operations
+	sum     *tally
+}
+
+type historyClient struct {
+	r  repo.Repository[Account]
+	in *fault.Injector
+}
+
+func newItemHistory(t *testing.T, w *world, strategies []strategy, seed uint64, sum *tally) *itemHistory {
+	h := &itemHistory{seed: seed, sum: sum, rec: history.NewRecorder(), plain: w.repoTable(t, w.client)}
+	h.item = Account{ID: fmt.Sprint(seed), Seq: 1}
+	h.key = h.plain.KeyOf(h.item)
+	for i := range historyClients {
+		client, in := w.historyFaults(seed*historyClients + uint64(i))
+		s := strategies[(i+int(seed%7))%len(strategies)]
+		h.clients = append(h.clients, historyClient{s.open(t, w, client), in})
+	}
+	return h
+}
+
+func (h *itemHistory) run(t *testing.T) {
+	var done sync.WaitGroup
+	for i, c := range h.clients {
+		rng := rand.New(rand.NewPCG(h.seed, uint64(i))) //nolint:gosec // repeatable on purpose
+		done.Go(func() {
+			for range historyOps {
+				h.operate(t, i, c.r, rng.IntN(10))
+			}
+		})
+	}
+	done.Wait()
+	for _, c := range h.clients {
+		c.in.Wait()
+	}
+	// What is left when nothing is on its way any more is a part of the history.
+	h.record(len(h.clients), history.Get, h.get(t, h.plain))
+
+	h.sum.mu.Lock()
+	h.sum.histories++
+	for _, c := range h.clients {
+		h.sum.faulted += c.in.Faulted()
+	}
+	h.sum.mu.Unlock()
+	before := t.Failed()
+	if h.rec.Verify(t, time.Minute); t.Failed() && !before {
+		t.Logf("the history above is repeated by -seed=%d -rounds=1, as far as the order of its requests allows", h.seed)
+	}
+}
+
+// historyFaults is a client with the faults of a history.
+func (w *world) historyFaults(seed uint64) (*dynamodb.Client, *fault.Injector) {
+	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // repeatable on purpose
+	kinds := fault.AllKinds()
+	var in *fault.Injector
+	client := w.newClient(func(o *dynamodb.Options) {
+		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Script: func(_ string, _ int, body []byte) fault.Kind {
+			hit, kind := rng.Float64() < 0.25, kinds[rng.IntN(len(kinds))]
+			if !hit || spared(kind, body) {
+				return fault.None
+			}
+			return kind
+		}})
+		o.HTTPClient = in
+	})
+	return client, in
+}
+
+func spared(kind fault.Kind, body []byte) bool {
+	if !creates(body) {
+		return false
+	}
+	lvl := os.Getenv("SPARE")
+	switch kind {
+	case fault.Resend, fault.LateDuplicate:
+		return lvl >= "1"
+	case fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500After:
+		return lvl >= "2"
+	}
+	return lvl >= "3"
+}
+
+// creates reports whether a request can bring an item into being.
+func creates(body []byte) bool {
+	var in struct {
+		ConditionExpression      string
+		ExpressionAttributeNames map[string]string
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return false
+	}
+	for p, name := range in.ExpressionAttributeNames {
+		if name == "id" && strings.Contains(in.ConditionExpression, "attribute_not_exists("+p+")") {
+			return true
+		}
+	}
+	return false
+}
+
+// operate does one operation chosen by n, from 0 to 9.
+func (h *itemHistory) operate(t *testing.T, client int, r repo.Repository[Account], n int) {
+	switch n {
+	case 0, 1:
+		h.record(client, history.Get, h.get(t, r))
+	case 2, 3:
+		h.record(client, history.Create, func() (history.Result, error) {
+			item := h.item
+			item.At = h.events.Add(1)
+			item.Balance = history.Append(0, item.At)
+			made, err := r.Create(t.Context(), item)
+			h.compare(t, err, made.Balance, item.Balance)
+			return history.Result{New: history.Present(item.Balance)}, err
+		})
+	case 4:
+		h.record(client, history.Delete, func() (history.Result, error) {
+			return history.Result{}, r.Delete(t.Context(), h.key)
+		})
+	case 5:
+		h.record(client, history.Upsert, h.edit(t, r.Upsert))
+	default:
+		h.record(client, history.Update, h.edit(t, r.Update))
+	}
+}
+
+func (h *itemHistory) get(t *testing.T, from interface {
+	Get(context.Context, repo.Key) (Account, error)
+}) func() (history.Result, error) {
+	return func() (history.Result, error) {
+		got, err := from.Get(t.Context(), h.key)
+		return history.Result{Old: history.Present(got.Balance)}, err
+	}
+}
+
+// edit appends a number to the list that the balance stands for.
+func (h *itemHistory) edit(t *testing.T, how func(context.Context, repo.Key, func(context.Context, *Account) error) (Account, error)) func() (history.Result, error) {
+	return func() (history.Result, error) {
+		var res history.Result
+		entry := h.events.Add(1)
+		after, err := how(t.Context(), h.key, func(_ context.Context, a *Account) error {
+			res.Old = history.State{}
+			if a.At > 0 {
+				res.Old = history.Present(a.Balance)
+			} else {
+				a.At = h.events.Add(1) // a new item, and thus a new event
+			}
+			a.Balance = history.Append(a.Balance, entry)
+			res.New = history.Present(a.Balance)
+			return nil
+		})
+		h.compare(t, err, after.Balance, res.New.Value)
+		return res, err
+	}
+}
+
+// compare checks what an acknowledged write returned.
+func (h *itemHistory) compare(t *testing.T, err error, got, want int64) {
+	if err == nil && got != want {
+		t.Errorf("history %d: wrote %d and was told %d", h.seed, want, got)
+	}
+}
+
+func (h *itemHistory) record(client int, kind history.Kind, operation func() (history.Result, error)) {
+	done := h.rec.Begin(client, kind)
+	res, err := operation()
+	res.Verdict = verdictOf(kind, err)
+	done(res)
+	h.sum.add(kind, res.Verdict)
+}
+
+// verdictOf takes every error at its word: what is not called unknown has
+// certainly had no effect.
+func verdictOf(kind history.Kind, err error) history.Verdict {
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, repo.ErrOutcomeUnknown):
+		return history.Unknown
+	case errors.Is(err, repo.ErrNotFound):
+		return history.NotFound
+	case errors.Is(err, repo.ErrExists):
+		return history.Exists
+	case kind == history.Get:
+		return history.Unknown // a read without an answer says nothing
+	}
+	return history.Refused
+}

@@ -1,0 +1,61 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// plain is an item without a version: what is left to tell writers apart are
+// the event time, the ring of writers and the lock's tokens.
+type plain struct {
+	ID    string `dynamodbav:"id" repo:"pk"`
+	Seq   int    `dynamodbav:"seq" repo:"sk"`
+	Count int    `dynamodbav:"count"`
+	Puts  int    `dynamodbav:"puts"`
+	At    int64  `dynamodbav:"at" repo:"eventtime"`
+}
+
+// TestMixingWithoutAVersion lets updates under locks, updates by event time and
+// partial event writes work on one item that nobody has used before.
+func TestMixingWithoutAVersion(t *testing.T) {
+	w := newWorld(t)
+	key := repo.Key{Partition: "p", Sort: 1}
+	var done sync.WaitGroup
+	add := func(_ context.Context, p *plain) error { p.Count++; return nil }
+	for range 4 {
+		table := must(repo.NewTable[plain](w.newClient(), w.table, repo.TableConfig{}))(t)
+		locks := must(pessimistic.New(table, pessimistic.Config{}))(t)
+		events := must(nolock.New(table, nolock.Config{Attempts: 1000}))(t)
+		for _, r := range []repo.Repository[plain]{locks, events} {
+			done.Go(func() {
+				for range 10 {
+					if _, err := r.Upsert(t.Context(), key, add); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		done.Go(func() {
+			for i := range 10 {
+				// Later than anything before, or dropped: it must not disturb the count.
+				err := events.Apply(t.Context(), key, int64(1000+i), expression.Add(expression.Name("puts"), expression.Value(1)))
+				if err != nil && !errors.Is(err, repo.ErrStale) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	got := must(must(repo.NewTable[plain](w.client, w.table, repo.TableConfig{}))(t).Get(t.Context(), key))(t)
+	if got.Count != 80 || got.At != 1009 || got.Puts < 1 {
+		t.Errorf("%+v, want a count of 80 at event 1009", got)
+	}
+}

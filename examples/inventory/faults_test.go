@@ -190,7 +190,7 @@ func itemsIn(ctx context.Context, client *dynamodb.Client, table string, n int) 
 
 func TestInterruptedAndResumed(t *testing.T) {
 	engine, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "9", "-orders", "150"))
+	file := asFile(t, generated(t, "-seed", "9", "-orders", "300"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waited := make(chan error, 1)
@@ -203,7 +203,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.want(t, exitInterrupted, "interrupted after", "no audit", "requests to")
-	if n := r.row(t, "accepted"); n < 1 || n >= 150 {
+	if n := r.row(t, "accepted"); n < 1 || n >= 300 {
 		t.Errorf("%d orders accepted before the interruption", n)
 	}
 	runIt(t.Context(), "", "-input", file, "-prefix", prefix, "-resume").want(t, exitOK, "Nothing oversold")
@@ -233,14 +233,14 @@ func TestSideBySide(t *testing.T) {
 
 func TestKilledAndResumed(t *testing.T) {
 	engine, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "11", "-orders", "150"))
+	file := asFile(t, generated(t, "-seed", "11", "-orders", "300"))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"-input", file, "-prefix", prefix, "-lease", "1s", "-resume"}
-	for _, orders := range []int{10, 50, 90} {
-		program := exec.CommandContext(t.Context(), self, append(args, "-keep")...)
+	for _, orders := range []int{10, 40, 70} {
+		program := exec.CommandContext(t.Context(), self, append(args, "-keep", "-workers", "3")...)
 		program.Env = append(os.Environ(), asProgram+"=1")
 		var printed bytes.Buffer
 		program.Stdout, program.Stderr = &printed, &printed

@@ -1,5 +1,7 @@
 package ddb
 
+import "slices"
+
 // The item lock, seen from those who use it: acquirers, who send, lose answers
 // and repeat; and everybody else.
 
@@ -23,10 +25,29 @@ const (
 
 var opNames = [...]string{"commit", "delete", "release"}
 
-// copies counts requests still on the way, by the time in their bytes.
-type copies [ticks + 1]int8
+// copies are requests that are on their way though nobody waits for them any
+// more: n, with one content.
+type copies struct {
+	n    int8
+	at   int8 // the time in their bytes; of an extension the new lockTime
+	stub bool
+}
 
-func (c copies) any() bool { return c != copies{} }
+// and adds a copy. Only copies of one content are kept: which, is a choice.
+func (c copies) and(at int8, stub bool, most int8) [2]copies {
+	more := copies{1, at, stub}
+	if c.n > 0 && c.at == at && c.stub == stub {
+		more.n = min(c.n+1, most)
+		return [2]copies{more, more}
+	}
+	if most == 0 {
+		return [2]copies{}
+	}
+	if c.n == 0 {
+		return [2]copies{more, more}
+	}
+	return [2]copies{c, more}
+}
 
 // acquirer is one acquisition with its hold.
 type acquirer struct {
@@ -37,7 +58,7 @@ type acquirer struct {
 
 	stub     bool // the present acquire makes a stub
 	sent     int8 // the time in the bytes of the present acquire
-	lateTake [2]copies
+	lateTake copies
 
 	token    token
 	until    int8 // the holder's deadline
@@ -45,11 +66,11 @@ type acquirer struct {
 	op       op
 	now      int8 // :now in the bytes of the present write
 	lateOp   copies
-	lateExt  copies // extensions on the way, by the lockTime that they set
+	lateExt  copies
 
 	// The truth, which no acquirer sees.
 	applied bool // the write that ends the hold
-	stale   bool // others wrote since this hold's read
+	stale   bool // others ended this hold, or wrote since its read
 	over    bool // the life of the item that was read is over
 	broken  bool // by an operator
 	verdict Verdict
@@ -58,15 +79,12 @@ type acquirer struct {
 // removes reports whether the write that ends the hold deletes the item.
 func (a *acquirer) removes() bool { return a.op == remove || a.op == release && a.fromStub }
 
-// forget drops what cannot matter any more, so that equal worlds look equal.
-func (w lockWorld) forget() lockWorld {
-	for i := range w.who {
-		a := &w.who[i]
-		if a.phase == done && !a.lateOp.any() && !a.lateExt.any() {
-			*a = acquirer{phase: done, lateTake: a.lateTake}
+func (a *acquirer) tidy() {
+	for _, c := range []*copies{&a.lateTake, &a.lateOp, &a.lateExt} {
+		if c.n == 0 {
+			*c = copies{}
 		}
 	}
-	return w
 }
 
 // lockModel is one search: its rules, and what it counted.
@@ -82,15 +100,45 @@ func (m *lockModel) starts() (all []lockWorld) {
 	return all
 }
 
+// forget drops what cannot matter any more, so that worlds which differ in
+// nothing else count as one.
+func (m *lockModel) forget(w lockWorld) lockWorld {
+	for i := range w.who {
+		a := &w.who[i]
+		a.tidy()
+		if a.phase == taking && a.tries >= m.takes || a.phase == ending && !a.waiting && a.tries >= m.tries {
+			a.phase = done // it gives up
+		}
+		switch {
+		case a.phase == taking && !a.unsure:
+			a.sent = 0
+		case a.phase == done && a.lateOp.n == 0 && a.lateExt.n == 0:
+			*a = acquirer{phase: done, lateTake: a.lateTake}
+		case a.phase == done:
+			a.unsure, a.tries, a.until, a.over, a.broken = false, 0, 0, false, false
+			a.stale = a.stale && !a.applied
+			if a.verdict == Committed {
+				a.verdict = Undecided
+			}
+		case a.phase >= holding && !a.fromStub && (a.phase == ending && a.op != remove || !slices.Contains(m.ops, remove)):
+			a.over, a.broken = false, false
+			if !m.extend {
+				a.until = 0
+			}
+		}
+	}
+	return w
+}
+
 func (m *lockModel) next(w lockWorld, out emit[lockWorld]) {
-	forgetting := func(who, what string, to lockWorld, wrong string) { out(who, what, to.forget(), wrong) }
+	forgetting := func(who, what string, to lockWorld, wrong string) { out(who, what, m.forget(to), wrong) }
 	m.others(w, forgetting)
 	for i := range m.acquirers {
 		m.late(w, i, forgetting)
 		switch w.who[i].phase {
 		case fresh:
 			if i == 0 || w.who[i-1].phase != fresh { // they are alike: in order
-				m.sendTake(w, i, false, forgetting)
+				m.taking(w, i, forgetting)
 			}
 		case taking:
 			m.taking(w, i, forgetting)
@@ -102,51 +150,35 @@ func (m *lockModel) next(w lockWorld, out emit[lockWorld]) {
 	}
 }
 
-// sendTake sends an acquire with new bytes.
-func (m *lockModel) sendTake(w lockWorld, i int, stub bool, out emit[lockWorld]) {
-	a := &w.who[i]
-	a.phase, a.waiting, a.stub, a.sent = taking, true, stub, w.now
-	a.tries++
-	what := "sends acquire"
-	if stub {
-		what = "sends a stub"
-	}
-	out(ids[i+1], what, w, "")
-}
-
+// taking sends an acquire: with the bytes of the attempt before, if that had
+// no answer, or with new ones.
 func (m *lockModel) taking(w lockWorld, i int, out emit[lockWorld]) {
 	a := &w.who[i]
-	name, stub, sent := ids[i+1], b2i(a.stub), a.sent
-	if !a.waiting {
-		if a.tries >= m.tries {
-			return
-		}
-		if a.unsure && a.sent != w.now { // the same bytes; at the same time they are those of a new try
-			same := w
-			same.who[i].waiting = true
-			same.who[i].tries++
-			out(name, "repeats acquire", same, "")
-		}
-		m.sendTake(w, i, a.stub, out)
-		return
+	if a.unsure && a.sent != w.now {
+		m.sendTake(w, i, out)
 	}
-	a.waiting = false
-	room := a.lateTake[stub][sent] < m.copies
-	if room {
-		lost := w
-		lost.who[i].unsure = true
-		lost.who[i].lateTake[stub][sent]++
-		out(name, "gives up waiting for an acquire that is on its way", lost, "")
+	a.sent = w.now
+	m.sendTake(w, i, out)
+}
+
+// sendTake sends an acquire, which is delivered at once or left on its way.
+func (m *lockModel) sendTake(w lockWorld, i int, out emit[lockWorld]) {
+	a := &w.who[i]
+	name, what, sent, stub := ids[i+1], "acquire", a.sent, a.stub
+	if stub {
+		what = "stub"
 	}
-	took := w.take(&m.lockRules, i, sent, a.stub)
-	lost := w
-	lost.who[i].unsure = true
-	out(name, "acquire is delivered"+yes(took)+", the answer is lost", lost, "")
-	m.answered(&w, i, took)
-	out(name, "acquire is answered"+yes(took), w, "")
-	if room {
-		w.who[i].lateTake[stub][sent]++
-		out(name, "acquire is answered"+yes(took)+", a copy is on its way", w, "")
+	a.phase = taking
+	a.tries++
+	for _, late := range a.lateTake.and(sent, stub, m.ghosts) {
+		on := w
+		a := &on.who[i]
+		a.lateTake, a.unsure = late, true
+		out(name, what+" is sent, no answer", on, "")
+		took := on.take(&m.lockRules, i, sent, stub)
+		out(name, what+" is delivered"+yes(took)+", the answer is lost", on, "")
+		m.answered(&on, i, took)
+		out(name, what+" is answered"+yes(took), on, "")
 	}
 }
 
@@ -159,7 +191,7 @@ func (m *lockModel) answered(w *lockWorld, i int, took bool) {
 	case a.stub: // the item came into being meanwhile
 		a.stub, a.unsure = false, false
 	case !it.exists && m.upsert:
-		a.stub, a.unsure, a.waiting, a.sent = true, false, true, w.now
+		a.stub, a.unsure = true, false
 	case !it.exists || it.stub && !m.upsert:
 		a.phase = done
 	default:
@@ -169,12 +201,12 @@ func (m *lockModel) answered(w *lockWorld, i int, took bool) {
 
 func (m *lockModel) holding(w lockWorld, i int, out emit[lockWorld]) {
 	name := ids[i+1]
-	if until := w.now + 2*lease; m.extend && !w.who[i].lateExt.any() && w.who[i].until < until && until <= ticks {
+	if until := w.now + 2*lease; m.extend && w.who[i].lateExt.n == 0 && w.who[i].until < until && until <= m.ticks {
 		on := w
-		on.who[i].lateExt[until]++
+		on.who[i].lateExt = copies{1, until, false}
 		out(name, "sends extend", on, "")
 	}
-	if w.who[i].lateExt.any() && !m.lateExtend {
+	if w.who[i].lateExt.n > 0 && !m.lateExtend {
 		return
 	}
 	for _, op := range m.ops {
@@ -202,54 +234,51 @@ func (m *lockModel) ending(w lockWorld, i int, out emit[lockWorld]) {
 		}
 		return
 	}
-	a.waiting = false
-	room := a.lateOp[a.now] < m.copies
-	if room {
-		lost := w
+	for _, late := range a.lateOp.and(a.now, false, m.copies) {
+		on := w
+		a := &on.who[i]
+		a.waiting, a.lateOp = false, late
+		lost := on
 		lost.who[i].unsure = true
-		lost.who[i].lateOp[a.now]++
 		out(name, "gives up waiting for a "+what+" that is on its way", lost, "")
-	}
-	applied, wrong := w.end(&m.lockRules, i, a.now)
-	lost := w
-	lost.who[i].unsure = true
-	out(name, what+" is delivered"+yes(applied)+", the answer is lost", lost, wrong)
-	if w.who[i].phase = done; applied {
-		w.who[i].verdict = Committed
-	} else if v, why := m.verdict(&w, i); wrong == "" {
-		w.who[i].verdict, wrong = v, why
-	}
-	out(name, what+" is answered"+yes(applied), w, wrong)
-	if room {
-		w.who[i].lateOp[a.now]++
-		out(name, what+" is answered"+yes(applied)+", a copy is on its way", w, wrong)
+		applied, wrong := on.end(&m.lockRules, i, a.now)
+		lost = on
+		lost.who[i].unsure = true
+		out(name, what+" is delivered"+yes(applied)+", the answer is lost", lost, wrong)
+		if a.phase = done; applied {
+			a.verdict = Committed
+		} else {
+			a.verdict, wrong = m.verdict(&on, i)
+		}
+		out(name, what+" is answered"+yes(applied), on, wrong)
 	}
 }
 
-// late delivers requests that nobody waits for any more.
+// late delivers requests that nobody waits for any more. What is refused might
+// as well have stayed on its way.
 func (m *lockModel) late(w lockWorld, i int, out emit[lockWorld]) {
-	for at := range int8(len(copies{})) {
-		for stub := range w.who[i].lateTake {
-			if on := w; on.who[i].lateTake[stub][at] > 0 {
-				on.who[i].lateTake[stub][at]--
-				took := on.take(&m.lockRules, i, at, stub == 1)
-				out(ids[i+1], "a late acquire arrives"+yes(took), on, "")
-			}
+	name := ids[i+1]
+	if on := w; on.who[i].lateTake.n > 0 {
+		c := &on.who[i].lateTake
+		c.n--
+		if on.take(&m.lockRules, i, c.at, c.stub) {
+			out(name, "a late acquire arrives (applied)", on, "")
 		}
-		if on := w; on.who[i].lateOp[at] > 0 {
-			on.who[i].lateOp[at]--
-			applied, wrong := on.end(&m.lockRules, i, at)
-			out(ids[i+1], "a late "+opNames[w.who[i].op]+" arrives"+yes(applied), on, wrong)
+	}
+	if on := w; on.who[i].lateOp.n > 0 {
+		on.who[i].lateOp.n--
+		if applied, wrong := on.end(&m.lockRules, i, on.who[i].lateOp.at); applied {
+			out(name, "a late "+opNames[w.who[i].op]+" arrives (applied)", on, wrong)
 		}
-		if on := w; on.who[i].lateExt[at] > 0 {
-			on.who[i].lateExt[at]--
-			applied := on.stretch(&m.lockRules, i, at)
-			out(ids[i+1], "an extend arrives"+yes(applied)+", no answer", on, "")
+	}
+	if on := w; on.who[i].lateExt.n > 0 {
+		until := on.who[i].lateExt.at
+		on.who[i].lateExt.n--
+		if applied := on.stretch(&m.lockRules, i, until); applied {
+			out(name, "an extend arrives (applied), no answer", on, "")
 			if on.who[i].phase == holding {
-				if applied {
-					on.who[i].until = at
-				}
-				out(ids[i+1], "an extend is answered"+yes(applied), on, "")
+				on.who[i].until = until
+				out(name, "an extend is answered (applied)", on, "")
 			}
 		}
 	}
@@ -260,11 +289,4 @@ func yes(applied bool) string {
 		return " (applied)"
 	}
 	return " (refused)"
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

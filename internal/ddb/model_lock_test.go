@@ -21,9 +21,9 @@ func (t token) wire() int64 {
 
 const (
 	maxAcquirers = 3
-	ticks        = 3              // moments of the clock: 0, 1, 2
-	lease        = 1              // in ticks
-	byHand       = maxAcquirers+1 // someone who follows the article by hand: lockedBy and lockTime only
+	ticks        = 3                // moments of the clock: 0, 1, 2
+	lease        = 1                // in ticks
+	byHand       = maxAcquirers + 1 // someone who follows the article by hand: lockedBy and lockTime only
 )
 
 // lockItem is the item; numbers are 0 where the attribute is absent.
@@ -54,8 +54,11 @@ type lockWorld struct {
 // lockRules are the bounds of a search, and the rules that a mutant breaks.
 type lockRules struct {
 	acquirers   int
-	tries       int8 // attempts of each request
-	copies      int8 // late copies of one request that may be on the way at once
+	ticks       int8 // moments of the clock: 0, 1, 2
+	takes       int8 // attempts of an acquire
+	tries       int8 // attempts of the write that ends the hold
+	ghosts      int8 // late copies of an acquirer's acquire that may be on the way at once
+	copies      int8 // late copies of the write that ends the hold
 	breaks      int8 // by an operator
 	lives       int8
 	ops         []op
@@ -82,6 +85,7 @@ type lockRules struct {
 // ruling is what a verdict is asked for.
 type ruling struct {
 	op                   op
+	removes              bool // the write deletes the item
 	id                   string
 	token                int64
 	exists, clean, valid bool
@@ -98,6 +102,7 @@ func (w *lockWorld) take(r *lockRules, i int, sent int8, stub bool) bool {
 	case it.time != 0 && it.time > sent && !r.wildClocks:
 		return false
 	}
+	w.ended(it.by)
 	if stub {
 		*it = lockItem{exists: true, stub: true, life: it.life + 1, stolen: -1}
 	}
@@ -142,19 +147,17 @@ func (w *lockWorld) end(r *lockRules, i int, now int8) (applied bool, wrong stri
 	case a.verdict == Lost || a.verdict == Expired:
 		return true, "a write is applied after its verdict said that it never would be"
 	case a.op != release && a.stale:
-		return true, "a write is based on an old read: what others wrote since is lost"
+		return true, "a write is applied after others ended its hold: it is based on an old read"
 	}
 	a.applied = true
-	switch {
-	case a.removes():
+	if a.removes() {
 		w.vanish()
-	case a.op == commit:
-		w.wrote()
-		w.item.stub = false
-		fallthrough
-	default:
-		w.free()
+		return true, ""
 	}
+	if a.op == commit {
+		it.stub = false
+	}
+	w.free()
 	return true, ""
 }
 
@@ -175,20 +178,24 @@ func (w *lockWorld) break_(r *lockRules) {
 	w.free()
 }
 
-func (w *lockWorld) free() { w.item.by, w.item.time, w.item.held = 0, 0, 0 }
+// free removes what names a holder.
+func (w *lockWorld) free() {
+	w.ended(w.item.by)
+	w.item.by, w.item.time, w.item.held = 0, 0, 0
+}
 
 // vanish deletes the item.
 func (w *lockWorld) vanish() {
-	w.wrote()
 	for i := range w.who {
 		w.who[i].over = w.who[i].phase > taking
+		w.ended(int8(i + 1))
 	}
 	w.item = lockItem{life: w.item.life, stolen: -1}
 }
 
-// wrote notes that what holders have read is not what is stored any more.
-func (w *lockWorld) wrote() {
-	for i := range w.who {
-		w.who[i].stale = w.who[i].phase > taking
+// ended notes that whoever is named in lockedBy must not write any more.
+func (w *lockWorld) ended(by int8) {
+	if by > 0 && by <= maxAcquirers && w.who[by-1].phase > taking && (w.who[by-1].token == w.item.held) {
+		w.who[by-1].stale = true
 	}
 }

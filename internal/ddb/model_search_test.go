@@ -31,46 +31,59 @@ type searched struct {
 	trace  []string // the shortest way there
 }
 
+// tooMany states are not a model that anybody can run.
+const tooMany = 12_000_000
+
 // search visits, breadth first, all states that can be reached.
 func search[S comparable](starts []S, next func(S, emit[S])) (found searched) {
-	type node struct {
-		before    int
-		who, what string
-	}
+	type node struct{ before, nth int32 } // nth step from the state before
 	var nodes []node
 	var queue []S
 	seen := make(map[S]struct{})
-	add := func(s S, n node) {
-		if _, ok := seen[s]; ok {
-			return
+	add := func(s S, before, nth int) {
+		if _, ok := seen[s]; !ok {
+			seen[s] = struct{}{}
+			nodes = append(nodes, node{int32(before), int32(nth)})
+			queue = append(queue, s)
 		}
-		seen[s] = struct{}{}
-		nodes = append(nodes, n)
-		queue = append(queue, s)
 	}
-	for _, s := range starts {
-		add(s, node{before: -1})
+	for n, s := range starts {
+		add(s, -1, n)
 	}
-	for at := 0; at < len(nodes) && found.wrong == ""; at++ {
-		s := queue[0]
+	last, nth := -1, 0
+	for at := 0; len(queue) > 0 && last < 0 && at < tooMany; at++ {
+		s, n := queue[0], 0
 		queue = queue[1:]
-		next(s, func(who, what string, to S, wrong string) {
-			if wrong == "" {
-				add(to, node{at, who, what})
-				return
+		next(s, func(_, _ string, to S, wrong string) {
+			if n++; wrong == "" {
+				add(to, at, n)
+			} else if last < 0 {
+				last, nth, found.wrong = at, n, wrong
 			}
-			if found.wrong != "" {
-				return
-			}
-			found.wrong = wrong
-			found.trace = []string{who + ": " + what}
-			for i := at; nodes[i].before >= 0; i = nodes[i].before {
-				found.trace = append(found.trace, nodes[i].who+": "+nodes[i].what)
-			}
-			slices.Reverse(found.trace)
 		})
 	}
 	found.states = len(nodes)
+	if found.states >= tooMany {
+		found.wrong = "the search has no end"
+	}
+	if last < 0 {
+		return found
+	}
+	// Walk the way again, for the names of its steps.
+	var way []int32
+	for way = []int32{int32(nth)}; nodes[last].before >= 0; last = int(nodes[last].before) {
+		way = append(way, nodes[last].nth)
+	}
+	s := starts[nodes[last].nth]
+	for _, nth := range slices.Backward(way) {
+		n, from := int32(0), s
+		next(from, func(who, what string, to S, _ string) {
+			if n++; n == nth {
+				s = to
+				found.trace = append(found.trace, who+": "+what)
+			}
+		})
+	}
 	return found
 }
 

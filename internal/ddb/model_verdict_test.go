@@ -5,7 +5,7 @@ package ddb
 // others are the steps of everybody who holds nothing.
 func (m *lockModel) others(w lockWorld, out emit[lockWorld]) {
 	it := &w.item
-	if w.now+1 < ticks {
+	if w.now+1 < m.ticks {
 		on := w
 		on.now++
 		out("clock", "a lease goes by", on, "")
@@ -31,8 +31,8 @@ func (m *lockModel) others(w lockWorld, out emit[lockWorld]) {
 	}
 	if it.exists && (it.by == 0 || m.writerIgnoresLock) {
 		on := w
-		on.wrote()
 		on.item.stub = false
+		on.ended(it.by)
 		out("writer", "writes", on, "")
 		on = w
 		on.vanish()
@@ -52,10 +52,10 @@ func (m *lockModel) others(w lockWorld, out emit[lockWorld]) {
 func (m *lockModel) hand(w lockWorld, expired bool, out emit[lockWorld]) {
 	switch on := w; {
 	case w.item.by == byHand && w.item.time > w.now:
-		on.wrote()
 		on.item.by, on.item.time = 0, 0
 		out("hand", "commits", on, "")
 	case w.item.exists && !w.item.stub && (w.item.time == 0 || expired):
+		on.ended(on.item.by)
 		on.item.by, on.item.time = byHand, w.now+lease
 		out("hand", "takes the lock", on, "")
 	}
@@ -65,7 +65,7 @@ func (m *lockModel) hand(w lockWorld, expired bool, out emit[lockWorld]) {
 // lockedread does, and compares with the truth.
 func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 	a := &w.who[i]
-	r := ruling{a.op, ids[i+1], a.token.wire(), w.item.exists, !a.unsure, w.now < a.until}
+	r := ruling{a.op, a.removes(), ids[i+1], a.token.wire(), w.item.exists, !a.unsure, w.now < a.until}
 	judge := m.judge
 	if judge == nil {
 		judge = rule
@@ -86,7 +86,7 @@ func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 // rule is how Held.Delete, Held.Release and Held.Commit come to their verdict
 // (judge in lockedread/held.go and removed in lockedread/commit.go).
 func rule(l Lock, r ruling) Verdict {
-	if r.op == remove || r.op == release && !r.exists {
+	if r.removes {
 		if l.Remove(r.id, r.token, r.exists, r.clean, r.valid) == Committed {
 			return Committed
 		}

@@ -34,19 +34,18 @@ type copies struct {
 }
 
 // and adds a copy. Only copies of one content are kept: which, is a choice.
-func (c copies) and(at int8, stub bool, most int8) [2]copies {
+func (c copies) and(at int8, stub bool, most int8) []copies {
 	more := copies{1, at, stub}
-	if c.n > 0 && c.at == at && c.stub == stub {
+	switch {
+	case most == 0:
+		return []copies{{}}
+	case c.n == 0:
+		return []copies{more}
+	case c.at == at && c.stub == stub:
 		more.n = min(c.n+1, most)
-		return [2]copies{more, more}
+		return []copies{more}
 	}
-	if most == 0 {
-		return [2]copies{}
-	}
-	if c.n == 0 {
-		return [2]copies{more, more}
-	}
-	return [2]copies{c, more}
+	return []copies{c, more}
 }
 
 // acquirer is one acquisition with its hold.
@@ -174,7 +173,9 @@ func (m *lockModel) sendTake(w lockWorld, i int, out emit[lockWorld]) {
 		on := w
 		a := &on.who[i]
 		a.lateTake, a.unsure = late, true
-		out(name, what+" is sent, no answer", on, "")
+		if m.ghosts > 0 {
+			out(name, what+" is sent, no answer", on, "")
+		}
 		took := on.take(&m.lockRules, i, sent, stub)
 		out(name, what+" is delivered"+yes(took)+", the answer is lost", on, "")
 		m.answered(&on, i, took)
@@ -240,7 +241,9 @@ func (m *lockModel) ending(w lockWorld, i int, out emit[lockWorld]) {
 		a.waiting, a.lateOp = false, late
 		lost := on
 		lost.who[i].unsure = true
-		out(name, "gives up waiting for a "+what+" that is on its way", lost, "")
+		if m.copies > 0 {
+			out(name, "gives up waiting for a "+what+" that is on its way", lost, "")
+		}
 		applied, wrong := on.end(&m.lockRules, i, a.now)
 		lost = on
 		lost.who[i].unsure = true

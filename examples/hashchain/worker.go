@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// What a worker says on its standard output, as JSON lines.
+const (
+	acquired  = "acquired"
+	committed = "committed"
+	failed    = "failed"
+)
+
+type event struct {
+	Kind   string    `json:"kind"`
+	Worker string    `json:"worker"`
+	N      int       `json:"n"`
+	Token  int64     `json:"token,omitempty"`
+	At     time.Time `json:"at"`
+	Wait   float64   `json:"wait,omitempty"` // seconds
+	Error  string    `json:"error,omitempty"`
+}
+
+func (e event) id() string { return link{Worker: e.Worker, N: e.N}.id() }
+
+var chainKey = repo.Key{Partition: "chain"}
+
+// work is a worker process: it extends the chain until it is long enough.
+func work(ctx context.Context, s settings) error {
+	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	table, err := repo.NewTable[chain](engine.Client(), s.table, repo.TableConfig{})
+	if err != nil {
+		return err
+	}
+	locker, err := lockedread.New(table, lockedread.Config{Lease: s.lease, Owner: s.worker, ClockSkew: 50 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		full, err := extend(ctx, locker, s, n)
+		switch {
+		case full || ctx.Err() != nil:
+			return nil
+		case errors.Is(err, repo.ErrLockExpired), errors.Is(err, repo.ErrLockLost), errors.Is(err, repo.ErrOutcomeUnknown):
+			say(event{Kind: failed, Worker: s.worker, N: n, Error: err.Error()}) // too slow this time
+		case err != nil:
+			return fmt.Errorf("worker %s: %w", s.worker, err)
+		}
+	}
+}
+
+// extend adds one link: lock and read, compute, commit and release.
+func extend(ctx context.Context, locker *lockedread.Locker[chain], s settings, n int) (full bool, err error) {
+	began := time.Now()
+	held, err := locker.Acquire(ctx, chainKey)
+	if err != nil {
+		return false, err
+	}
+	defer held.Release(ctx) //nolint:errcheck // harmless after Commit
+	c := held.Item()
+	if len(c.Links) >= s.links {
+		return true, nil
+	}
+	e := event{Worker: s.worker, N: n, Token: held.Token()}
+	e.Kind, e.Wait = acquired, time.Since(began).Seconds()
+	say(e)
+	select { // what takes time under the lock
+	case <-time.After(s.work):
+	case <-held.Context().Done():
+	}
+	c.Links = append(c.Links, c.next(s.worker, n, held.Token()))
+	if _, err := held.Commit(ctx, c); err != nil {
+		return false, err
+	}
+	e.Kind, e.Wait = committed, 0
+	say(e)
+	return false, nil
+}
+
+func say(e event) {
+	e.At = time.Now()
+	_ = json.NewEncoder(os.Stdout).Encode(e) // a parent that is gone hears nothing
+}

@@ -36,4 +36,4 @@ type Repository[T any] interface {
 
 // Remove is returned by a change to delete the item instead of writing it,
 // under the same guard. Update then returns the zero T and no error.
-var Remove = errors.New("remove the item") //nolint:revive // an instruction, not a failure
+var Remove = errors.New("remove the item") //nolint:revive,staticcheck // an instruction, not a failure

@@ -71,11 +71,17 @@ func (c *Core) Strip(item Item) Item {
 	return out
 }
 
-// Number, Text, Bytes and True are attribute values.
+// Number is a numeric attribute value, from its decimal text.
 func Number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-func Text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
-func Bytes(b []byte) types.AttributeValue  { return &types.AttributeValueMemberB{Value: b} }
-func True() types.AttributeValue           { return &types.AttributeValueMemberBOOL{Value: true} }
+
+// Text is a string attribute value.
+func Text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// Bytes is a binary attribute value.
+func Bytes(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+
+// True is the attribute value of a mark.
+func True() types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: true} }
 
 // Absent reports whether the image of a failed condition means that there is
 // no item. Some engines return the key of an item that does not exist.

@@ -20,6 +20,7 @@ type Sender struct {
 // Outcome is what became of a conditional write.
 type Outcome int
 
+// The outcomes. The zero value is the harmless one.
 const (
 	Refused   Outcome = iota // certainly not applied; Result.Err says why
 	Applied                  // applied

@@ -3,12 +3,12 @@ package ddb
 // Verdict is the final word on a write of a lock's holder.
 type Verdict int
 
+// The verdicts. The zero value claims nothing.
 const (
-	Undecided    Verdict = iota // no evidence is left
-	Committed                   // applied
-	Expired                     // not applied: the lease ran out, nobody took over yet
-	Lost                        // not applied, for ever: somebody else ended the hold
-	Contradicted                // the image cannot be: attributes were edited by hand
+	Undecided Verdict = iota // no evidence is left
+	Committed                // applied
+	Expired                  // not applied: the lease ran out, nobody took over yet
+	Lost                     // not applied, for ever: somebody else ended the hold
 )
 
 // lifeSpan is how many acquisitions are taken to fit into the time between a

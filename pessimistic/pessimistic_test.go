@@ -1,0 +1,137 @@
+package pessimistic_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type stock struct {
+	ID    string `dynamodbav:"id" repo:"pk"`
+	Count int    `dynamodbav:"count"`
+}
+
+var key = repo.Key{Partition: "apple"}
+
+func open(t *testing.T, cfg pessimistic.Config) (*pessimistic.Repository[stock], *repo.Table[stock]) {
+	t.Helper()
+	client := localdb.Client(t)
+	table, err := repo.NewTable[stock](client, "pessimistic-"+t.Name(), repo.TableConfig{})
+	if err == nil {
+		err = table.EnsureTable(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
+	})
+	r, err := pessimistic.New(table, cfg)
+	if err == nil {
+		_, err = r.Create(t.Context(), stock{ID: "apple", Count: 10})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, table
+}
+
+func wantIs(t *testing.T, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Errorf("error %v, want %v", err, target)
+	}
+}
+
+// wantFree demands that nobody holds the item and that its count is as given.
+func wantFree(t *testing.T, table *repo.Table[stock], count int) {
+	t.Helper()
+	if lock, err := table.Inspect(t.Context(), key); err != nil || lock.Held {
+		t.Errorf("still held: %+v, %v", lock, err)
+	}
+	if got, err := table.Get(t.Context(), key); err != nil || got.Count != count {
+		t.Errorf("%+v, %v; want count %d", got, err, count)
+	}
+}
+
+func TestPanicReleasesTheLockAndGoesOn(t *testing.T) {
+	r, table := open(t, pessimistic.Config{})
+	func() {
+		defer func() {
+			if p := recover(); p != "boom" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		_, _ = r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.Count = 0; panic("boom") })
+	}()
+	wantFree(t, table, 10)
+}
+
+func TestChangeThatOutlivesItsLease(t *testing.T) {
+	r, table := open(t, pessimistic.Config{Lease: time.Second})
+	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
+		<-ctx.Done()
+		wantIs(t, context.Cause(ctx), repo.ErrLockExpired)
+		<-time.After(1500 * time.Millisecond) // past the lease itself, not only the margin
+		s.Count = 0
+		return nil
+	})
+	wantIs(t, err, repo.ErrLockExpired)
+	wantFree(t, table, 10)
+}
+
+func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
+	r, table := open(t, pessimistic.Config{Lease: time.Second, Renew: true})
+	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
+		lock, err := table.Inspect(ctx, key)
+		if err == nil {
+			err = r.Locker().Break(ctx, key, lock.Token)
+		}
+		if err != nil {
+			return err
+		}
+		<-ctx.Done() // the next renewal finds out
+		wantIs(t, context.Cause(ctx), repo.ErrLockLost)
+		s.Count = 0
+		return nil
+	})
+	wantIs(t, err, repo.ErrLockLost)
+	wantFree(t, table, 10)
+}
+
+func TestFailuresReleaseTheLock(t *testing.T) {
+	r, table := open(t, pessimistic.Config{})
+	mine := errors.New("sold out")
+	_, err := r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.Count = 0; return mine })
+	wantIs(t, err, mine)
+	wantFree(t, table, 10)
+	_, err = r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.ID = "pear"; return nil })
+	wantIs(t, err, repo.ErrFixed)
+	wantFree(t, table, 10)
+}
+
+func TestSettings(t *testing.T) {
+	_, table := open(t, pessimistic.Config{})
+	for name, cfg := range map[string]pessimistic.Config{
+		"short lease":     {Lease: time.Millisecond},
+		"long lease":      {Lease: 48 * time.Hour},
+		"negative lease":  {Lease: -1},
+		"negative skew":   {ClockSkew: -1},
+		"long owner":      {Owner: string(make([]byte, 300))},
+		"wait up to less": {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
+	} {
+		if _, err := pessimistic.New(table, cfg); !errors.Is(err, repo.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+	_, err := pessimistic.New[stock](nil, pessimistic.Config{})
+	wantIs(t, err, repo.ErrConfig)
+}

@@ -147,7 +147,7 @@ func lockedChangeByHand(ctx context.Context, client *dynamodb.Client) error {
 		TableName: aws.String("t"), Key: key,
 		UpdateExpression: aws.String("SET lockedBy = :me, lockTime = :until, lockLease = :lease, " +
 			"lockToken = if_not_exists(lockToken, :floor) + :one, lockHeld = if_not_exists(lockToken, :floor) + :one, " +
-			"lockStolen = if_not_exists(lockHeld, if_not_exists(lockStolen, :zero))"),
+			"lockStolen = if_not_exists(lockHeld, if_not_exists(lockStolen, :floor))"),
 		ConditionExpression: aws.String("attribute_exists(id) AND attribute_not_exists(lockStub) AND attribute_not_exists(tombstone) AND " +
 			"(attribute_not_exists(lockTime) OR lockTime < :expired)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
@@ -156,7 +156,6 @@ func lockedChangeByHand(ctx context.Context, client *dynamodb.Client) error {
 			":lease":   &types.AttributeValueMemberN{Value: "30"},
 			":floor":   &types.AttributeValueMemberN{Value: strconv.FormatInt(now.UnixMicro(), 10)},
 			":one":     &types.AttributeValueMemberN{Value: "1"},
-			":zero":    &types.AttributeValueMemberN{Value: "0"},
 			":expired": &types.AttributeValueMemberN{Value: strconv.FormatInt(now.Unix()-1, 10)},
 		},
 		ReturnValues:                        types.ReturnValueAllNew,

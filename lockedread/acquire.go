@@ -25,13 +25,15 @@ const unsettled = 3
 // everybody forgot.
 const stubLife = 24 * time.Hour
 
-// acquisition is one call of Acquire. Its id serves all tries: a request of an
-// earlier try that lands late is then recognised as ours.
+// acquisition is one call of Acquire. Every try has an id of its own: a copy of
+// an earlier one that lands late must not pass for the hold that we have. Tries
+// whose answer was lost are remembered, for their lock is ours if they landed.
 type acquisition[T any] struct {
 	*Locker[T]
 	taking
 	guard.Turn
-	id    string
+	id    string               // of the present try
+	lost  map[string]time.Time // tries without an answer, by id: when they were sent
 	watch watch
 }
 
@@ -40,7 +42,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Hel
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisition[T]{Locker: l, taking: how, id: ddb.NewID(l.cfg.Owner), Turn: guard.Turn{
+	a := &acquisition[T]{Locker: l, taking: how, Turn: guard.Turn{
 		Core: l.core, Key: key, Raw: raw,
 		Settings: guard.Settings{Wait: l.cfg.Wait, Skew: l.cfg.ClockSkew, Fail: how.once, Clock: l.clock},
 	}}
@@ -54,9 +56,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Hel
 		case errors.Is(err, repo.ErrOutcomeUnknown) && ctx.Err() == nil && silent < unsettled && !how.once:
 			silent++
 		case err != nil:
-			if errors.Is(err, repo.ErrOutcomeUnknown) {
-				a.abandon(ctx)
-			}
+			a.abandon(ctx)
 			return nil, a.Ended(ctx, err)
 		default:
 			stub = again == asStub
@@ -75,6 +75,7 @@ const (
 // try sends one acquire; (nil, next, nil) asks for another.
 func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, error) {
 	now := a.clock()
+	a.id = ddb.NewID(a.cfg.Owner)
 	t := ddb.Taking{ID: a.id, Now: now, Until: now.Add(a.cfg.Lease), Lease: a.cfg.Lease, Skew: a.cfg.ClockSkew,
 		Hidden: a.create, Clockless: a.cfg.Clockless, Watched: a.watch.ripe(now)}
 	in := a.core.Acquire(a.Raw, t)
@@ -88,6 +89,10 @@ func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, er
 	case ddb.Condition:
 		return a.refused(ctx, res, stub)
 	case ddb.Unknown:
+		if a.lost == nil {
+			a.lost = map[string]time.Time{}
+		}
+		a.lost[a.id] = res.Sent
 		return nil, asItem, guard.UnknownOutcome(a.Key, res.Err)
 	}
 	return nil, asItem, repo.Classify(res.Err)
@@ -100,10 +105,15 @@ func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool)
 	if err != nil {
 		return nil, asItem, err
 	}
+	sent, landed := a.lost[l.By]
+	if l.By == a.id {
+		sent, landed = res.Sent, true
+	}
 	switch {
-	case l.By == a.id:
-		// An earlier request landed: the lock is ours, and its end is as written.
-		return a.hold(image, time.Now().Add(l.Until.Sub(a.clock())))
+	case landed:
+		// An earlier request took the lock: it is ours, from when that was sent.
+		a.id = l.By
+		return a.hold(image, sent.Add(a.cfg.Lease))
 	case stub:
 		return nil, asItem, nil // the item came into being meanwhile
 	case a.core.Absent(image) && a.create:
@@ -148,24 +158,33 @@ func (a *acquisition[T]) hold(raw ddb.Item, end time.Time) (*Held[T], next, erro
 	return h, asItem, nil
 }
 
-// abandon frees a lock that may have been taken by a request without an
-// answer: whoever asked for it is told that it was not.
+// abandon frees a lock that may have been taken by a try without an answer:
+// whoever asked for it is told that it was not.
 func (a *acquisition[T]) abandon(ctx context.Context) {
+	if len(a.lost) == 0 {
+		return
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
-	mine := ddb.Text(a.id)
+	for id := range a.lost {
+		a.undo(ctx, id)
+	}
+}
+
+// undo releases the hold of an id, whatever its token; a stub is deleted.
+func (a *acquisition[T]) undo(ctx context.Context, id string) {
 	if a.create {
 		w := a.core.NewWrite()
-		w.IfEqual(a.core.Attr.LockedBy, mine)
+		w.IfEqual(a.core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(a.core.Attr.LockStub)
 		res := a.core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != a.id {
+		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
 			return
 		}
 	}
 	w := a.core.NewWrite()
 	w.Unlock()
-	w.IfEqual(a.core.Attr.LockedBy, mine)
+	w.IfEqual(a.core.Attr.LockedBy, ddb.Text(id))
 	if in, err := w.Update(a.Raw); err == nil {
 		a.core.Update(ctx, in, ddb.Options{NoSettle: true})
 	}

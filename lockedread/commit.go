@@ -26,6 +26,9 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 		return zero, err
 	}
 	edit, err := guard.Compare(h.l.table, h.start, item)
+	if err == nil {
+		err = guard.Overtakes(h.l.core, h.start.Raw, edit.After)
+	}
 	if err != nil {
 		return zero, err
 	}
@@ -43,7 +46,7 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 	if err != nil {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
-	if err := h.conclude(ctx, func(ctx context.Context, opt ddb.Options) ddb.Result { return h.l.core.Update(ctx, in, opt) }); err != nil {
+	if err := h.conclude(ctx, true, func(ctx context.Context, opt ddb.Options) ddb.Result { return h.l.core.Update(ctx, in, opt) }); err != nil {
 		return zero, err
 	}
 	return item, nil
@@ -62,9 +65,12 @@ func (h *Held[T]) commitTime() time.Time {
 // conclude sends the write that ends the hold, again and again while it has no
 // verdict and the deadline allows: repeating is harmless, since the hold can
 // end only once.
-func (h *Held[T]) conclude(ctx context.Context, send func(context.Context, ddb.Options) ddb.Result) error {
+//
+// writes says that the write carries a change: if an earlier one of this hold
+// had no verdict, a hold that is over does not tell which of the two ended it.
+func (h *Held[T]) conclude(ctx context.Context, writes bool, send func(context.Context, ddb.Options) ddb.Result) error {
 	backoff := ddb.Backoff{Min: h.l.cfg.Wait.Min, Max: h.l.cfg.Wait.Max}
-	clean := true
+	clean := !h.doubt
 	for {
 		res := send(ctx, ddb.Options{Timeout: h.l.cfg.Lease / 3})
 		clean = clean && res.Clean
@@ -77,7 +83,13 @@ func (h *Held[T]) conclude(ctx context.Context, send func(context.Context, ddb.O
 			res.Outcome = ddb.Unknown
 		}
 		if res.Outcome != ddb.Applied {
-			if err := h.judge(res); err != nil {
+			err := h.judge(res)
+			if err == nil && writes && h.doubt {
+				h.finish(repo.ErrOutcomeUnknown)
+				err = guard.UnknownOutcome(h.key, nil)
+			}
+			if err != nil {
+				h.doubt = h.doubt || writes && errors.Is(err, repo.ErrOutcomeUnknown)
 				return err
 			}
 		}
@@ -104,16 +116,14 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 	w := h.l.core.NewWrite()
 	w.Own(h.id, h.token, h.commitTime())
 	in := w.Delete(h.raw)
-	gone := false
-	err := h.conclude(ctx, func(ctx context.Context, opt ddb.Options) ddb.Result {
+	doubt := h.doubt
+	return h.conclude(ctx, true, func(ctx context.Context, opt ddb.Options) ddb.Result {
 		res := h.l.core.Delete(ctx, in, opt)
-		gone = gone || res.Outcome == ddb.Condition && h.removed(res)
-		if gone {
+		if !doubt && res.Outcome == ddb.Condition && h.removed(res) {
 			return ddb.Result{Outcome: ddb.Applied}
 		}
 		return res
 	})
-	return err
 }
 
 func (h *Held[T]) removed(res ddb.Result) bool {
@@ -140,7 +150,7 @@ func (h *Held[T]) Release(ctx context.Context) error {
 	}
 	h.halt()
 	stub := h.start.Raw[h.l.core.Attr.LockStub] != nil
-	err := h.conclude(ctx, func(ctx context.Context, opt ddb.Options) ddb.Result {
+	err := h.conclude(ctx, false, func(ctx context.Context, opt ddb.Options) ddb.Result {
 		if !stub {
 			return h.l.core.Update(ctx, h.l.core.Release(h.raw, h.id, h.token), opt)
 		}

@@ -36,7 +36,7 @@
 //
 // Verdicts. A commit whose answer was lost is repeated, with the same bytes,
 // while the deadline allows. If its condition fails, the image tells: own ids
-// mean expired; our token in lockStolen means lost; a greater one there, or
+// mean expired (unknown, if an attempt had no answer); our token in lockStolen means lost; a greater one there, or
 // an item that is gone or made anew, means unknown; else only our own commit
 // can have ended the hold, so it was applied.
 //

@@ -29,7 +29,9 @@ type Held[T any] struct {
 	// op is held while a request of this hold is under way: a renewal never
 	// runs beside a commit.
 	op    sync.Mutex
-	ended error // guarded by op: why the hold is over; nil while it is not
+	ended error     // guarded by op: why the hold is over; nil while it is not
+	doubt bool      // guarded by op: an earlier commit or delete had no verdict
+	beats time.Time // guarded by op: the greatest lockTime that was ever sent
 
 	mu         sync.Mutex
 	end        time.Time // guarded by mu: when others may take over, on the own clock
@@ -41,7 +43,7 @@ type Held[T any] struct {
 func newHeld[T any](a *acquisition[T], l ddb.Lock, start guard.Start[T], end time.Time) *Held[T] {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	h := &Held[T]{l: a.Locker, key: a.Key, raw: a.Raw, start: start, id: a.id, token: l.Held,
-		fresh: a.core.Hidden(start.Raw), ctx: ctx, cancel: cancel, end: end}
+		fresh: a.core.Hidden(start.Raw), beats: l.Until, ctx: ctx, cancel: cancel, end: end}
 	h.schedule()
 	return h
 }

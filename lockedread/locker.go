@@ -41,7 +41,8 @@ func (l *Locker[T]) Acquire(ctx context.Context, key repo.Key) (*Held[T], error)
 }
 
 // TryAcquire is Acquire without waiting: ErrLocked if somebody holds the item.
-// One request.
+// One request. With Config.Clockless it never takes over a dead hold, which
+// takes watching.
 func (l *Locker[T]) TryAcquire(ctx context.Context, key repo.Key) (*Held[T], error) {
 	return l.acquire(ctx, key, taking{once: true})
 }

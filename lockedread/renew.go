@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,16 +27,28 @@ func (h *Held[T]) extend(ctx context.Context) error {
 	if cause := context.Cause(h.ctx); cause != nil {
 		return cause
 	}
+	// lockTime is also the beat that clockless watchers look for: it grows with
+	// every extension, even if the wall clock was set back.
 	until := h.l.clock().Add(h.l.cfg.Lease)
+	if least := h.beats.Add(time.Millisecond); until.Before(least) {
+		until = least
+	}
+	h.beats = until
 	in := h.l.core.Extend(h.raw, h.id, h.token, until)
 	res := h.l.core.Update(ctx, in, ddb.Options{Timeout: h.l.cfg.Lease / 3, NoSettle: true})
 	if res.Outcome == ddb.Condition {
 		l, err := h.l.core.ParseLock(res.Image)
-		// lockTime only grows: an extension that finds it in place has landed.
-		landed := err == nil && l.By == h.id && l.Held == h.token && l.Timed
+		// No greater lockTime was ever sent: if it is in place, this one landed.
+		landed := err == nil && l.By == h.id && l.Held == h.token &&
+			ddb.Equal(res.Image[h.l.core.Attr.LockTime], ddb.Number(ddb.Seconds(until)))
 		if !landed {
+			res.Clean = res.Clean && !h.doubt
 			if err := h.judge(res); err != nil {
 				return err
+			}
+			if h.doubt { // the commit without a verdict has ended the hold
+				h.finish(repo.ErrOutcomeUnknown)
+				return guard.UnknownOutcome(h.key, nil)
 			}
 			return h.lost() // the hold is over, and not by a commit
 		}
@@ -94,7 +107,7 @@ func (h *Held[T]) beat() {
 		h.mu.Unlock()
 		return
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), h.end)
+	ctx, cancel := context.WithDeadline(context.Background(), h.end.Add(-h.l.cfg.margin()))
 	h.stopRenew = cancel
 	h.mu.Unlock()
 	defer cancel()
@@ -106,6 +119,10 @@ func (h *Held[T]) beat() {
 	}
 	defer h.op.Unlock()
 	err := h.extend(ctx)
+	if h.ended == nil && h.expired() {
+		h.cancel(repo.ErrLockExpired)
+		return
+	}
 	if err == nil || errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrReleased) || h.ctx.Err() != nil {
 		return
 	}

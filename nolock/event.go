@@ -1,11 +1,11 @@
 package nolock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"time"
 
@@ -35,13 +35,13 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", key, err))
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write) error {
-		d := r.core.Whole(raw)
-		if r.core.Version != "" {
-			d = d.Without(r.core.Version)
-		}
+	d := r.core.Whole(raw)
+	if r.core.Version != "" {
+		d = d.Without(r.core.Version)
+	}
+	return r.send(ctx, key, raw, func(w *ddb.Write, hidden ddb.Item) error {
 		w.Apply(d)
-		guard.Unhide(r.core, w, d)
+		r.unhide(w, hidden, d)
 		return nil
 	})
 }
@@ -56,11 +56,12 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write) error {
+	return r.send(ctx, key, raw, func(w *ddb.Write, hidden ddb.Item) error {
 		r.stamp(w, raw)
-		guard.Unhide(r.core, w, ddb.Diff{})
+		r.unhide(w, hidden, ddb.Diff{})
 		return w.Merge(update, func(attr string) error {
-			if r.core.IsKey(attr) || r.core.Reserved(attr) || attr == r.core.EventTime || attr == r.core.EventID || attr == r.core.Version || attr == r.core.Attr.TTL {
+			if r.core.IsKey(attr) || r.core.Reserved(attr) || attr == r.core.EventTime || attr == r.core.EventID || attr == r.core.Version ||
+				attr == r.core.Attr.TTL && !slices.Contains(r.core.Mapped, attr) {
 				return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
 			}
 			return nil
@@ -77,7 +78,7 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write) error {
+	return r.send(ctx, key, raw, func(w *ddb.Write, _ ddb.Item) error {
 		r.bury(w)
 		r.stamp(w, raw)
 		w.Remove(r.core.Attr.LockStub)
@@ -104,9 +105,14 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	if r.core.EventID == "" {
 		return nil, fmt.Errorf("%w: an event id is given, but the type has no field tagged repo:\"eventid\"", repo.ErrSchema)
 	}
-	if raw[r.core.EventID], err = attributevalue.Marshal(e.ID); err != nil {
+	id, err := attributevalue.Marshal(e.ID)
+	if err == nil && ddb.TypeName(id) != r.core.IDKind {
+		err = fmt.Errorf("%T is stored as %s, the field tagged repo:\"eventid\" as %s", e.ID, ddb.TypeName(id), r.core.IDKind)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: event id of item %v: %w", repo.ErrSchema, key, err)
 	}
+	raw[r.core.EventID] = id
 	return raw, nil
 }
 
@@ -154,7 +160,7 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 	if err != nil {
 		return err
 	}
-	if compare(at, steps) > 0 {
+	if order, _ := ddb.Compare(at, steps); order > 0 {
 		return fmt.Errorf("%w: the event is dated more than MaxSkew (%v) ahead; it would freeze the item until then", ErrAhead, r.cfg.MaxSkew)
 	}
 	return nil
@@ -165,15 +171,17 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 var ErrAhead = errors.New("event is ahead of its time")
 
 // send writes an event under the guard and judges the outcome.
-func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(*ddb.Write) error) error {
+func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *ddb.Write, hidden ddb.Item) error) error {
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
 	turn := &guard.Turn{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
 	defer turn.Done(ctx)
-	for {
+	var hidden ddb.Item // a stub or tombstone that an earlier try found
+	clean := true
+	for flips := 0; ; {
 		w := r.core.NewWrite()
-		if err := fill(w); err != nil {
+		if err := fill(w, hidden); err != nil {
 			return fmt.Errorf("item %v: %w", key, err)
 		}
 		if r.core.Version != "" {
@@ -193,8 +201,21 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 		case ddb.Applied:
 			return nil
 		case ddb.Condition:
+			clean = clean && res.Clean
+			res.Clean = clean
 			if done, err := r.judge(key, res, raw); done {
 				return err
+			}
+			hidden = nil
+			if r.core.Hidden(res.Image) {
+				hidden = res.Image
+			}
+			if res.Image[r.core.Attr.LockedBy] == nil {
+				// It was only hidden, or has just become visible.
+				if flips++; flips > r.cfg.Attempts {
+					return &repo.ConflictError{Key: key, Attempts: flips}
+				}
+				continue
 			}
 			if err := turn.Yield(ctx, res.Image); err != nil {
 				return err
@@ -205,59 +226,30 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 	}
 }
 
+// unhide brings a stub or tombstone back to sight, as it was seen. An item that
+// is in sight keeps its attributes: the TTL on it may be its user's.
+func (r *Repository[T]) unhide(w *ddb.Write, hidden ddb.Item, d ddb.Diff) {
+	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
+	if hidden != nil {
+		guard.Unhide(r.core, w, d)
+	}
+}
+
 // judge compares the stored event with the one that was refused. done is false
 // where only a lock stands in the way.
 func (r *Repository[T]) judge(key repo.Key, res ddb.Result, raw ddb.Item) (done bool, err error) {
-	stored := res.Image[r.core.EventTime]
-	if _, err := ddb.Int(stored); stored != nil && err != nil {
-		return true, fmt.Errorf("%w: item %v: event time (attribute %q): %w", repo.ErrSchema, key, r.core.EventTime, err)
-	}
-	order := -1 // nothing stored yet
-	if stored != nil {
-		order = compare(stored, raw[r.core.EventTime])
-	}
-	if order == 0 && r.core.EventID != "" {
-		order = compare(res.Image[r.core.EventID], raw[r.core.EventID])
-	}
+	order, ok := r.core.EventOrder(res.Image, raw)
 	switch {
+	case !ok:
+		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, key, r.core.EventTime, r.core.EventID)
 	case order == 0:
 		return true, nil
 	case order > 0 && res.Clean:
 		return true, fmt.Errorf("item %v: %w", key, repo.ErrStale)
 	case order > 0:
 		return true, guard.UnknownOutcome(key, nil) // applied and overtaken, or stale from the start
-	case res.Image[r.core.Attr.LockedBy] == nil:
-		return true, fmt.Errorf("%w: item %v: the write was refused although its event is newer: attribute %q is not what it should be", repo.ErrSchema, key, r.core.EventID)
 	}
 	return false, nil
-}
-
-// compare orders two values of one type: numbers by value, texts by bytes, as
-// DynamoDB does. Nothing is smaller than anything.
-func compare(a, b types.AttributeValue) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	if x, ok := a.(*types.AttributeValueMemberS); ok {
-		y, _ := b.(*types.AttributeValueMemberS)
-		return bytes.Compare([]byte(x.Value), []byte(y.Value))
-	}
-	x, _ := a.(*types.AttributeValueMemberN)
-	y, ok := b.(*types.AttributeValueMemberN)
-	if x == nil || !ok {
-		return 0
-	}
-	m, _ := new(big.Int).SetString(x.Value, 10)
-	n, _ := new(big.Int).SetString(y.Value, 10)
-	if m == nil || n == nil {
-		return 0
-	}
-	return m.Cmp(n)
 }
 
 func integer(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }

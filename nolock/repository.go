@@ -105,6 +105,14 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 // Create writes an item that must not exist yet. ErrStale if it was deleted by
 // a later event. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
+	raw, err := r.table.Encode(item)
+	if err == nil {
+		err = r.checkAhead(raw[r.core.EventTime])
+	}
+	if err != nil {
+		var zero T
+		return zero, err
+	}
 	return guard.Create(ctx, r.table, item, r.policy.Settings)
 }
 
@@ -132,8 +140,8 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // checkOrder refuses a change that moves the event time back: the item would
 // accept events that it has already overtaken.
 func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
-	if compare(before[r.core.EventTime], after[r.core.EventTime]) > 0 {
-		return fmt.Errorf("%w: the change moves the event time back", repo.ErrStale)
+	if order, ok := r.core.EventOrder(before, after); !ok || order > 0 {
+		return fmt.Errorf("%w: the change moves the event time or id back", repo.ErrStale)
 	}
 	return r.checkAhead(after[r.core.EventTime])
 }

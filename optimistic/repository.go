@@ -55,7 +55,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: []string{table.Core().Version}}
+	policy := guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
 	return &Repository[T]{table: table, policy: policy}, nil
 }
 
@@ -93,6 +93,10 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // returns it with its new version. A zero version means that the item must not
 // exist yet (ErrExists). *repo.ConflictError if others wrote first; ErrNotFound
 // if the item is gone. One request.
+//
+// The version is all that is compared: a struct from before an item was deleted
+// and made anew passes for the new one at the same version. Update is safe
+// against that.
 func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
 	if r.table.Version(item) == 0 {
 		return r.Create(ctx, item)
@@ -100,7 +104,9 @@ func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
 	return r.save(ctx, item)
 }
 
-// Remove deletes an item if the stored version is still item's. One request.
+// Remove deletes an item if the stored version is still item's. One request,
+// which is not repeated once it may have been applied: ErrOutcomeUnknown then.
+// As with Save the version is all that is compared.
 func (r *Repository[T]) Remove(ctx context.Context, item T) error {
 	return r.removeVersion(ctx, item)
 }

@@ -54,7 +54,7 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 	return r.versioned(ctx, item, raw, ddb.NewWriteID(), func(ctx context.Context, key ddb.Item) (ddb.Result, error) {
 		w := core.NewWrite()
 		atVersion(core, w, version)
-		return core.Delete(ctx, w.Delete(key), ddb.Options{}), nil
+		return core.Delete(ctx, w.Delete(key), ddb.Options{Once: true}), nil
 	})
 }
 
@@ -78,8 +78,10 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 	core := r.table.Core()
 	turn := &guard.Turn{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	defer turn.Done(ctx)
+	clean := true
 	for {
 		res, err := send(ctx, turn.Raw)
+		clean = clean && res.Clean
 		switch {
 		case err != nil:
 			return fmt.Errorf("item %v: %w", turn.Key, err)
@@ -89,7 +91,7 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 			return guard.Failed(turn.Key, res)
 		case ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
 			return nil
-		case !res.Clean && (core.Absent(res.Image) || guard.Version(core, res.Image) != r.table.Version(item)):
+		case !clean && (core.Absent(res.Image) || guard.Version(core, res.Image) != r.table.Version(item)):
 			// Ours may have been applied and overwritten since. At our version
 			// it cannot have been: versions only grow.
 			return guard.UnknownOutcome(turn.Key, nil)

@@ -68,9 +68,17 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 //
 // The context of change ends with the caller's, and when the lock is lost.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	held, err := r.locker.Acquire(ctx, key)
+	return r.under(ctx, key, r.locker.Acquire, change)
+}
+
+// under takes a lock in the given way and runs a change.
+func (r *Repository[T]) under(ctx context.Context, key repo.Key, take func(context.Context, repo.Key) (*lockedread.Held[T], error), change func(context.Context, *T) error) (T, error) {
+	var zero T
+	if change == nil {
+		return zero, guard.NoChange()
+	}
+	held, err := take(ctx, key)
 	if err != nil {
-		var zero T
 		return zero, err
 	}
 	return apply(ctx, held, change)
@@ -79,12 +87,7 @@ func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ct
 // Upsert is Update, but a key without an item is locked too, and change gets a
 // new item with nothing but its key. Three requests for a new item.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	held, err := r.locker.AcquireOrCreate(ctx, key)
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return apply(ctx, held, change)
+	return r.under(ctx, key, r.locker.AcquireOrCreate, change)
 }
 
 // Delete locks an item and deletes it. Two requests.
@@ -114,6 +117,8 @@ func apply[T any](ctx context.Context, held *lockedread.Held[T], change func(con
 			err = nil // a new item that is not wanted after all
 		}
 		return zero, err
+	case err != nil && held.Context().Err() != nil:
+		return zero, errors.Join(err, context.Cause(held.Context()))
 	case err != nil:
 		return zero, err
 	}

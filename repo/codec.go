@@ -48,12 +48,16 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 // that T does not know are left out.
 func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (T, error) {
 	var item T
-	if t.schema.folds {
-		// The decoder matches names without case: keep ours out of its way.
-		raw = t.core.Strip(raw)
+	// The decoder also matches names that differ in case: it must not see what
+	// T does not map.
+	mine := make(ddb.Item, len(t.core.Mapped)+2)
+	for _, name := range append([]string{t.core.Partition, t.core.Sort}, t.core.Mapped...) {
+		if v, ok := raw[name]; ok && name != "" {
+			mine[name] = v
+		}
 	}
-	if err := attributevalue.UnmarshalMap(raw, &item); err != nil {
-		return item, fmt.Errorf("%w: %w: %T: %w", ErrSchema, errDecode, item, err)
+	if err := attributevalue.UnmarshalMap(mine, &item); err != nil {
+		return item, fmt.Errorf("%w: the item does not fit %T: %w", ErrSchema, item, err)
 	}
 	return item, nil
 }

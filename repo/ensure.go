@@ -18,21 +18,26 @@ import (
 // consistent replicas is refused unless TableConfig.AllowReplicas is set.
 func (t *Table[T]) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
-	if errors.Is(err, ErrNoTable) {
+	created := errors.Is(err, ErrNoTable)
+	if created {
 		if err = t.create(ctx); err != nil {
 			return err
 		}
 		desc, err = t.describe(ctx)
 	}
-	for err == nil && desc.TableStatus != types.TableStatusActive {
+	// A table that was just created may not be known everywhere yet.
+	for (err == nil && desc.TableStatus == types.TableStatusCreating) || (created && errors.Is(err, ErrNoTable)) {
 		ddb.Pause(ctx, 250*time.Millisecond)
 		if ctx.Err() != nil {
-			return fmt.Errorf("table %q is %s: %w", t.Name(), desc.TableStatus, ddb.CtxError(ctx))
+			return fmt.Errorf("table %q is still being created: %w", t.Name(), ddb.CtxError(ctx))
 		}
 		desc, err = t.describe(ctx)
 	}
 	if err != nil {
 		return err
+	}
+	if s := desc.TableStatus; s != types.TableStatusActive && s != types.TableStatusUpdating {
+		return fmt.Errorf("%w: table %q is %s", ErrSchema, t.Name(), s)
 	}
 	if err := t.verify(desc); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -30,7 +29,6 @@ func (f field) has(option string) bool { return slices.Contains(f.options, optio
 type schema struct {
 	pk, sk, version, eventTime, eventID field
 	mapped                              []string // without keys
-	folds                               bool     // decoding could mistake a library attribute for one of T's
 }
 
 var roles = []string{"pk", "sk", "version", "eventtime", "eventid"}
@@ -112,7 +110,6 @@ func (s *schema) collisions(fields []field, attrs Attributes) error {
 			if f.name == name && (role != "TTL" || f.role != "") {
 				return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, name, role)
 			}
-			s.folds = s.folds || strings.EqualFold(f.name, name)
 		}
 	}
 	return nil
@@ -172,6 +169,9 @@ func checkVersion(f field) (field, error) {
 	if !isInteger(f.typ) || f.has("string") {
 		return f, fmt.Errorf("field %s is the version but has type %v: use an integer, such as int64, without the option \"string\"", f.goName, f.typ)
 	}
+	if f.typ.Bits() < 32 {
+		return f, fmt.Errorf("field %s is the version but has type %v, which overflows soon: use an integer of 32 bits or more", f.goName, f.typ)
+	}
 	return f, nil
 }
 
@@ -191,6 +191,10 @@ func checkEventID(f field) (field, error) {
 	isText := f.typ.Kind() == reflect.String && !f.typ.Implements(marshaler)
 	if !isText && (!isInteger(f.typ) || f.has("string")) {
 		return f, fmt.Errorf("field %s is the event id but has type %v: use a string or an integer", f.goName, f.typ)
+	}
+	f.kind = "N"
+	if isText {
+		f.kind = "S"
 	}
 	return f, nil
 }

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -54,6 +53,7 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 		Version:   s.version.name,
 		EventTime: s.eventTime.name,
 		EventID:   s.eventID.name,
+		IDKind:    s.eventID.kind,
 		Mapped:    s.mapped,
 	})
 	return &Table[T]{client: client, cfg: cfg, schema: s, core: core}, nil
@@ -126,6 +126,3 @@ type Lock struct {
 
 // Expired reports whether others may take over, by the local clock.
 func (l Lock) Expired(now time.Time) bool { return l.Held && l.Until.Before(now) }
-
-// errDecode is joined with ErrSchema when an item does not fit T.
-var errDecode = errors.New("the item does not fit the type")

@@ -9,7 +9,10 @@ import (
 
 // collect lists the attributes of a struct as attributevalue encodes it:
 // exported fields, embedded structs flattened.
-func collect(t reflect.Type, index []int, viaPtr bool) ([]field, error) {
+func collect(t reflect.Type, index []int, viaPtr bool, within ...reflect.Type) ([]field, error) {
+	if slices.Contains(within, t) {
+		return nil, fmt.Errorf("struct %v embeds itself: give the inner one a name", t)
+	}
 	var all []field
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -37,7 +40,7 @@ func collect(t reflect.Type, index []int, viaPtr bool) ([]field, error) {
 			if ptr && !sf.IsExported() {
 				return nil, fmt.Errorf("embedded pointer to the unexported struct %s cannot be decoded: embed the struct itself", sf.Name)
 			}
-			fields, err := collect(inner, at, viaPtr || ptr)
+			fields, err := collect(inner, at, viaPtr || ptr, append(slices.Clone(within), t)...)
 			if err != nil {
 				return nil, err
 			}

@@ -19,6 +19,7 @@ type Core struct {
 	Version   string   // attribute that counts data writes, "" without one
 	EventTime string   // attribute of the event time, "" without one
 	EventID   string   // attribute that breaks ties of event times, "" without one
+	IDKind    string   // its type, S or N
 	Mapped    []string // attributes of the user's type, keys left out
 
 	lock lockShapes
@@ -58,17 +59,6 @@ func (c *Core) Reserved(name string) bool {
 // see "not found".
 func (c *Core) Hidden(item Item) bool {
 	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
-}
-
-// Strip returns an item without the library's attributes.
-func (c *Core) Strip(item Item) Item {
-	out := make(Item, len(item))
-	for name, v := range item {
-		if !c.Reserved(name) {
-			out[name] = v
-		}
-	}
-	return out
 }
 
 // Number is a numeric attribute value, from its decimal text.

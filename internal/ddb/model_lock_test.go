@@ -5,10 +5,10 @@ package ddb
 
 // token is a fencing token: lives of the item are tokensPerLife apart here and
 // a second of microseconds apart on the wire.
-type token int8
+type token int16
 
 const (
-	tokensPerLife = 16
+	tokensPerLife = 64
 	lifeApart     = 1_000_000
 )
 
@@ -33,6 +33,7 @@ type lockItem struct {
 	time         int8 // lockTime
 	held, token  token
 	stolen       token // -1 where absent
+	try          int8  // part of lockedBy, if every attempt of an acquire has its own id
 	life         int8  // how often the item has come into being; no attribute
 }
 
@@ -69,7 +70,13 @@ type lockRules struct {
 	lateCommit  bool // Config.LateCommit
 	wildClocks  bool // takeovers and breaks at any time, whatever lockTime says
 	lateExtend  bool // an extension may be on the way while the hold is ended
+	onceEach    bool // an attempt that was delivered leaves no copy: late ones are attempts without an answer
+	resent      bool // what is delivered was delivered before, unseen by its sender, who gets the second answer
 	floorOnWire bool // a new life's first token is the time when its acquire was sent, as it really is
+
+	// Rules that close gaps, were they the protocol's.
+	freshID       bool // every attempt of an acquire has its own id
+	stolenAtFloor bool // the first lock of a life sets lockStolen to its floor, not to 0
 
 	// Mutants.
 	ownWithoutHeld, ownWithoutID, noOwn bool
@@ -78,7 +85,6 @@ type lockRules struct {
 	resetToken                          bool // a new life starts at token 1
 	blindExtend                         bool // an extension may also move lockTime back
 	writerIgnoresLock                   bool
-	freeOnRefusal                       bool // a refused acquire whose image shows our id is not taken as held
 	judge                               func(l Lock, r ruling) Verdict
 }
 
@@ -91,9 +97,9 @@ type ruling struct {
 	exists, clean, valid bool
 }
 
-// take applies an acquire, or the making of a stub, that was sent at a time.
-func (w *lockWorld) take(r *lockRules, i int, sent int8, stub bool) bool {
-	it := &w.item
+// take applies an acquire, or the making of a stub.
+func (w *lockWorld) take(r *lockRules, i int, req copies) bool {
+	it, sent, stub := &w.item, req.at, req.stub
 	switch {
 	case stub && it.exists:
 		return false
@@ -106,39 +112,43 @@ func (w *lockWorld) take(r *lockRules, i int, sent int8, stub bool) bool {
 	if stub {
 		*it = lockItem{exists: true, stub: true, life: it.life + 1, stolen: -1}
 	}
+	floor := token(it.life) * tokensPerLife
+	switch {
+	case r.floorOnWire: // acquirers are a few microseconds apart
+		floor = (1+token(sent))*tokensPerLife + 24*token(i) + 8*token(req.try)
+	case r.resetToken:
+		floor = 0
+	}
 	switch {
 	case it.held != 0 && !r.silentTakeover:
 		it.stolen = it.held
+	case it.stolen < 0 && r.stolenAtFloor:
+		it.stolen = floor
 	case it.stolen < 0:
 		it.stolen = 0
 	}
 	if it.token == 0 {
-		switch {
-		case r.floorOnWire: // acquirers are a few microseconds apart
-			it.token = (1+token(sent))*tokensPerLife + 4*token(i)
-		case !r.resetToken:
-			it.token = token(it.life) * tokensPerLife
-		}
+		it.token = floor
 	}
 	it.token++
 	it.held, it.by, it.time = it.token, int8(i+1), sent+lease
+	it.try = req.try
 	return true
 }
 
 // own is the condition of everything that a holder writes.
 func (w *lockWorld) own(r *lockRules, i int) bool {
-	return (r.ownWithoutID || w.item.by == int8(i+1)) && (r.ownWithoutHeld || w.item.held == w.who[i].token)
+	return (r.ownWithoutID || w.item.by == int8(i+1) && w.item.try == w.who[i].try) && (r.ownWithoutHeld || w.item.held == w.who[i].token)
 }
 
 // end applies the write that ends the hold of i: commit, delete or release.
 // The second result is the promise that this breaks.
 func (w *lockWorld) end(r *lockRules, i int, now int8) (applied bool, wrong string) {
 	it, a := &w.item, &w.who[i]
+	may := w.own(r, i) || r.noOwn && it.exists
 	inTime := r.lateCommit || a.op == release || it.time > now
 	switch {
-	case r.noOwn && !(it.exists && inTime):
-		return false, ""
-	case !r.noOwn && !(w.own(r, i) && inTime):
+	case !may || !inTime:
 		return false, ""
 	case a.removes() && a.op == release && !it.stub:
 		return false, ""
@@ -181,7 +191,7 @@ func (w *lockWorld) break_(r *lockRules) {
 // free removes what names a holder.
 func (w *lockWorld) free() {
 	w.ended(w.item.by)
-	w.item.by, w.item.time, w.item.held = 0, 0, 0
+	w.item.by, w.item.time, w.item.held, w.item.try = 0, 0, 0, 0
 }
 
 // vanish deletes the item.

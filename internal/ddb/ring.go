@@ -58,8 +58,5 @@ func RingVerdict(id WriteID, base, now []byte) Verdict {
 			return Lost // everything since base is in sight, and id is not in it
 		}
 	}
-	if len(base) == 0 && len(now) == 0 {
-		return Lost
-	}
 	return Undecided
 }

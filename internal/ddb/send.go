@@ -42,6 +42,7 @@ type Result struct {
 type Options struct {
 	Timeout  time.Duration // of one attempt, if shorter than the sender's
 	NoSettle bool          // on cancellation in mid-write, do not repeat to settle it
+	Once     bool          // never repeat an attempt that may have been applied
 }
 
 // settleFor bounds the one detached attempt after a cancellation.
@@ -129,7 +130,7 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, call func(con
 		policy := a.retryer()
 		_ = release(res.Err)
 		release = noToken
-		if kind == refused || (policy.MaxAttempts() > 0 && n >= policy.MaxAttempts()) {
+		if kind == refused || (opt.Once && !res.Clean) || (policy.MaxAttempts() > 0 && n >= policy.MaxAttempts()) {
 			return res.giveUp()
 		}
 		token, err := policy.GetRetryToken(ctx, res.Err)
@@ -172,7 +173,7 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 // its answer is the verdict on all attempts.
 func (s *Sender) cancelled(ctx context.Context, op string, opt Options, timeout time.Duration, a *attempt, res Result, call func(context.Context, *attempt) (Item, error)) Result {
 	cause := CtxError(ctx)
-	if res.Clean || opt.NoSettle {
+	if res.Clean || opt.NoSettle || opt.Once {
 		res.Err = fmt.Errorf("%s on table %q: %w", op, s.Table, cause)
 		return res.giveUp()
 	}

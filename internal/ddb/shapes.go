@@ -26,10 +26,13 @@ type lockShapes struct {
 	unstub  shape // a DeleteItem
 }
 
+// takeLock gives out the next token. Where an item begins to be locked,
+// lockStolen begins at the same floor as the tokens: whoever held an earlier
+// item of this key finds it above its own token, and draws no conclusion.
 const (
 	takeLock = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " +
 		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
-		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :zero))"
+		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :floor))"
 	free = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
 	own  = "#lockedBy = :me AND #lockHeld = :token"
 )
@@ -116,7 +119,6 @@ func (t *Taking) values() Item {
 		":lease": Number(LeaseSeconds(t.Lease)),
 		":floor": Number(strconv.FormatInt(t.Now.UnixMicro(), 10)),
 		":one":   Number("1"),
-		":zero":  Number("0"),
 	}
 }
 

@@ -16,10 +16,7 @@ const (
 // CheckSize refuses an item that could not be locked any more once it is
 // written.
 func CheckSize(item Item, d Diff) error {
-	size := 0
-	for name, v := range item {
-		size += len(name) + valueSize(v)
-	}
+	size := Size(item)
 	for _, a := range d.Set {
 		if old, ok := item[a.Name]; ok {
 			size -= len(a.Name) + valueSize(old)

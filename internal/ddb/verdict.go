@@ -29,6 +29,11 @@ func (l Lock) Commit(id string, token int64, exists, clean bool) Verdict {
 	case !exists:
 		return gone
 	case l.By == id && l.Held == token:
+		if !clean {
+			// An extension without an answer may still land, and then an
+			// earlier attempt of this write.
+			return Undecided
+		}
 		return Expired
 	case l.Stolen == token, l.Held == token:
 		return Lost
@@ -51,14 +56,16 @@ func (l Lock) OtherLife(token int64) bool {
 // life of the item.
 func (l Lock) Remove(id string, token int64, exists, clean, valid bool) Verdict {
 	switch {
-	case exists && l.By == id && l.Held == token:
+	case exists && l.By == id && l.Held == token && clean:
 		return Expired
+	case exists && l.By == id && l.Held == token:
+		return Undecided
 	case exists && !l.OtherLife(token) && (l.Stolen == token || l.Held == token):
 		return Lost
+	case valid && (!exists || l.OtherLife(token)):
+		return Committed // also where the network resent the request
 	case clean:
 		return Lost
-	case valid && (!exists || l.OtherLife(token)):
-		return Committed
 	}
 	return Undecided
 }

@@ -110,3 +110,22 @@ func Unhide(core *ddb.Core, w *ddb.Write, d ddb.Diff) {
 	}
 	w.Remove(core.Attr.TTL)
 }
+
+// NoChange is the error of a call without a change.
+func NoChange() error { return fmt.Errorf("%w: the change is nil", repo.ErrConfig) }
+
+// Overtakes refuses to bring a deleted item back with an event that is not
+// newer than the deletion.
+func Overtakes(core *ddb.Core, raw, after ddb.Item) error {
+	if core.EventTime == "" || raw[core.Attr.Tombstone] == nil || raw[core.EventTime] == nil {
+		return nil
+	}
+	order, ok := core.EventOrder(raw, after)
+	if !ok {
+		return fmt.Errorf("%w: event times or ids of different types", repo.ErrSchema)
+	}
+	if order >= 0 {
+		return fmt.Errorf("%w: the item was deleted by a later event", repo.ErrStale)
+	}
+	return nil
+}

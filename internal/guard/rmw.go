@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -43,6 +44,9 @@ type update[T any] struct {
 // until that succeeds. create starts a new item where there is none.
 func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
 	var zero T
+	if change == nil {
+		return zero, NoChange()
+	}
 	raw, err := t.EncodeKey(key)
 	if err != nil {
 		return zero, err
@@ -60,7 +64,7 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 		}
 		item, next, err := u.attempt(ctx, image)
 		if err == nil || !errors.Is(err, errAgain) {
-			return item, u.turn.Ended(ctx, err)
+			return item, err
 		}
 		image = next
 	}
@@ -94,8 +98,12 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		return item, nil, nil // a new item that is not wanted after all
 	case !edit.Remove && edit.Diff.Empty() && !hidden:
 		return edit.Item, nil, nil
-	case !edit.Remove && u.Check != nil:
-		if err := u.Check(from.Before, edit.After); err != nil {
+	case !edit.Remove:
+		err := Overtakes(core, from.Raw, edit.After)
+		if err == nil && u.Check != nil {
+			err = u.Check(from.Before, edit.After)
+		}
+		if err != nil {
 			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
 		}
 	}
@@ -109,7 +117,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		return written, nil, nil
 	case ddb.Condition:
 	default:
-		return item, nil, Failed(u.turn.Key, res)
+		return item, nil, u.turn.Ended(ctx, Failed(u.turn.Key, res))
 	}
 	switch u.verdict(res, id, image) {
 	case ddb.Committed:
@@ -181,13 +189,28 @@ func (u *update[T]) asRead(w *ddb.Write, image ddb.Item) {
 func (u *update[T]) verdict(res ddb.Result, id ddb.WriteID, base ddb.Item) ddb.Verdict {
 	core := u.turn.Core
 	v := ddb.RingVerdict(id, core.Ring(base), core.Ring(res.Image))
-	if v == ddb.Undecided && res.Clean {
+	switch {
+	case v == ddb.Undecided && res.Clean:
 		return ddb.Lost
-	}
-	if v == ddb.Lost && !res.Clean && core.Absent(res.Image) && len(core.Ring(base)) == 0 {
-		return ddb.Undecided // both are empty because the item is gone
+	case v == ddb.Lost && !res.Clean && u.unmoved(base, res.Image):
+		// Only a lock taken by hand stood in the way: when it is released, an
+		// earlier attempt may still find everything as it was read.
+		return ddb.Undecided
 	}
 	return v
+}
+
+// unmoved reports whether the condition of a write based on one image would
+// hold on another but for a lock.
+func (u *update[T]) unmoved(base, now ddb.Item) bool {
+	for _, name := range append([]string{u.turn.Core.Attr.Writers}, u.Seen...) {
+		was, had := base[name]
+		is, has := now[name]
+		if had != has || had && !ddb.Equal(was, is) {
+			return false
+		}
+	}
+	return true
 }
 
 // conflict prepares the next attempt after others wrote first.
@@ -208,7 +231,7 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 	if u.tries <= atOnce && !core.Absent(image) {
 		return image, errAgain
 	}
-	ddb.Pause(ctx, u.backoff.Next(u.Clock(), Version(core, image), u.Clock()))
+	ddb.Pause(ctx, u.backoff.Next(u.Clock(), Version(core, image), time.Time{}))
 	return nil, errAgain
 }
 

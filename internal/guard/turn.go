@@ -98,10 +98,11 @@ func (t *Turn) count(l ddb.Lock) error {
 	return nil
 }
 
-// Ended adds to an error that came with the end of ctx for whom the call had
-// been waiting, if it had.
+// Ended adds, to an error that says no more than that ctx ended, for whom the
+// call had been waiting.
 func (t *Turn) Ended(ctx context.Context, err error) error {
-	if err == nil || t.began.IsZero() || ctx.Err() == nil || errors.Is(err, repo.ErrLocked) {
+	if err == nil || t.began.IsZero() || ctx.Err() == nil || !errors.Is(err, ctx.Err()) ||
+		errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
 	return errors.Join(t.Locked(t.last), err)

@@ -1,0 +1,97 @@
+package ddb
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+var (
+	missing = []ringItem{{}}
+	written = []ringItem{{exists: true, version: 1, ring: ids8{40}, last: 40}}
+	adopted = []ringItem{{exists: true, last: 40}} // neither version nor ring
+)
+
+// ringRuns are the searches of the protocol as it is, each wide in one way.
+func ringRuns() map[string]ringRules {
+	return map[string]ringRules{
+		"three writers": {writers: 3, edits: 1, tries: 2, copies: 1, events: 1, start: slices.Concat(written, adopted)},
+		"two writers":   {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, start: slices.Concat(written, adopted)},
+		"creators":      {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, creates: true, start: missing},
+		"one writer":    {writers: 1, edits: 2, tries: 3, copies: 2, events: 4, removes: true, creates: true, start: slices.Concat(missing, written, adopted)},
+	}
+}
+
+// bounds widens a search for a soak and narrows it for a short run.
+func (r ringRules) bounds() ringRules {
+	switch {
+	case soak() && r.writers == 3:
+		r.events, r.removes = 2, true
+	case soak():
+		r.events++
+	case testing.Short():
+		r.writers = min(r.writers, 2)
+		r.events = min(r.events, 2)
+	}
+	return r
+}
+
+func runRing(r ringRules) (searched, verdicts) {
+	m := &ringModel{ringRules: r, given: verdicts{}}
+	return search(m.starts(), m.next), m.given
+}
+
+func TestModelRing(t *testing.T) {
+	states := 0
+	runs := ringRuns()
+	for _, name := range slices.Sorted(maps.Keys(runs)) {
+		f, v := runRing(runs[name].bounds())
+		mustHold(t, name, f, v)
+		states += f.states
+	}
+	t.Logf("%d states in all", states)
+}
+
+// TestModelRingMutants leaves out one rule at a time.
+func TestModelRingMutants(t *testing.T) {
+	runs := ringRuns()
+	for _, m := range []struct {
+		name, run string
+		mutate    func(*ringRules)
+	}{
+		{"no condition", "three writers", func(r *ringRules) { r.unconditional = true }},
+		{"condition on the version alone", "two writers", func(r *ringRules) { r.noRing = true }},
+		{"condition on the ring alone, which a blind write keeps", "three writers", func(r *ringRules) { r.noVersion, r.keepRing = true, true }},
+		{"ids that are not unique", "three writers", func(r *ringRules) { r.sameID = true }},
+		{"every attempt with its own id", "three writers", func(r *ringRules) { r.freshID = true }},
+		{"ring out of sight is taken for not applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Lost) }},
+		{"ring out of sight is taken for applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Committed) }},
+		{"two empty rings are one, though the item is gone", "two writers", func(r *ringRules) { r.rawVerdict = true }},
+		{"the version alone is the evidence", "three writers", func(r *ringRules) { r.judge = byVersion }},
+		{"a refusal is taken at its word", "three writers", func(r *ringRules) { r.judge = atItsWord }},
+	} {
+		r := runs[m.run]
+		m.mutate(&r)
+		f, _ := runRing(r)
+		mustFind(t, m.name, f)
+	}
+}
+
+// instead judges as RingVerdict, but has an answer also where that has none.
+func instead(guess Verdict) func(id WriteID, base, now []byte) Verdict {
+	return func(id WriteID, base, now []byte) Verdict {
+		if v := RingVerdict(id, base, now); v != Undecided {
+			return v
+		}
+		return guess
+	}
+}
+
+func byVersion(base, now ringItem, _ WriteID, _ bool) Verdict {
+	if now.exists && now.version == base.version+1 {
+		return Committed
+	}
+	return Lost
+}
+
+func atItsWord(ringItem, ringItem, WriteID, bool) Verdict { return Lost }

@@ -1,0 +1,180 @@
+package ddb
+
+// Optimistic writers and their ring: reads, writes under the condition that
+// version and ring are as read, deletes, creations, and blind event writes that
+// start a new ring.
+
+const (
+	maxWriters = 3
+	maxEdits   = 2 // writes that one writer tries, each with its own id
+)
+
+// ids8 is a ring in a state: ids of writes, newest first, 0 where it ends.
+type ids8 [ringLen / ringID]int8
+
+// writeID is the id of a write as it is on the wire.
+func writeID(id int8) WriteID { return WriteID{0: byte(id), ringID - 1: 1} }
+
+// wire is the ring as the library reads it.
+func (r ids8) wire() (ring []byte) {
+	for _, id := range r {
+		if id != 0 {
+			w := writeID(id)
+			ring = append(ring, w[:]...)
+		}
+	}
+	return ring
+}
+
+func (r ids8) push(id int8) (pushed ids8) {
+	pushed[0] = id
+	copy(pushed[1:], r[:])
+	return pushed
+}
+
+// ringItem is the item.
+type ringItem struct {
+	exists  bool
+	version int8
+	ring    ids8
+	last    int8 // the write that made it what it is; no attribute
+}
+
+// edit is one conditional write of a writer.
+type edit struct {
+	base    ringItem // as read
+	remove  bool
+	late    int8 // copies on their way
+	applied bool
+	lost    bool // its verdict says that it is not applied, and never will be
+}
+
+// writer is one call of Update, Upsert or Delete.
+type writer struct {
+	phase   phase // fresh, holding (has an image), ending (has sent), done
+	waiting bool
+	unsure  bool
+	tries   int8
+	nth     int8 // the present edit
+	edits   [maxEdits]edit
+}
+
+type ringWorld struct {
+	item   ringItem
+	events int8 // writes of the surroundings that are still to come
+	next   int8 // id of their next write
+	who    [maxWriters]writer
+}
+
+// ringRules are the bounds of a search and the rules that a mutant breaks.
+type ringRules struct {
+	writers, edits int
+	tries, copies  int8
+	events         int8
+	start          []ringItem
+	removes        bool // writers may also delete
+	creates        bool // a missing item is created (Upsert)
+	resurrect      bool // a create may be applied again after the item was deleted
+
+	// Mutants.
+	noRing        bool // the condition is on the version only
+	noVersion     bool // the condition is on the ring only
+	keepRing      bool // a blind write leaves the ring as it is
+	sameID        bool // ids of writers are not unique
+	freshID       bool // every attempt carries its own id
+	unconditional bool // no condition at all
+	rawVerdict    bool // the judge does not see that the item is gone
+	judge         func(base, now ringItem, id WriteID, clean bool) Verdict
+	ringVerdict   func(id WriteID, base, now []byte) Verdict
+}
+
+// id of the nth write of writer i.
+func (r *ringRules) id(i int, nth, try int8) int8 {
+	switch {
+	case r.sameID:
+		return 1
+	case r.freshID:
+		return int8(10*i) + 3*nth + try + 1
+	}
+	return int8(10*i) + 3*nth + 1
+}
+
+// write applies the nth edit of writer i.
+func (w *ringWorld) write(r *ringRules, i int, nth, try int8) (applied bool, wrong string) {
+	it, e := &w.item, &w.who[i].edits[nth]
+	asRead := it.exists == e.base.exists && (r.noRing || it.ring == e.base.ring) && (r.noVersion || it.version == e.base.version)
+	switch {
+	case r.unconditional && it.exists:
+	case !asRead:
+		return false, ""
+	case !e.base.exists && (e.applied || e.lost) && !r.resurrect:
+		return false, ""
+	}
+	switch {
+	case e.applied:
+		return true, "a write is applied twice"
+	case e.lost:
+		return true, "a write is applied after its verdict said that it never would be"
+	case it.last != e.base.last:
+		return true, "a write is based on an old read: what others wrote since is lost"
+	}
+	e.applied = true
+	if e.remove {
+		*it = ringItem{}
+		return true, ""
+	}
+	id := r.id(i, nth, try)
+	*it = ringItem{exists: true, version: it.version + 1, ring: e.base.ring.push(id), last: int8(10*i) + 3*nth + 1}
+	return true, ""
+}
+
+// others are writers that are not judged here.
+func (m *ringModel) others(w ringWorld, out emit[ringWorld]) {
+	if w.events == 0 {
+		return
+	}
+	w.events--
+	id := w.next
+	w.next++
+	on := w
+	it := &on.item
+	if !it.exists {
+		*it = ringItem{exists: true, version: 1, ring: ids8{id}, last: id}
+		out("others", "create the item", on, "")
+		return
+	}
+	it.version++
+	it.last = id
+	if !m.keepRing {
+		it.ring = ids8{id}
+	}
+	out("others", "write an event blindly", on, "")
+	for _, n := range []int{1, len(ids8{}) - 1} {
+		on = w
+		for range n {
+			on.item.ring = on.item.ring.push(id)
+		}
+		on.item.version, on.item.last = w.item.version+int8(n), id
+		out("others", "write "+[...]string{1: "once", 7: "seven times"}[n]+" after reading", on, "")
+	}
+	on = w
+	on.item = ringItem{}
+	out("others", "delete the item", on, "")
+}
+
+// rmwVerdict is update.verdict of guard/rmw.go, which cannot be called from
+// here.
+func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdict {
+	judge := RingVerdict
+	if m.ringVerdict != nil {
+		judge = m.ringVerdict
+	}
+	v := judge(id, base.ring.wire(), now.ring.wire())
+	if v == Undecided && clean {
+		return Lost
+	}
+	if v == Lost && !clean && !now.exists && base.ring == (ids8{}) && !m.rawVerdict {
+		return Undecided
+	}
+	return v
+}

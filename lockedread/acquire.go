@@ -17,24 +17,22 @@ type taking struct {
 	create bool // also a key without an item
 }
 
-// unsettled is how many tries may end without any answer before the caller
-// hears of it.
-const unsettled = 3
-
 // stubLife is how long after its lease DynamoDB's TTL may remove a stub that
 // everybody forgot.
 const stubLife = 24 * time.Hour
 
-// acquisition is one call of Acquire. Every try has an id of its own: a copy of
-// an earlier one that lands late must not pass for the hold that we have. Tries
-// whose answer was lost are remembered, for their lock is ours if they landed.
+// acquisition is one call of Acquire. A request that had no answer is not sent
+// again: every try has an id of its own, for a late copy of an earlier one must
+// not pass for the hold that we have. Tries without an answer are remembered:
+// their lock is ours if they landed.
 type acquisition[T any] struct {
 	*Locker[T]
 	taking
 	guard.Turn
-	id    string               // of the present try
-	lost  map[string]time.Time // tries without an answer, by id: when they were sent
-	watch watch
+	id     string               // of the present try
+	lost   map[string]time.Time // tries without an answer, by id: when they were sent
+	resend ddb.Backoff
+	watch  watch
 }
 
 func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Held[T], error) {
@@ -42,19 +40,19 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Hel
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisition[T]{Locker: l, taking: how, Turn: guard.Turn{
+	a := &acquisition[T]{Locker: l, taking: how, resend: ddb.Backoff{Min: l.cfg.Wait.Min, Max: l.cfg.Wait.Max}, Turn: guard.Turn{
 		Core: l.core, Key: key, Raw: raw,
 		Settings: guard.Settings{Wait: l.cfg.Wait, Skew: l.cfg.ClockSkew, Fail: how.once, Clock: l.clock},
 	}}
 	defer a.Done(ctx)
-	stub, silent := false, 0
+	stub := false
 	for {
 		held, again, err := a.try(ctx, stub)
 		switch {
 		case held != nil:
 			return held, nil
-		case errors.Is(err, repo.ErrOutcomeUnknown) && ctx.Err() == nil && silent < unsettled && !how.once:
-			silent++
+		case errors.Is(err, errAgain):
+			ddb.Pause(ctx, a.resend.Next(time.Now(), 0, time.Time{}))
 		case err != nil:
 			a.abandon(ctx)
 			return nil, a.Ended(ctx, err)
@@ -63,6 +61,9 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Hel
 		}
 	}
 }
+
+// errAgain asks for another try after one that had no answer.
+var errAgain = errors.New("again")
 
 // next says how the next try goes.
 type next int
@@ -82,7 +83,7 @@ func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, er
 	if stub {
 		in = a.core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	res := a.core.Update(ctx, in, ddb.Options{Timeout: a.cfg.Lease / 3, NoSettle: true})
+	res := a.core.Update(ctx, in, ddb.Options{Timeout: a.cfg.Lease / 3, NoSettle: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return a.hold(res.Item, res.Sent.Add(a.cfg.Lease))
@@ -93,6 +94,9 @@ func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, er
 			a.lost = map[string]time.Time{}
 		}
 		a.lost[a.id] = res.Sent
+		if ctx.Err() == nil && (res.Limit == 0 || len(a.lost) < res.Limit) {
+			return nil, asItem, errAgain
+		}
 		return nil, asItem, guard.UnknownOutcome(a.Key, res.Err)
 	}
 	return nil, asItem, repo.Classify(res.Err)

@@ -226,8 +226,7 @@ func FuzzRing(f *testing.F) {
 			t.Errorf("own id in sight of %x is not enough", now)
 		}
 		now = write(now, after)
-		v := ddb.RingVerdict(id, base, now)
-		if len(now)%8 != 0 || len(now) > 64 && len(after) > 0 || (applied && v == ddb.Lost) || (!applied && v == ddb.Committed) {
+		if v := ddb.RingVerdict(id, base, now); len(now)%8 != 0 || len(now) > 64 && len(after) > 0 || (applied && v == ddb.Lost) || (!applied && v == ddb.Committed) {
 			t.Errorf("base %x, now %x, id %x, applied %v: verdict %v", base, now, id, applied, v)
 		}
 	})

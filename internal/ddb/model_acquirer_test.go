@@ -29,7 +29,7 @@ var opNames = [...]string{"commit", "delete", "release"}
 type copies struct {
 	n    int8
 	at   int8 // the time in their bytes; of an extension the new lockTime
-	try  int8 // the attempt that its id names, if every attempt has its own
+	try  int8 // the attempt that its id names
 	stub bool
 }
 

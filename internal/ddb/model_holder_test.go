@@ -36,12 +36,11 @@ func (m *lockModel) next(w lockWorld, out emit[lockWorld]) {
 	}
 }
 
-// taking sends an acquire: with the bytes of the attempt before, if that had
-// no answer, or with new ones.
+// taking sends an acquire with new bytes.
 func (m *lockModel) taking(w lockWorld, i int, out emit[lockWorld]) {
 	a := &w.who[i]
-	if a.unsure && a.sent != w.now {
-		m.sendTake(w, i, out)
+	if m.oneID && a.unsure && a.sent != w.now {
+		m.sendTake(w, i, out) // with the bytes of the attempt that had no answer
 	}
 	a.sent = w.now
 	m.sendTake(w, i, out)
@@ -56,7 +55,7 @@ func (m *lockModel) sendTake(w lockWorld, i int, out emit[lockWorld]) {
 	if a.stub {
 		what = "stub"
 	}
-	if m.freshID {
+	if !m.oneID {
 		req.try = a.tries
 	}
 	before := a.lateTake

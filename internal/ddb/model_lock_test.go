@@ -33,7 +33,7 @@ type lockItem struct {
 	time         int8 // lockTime
 	held, token  token
 	stolen       token // -1 where absent
-	try          int8  // part of lockedBy, if every attempt of an acquire has its own id
+	try          int8  // part of lockedBy: every attempt of an acquire has its own id
 	life         int8  // how often the item has come into being; no attribute
 }
 
@@ -74,13 +74,11 @@ type lockRules struct {
 	resent      bool // what is delivered was delivered before, unseen by its sender, who gets the second answer
 	floorOnWire bool // a new life's first token is the time when its acquire was sent, as it really is
 
-	// Rules that close gaps, were they the protocol's.
-	freshID       bool // every attempt of an acquire has its own id
-	stolenAtFloor bool // the first lock of a life sets lockStolen to its floor, not to 0
-
 	// Mutants.
 	ownWithoutHeld, ownWithoutID, noOwn bool
 	silentTakeover, silentBreak         bool
+	oneID                               bool // all attempts of an acquisition have the same bytes, or at least one id
+	stolenAtZero                        bool // the first lock of a life sets lockStolen to 0, not to its floor
 	freshNow                            bool // every attempt of a commit carries its own :now
 	resetToken                          bool // a new life starts at token 1
 	blindExtend                         bool // an extension may also move lockTime back
@@ -122,10 +120,10 @@ func (w *lockWorld) take(r *lockRules, i int, req copies) bool {
 	switch {
 	case it.held != 0 && !r.silentTakeover:
 		it.stolen = it.held
-	case it.stolen < 0 && r.stolenAtFloor:
-		it.stolen = floor
-	case it.stolen < 0:
+	case it.stolen < 0 && r.stolenAtZero:
 		it.stolen = 0
+	case it.stolen < 0:
+		it.stolen = floor
 	}
 	if it.token == 0 {
 		it.token = floor

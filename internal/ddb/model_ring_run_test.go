@@ -17,6 +17,7 @@ func ringRuns() map[string]ringRules {
 	return map[string]ringRules{
 		"three writers": {writers: 3, edits: 1, tries: 2, copies: 1, events: 1, start: slices.Concat(written, adopted)},
 		"two writers":   {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, start: slices.Concat(written, adopted)},
+		"locks":         {writers: 2, edits: 2, tries: 2, copies: 1, events: 1, removes: true, start: slices.Concat(written, adopted), locks: true, onceEach: true},
 		"creators":      {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, creates: true, start: missing},
 		"one writer":    {writers: 1, edits: 2, tries: 3, copies: 2, events: 4, removes: true, creates: true, start: slices.Concat(missing, written, adopted)},
 	}
@@ -66,7 +67,8 @@ func TestModelRingMutants(t *testing.T) {
 		{"every attempt with its own id", "three writers", func(r *ringRules) { r.freshID = true }},
 		{"ring out of sight is taken for not applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Lost) }},
 		{"ring out of sight is taken for applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Committed) }},
-		{"two empty rings are one, though the item is gone", "two writers", func(r *ringRules) { r.rawVerdict = true }},
+		{"a lock in the way is taken for a conflict", "locks", func(r *ringRules) { r.rawVerdict = true }},
+		{"two empty rings are one, though the item is gone", "two writers", func(r *ringRules) { r.ringVerdict = emptyIsLost; r.rawVerdict = true }},
 		{"the version alone is the evidence", "three writers", func(r *ringRules) { r.judge = byVersion }},
 		{"a refusal is taken at its word", "three writers", func(r *ringRules) { r.judge = atItsWord }},
 	} {
@@ -85,6 +87,13 @@ func instead(guess Verdict) func(id WriteID, base, now []byte) Verdict {
 		}
 		return guess
 	}
+}
+
+func emptyIsLost(id WriteID, base, now []byte) Verdict {
+	if len(base)+len(now) == 0 {
+		return Lost
+	}
+	return RingVerdict(id, base, now)
 }
 
 func byVersion(base, now ringItem, _ WriteID, _ bool) Verdict {

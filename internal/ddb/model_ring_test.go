@@ -35,6 +35,7 @@ func (r ids8) push(id int8) (pushed ids8) {
 // ringItem is the item.
 type ringItem struct {
 	exists  bool
+	locked  bool // by anybody, who changes nothing
 	version int8
 	ring    ids8
 	last    int8 // the write that made it what it is; no attribute
@@ -74,6 +75,8 @@ type ringRules struct {
 	start          []ringItem
 	removes        bool // writers may also delete
 	creates        bool // a missing item is created (Upsert)
+	onceEach       bool // an attempt that was delivered leaves no copy: late ones are attempts without an answer
+	locks          bool // the item may be locked, and released unchanged
 	resurrect      bool // a create may be applied again after the item was deleted
 
 	// Mutants.
@@ -83,7 +86,7 @@ type ringRules struct {
 	sameID        bool // ids of writers are not unique
 	freshID       bool // every attempt carries its own id
 	unconditional bool // no condition at all
-	rawVerdict    bool // the judge does not see that the item is gone
+	rawVerdict    bool // the judge does not see that only a lock stands in the way
 	judge         func(base, now ringItem, id WriteID, clean bool) Verdict
 	ringVerdict   func(id WriteID, base, now []byte) Verdict
 }
@@ -105,7 +108,7 @@ func (w *ringWorld) write(r *ringRules, i int, nth, try int8) (applied bool, wro
 	asRead := it.exists == e.base.exists && (r.noRing || it.ring == e.base.ring) && (r.noVersion || it.version == e.base.version)
 	switch {
 	case r.unconditional && it.exists:
-	case !asRead:
+	case !asRead || it.locked:
 		return false, ""
 	case !e.base.exists && (e.applied || e.lost) && !r.resurrect:
 		return false, ""
@@ -128,9 +131,13 @@ func (w *ringWorld) write(r *ringRules, i int, nth, try int8) (applied bool, wro
 	return true, ""
 }
 
-// others are writers that are not judged here.
+// others are writers, and holders of the lock, that are not judged here.
 func (m *ringModel) others(w ringWorld, out emit[ringWorld]) {
-	if w.events == 0 {
+	if on := w; m.locks && w.item.exists {
+		on.item.locked = !w.item.locked
+		out("others", "lock or release the item", on, "")
+	}
+	if w.events == 0 || w.item.locked {
 		return
 	}
 	w.events--
@@ -173,8 +180,8 @@ func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdi
 	if v == Undecided && clean {
 		return Lost
 	}
-	if v == Lost && !clean && !now.exists && base.ring == (ids8{}) && !m.rawVerdict {
-		return Undecided
+	if v == Lost && !clean && base.ring == now.ring && base.version == now.version && !m.rawVerdict {
+		return Undecided // only a lock stands in the way
 	}
 	return v
 }

@@ -153,3 +153,11 @@ func blindToHand(l Lock, r ruling) Verdict {
 	}
 	return rule(l, r)
 }
+
+// hasty calls an own hold expired although an earlier attempt may still come.
+func hasty(l Lock, r ruling) Verdict {
+	if r.exists && l.By == r.id && l.Held == r.token {
+		return Expired
+	}
+	return rule(l, r)
+}

@@ -59,7 +59,9 @@ func (m *ringModel) begin(w *ringWorld, i int, image ringItem) {
 	wr.waiting, wr.unsure, wr.tries = false, false, 0
 	wr.phase = holding
 	wr.edits[wr.nth] = edit{base: image}
-	if !image.exists && !m.creates {
+	if image.locked {
+		wr.phase = fresh // it waits, and reads again
+	} else if !image.exists && !m.creates {
 		wr.phase = done
 	}
 }
@@ -87,11 +89,15 @@ func (m *ringModel) answer(w ringWorld, i int, out emit[ringWorld]) {
 	}
 	e := &wr.edits[nth]
 	wr.waiting = false
+	before := e.late
 	e.late = min(e.late+1, m.copies) // a copy may always come later, or never
 	lost := w
 	lost.who[i].unsure = true
 	if m.copies > 0 {
 		out(name, "gives up waiting for it; it is on its way", lost, "")
+	}
+	if m.onceEach {
+		e.late = before
 	}
 	applied, wrong := w.write(&m.ringRules, i, nth, try)
 	lost = w

@@ -35,6 +35,7 @@ type Result struct {
 	Image   Item      // the item that failed the condition; empty: none exists
 	Clean   bool      // no earlier attempt of this call may have been applied
 	Sent    time.Time // when the first attempt was sent
+	Limit   int       // attempts that the client's policy allows; 0: no limit
 	Err     error     // for Refused and Unknown
 }
 
@@ -128,9 +129,10 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, call func(con
 			continue // the top of the loop settles it
 		}
 		policy := a.retryer()
+		res.Limit = policy.MaxAttempts()
 		_ = release(res.Err)
 		release = noToken
-		if kind == refused || (opt.Once && !res.Clean) || (policy.MaxAttempts() > 0 && n >= policy.MaxAttempts()) {
+		if kind == refused || (opt.Once && !res.Clean) || (res.Limit > 0 && n >= res.Limit) {
 			return res.giveUp()
 		}
 		token, err := policy.GetRetryToken(ctx, res.Err)

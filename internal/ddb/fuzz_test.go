@@ -135,7 +135,7 @@ func FuzzEqualSizeAndDiff(f *testing.F) {
 }
 
 func FuzzLock(f *testing.F) {
-	f.Add("o#AAAAAAAAAAAAAAAAAAAAAA", "1700000000.5", "30", "8", "8", "7", uint32(0), int64(8), byte(0))
+	f.Add("o#AAAAAAAAAAAAAAAAAAAAAA", "1700000000.5", "30", "8", "8", "7", uint32(0), int64(8), byte(2))
 	f.Add("", "", "", "", "", "", uint32(0xfff), int64(0), byte(1))            // nothing
 	f.Add("", "1e400", "-1", "", "1", "1", uint32(0x00a), int64(1), byte(2))   // by hand, without a name
 	f.Add("o", "NaN", "Inf", "x", "1.5", "", uint32(0), int64(1), byte(3))     // nonsense
@@ -169,7 +169,7 @@ func FuzzLock(f *testing.F) {
 				exists, clean, valid := flags&1 == 0, flags&2 == 0, flags&4 == 0
 				own := exists && l.By == id && l.Held == token
 				commit, remove := l.Commit(id, token, exists, clean), l.Remove(id, token, exists, clean, valid)
-				if own != (commit == ddb.Expired) || own != (remove == ddb.Expired) {
+				if own && (commit == ddb.Committed || remove == ddb.Committed) || !own && (commit == ddb.Expired || remove == ddb.Expired) {
 					t.Errorf("%+v, token %d of %q, own %v: commit %v, delete %v", l, token, id, own, commit, remove)
 				}
 				evidence := l.Stolen == token || l.Held == token || !exists || l.OtherLife(token)

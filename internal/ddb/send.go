@@ -131,7 +131,6 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, call func(con
 		policy := a.retryer()
 		res.Limit = policy.MaxAttempts()
 		_ = release(res.Err)
-		release = noToken
 		if kind == refused || (opt.Once && !res.Clean) || (res.Limit > 0 && n >= res.Limit) {
 			return res.giveUp()
 		}

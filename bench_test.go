@@ -96,7 +96,7 @@ func (m *memory) client() *dynamodb.Client {
 func BenchmarkLockedChange(b *testing.B) {
 	client := newMemory(b).client()
 	byHand := func() error { return lockedChangeByHand(b.Context(), client) }
-	table, err := repo.NewTable[product](newMemory(b).client(), "t", repo.TableConfig{})
+	table, err := repo.NewTable[product](newMemory(b).client(), "table", repo.TableConfig{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestEventWritesWaitForALock(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	table, err := repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	table, err := repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestSettings(t *testing.T) {
 	type plain struct {
 		ID string `repo:"pk"`
 	}
-	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

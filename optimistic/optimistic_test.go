@@ -194,7 +194,7 @@ func TestSettings(t *testing.T) {
 	type plain struct {
 		ID string `repo:"pk"`
 	}
-	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

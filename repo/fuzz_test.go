@@ -19,7 +19,7 @@ import (
 
 func mustTable[T any](f *testing.F) *repo.Table[T] {
 	f.Helper()
-	table, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "t", repo.TableConfig{})
+	table, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func define[T any](cfg repo.TableConfig) error {
-	_, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "t", cfg)
+	_, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "table", cfg)
 	return err
 }
 
@@ -203,8 +203,10 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 	var none *dynamodb.Client
 	client := dynamodb.New(dynamodb.Options{Region: "x"})
 	for name, err := range map[string]error{
-		"nil client":       second(repo.NewTable[keyed](nil, "t", repo.TableConfig{})),
-		"nil *client":      second(repo.NewTable[keyed](none, "t", repo.TableConfig{})),
+		"nil client":       second(repo.NewTable[keyed](nil, "table", repo.TableConfig{})),
+		"nil *client":      second(repo.NewTable[keyed](none, "table", repo.TableConfig{})),
+		"short name":       second(repo.NewTable[keyed](client, "t", repo.TableConfig{})),
+		"name with spaces": second(repo.NewTable[keyed](client, "my table", repo.TableConfig{})),
 		"no name":          second(repo.NewTable[keyed](client, "", repo.TableConfig{})),
 		"negative timeout": define[keyed](repo.TableConfig{AttemptTimeout: -1}),
 		"one name twice":   define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockedBy: "x", LockTime: "x"}}),

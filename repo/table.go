@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"regexp"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -24,8 +25,8 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 	if isNil(client) {
 		return nil, fmt.Errorf("%w: the client is nil: pass dynamodb.NewFromConfig(...)", ErrConfig)
 	}
-	if name == "" {
-		return nil, fmt.Errorf("%w: the table name is empty", ErrConfig)
+	if !tableName.MatchString(name) {
+		return nil, fmt.Errorf("%w: table name %q: use 3 to 255 letters, digits, _, - or ., or the table's ARN", ErrConfig, name)
 	}
 	if cfg.AttemptTimeout < 0 {
 		return nil, fmt.Errorf("%w: AttemptTimeout is negative (%v)", ErrConfig, cfg.AttemptTimeout)
@@ -58,6 +59,9 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 	})
 	return &Table[T]{client: client, cfg: cfg, schema: s, core: core}, nil
 }
+
+// tableName are the names that DynamoDB takes, and ARNs.
+var tableName = regexp.MustCompile(`^([A-Za-z0-9_.-]{3,255}|arn:[^ ]+)$`)
 
 func isNil(v any) bool {
 	if v == nil {

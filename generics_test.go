@@ -276,6 +276,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			"wrong type":  {Partition: 7, Sort: 1},
 			"text sort":   {Partition: "p", Sort: "1"},
 			"too long":    {Partition: long, Sort: 1},
+			"not UTF-8":   {Partition: "a\xff", Sort: 1},
 			"nil pointer": {Partition: (*string)(nil), Sort: 1},
 		} {
 			nop := func(context.Context, *Account) error { return nil }

@@ -263,3 +263,24 @@ func TestNilChangeIsRefused(t *testing.T) {
 		wantIs(t, err, repo.ErrConfig)
 	})
 }
+
+// The SDK's decoder panics on bytes that are longer than their array.
+func TestItemThatPanicsTheDecoder(t *testing.T) {
+	type hashed struct {
+		ID  string  `dynamodbav:"id" repo:"pk"`
+		Seq int     `dynamodbav:"seq" repo:"sk"`
+		Sum [2]byte `dynamodbav:"sum"`
+	}
+	w := newWorld(t)
+	_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"}, "sum": &types.AttributeValueMemberB{Value: []byte("longer")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := must(repo.NewTable[hashed](w.client, w.table, repo.TableConfig{}))(t)
+	locks := must(pessimistic.New(table, pessimistic.Config{}))(t)
+	for range 2 { // and the lock is given back
+		_, err = locks.Update(t.Context(), hookedKey, func(context.Context, *hashed) error { return nil })
+		wantIs(t, err, repo.ErrSchema)
+	}
+}

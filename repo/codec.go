@@ -46,8 +46,14 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 
 // Decode reads an item, for example an image of a stream record. Attributes
 // that T does not know are left out.
-func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (T, error) {
-	var item T
+func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err error) {
+	// The decoder panics on some values, such as bytes that are longer than
+	// the array they are for.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: the item does not fit %T: %v", ErrSchema, item, p)
+		}
+	}()
 	// The decoder also matches names that differ in case: it must not see what
 	// T does not map.
 	mine := make(ddb.Item, len(t.core.Mapped)+2)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -80,10 +81,6 @@ func encodeScalar(v any) (types.AttributeValue, error) {
 		return ddb.Number(strconv.Itoa(v)), nil
 	case int64:
 		return ddb.Number(strconv.FormatInt(v, 10)), nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%v is not a number that DynamoDB knows", v)
-		}
 	}
 	return attributevalue.Marshal(v)
 }
@@ -91,6 +88,8 @@ func encodeScalar(v any) (types.AttributeValue, error) {
 // checkPart verifies type and length of a key attribute.
 func checkPart(which string, av types.AttributeValue, f field, limit int) error {
 	size := 1
+	number, isNumber := av.(*types.AttributeValueMemberN)
+	text, isText := av.(*types.AttributeValueMemberS)
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
 		size = len(v.Value)
@@ -98,6 +97,10 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 		size = len(v.Value)
 	}
 	switch {
+	case isText && !utf8.ValidString(text.Value):
+		return fmt.Errorf("%w: the %s key (attribute %q) is not valid UTF-8, which is all that DynamoDB keeps in strings: use bytes", ErrKey, which, f.name)
+	case isNumber && !kept(number.Value):
+		return fmt.Errorf("%w: the %s key (attribute %q): %s is not a number that DynamoDB keeps (below 10^126)", ErrKey, which, f.name, number.Value)
 	case ddb.TypeName(av) != f.kind:
 		return fmt.Errorf("%w: the %s key (attribute %q) must be %s, got %s", ErrKey, which, f.name, kindName(f.kind), kindName(ddb.TypeName(av)))
 	case size == 0:
@@ -106,6 +109,13 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 		return fmt.Errorf("%w: the %s key (attribute %q) has %d bytes, DynamoDB takes %d", ErrKey, which, f.name, size, limit)
 	}
 	return nil
+}
+
+// kept reports whether DynamoDB can keep a number.
+func kept(s string) bool {
+	v, err := strconv.ParseFloat(s, 64)
+	a := math.Abs(v)
+	return err == nil && a < 1e126 && (a == 0 || a >= 1e-130)
 }
 
 func kindName(kind string) string {

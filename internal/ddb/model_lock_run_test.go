@@ -17,8 +17,8 @@ var (
 func lockRuns() map[string]lockRules {
 	return map[string]lockRules{
 		"three acquirers": {acquirers: 3, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: used},
-		"takeovers":       {acquirers: 2, ticks: 3, takes: 2, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 1, ops: []op{commit}, start: used},
-		"late commits":    {acquirers: 2, ticks: 2, takes: 2, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: used, lateCommit: true},
+		"takeovers":       {acquirers: 2, ticks: 3, takes: 2, tries: 2, ghosts: 1, copies: 1, lives: 1, ops: []op{commit}, start: used},
+		"late commits":    {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: both, lateCommit: true},
 		"deletes":         {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 3, ops: []op{commit, remove}, start: both},
 		"late deletes":    {acquirers: 2, ticks: 3, takes: 2, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{remove, release}, start: used},
 		"remove alone":    {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit, remove}, start: used, judge: ruleRemove},
@@ -44,7 +44,7 @@ func (r lockRules) bounds() lockRules {
 	case soak():
 		r.tries, r.breaks = 3, 2
 	case testing.Short():
-		r.takes, r.lives, r.ghosts = min(r.takes, 2), min(r.lives, 2), min(r.ghosts, 1)
+		r.ticks, r.lives, r.ghosts = 2, min(r.lives, 2), min(r.ghosts, 1)
 		r.acquirers = min(r.acquirers, 2)
 	}
 	return r

@@ -163,6 +163,8 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 	}
 	if image, failed := conditionFailed(err); failed {
 		res.Outcome, res.Image, res.Err = Condition, image, nil
+		// A client that drops options repeats by the SDK, unseen from here.
+		res.Clean = res.Clean && a.opted
 		return true
 	}
 	res.Err = err

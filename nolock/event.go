@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -187,7 +186,7 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 		if r.core.Version != "" {
 			// Without a read the ring of writers cannot be extended: a new one
 			// starts, and the version counts on.
-			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(integer(0))+") + "+w.Value(integer(1)))
+			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
 			w.Set(r.core.Attr.Writers, ddb.NewWriteID().Push(nil))
 		}
 		guard.IfNewer(r.core, w, raw)
@@ -251,5 +250,3 @@ func (r *Repository[T]) judge(key repo.Key, res ddb.Result, raw ddb.Item) (done 
 	}
 	return false, nil
 }
-
-func integer(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }

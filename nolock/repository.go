@@ -157,5 +157,5 @@ func (r *Repository[T]) bury(w *ddb.Write) {
 		}
 	}
 	w.Set(r.core.Attr.Tombstone, ddb.True())
-	w.Set(r.core.Attr.TTL, integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
+	w.Set(r.core.Attr.TTL, ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
 }

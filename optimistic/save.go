@@ -3,9 +3,6 @@ package optimistic
 import (
 	"context"
 	"fmt"
-	"strconv"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
@@ -29,7 +26,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	send := func(ctx context.Context, key ddb.Item) (ddb.Result, error) {
 		w := core.NewWrite()
 		w.Apply(core.Whole(raw).Without(core.Version))
-		w.Set(core.Version, decimal(version+1))
+		w.Set(core.Version, ddb.Integer(version+1))
 		w.Set(core.Attr.Writers, id.Push(nil))
 		atVersion(core, w, version)
 		in, err := w.Update(key)
@@ -63,9 +60,9 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 func atVersion(core *ddb.Core, w *ddb.Write, version int64) {
 	w.IfExists(core.Partition)
 	if version == 0 {
-		w.If("(attribute_not_exists(" + w.Name(core.Version) + ") OR " + w.Name(core.Version) + " = " + w.Value(decimal(0)) + ")")
+		w.If("(attribute_not_exists(" + w.Name(core.Version) + ") OR " + w.Name(core.Version) + " = " + w.Value(ddb.Integer(0)) + ")")
 	} else {
-		w.IfEqual(core.Version, decimal(version))
+		w.IfEqual(core.Version, ddb.Integer(version))
 	}
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
@@ -105,5 +102,3 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 		}
 	}
 }
-
-func decimal(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }

@@ -1,6 +1,8 @@
 package ddb
 
 import (
+	"strconv"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
@@ -63,6 +65,9 @@ func (c *Core) Hidden(item Item) bool {
 
 // Number is a numeric attribute value, from its decimal text.
 func Number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+// Integer is a numeric attribute value.
+func Integer(n int64) types.AttributeValue { return Number(strconv.FormatInt(n, 10)) }
 
 // Text is a string attribute value.
 func Text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

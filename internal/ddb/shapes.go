@@ -1,7 +1,6 @@
 package ddb
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -117,7 +116,7 @@ func (t *Taking) values() Item {
 		":me":    Text(t.ID),
 		":until": Number(Seconds(t.Until)),
 		":lease": Number(LeaseSeconds(t.Lease)),
-		":floor": Number(strconv.FormatInt(t.Now.UnixMicro(), 10)),
+		":floor": Integer(t.Now.UnixMicro()),
 		":one":   Number("1"),
 	}
 }
@@ -166,12 +165,12 @@ func (c *Core) takeOver(s *shape, key, values Item, watched Item) *dynamodb.Upda
 func (c *Core) Stub(key Item, t Taking, ttl time.Time) *dynamodb.UpdateItemInput {
 	values := t.values()
 	values[":true"] = True()
-	values[":ttl"] = Number(strconv.FormatInt(ttl.Unix(), 10))
+	values[":ttl"] = Integer(ttl.Unix())
 	return c.request(&c.lock.stub, key, values)
 }
 
 func ownValues(id string, token int64) Item {
-	return Item{":me": Text(id), ":token": Number(strconv.FormatInt(token, 10))}
+	return Item{":me": Text(id), ":token": Integer(token)}
 }
 
 // Extend moves the end of an own hold; it never moves it back.
@@ -204,7 +203,7 @@ func (c *Core) Unstub(key Item, id string, token int64) *dynamodb.DeleteItemInpu
 func (w *Write) Own(id string, token int64, now time.Time) {
 	a := &w.core.Attr
 	w.IfEqual(a.LockedBy, Text(id))
-	w.IfEqual(a.LockHeld, Number(strconv.FormatInt(token, 10)))
+	w.IfEqual(a.LockHeld, Integer(token))
 	if !now.IsZero() {
 		w.If(w.Name(a.LockTime) + " > " + w.Value(Number(Seconds(now))))
 	}

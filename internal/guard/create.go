@@ -3,16 +3,12 @@ package guard
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
-
-func number(n int64) types.AttributeValue { return ddb.Number(strconv.FormatInt(n, 10)) }
 
 // Create writes an item that must not exist yet (stubs and tombstones count as
 // nothing). The version of a new item is 1. One request.
@@ -64,7 +60,7 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.Update
 	w := core.NewWrite()
 	w.Apply(d)
 	if core.Version != "" {
-		w.Set(core.Version, number(1))
+		w.Set(core.Version, ddb.Integer(1))
 	}
 	w.Set(core.Attr.Writers, id.Push(nil))
 	Unhide(core, w, d)

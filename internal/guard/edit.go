@@ -90,7 +90,7 @@ func Bump[T any](t *repo.Table[T], w *ddb.Write, id ddb.WriteID, raw ddb.Item, i
 		return item
 	}
 	next := t.Version(item) + 1
-	w.Set(core.Version, number(next))
+	w.Set(core.Version, ddb.Integer(next))
 	w.Set(core.Attr.Writers, id.Push(core.Ring(raw)))
 	return t.WithVersion(item, next)
 }

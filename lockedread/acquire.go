@@ -97,7 +97,9 @@ func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, er
 		if ctx.Err() == nil && (res.Limit == 0 || len(a.lost) < res.Limit) {
 			return nil, asItem, errAgain
 		}
-		return nil, asItem, guard.UnknownOutcome(a.Key, res.Err)
+		// Whether the lock was taken is not known, but no data is in doubt, and
+		// abandon gives it back: the caller has certainly not changed anything.
+		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
 	}
 	return nil, asItem, repo.Classify(res.Err)
 }

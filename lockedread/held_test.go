@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -172,5 +173,34 @@ func TestLockAttributesOfAWrongType(t *testing.T) {
 			t.Errorf("%s as %T: locked", name, v)
 		}
 		wantIs(t, err, repo.ErrSchema)
+	}
+}
+
+// The context may end in the middle of a try: the caller still learns for whom
+// it waited, nothing is called unknown, and no lock stays behind.
+func TestContextThatEndsInTheMiddleOfATry(t *testing.T) {
+	b := newBench(t)
+	h := acquire(t, b.locker(t, lockedread.Config{Owner: "till 1"}))
+	ctx, cancel := context.WithCancel(t.Context())
+	b.faults(func(string, int, []byte) fault.Kind {
+		if b.count.Total() < 3 {
+			return fault.None
+		}
+		b.faults(nil)
+		cancel()
+		return fault.LoseResponse
+	})
+	b.count.Reset()
+	_, err := b.locker(t, lockedread.Config{}).Acquire(ctx, key)
+	wantIs(t, err, repo.ErrLocked)
+	wantIs(t, err, context.Canceled)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		t.Errorf("called unknown: %v", err)
+	}
+	if _, err := h.Commit(t.Context(), h.Item()); err != nil {
+		t.Error(err)
+	}
+	if raw := b.raw(t); raw["lockedBy"] != nil {
+		t.Error("a lock stayed behind")
 	}
 }

@@ -56,9 +56,9 @@ func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err erro
 	}()
 	// The decoder also matches names that differ in case: it must not see what
 	// T does not map.
-	mine := make(ddb.Item, len(t.core.Mapped)+2)
-	for _, name := range append([]string{t.core.Partition, t.core.Sort}, t.core.Mapped...) {
-		if v, ok := raw[name]; ok && name != "" {
+	mine := make(ddb.Item, len(t.known))
+	for _, name := range t.known {
+		if v, ok := raw[name]; ok {
 			mine[name] = v
 		}
 	}

@@ -17,6 +17,7 @@ type Table[T any] struct {
 	cfg    TableConfig
 	schema *schema
 	core   *ddb.Core
+	known  []string // every attribute of T, keys included
 }
 
 // NewTable checks T and the settings, and prepares every fixed expression. It
@@ -57,7 +58,11 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 		IDKind:    s.eventID.kind,
 		Mapped:    s.mapped,
 	})
-	return &Table[T]{client: client, cfg: cfg, schema: s, core: core}, nil
+	known := append([]string{s.pk.name}, s.mapped...)
+	if s.sk.name != "" {
+		known = append(known, s.sk.name)
+	}
+	return &Table[T]{client: client, cfg: cfg, schema: s, core: core, known: known}, nil
 }
 
 // tableName are the names that DynamoDB takes, and ARNs.

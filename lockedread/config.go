@@ -1,11 +1,9 @@
 package lockedread
 
 import (
-	"fmt"
-	"os"
-	"strconv"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -33,35 +31,21 @@ type Config struct {
 	Wait repo.Wait
 }
 
-const (
-	defaultLease = 30 * time.Second
-	minLease     = time.Second
-	maxLease     = 24 * time.Hour
-	maxOwner     = 256
-	maxMargin    = time.Second
-)
-
-func (c Config) withDefaults() (Config, error) {
-	var err error
-	if c.Lease == 0 {
-		c.Lease = defaultLease
+// taking checks the settings and fills in defaults.
+func (c Config) taking() (h hold.Config, err error) {
+	h = hold.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Clock: time.Now}
+	if h.Lease, err = hold.Lease(c.Lease); err != nil {
+		return h, err
 	}
-	if c.Lease < minLease || c.Lease > maxLease {
-		return c, fmt.Errorf("%w: Lease is %v: use %v to %v", repo.ErrConfig, c.Lease, minLease, maxLease)
+	if c.Renew {
+		h.Every = h.Lease / 3
 	}
-	if c.ClockSkew, err = repo.ClockSkew(c.ClockSkew); err != nil {
-		return c, err
+	if h.Skew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+		return h, err
 	}
-	if c.Owner == "" {
-		host, _ := os.Hostname() // an unnamed host is named by its process alone
-		c.Owner = host + "/" + strconv.Itoa(os.Getpid())
+	if h.Owner, err = hold.Owner(c.Owner); err != nil {
+		return h, err
 	}
-	if len(c.Owner) > maxOwner {
-		return c, fmt.Errorf("%w: Owner has %d bytes: use at most %d, it is stored on the item", repo.ErrConfig, len(c.Owner), maxOwner)
-	}
-	c.Wait, err = c.Wait.WithDefaults()
-	return c, err
+	h.Wait, err = c.Wait.WithDefaults()
+	return h, err
 }
-
-// margin is taken off the lease for the holder's own deadline.
-func (c Config) margin() time.Duration { return min(c.Lease/10, maxMargin) }

@@ -57,7 +57,7 @@ var (
 type LockedError struct {
 	Key   Key
 	Owner string    // who holds it; the random part of the id is left out
-	Until time.Time // when others may take over, on the holder's clock; zero if the item does not say
+	Until time.Time // when others may take over, on the holder's clock; zero if the item does not say or there is none
 	Token int64     // fencing token of the hold; 0 for one taken by hand
 }
 

@@ -10,6 +10,9 @@ import (
 // farFuture bounds times read from items: a nonsense value must not overflow.
 const farFuture = 253402300799 // the end of the year 9999, Unix seconds
 
+// Never is the end of a hold that does not end by itself.
+func Never() time.Time { return time.Unix(farFuture, 0) }
+
 // Seconds writes a time as Unix seconds with milliseconds, rounded up, without
 // trailing zeros: whole seconds look just as a program that follows the
 // article by hand writes them.

@@ -26,6 +26,10 @@ type Lock struct {
 // Busy reports whether the lock attributes name a holder, live or expired.
 func (l Lock) Busy() bool { return l.By != "" || l.Timed }
 
+// Endless reports whether the hold does not end by itself: only its holder or
+// an operator ends it.
+func (l Lock) Endless() bool { return l.Timed && !l.Until.Before(Never()) }
+
 // Live reports whether the hold is not yet up for takeover.
 func (l Lock) Live(now time.Time, skew time.Duration) bool {
 	return l.Timed && !l.Until.Add(skew).Before(now)

@@ -20,9 +20,12 @@ type lockShapes struct {
 	acquire shape // an item that readers see
 	any     shape // any item, also a stub or a tombstone
 	stub    shape // a key without an item
+	row     shape // any item or none, which is then made
+	closed  shape // the same for a hold that never ends by itself
 	extend  shape
 	release shape
-	unstub  shape // a DeleteItem
+	unstub  shape // a DeleteItem of a stub
+	drop    shape // a DeleteItem of any item
 }
 
 // takeLock gives out the next token. Where an item begins to be locked,
@@ -32,6 +35,10 @@ const (
 	takeLock = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " +
 		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
 		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :floor))"
+	// takeClosed names no lease: nobody who watches the hold may take it over.
+	takeClosed = "SET #lockedBy = :me, #lockTime = :until, " +
+		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
+		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :floor)) REMOVE #lockLease"
 	free = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
 	own  = "#lockedBy = :me AND #lockHeld = :token"
 )
@@ -68,6 +75,18 @@ func newLockShapes(a Attributes, pk string) lockShapes {
 			names:   pick(append(lock, "#lockStub", "#ttl")...),
 			returns: types.ReturnValueAllNew,
 		},
+		row: shape{
+			update:  takeLock,
+			cond:    free,
+			names:   pick(lock[:6]...),
+			returns: types.ReturnValueAllNew,
+		},
+		closed: shape{
+			update:  takeClosed,
+			cond:    free,
+			names:   pick(lock[:6]...),
+			returns: types.ReturnValueAllNew,
+		},
 		extend: shape{
 			update: "SET #lockTime = :until",
 			cond:   own + " AND #lockTime < :until",
@@ -81,6 +100,10 @@ func newLockShapes(a Attributes, pk string) lockShapes {
 		unstub: shape{
 			cond:  own + " AND attribute_exists(#lockStub)",
 			names: pick("#lockedBy", "#lockHeld", "#lockStub"),
+		},
+		drop: shape{
+			cond:  own,
+			names: pick("#lockedBy", "#lockHeld"),
 		},
 	}
 }
@@ -103,31 +126,45 @@ type Taking struct {
 	ID     string
 	Now    time.Time     // on the taker's clock
 	Until  time.Time     // when others may take over
-	Lease  time.Duration // written for watchers without trusted clocks
+	Lease  time.Duration // written for watchers without trusted clocks; 0: the hold never ends by itself
 	Skew   time.Duration // how far a hold must be past its end to be taken over
 	Hidden bool          // also take stubs and tombstones
+	Row    bool          // also take a key without an item, in the same request
 	// Clockless trusts no clock: only a free item is taken, or Watched.
 	Clockless bool
 	Watched   Item // take over this hold, seen unchanged for a full lease
 }
 
 func (t *Taking) values() Item {
-	return Item{
+	values := Item{
 		":me":    Text(t.ID),
 		":until": Number(Seconds(t.Until)),
-		":lease": Number(LeaseSeconds(t.Lease)),
 		":floor": Integer(t.Now.UnixMicro()),
 		":one":   Number("1"),
 	}
+	if t.Lease > 0 {
+		values[":lease"] = Number(LeaseSeconds(t.Lease))
+	}
+	return values
+}
+
+// of is the fixed text of a try.
+func (s *lockShapes) of(t Taking) *shape {
+	switch {
+	case t.Row && t.Lease == 0:
+		return &s.closed
+	case t.Row:
+		return &s.row
+	case t.Hidden:
+		return &s.any
+	}
+	return &s.acquire
 }
 
 // Acquire takes a free or expired lock and reads the item.
 func (c *Core) Acquire(key Item, t Taking) *dynamodb.UpdateItemInput {
 	values := t.values()
-	s := &c.lock.acquire
-	if t.Hidden {
-		s = &c.lock.any
-	}
+	s := c.lock.of(t)
 	switch {
 	case t.Watched == nil && t.Clockless:
 		values[":expired"] = Number("0")
@@ -187,7 +224,15 @@ func (c *Core) Release(key Item, id string, token int64) *dynamodb.UpdateItemInp
 
 // Unstub ends an own hold of a stub: the key has no item again.
 func (c *Core) Unstub(key Item, id string, token int64) *dynamodb.DeleteItemInput {
-	s := &c.lock.unstub
+	return c.delete(&c.lock.unstub, key, id, token)
+}
+
+// Drop ends an own hold by deleting the item.
+func (c *Core) Drop(key Item, id string, token int64) *dynamodb.DeleteItemInput {
+	return c.delete(&c.lock.drop, key, id, token)
+}
+
+func (c *Core) delete(s *shape, key Item, id string, token int64) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{
 		TableName:                           &c.Table,
 		Key:                                 key,

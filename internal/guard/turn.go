@@ -42,7 +42,11 @@ func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
 
 // Locked is the error that tells who holds the item.
 func (t *Turn) Locked(l ddb.Lock) error {
-	return &repo.LockedError{Key: t.Key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+	e := &repo.LockedError{Key: t.Key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+	if l.Endless() {
+		e.Until = time.Time{}
+	}
+	return e
 }
 
 // Yield is called by a writer without the lock whose write failed on an item

@@ -1,4 +1,4 @@
-package lockedread
+package hold
 
 import (
 	"context"
@@ -11,10 +11,12 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// taking says how an acquisition is meant.
-type taking struct {
-	once   bool // one try
-	create bool // also a key without an item
+// Taking says how an acquisition is meant.
+type Taking struct {
+	Once bool // one try
+	// What to do about a key without an item: by default ErrNotFound.
+	Stub bool // lock it by an item that readers do not see
+	Row  bool // make the item in the same request: the item is nothing but its lock
 }
 
 // stubLife is how long after its lease DynamoDB's TTL may remove a stub that
@@ -25,9 +27,9 @@ const stubLife = 24 * time.Hour
 // again: every try has an id of its own, for a late copy of an earlier one must
 // not pass for the hold that we have. Tries without an answer are remembered:
 // their lock is ours if they landed.
-type acquisition[T any] struct {
-	*Locker[T]
-	taking
+type acquisition struct {
+	*Taker
+	Taking
 	guard.Turn
 	id     string               // of the present try
 	lost   map[string]time.Time // tries without an answer, by id: when they were sent
@@ -35,14 +37,11 @@ type acquisition[T any] struct {
 	watch  watch
 }
 
-func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how taking) (*Held[T], error) {
-	raw, err := l.table.EncodeKey(key)
-	if err != nil {
-		return nil, err
-	}
-	a := &acquisition[T]{Locker: l, taking: how, resend: ddb.Backoff{Min: l.cfg.Wait.Min, Max: l.cfg.Wait.Max}, Turn: guard.Turn{
-		Core: l.core, Key: key, Raw: raw,
-		Settings: guard.Settings{Wait: l.cfg.Wait, Skew: l.cfg.ClockSkew, Fail: how.once, Clock: l.clock},
+// Acquire takes the lock of an item, waiting as long as ctx allows.
+func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Taking) (*Hold, error) {
+	a := &acquisition{Taker: t, Taking: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Turn: guard.Turn{
+		Core: t.Core, Key: key, Raw: raw,
+		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
 	}}
 	defer a.Done(ctx)
 	stub := false
@@ -74,19 +73,19 @@ const (
 )
 
 // try sends one acquire; (nil, next, nil) asks for another.
-func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, error) {
-	now := a.clock()
-	a.id = ddb.NewID(a.cfg.Owner)
-	t := ddb.Taking{ID: a.id, Now: now, Until: now.Add(a.cfg.Lease), Lease: a.cfg.Lease, Skew: a.cfg.ClockSkew,
-		Hidden: a.create, Clockless: a.cfg.Clockless, Watched: a.watch.ripe(now)}
-	in := a.core.Acquire(a.Raw, t)
+func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
+	now := a.Taker.Clock()
+	a.id = ddb.NewID(a.Owner)
+	t := ddb.Taking{ID: a.id, Now: now, Until: a.until(now), Lease: a.Lease, Skew: a.Taker.Skew,
+		Hidden: a.Stub, Row: a.Row, Clockless: a.Clockless, Watched: a.watch.ripe(now)}
+	in := a.Taker.Core.Acquire(a.Raw, t)
 	if stub {
-		in = a.core.Stub(a.Raw, t, t.Until.Add(stubLife))
+		in = a.Taker.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	res := a.core.Update(ctx, in, ddb.Options{Timeout: a.cfg.Lease / 3, NoSettle: true, Once: true})
+	res := a.Taker.Core.Update(ctx, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
-		return a.hold(res.Item, res.Sent.Add(a.cfg.Lease))
+		return a.hold(res.Item, res.Sent.Add(a.Lease))
 	case ddb.Condition:
 		return a.refused(ctx, res, stub)
 	case ddb.Unknown:
@@ -105,9 +104,9 @@ func (a *acquisition[T]) try(ctx context.Context, stub bool) (*Held[T], next, er
 }
 
 // refused decides what a failed condition means.
-func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool) (*Held[T], next, error) {
-	image := res.Image
-	l, err := a.Lock(image)
+func (a *acquisition) refused(ctx context.Context, res ddb.Result, stub bool) (*Hold, next, error) {
+	core, image := a.Taker.Core, res.Image
+	l, err := a.Turn.Lock(image)
 	if err != nil {
 		return nil, asItem, err
 	}
@@ -119,13 +118,15 @@ func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool)
 	case landed:
 		// An earlier request took the lock: it is ours, from when that was sent.
 		a.id = l.By
-		return a.hold(image, sent.Add(a.cfg.Lease))
+		return a.hold(image, sent.Add(a.Lease))
 	case stub:
 		return nil, asItem, nil // the item came into being meanwhile
-	case a.core.Absent(image) && a.create:
+	case core.Absent(image) && a.Row:
+		return nil, asItem, nil // it was there when it was judged, and is free now
+	case core.Absent(image) && a.Stub:
 		return nil, asStub, nil
-	case a.core.Absent(image), !a.create && a.core.Hidden(image):
-		return nil, asItem, guard.NotFound(a.Key, a.core.Table)
+	case core.Absent(image), !a.Row && !a.Stub && core.Hidden(image):
+		return nil, asItem, guard.NotFound(a.Key, core.Table)
 	}
 	if !l.Busy() {
 		// What was watched has gone and the lock is free. To insist on the gone
@@ -133,40 +134,28 @@ func (a *acquisition[T]) refused(ctx context.Context, res ddb.Result, stub bool)
 		a.watch = watch{}
 		return nil, asItem, nil
 	}
-	if a.cfg.Clockless {
-		a.watch.see(image, l, a.core, a.cfg.Lease, a.clock())
+	if a.Clockless {
+		a.watch.see(image, l, core, a.Lease, a.Taker.Clock())
 	}
 	return nil, asItem, a.Sleep(ctx, l)
 }
 
 // hold makes the handle of a lock that was taken; end is when others may take
 // over, on the own clock.
-func (a *acquisition[T]) hold(raw ddb.Item, end time.Time) (*Held[T], next, error) {
-	l, err := a.Lock(raw)
+func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
+	l, err := a.Turn.Lock(raw)
 	if err == nil && l.Held == 0 {
-		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.core.Attr.LockHeld)
+		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Taker.Core.Attr.LockHeld)
 	}
 	if err != nil {
 		return nil, asItem, err
 	}
-	var start guard.Start[T]
-	if a.core.Hidden(raw) {
-		start, err = guard.Fresh(a.table, a.Raw)
-		start.Raw = raw
-	} else {
-		start, err = guard.Existing(a.table, raw)
-	}
-	h := newHeld(a, l, start, end)
-	if err != nil {
-		// The item does not fit the type: give it back rather than block it.
-		return nil, asItem, errors.Join(err, h.Release(context.Background()))
-	}
-	return h, asItem, nil
+	return newHold(a, l, raw, end), asItem, nil
 }
 
 // abandon frees a lock that may have been taken by a try without an answer:
 // whoever asked for it is told that it was not.
-func (a *acquisition[T]) abandon(ctx context.Context) {
+func (a *acquisition) abandon(ctx context.Context) {
 	if len(a.lost) == 0 {
 		return
 	}
@@ -178,21 +167,22 @@ func (a *acquisition[T]) abandon(ctx context.Context) {
 }
 
 // undo releases the hold of an id, whatever its token; a stub is deleted.
-func (a *acquisition[T]) undo(ctx context.Context, id string) {
-	if a.create {
-		w := a.core.NewWrite()
-		w.IfEqual(a.core.Attr.LockedBy, ddb.Text(id))
-		w.IfExists(a.core.Attr.LockStub)
-		res := a.core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
+func (a *acquisition) undo(ctx context.Context, id string) {
+	core := a.Taker.Core
+	if a.Stub {
+		w := core.NewWrite()
+		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
+		w.IfExists(core.Attr.LockStub)
+		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
+		if l, err := a.Turn.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
 			return
 		}
 	}
-	w := a.core.NewWrite()
+	w := core.NewWrite()
 	w.Unlock()
-	w.IfEqual(a.core.Attr.LockedBy, ddb.Text(id))
+	w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 	if in, err := w.Update(a.Raw); err == nil {
-		a.core.Update(ctx, in, ddb.Options{NoSettle: true})
+		core.Update(ctx, in, ddb.Options{NoSettle: true})
 	}
 }
 

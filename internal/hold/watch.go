@@ -1,4 +1,4 @@
-package lockedread
+package hold
 
 import (
 	"time"
@@ -9,9 +9,10 @@ import (
 // watch is the evidence of a clockless watcher: a hold that stood unchanged
 // for its full lease is dead, whatever any other clock says.
 type watch struct {
-	seen  ddb.Item  // the attributes that identify the hold and its last beat
-	since time.Time // when the first answer that showed it arrived
-	lease time.Duration
+	seen    ddb.Item  // the attributes that identify the hold and its last beat
+	since   time.Time // when the first answer that showed it arrived
+	lease   time.Duration
+	endless bool // it never ends by itself, however long it stands
 }
 
 // see notes what an answer showed. own is the lease to assume where the item
@@ -21,7 +22,7 @@ func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duratio
 	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
 		return
 	}
-	w.seen, w.since, w.lease = seen, now, l.Lease
+	w.seen, w.since, w.lease, w.endless = seen, now, l.Lease, l.Endless()
 	if w.lease == 0 {
 		w.lease = own
 	}
@@ -31,7 +32,7 @@ func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duratio
 // the monotonic clock counts: it never runs ahead of real time, so a wall clock
 // that jumps forward, or a suspended machine, can only delay a takeover.
 func (w *watch) ripe(now time.Time) ddb.Item {
-	if w.seen == nil || now.Sub(w.since) < w.lease {
+	if w.seen == nil || w.endless || now.Sub(w.since) < w.lease {
 		return nil
 	}
 	return w.seen

@@ -1,0 +1,117 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Bounds of leases.
+const (
+	DefaultLease = 30 * time.Second
+	minLease     = time.Second
+	maxLease     = 24 * time.Hour
+	maxOwner     = 256
+	maxMargin    = time.Second
+)
+
+// Config says how a taker takes and keeps. Its owner has checked it.
+type Config struct {
+	Owner      string
+	Lease      time.Duration // 0: a hold never ends by itself
+	Every      time.Duration // renew this long after the last success; 0: never
+	Skew       time.Duration // how much clocks may differ
+	Clockless  bool
+	LateCommit bool
+	Wait       repo.Wait
+	Clock      func() time.Time
+}
+
+// Lease fills in the default and refuses what makes no sense.
+func Lease(d time.Duration) (time.Duration, error) {
+	if d == 0 {
+		return DefaultLease, nil
+	}
+	if d < minLease || d > maxLease {
+		return 0, fmt.Errorf("%w: Lease is %v: use %v to %v", repo.ErrConfig, d, minLease, maxLease)
+	}
+	return d, nil
+}
+
+// Owner fills in the default, host name and process id, and refuses what is
+// too long to be kept on items.
+func Owner(name string) (string, error) {
+	if name == "" {
+		host, _ := os.Hostname() // an unnamed host is named by its process alone
+		name = host + "/" + strconv.Itoa(os.Getpid())
+	}
+	if len(name) > maxOwner {
+		return "", fmt.Errorf("%w: Owner has %d bytes: use at most %d, it is stored on the item", repo.ErrConfig, len(name), maxOwner)
+	}
+	return name, nil
+}
+
+// Margin is taken off a lease for the holder's own deadline.
+func Margin(d time.Duration) time.Duration { return min(d/10, maxMargin) }
+
+func (c *Config) lease(failed func(error)) lease.Config {
+	return lease.Config{Length: c.Lease, Every: c.Every, Margin: Margin(c.Lease), Failed: failed}
+}
+
+// until is when others may take over what is taken now.
+func (c *Config) until(now time.Time) time.Time {
+	if c.Lease == 0 {
+		return ddb.Never()
+	}
+	return now.Add(c.Lease)
+}
+
+// Taker takes the locks of a table's items. It is safe for concurrent use.
+type Taker struct {
+	Core *ddb.Core
+	Config
+}
+
+// Break ends the hold of a token by force; ErrNotHeld if there is no such hold,
+// and ErrNotFound beside it if there is no item. Two requests.
+func (t *Taker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int64) error {
+	image, err := t.Core.Get(ctx, raw)
+	if err != nil {
+		return repo.Classify(err)
+	}
+	turn := &guard.Turn{Core: t.Core, Key: key, Raw: raw}
+	seen, err := turn.Lock(image)
+	if err != nil {
+		return err
+	}
+	if len(image) == 0 {
+		return errors.Join(guard.NotFound(key, t.Core.Table), repo.ErrNotHeld)
+	}
+	if !seen.Busy() || seen.Held != token {
+		return fmt.Errorf("%w: item %v, token %d", repo.ErrNotHeld, key, token)
+	}
+	in, err := t.Core.Break(raw, image)
+	if err != nil {
+		return err
+	}
+	res := t.Core.Update(ctx, in, ddb.Options{})
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		now, err := turn.Lock(res.Image)
+		if err == nil && !res.Clean && token != 0 && now.Stolen == token {
+			return nil // an earlier attempt broke it
+		}
+		return fmt.Errorf("%w: item %v, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, key, token)
+	}
+	return guard.Failed(key, res)
+}

@@ -1,0 +1,144 @@
+package hold
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Hold is a lock on an item. It is safe for concurrent use.
+type Hold struct {
+	*lease.Lease
+	t     *Taker
+	key   repo.Key
+	raw   ddb.Item // the primary key, encoded
+	item  ddb.Item // the item as it was when the lock was taken
+	id    string
+	token int64
+
+	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
+	beats time.Time // guarded by op: the greatest lockTime that was ever sent
+	found ddb.Lock  // guarded by op: what stood in our place when the hold was found lost
+}
+
+func newHold(a *acquisition, l ddb.Lock, item ddb.Item, end time.Time) *Hold {
+	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, item: item, id: a.id, token: l.Held, beats: l.Until}
+	h.Lease = lease.New(a.Config.lease(h.failed), end, h.extend)
+	h.Start()
+	return h
+}
+
+// Item is the stored item as it was when the lock was taken.
+func (h *Hold) Item() ddb.Item { return h.item }
+
+// Key is the item's key.
+func (h *Hold) Key() repo.Key { return h.key }
+
+// Raw is the item's key, encoded.
+func (h *Hold) Raw() ddb.Item { return h.raw }
+
+// ID is the identity of the hold.
+func (h *Hold) ID() string { return h.id }
+
+// Token is the fencing token of the hold.
+func (h *Hold) Token() int64 { return h.token }
+
+// Found is who holds the item now, if the hold was found lost. The caller
+// holds op.
+func (h *Hold) Found() ddb.Lock { return h.found }
+
+// Usable returns why the hold cannot be used any more. The caller holds op.
+func (h *Hold) Usable() error {
+	if why := h.Ended(); why != nil {
+		return fmt.Errorf("item %v, token %d: %w", h.key, h.token, why)
+	}
+	return nil
+}
+
+// Extend moves the end to a full lease from now.
+func (h *Hold) Extend(ctx context.Context) error {
+	h.Queue()
+	defer h.Leave()
+	return h.extend(ctx)
+}
+
+// extend sends the request. The caller holds op.
+func (h *Hold) extend(ctx context.Context) error {
+	if err := h.Usable(); err != nil {
+		return err
+	}
+	if cause := context.Cause(h.Context()); cause != nil {
+		return cause
+	}
+	// lockTime is also the beat that clockless watchers look for: it grows with
+	// every extension, even if the wall clock was set back.
+	until := h.t.until(h.t.Clock())
+	if least := h.beats.Add(time.Millisecond); until.Before(least) && h.t.Lease > 0 {
+		until = least
+	}
+	h.beats = until
+	in := h.t.Core.Extend(h.raw, h.id, h.token, until)
+	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: true})
+	if res.Outcome == ddb.Condition {
+		l, err := h.t.Core.ParseLock(res.Image)
+		// No greater lockTime was ever sent: if it is in place, this one landed.
+		landed := err == nil && l.By == h.id && l.Held == h.token &&
+			ddb.Equal(res.Image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until)))
+		if !landed {
+			res.Clean = res.Clean && !h.doubt
+			if err := h.judge(res); err != nil {
+				return err
+			}
+			if h.doubt { // the write without a verdict has ended the hold
+				h.Finish(repo.ErrOutcomeUnknown)
+				return guard.UnknownOutcome(h.key, nil)
+			}
+			return h.lost() // the hold is over, and not by a write of ours
+		}
+	} else if res.Outcome != ddb.Applied {
+		return h.judge(res)
+	}
+	h.Renewed(res.Sent.Add(h.t.Lease))
+	return nil
+}
+
+// failed logs a renewal that will be repeated.
+func (h *Hold) failed(err error) {
+	h.t.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.t.Core.Table),
+		slog.String("key", h.key.String()), slog.Int64("token", h.token), slog.Any("error", err))
+}
+
+// judge turns the failed condition of a write of this hold into its error, and
+// ends the hold where it is over. nil means that the write was applied.
+func (h *Hold) judge(res ddb.Result) error {
+	if res.Outcome != ddb.Condition {
+		return guard.Failed(h.key, res)
+	}
+	l, err := h.t.Core.ParseLock(res.Image)
+	if err != nil {
+		return fmt.Errorf("%w: item %v: %w", repo.ErrSchema, h.key, err)
+	}
+	h.found = l
+	switch l.Commit(h.id, h.token, !h.t.Core.Absent(res.Image), res.Clean) {
+	case ddb.Committed:
+		return nil
+	case ddb.Expired:
+		h.Expire()
+		return fmt.Errorf("item %v, token %d: %w: the lease of %v was over; nothing was written", h.key, h.token, repo.ErrLockExpired, h.t.Lease)
+	case ddb.Lost:
+		return h.lost()
+	}
+	h.Finish(repo.ErrOutcomeUnknown)
+	return guard.UnknownOutcome(h.key, nil)
+}
+
+func (h *Hold) lost() error {
+	h.Finish(repo.ErrLockLost)
+	return fmt.Errorf("item %v, token %d: %w: nothing was written", h.key, h.token, repo.ErrLockLost)
+}

@@ -68,12 +68,6 @@ func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err erro
 	return item, nil
 }
 
-// EncodeKey returns the attributes of a primary key. ErrKey if a part is
-// missing, empty, too long or of the wrong type.
-func (t *Table[T]) EncodeKey(key Key) (map[string]types.AttributeValue, error) {
-	return t.schema.encodeKey(key)
-}
-
 // KeyOf is the primary key of an item.
 func (t *Table[T]) KeyOf(item T) Key {
 	v := reflect.ValueOf(item)

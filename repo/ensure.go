@@ -16,7 +16,7 @@ import (
 // on), waits until it is active as long as ctx allows, and verifies the key
 // schema of an existing one (ErrSchema). A global table with eventually
 // consistent replicas is refused unless TableConfig.AllowReplicas is set.
-func (t *Table[T]) EnsureTable(ctx context.Context) error {
+func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
 	created := errors.Is(err, ErrNoTable)
 	if created {
@@ -45,7 +45,7 @@ func (t *Table[T]) EnsureTable(ctx context.Context) error {
 	return t.ensureTTL(ctx)
 }
 
-func (t *Table[T]) describe(ctx context.Context) (*types.TableDescription, error) {
+func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
 	var out *dynamodb.DescribeTableOutput
 	err := t.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Table}, o)
@@ -57,15 +57,15 @@ func (t *Table[T]) describe(ctx context.Context) (*types.TableDescription, error
 	return out.Table, nil
 }
 
-func (t *Table[T]) create(ctx context.Context) error {
+func (t *KeyTable) create(ctx context.Context) error {
 	in := &dynamodb.CreateTableInput{TableName: &t.core.Table, BillingMode: types.BillingModePayPerRequest}
 	add := func(f field, role types.KeyType) {
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &f.name, KeyType: role})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &f.name, AttributeType: types.ScalarAttributeType(f.kind)})
 	}
-	add(t.schema.pk, types.KeyTypeHash)
-	if t.schema.sk.name != "" {
-		add(t.schema.sk, types.KeyTypeRange)
+	add(t.pk, types.KeyTypeHash)
+	if t.sk.name != "" {
+		add(t.sk, types.KeyTypeRange)
 	}
 	err := t.core.Ask(ctx, "CreateTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
 		_, err := t.client.CreateTable(ctx, in, o)
@@ -79,7 +79,7 @@ func (t *Table[T]) create(ctx context.Context) error {
 }
 
 // verify compares an existing table with the type.
-func (t *Table[T]) verify(desc *types.TableDescription) error {
+func (t *KeyTable) verify(desc *types.TableDescription) error {
 	kinds := map[string]string{}
 	for _, d := range desc.AttributeDefinitions {
 		kinds[*d.AttributeName] = string(d.AttributeType)
@@ -92,13 +92,13 @@ func (t *Table[T]) verify(desc *types.TableDescription) error {
 		word string
 		role types.KeyType
 		f    field
-	}{{"partition", types.KeyTypeHash, t.schema.pk}, {"sort", types.KeyTypeRange, t.schema.sk}} {
+	}{{"partition", types.KeyTypeHash, t.pk}, {"sort", types.KeyTypeRange, t.sk}} {
 		name := have[want.role]
 		switch {
 		case name != want.f.name:
-			return fmt.Errorf("%w: table %q has the %s key %q, the type maps %q", ErrSchema, t.Name(), want.word, name, want.f.name)
+			return fmt.Errorf("%w: table %q has the %s key %q, %q is expected", ErrSchema, t.Name(), want.word, name, want.f.name)
 		case name != "" && kinds[name] != want.f.kind:
-			return fmt.Errorf("%w: table %q has the %s key %q as %s, the type maps it as %s", ErrSchema, t.Name(), want.word, name, kindName(kinds[name]), kindName(want.f.kind))
+			return fmt.Errorf("%w: table %q has the %s key %q as %s, %s is expected", ErrSchema, t.Name(), want.word, name, kindName(kinds[name]), kindName(want.f.kind))
 		}
 	}
 	if len(desc.Replicas) > 0 && desc.MultiRegionConsistency != types.MultiRegionConsistencyStrong && !t.cfg.AllowReplicas {
@@ -109,7 +109,7 @@ func (t *Table[T]) verify(desc *types.TableDescription) error {
 
 // ensureTTL switches TTL on, which removes stubs and tombstones that nobody
 // comes back to. Nothing depends on when it does.
-func (t *Table[T]) ensureTTL(ctx context.Context) error {
+func (t *KeyTable) ensureTTL(ctx context.Context) error {
 	attr, err := t.ttlAttribute(ctx)
 	switch {
 	case err != nil:
@@ -138,7 +138,7 @@ func (t *Table[T]) ensureTTL(ctx context.Context) error {
 }
 
 // ttlAttribute is the attribute on which the table's TTL is, "" if it is off.
-func (t *Table[T]) ttlAttribute(ctx context.Context) (string, error) {
+func (t *KeyTable) ttlAttribute(ctx context.Context) (string, error) {
 	var out *dynamodb.DescribeTimeToLiveOutput
 	err := t.core.Ask(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table}, o)

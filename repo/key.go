@@ -39,27 +39,6 @@ const (
 	maxSort      = 1024
 )
 
-// encodeKey turns a key into the attributes of the primary key.
-func (s *schema) encodeKey(key Key) (ddb.Item, error) {
-	pk, err := encodePart("partition", key.Partition, s.pk, maxPartition)
-	if err != nil {
-		return nil, err
-	}
-	item := ddb.Item{s.pk.name: pk}
-	if s.sk.name == "" {
-		if key.Sort != nil {
-			return nil, fmt.Errorf("%w: the table has no sort key, but Key.Sort is set", ErrKey)
-		}
-		return item, nil
-	}
-	sk, err := encodePart("sort", key.Sort, s.sk, maxSort)
-	if err != nil {
-		return nil, err
-	}
-	item[s.sk.name] = sk
-	return item, nil
-}
-
 func encodePart(which string, v any, f field, limit int) (types.AttributeValue, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%w: the %s key (attribute %q) is nil", ErrKey, which, f.name)

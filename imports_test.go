@@ -46,6 +46,7 @@ var layout = []row{
 	{folder: "examples/...", may: []string{"public"}, why: "what a user can write"},
 	{folder: "cmd/...", may: []string{"public"}, why: "everything that the tool does, the library can do"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
+	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }
 

@@ -106,7 +106,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 // refused decides what a failed condition means.
 func (a *acquisition) refused(ctx context.Context, res ddb.Result, stub bool) (*Hold, next, error) {
 	core, image := a.Taker.Core, res.Image
-	l, err := a.Turn.Lock(image)
+	l, err := a.Lock(image)
 	if err != nil {
 		return nil, asItem, err
 	}
@@ -143,7 +143,7 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, stub bool) (*
 // hold makes the handle of a lock that was taken; end is when others may take
 // over, on the own clock.
 func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
-	l, err := a.Turn.Lock(raw)
+	l, err := a.Lock(raw)
 	if err == nil && l.Held == 0 {
 		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Taker.Core.Attr.LockHeld)
 	}
@@ -174,7 +174,7 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(core.Attr.LockStub)
 		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		if l, err := a.Turn.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
+		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
 			return
 		}
 	}

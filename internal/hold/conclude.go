@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,13 +26,18 @@ func (h *Hold) CommitTime() time.Time {
 // Commit sends the update that carries a change and ends the hold. The caller
 // holds op.
 func (h *Hold) Commit(ctx context.Context, in *dynamodb.UpdateItemInput) error {
-	return h.conclude(ctx, true, h.update(in))
+	return h.conclude(ctx, concluding{writes: true}, h.update(in))
 }
 
 // Delete sends the delete of the item, which ends the hold too. The caller
 // holds op.
 func (h *Hold) Delete(ctx context.Context, in *dynamodb.DeleteItemInput) error {
-	return h.conclude(ctx, true, h.remove(in, h.doubt))
+	if h.doubt { // an earlier write may have ended the hold: no evidence
+		return h.conclude(ctx, concluding{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
+			return h.t.Core.Delete(ctx, in, opt)
+		})
+	}
+	return h.conclude(ctx, concluding{writes: true}, h.remove(in, false))
 }
 
 type send func(context.Context, ddb.Options) ddb.Result
@@ -41,33 +47,41 @@ func (h *Hold) update(in *dynamodb.UpdateItemInput) send {
 }
 
 // remove deletes the item. If an answer was lost, that the item which was held
-// is gone before the deadline is the evidence; doubt says that an earlier write
-// may have done it.
-func (h *Hold) remove(in *dynamodb.DeleteItemInput, doubt bool) send {
+// is gone before the deadline is the evidence. strict takes it for evidence
+// only then: an item that a first, clean attempt finds gone was removed by
+// somebody else.
+func (h *Hold) remove(in *dynamodb.DeleteItemInput, strict bool) send {
+	clean := true
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
 		res := h.t.Core.Delete(ctx, in, opt)
-		if doubt || res.Outcome != ddb.Condition {
+		clean = clean && res.Clean
+		if res.Outcome != ddb.Condition || strict && clean {
 			return res
 		}
 		l, err := h.t.Core.ParseLock(res.Image)
-		if err == nil && l.Remove(h.id, h.token, !h.t.Core.Absent(res.Image), res.Clean, !h.Expired()) == ddb.Committed {
+		if err == nil && l.Remove(h.id, h.token, !h.t.Core.Absent(res.Image), clean, !h.Expired()) == ddb.Committed {
 			return ddb.Result{Outcome: ddb.Applied}
 		}
 		return res
 	}
 }
 
+// concluding says what kind of write ends a hold.
+type concluding struct {
+	// writes says that it carries a change: if an earlier one of this hold had
+	// no verdict, a hold that is over does not tell which of the two ended it.
+	writes bool
+	strict bool // nothing is sent once the context is done
+}
+
 // conclude sends the write that ends the hold, again and again while it has no
 // verdict and the deadline allows: repeating is harmless, since the hold can
 // end only once.
-//
-// writes says that the write carries a change: if an earlier one of this hold
-// had no verdict, a hold that is over does not tell which of the two ended it.
-func (h *Hold) conclude(ctx context.Context, writes bool, send send) error {
+func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	backoff := ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}
 	clean := !h.doubt
 	for {
-		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3})
+		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict})
 		clean = clean && res.Clean
 		res.Clean = clean
 		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !h.Expired() {
@@ -79,12 +93,12 @@ func (h *Hold) conclude(ctx context.Context, writes bool, send send) error {
 		}
 		if res.Outcome != ddb.Applied {
 			err := h.judge(res)
-			if err == nil && writes && h.doubt {
+			if err == nil && how.writes && h.doubt {
 				h.Finish(repo.ErrOutcomeUnknown)
 				err = guard.UnknownOutcome(h.key, nil)
 			}
 			if err != nil {
-				h.doubt = h.doubt || writes && errors.Is(err, repo.ErrOutcomeUnknown)
+				h.doubt = h.doubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
 				return err
 			}
 		}
@@ -93,9 +107,17 @@ func (h *Hold) conclude(ctx context.Context, writes bool, send send) error {
 	}
 }
 
-// Release gives the lock back without a change; drop deletes the item with it.
-// It is harmless on a hold that its holder has ended.
-func (h *Hold) Release(ctx context.Context, drop bool) error {
+// Releasing says how a hold is given back.
+type Releasing struct {
+	// Drop deletes the item with its lock.
+	Drop bool
+	// Strict ends with ctx, without a last request after it.
+	Strict bool
+}
+
+// Release gives the lock back without a change. It is harmless on a hold that
+// its holder has ended.
+func (h *Hold) Release(ctx context.Context, how Releasing) error {
 	h.Take()
 	defer h.Leave()
 	switch why := h.Ended(); {
@@ -103,6 +125,9 @@ func (h *Hold) Release(ctx context.Context, drop bool) error {
 		return nil
 	case why != nil:
 		return h.Usable()
+	}
+	if ctx.Err() != nil && how.Strict {
+		return fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
 	}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -112,12 +137,12 @@ func (h *Hold) Release(ctx context.Context, drop bool) error {
 	h.Halt()
 	send := h.update(h.t.Core.Release(h.raw, h.id, h.token))
 	switch {
-	case drop:
-		send = h.remove(h.t.Core.Drop(h.raw, h.id, h.token), h.doubt)
+	case how.Drop:
+		send = h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true)
 	case h.item[h.t.Core.Attr.LockStub] != nil:
 		send = h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false)
 	}
-	err := h.conclude(ctx, false, send)
+	err := h.conclude(ctx, concluding{strict: how.Strict}, send)
 	if err != nil {
 		// Nothing renews the hold any more: it ends with its lease at the latest.
 		h.Forget(repo.ErrReleased)

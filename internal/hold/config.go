@@ -115,3 +115,43 @@ func (t *Taker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int
 	}
 	return guard.Failed(key, res)
 }
+
+// Locked is the error that tells who holds an item.
+func Locked(key repo.Key, l ddb.Lock) error { return (&guard.Turn{Key: key}).Locked(l) }
+
+// ReleaseByID releases the hold of an id, whatever its token; drop deletes the
+// item with it. ErrNotHeld if nobody holds the item, ErrLocked if another does.
+func (t *Taker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id string, drop bool) error {
+	w := t.Core.NewWrite()
+	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
+	var res ddb.Result
+	if drop {
+		res = t.Core.Delete(ctx, w.Delete(raw), ddb.Options{})
+	} else {
+		w.Unlock()
+		in, err := w.Update(raw)
+		if err != nil {
+			return repo.Classify(err)
+		}
+		res = t.Core.Update(ctx, in, ddb.Options{})
+	}
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		turn := &guard.Turn{Core: t.Core, Key: key, Raw: raw}
+		l, err := turn.Lock(res.Image)
+		switch {
+		case err != nil:
+			return err
+		case !res.Clean && !l.Busy():
+			return nil // an earlier attempt released it
+		case !res.Clean:
+			return guard.UnknownOutcome(key, nil)
+		case l.Busy():
+			return turn.Locked(l)
+		}
+		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, key)
+	}
+	return guard.Failed(key, res)
+}

@@ -29,7 +29,7 @@ type Hold struct {
 
 func newHold(a *acquisition, l ddb.Lock, item ddb.Item, end time.Time) *Hold {
 	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, item: item, id: a.id, token: l.Held, beats: l.Until}
-	h.Lease = lease.New(a.Config.lease(h.failed), end, h.extend)
+	h.Lease = lease.New(a.lease(h.failed), end, h.extend)
 	h.Start()
 	return h
 }
@@ -49,9 +49,12 @@ func (h *Hold) ID() string { return h.id }
 // Token is the fencing token of the hold.
 func (h *Hold) Token() int64 { return h.token }
 
-// Found is who holds the item now, if the hold was found lost. The caller
-// holds op.
-func (h *Hold) Found() ddb.Lock { return h.found }
+// Found is what stood in the hold's place when it was found lost.
+func (h *Hold) Found() ddb.Lock {
+	h.Queue()
+	defer h.Leave()
+	return h.found
+}
 
 // Usable returns why the hold cannot be used any more. The caller holds op.
 func (h *Hold) Usable() error {
@@ -91,21 +94,51 @@ func (h *Hold) extend(ctx context.Context) error {
 		landed := err == nil && l.By == h.id && l.Held == h.token &&
 			ddb.Equal(res.Image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until)))
 		if !landed {
-			res.Clean = res.Clean && !h.doubt
-			if err := h.judge(res); err != nil {
-				return err
-			}
-			if h.doubt { // the write without a verdict has ended the hold
-				h.Finish(repo.ErrOutcomeUnknown)
-				return guard.UnknownOutcome(h.key, nil)
-			}
-			return h.lost() // the hold is over, and not by a write of ours
+			return h.ousted(res)
 		}
 	} else if res.Outcome != ddb.Applied {
 		return h.judge(res)
 	}
 	h.Renewed(res.Sent.Add(h.t.Lease))
 	return nil
+}
+
+// ousted judges the failed condition of a write that keeps the hold.
+func (h *Hold) ousted(res ddb.Result) error {
+	res.Clean = res.Clean && !h.doubt
+	if err := h.judge(res); err != nil {
+		return err
+	}
+	if h.doubt { // the write without a verdict has ended the hold
+		h.Finish(repo.ErrOutcomeUnknown)
+		return guard.UnknownOutcome(h.key, nil)
+	}
+	return h.lost() // the hold is over, and not by a write of ours
+}
+
+// Write sends an update of the item that keeps the hold; set adds to it. It
+// may be repeated: its condition is the hold alone.
+func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
+	h.Queue()
+	defer h.Leave()
+	if err := h.Usable(); err != nil {
+		return err
+	}
+	w := h.t.Core.NewWrite()
+	set(w)
+	w.Own(h.id, h.token, time.Time{})
+	in, err := w.Update(h.raw)
+	if err != nil {
+		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
+	}
+	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3})
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		return h.ousted(res)
+	}
+	return guard.Failed(h.key, res)
 }
 
 // failed logs a renewal that will be repeated.

@@ -1,0 +1,166 @@
+// Package rig is what tests of packages that own their tables have in common:
+// one engine per test binary, a table name and a client per test, whose
+// requests are counted and can be broken.
+package rig
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/localdb"
+)
+
+var engine *localdb.Engine
+
+// Main runs a package's tests with an engine. TestMain calls it.
+func Main(m *testing.M) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	var err error
+	engine, err = localdb.Start(ctx, localdb.Config{})
+	cancel()
+	if err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = engine.Close()
+	os.Exit(code)
+}
+
+// Endpoint is the engine's address, for processes that a test starts.
+func Endpoint() string { return engine.Endpoint() }
+
+// Script decides what befalls a request.
+type Script = func(op string, n int, body []byte) fault.Kind
+
+// Rig is a table name with clients. The table, if the test makes it, goes with
+// the test.
+type Rig struct {
+	Table  string
+	Client *dynamodb.Client
+	Count  *fault.Counter // of Client's requests
+
+	script atomic.Pointer[Script]
+}
+
+// New makes a rig.
+func New(t testing.TB) *Rig {
+	t.Helper()
+	r := &Rig{Table: "test-" + rand.Text()}
+	r.Client = Client(func(o *dynamodb.Options) {
+		r.Count = fault.NewCounter(fault.New(o.HTTPClient, fault.Config{Script: func(op string, n int, body []byte) fault.Kind {
+			if s := r.script.Load(); s != nil {
+				return (*s)(op, n, body)
+			}
+			return fault.None
+		}}))
+		o.HTTPClient = r.Count
+	})
+	t.Cleanup(func() {
+		var none *types.ResourceNotFoundException
+		_, err := Client().DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &r.Table})
+		if err != nil && !errors.As(err, &none) {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// Client is a client of the engine with the SDK's retry policy but not its
+// patience.
+func Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
+	return engine.NewClient(append([]func(*dynamodb.Options){func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+			so.MaxAttempts = 10
+			so.MaxBackoff = 20 * time.Millisecond
+			so.RateLimiter = ratelimit.None
+		})
+	}}, options...)...)
+}
+
+// Faulty is a client whose requests are broken at random, and its injector.
+func Faulty(seed uint64, rate float64, kinds ...fault.Kind) (*dynamodb.Client, *fault.Injector) {
+	var in *fault.Injector
+	return Client(func(o *dynamodb.Options) {
+		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Rate: rate, Kinds: kinds})
+		o.HTTPClient = in
+	}), in
+}
+
+// Faults lets a script decide from now on what befalls the requests of Client;
+// nil ends it.
+func (r *Rig) Faults(s Script) {
+	if s == nil {
+		r.script.Store(nil)
+		return
+	}
+	r.script.Store(&s)
+}
+
+// Nth breaks the nth request of an operation from now on, counted from 0.
+func (r *Rig) Nth(op string, nth int, kind fault.Kind) {
+	var seen atomic.Int64
+	r.Faults(func(o string, _ int, _ []byte) fault.Kind {
+		if o == op && seen.Add(1) == int64(nth)+1 {
+			return kind
+		}
+		return fault.None
+	})
+}
+
+// Item reads an item as DynamoDB has it.
+func (r *Rig) Item(t testing.TB, key map[string]types.AttributeValue) map[string]types.AttributeValue {
+	t.Helper()
+	out, err := Client().GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &r.Table, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}
+
+// Must fails the test on an error: Must(f(x))(t).
+func Must[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// Is fails the test unless err is each of the targets; none means no error.
+func Is(t testing.TB, err error, targets ...error) {
+	t.Helper()
+	if len(targets) == 0 && err != nil {
+		t.Errorf("error %v", err)
+	}
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("error %v, want %v", err, target)
+		}
+	}
+}
+
+// Ended waits for the end of a context and returns its cause.
+func Ended(t testing.TB, ctx context.Context, within time.Duration) error {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(within):
+		t.Fatalf("the context did not end within %v", within)
+	}
+	return context.Cause(ctx)
+}

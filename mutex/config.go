@@ -1,0 +1,127 @@
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Client is what named locks need of *dynamodb.Client.
+type Client interface {
+	repo.Client
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+var _ Client = (*dynamodb.Client)(nil)
+
+// Mode says what becomes of a lock whose holder dies.
+type Mode int
+
+const (
+	// FailClosed locks stay until somebody intervenes.
+	FailClosed Mode = iota
+	// FailOpen locks are free when their lease is over.
+	FailOpen
+)
+
+func (m Mode) String() string {
+	switch m {
+	case FailClosed:
+		return "fail-closed"
+	case FailOpen:
+		return "fail-open"
+	}
+	return fmt.Sprintf("Mode(%d)", int(m))
+}
+
+// Config are the settings of a locker. The zero value works and is the safest.
+type Config struct {
+	Mode Mode
+	// Lease is how long a fail-open lock lasts if it is not extended. Default
+	// 30 s, at least 1 s, at most 24 h. Not for FailClosed.
+	Lease time.Duration
+	// Heartbeat extends a fail-open lock by itself, this long after the last
+	// time; at most a third of the lease, so that one that fails can be
+	// repeated. 0: none. Not for FailClosed.
+	Heartbeat time.Duration
+	// Owner names the holder to others. Default: host name and process id.
+	Owner string
+	// ClockSkew is how much clocks may differ: a hold is overtaken only when it
+	// is past its end by more. Default 1 s; use 1 ns for none.
+	ClockSkew time.Duration
+	// Clockless takes over only after watching the unchanged hold for its full
+	// lease on the own clock. Clocks may then differ by any amount.
+	Clockless bool
+	// Wait bounds the waiting for a lock that others hold: the sleep between
+	// tries, and their number.
+	Wait repo.Wait
+	// Key is the primary key of the table. Default: partition key "name", a
+	// string; no sort key.
+	Key repo.KeySchema
+	// Payload is the name of the attribute for [Lock.SetPayload]. Default
+	// "payload".
+	Payload string
+	// Table has the names of the other attributes, time-outs, and who is told
+	// what happens.
+	Table repo.TableConfig
+}
+
+// maxPayload is the limit of a payload, in bytes: every request on the row
+// bills its whole size.
+const maxPayload = 4096
+
+// withDefaults fills in what is not set.
+func (c Config) withDefaults() Config {
+	if c.Key.Partition.Name == "" {
+		c.Key.Partition.Name = "name"
+	}
+	if c.Payload == "" {
+		c.Payload = "payload"
+	}
+	return c
+}
+
+// taking checks the settings of the lock itself.
+func (c Config) taking() (h hold.Config, err error) {
+	h = hold.Config{Clockless: c.Clockless, Clock: time.Now}
+	switch c.Mode {
+	case FailClosed:
+		if c.Lease != 0 || c.Heartbeat != 0 {
+			return h, fmt.Errorf("%w: Lease and Heartbeat are for FailOpen: a fail-closed lock does not end by itself", repo.ErrConfig)
+		}
+	case FailOpen:
+		if h.Lease, err = hold.Lease(c.Lease); err != nil {
+			return h, err
+		}
+		if h.Every, err = c.heartbeat(h.Lease); err != nil {
+			return h, err
+		}
+	default:
+		return h, fmt.Errorf("%w: %v: use FailClosed or FailOpen", repo.ErrConfig, c.Mode)
+	}
+	if h.Skew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+		return h, err
+	}
+	if h.Owner, err = hold.Owner(c.Owner); err != nil {
+		return h, err
+	}
+	h.Wait, err = c.Wait.WithDefaults()
+	return h, err
+}
+
+func (c Config) heartbeat(lease time.Duration) (time.Duration, error) {
+	switch {
+	case c.Heartbeat < 0:
+		return 0, fmt.Errorf("%w: Heartbeat is negative (%v)", repo.ErrConfig, c.Heartbeat)
+	case c.Heartbeat > lease/3:
+		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three Heartbeats (%v): one that fails could not be repeated", repo.ErrConfig, lease, c.Heartbeat)
+	case c.Table.AttemptTimeout > lease/3:
+		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three attempts of a request (Table.AttemptTimeout %v)", repo.ErrConfig, lease, c.Table.AttemptTimeout)
+	}
+	return c.Heartbeat, nil
+}

@@ -1,0 +1,65 @@
+// Package mutex gives named locks, kept in a DynamoDB table, with fencing
+// tokens.
+//
+// # Promise
+//
+// A name is held by one holder at a time, as long as clocks differ by less
+// than the allowance (or run at nearly equal rates, with Config.Clockless) and
+// a holder stops when the context of its lock ends. Every call ends in a true
+// verdict: a lost answer never locks anybody out, and no lock is reported as
+// released that another holds.
+//
+// # Modes
+//
+// [FailClosed] (the zero value): if the holder dies, the lock stays until
+// somebody calls [Locker.Break] or [Locker.Release]. There is no lease and no
+// heartbeat. Unlock deletes the row, unless it holds attributes that are not
+// the lock's.
+//
+// [FailOpen]: a lock is for a lease. A heartbeat, if wanted, keeps it; a holder
+// that dies or freezes loses it when the lease is over. Unlock keeps the row,
+// so that tokens go on from where they were.
+//
+// Lockers with different modes, leases and clocks may share a table: what a
+// hold is, its row tells.
+//
+// # Protocol
+//
+// It is the item lock of package lockedread, on rows that are nothing but a
+// lock: identity, tokens, takeover, and verdicts are stated there, and in
+// docs/protocol.md. What differs:
+//
+//   - Lock makes the row in the same request that takes the lock.
+//   - A fail-closed hold has its lockTime at the end of the year 9999 and no
+//     lockLease: nobody's clock, and nobody who watches it, may take it over.
+//   - Unlock of a fail-closed hold is a DeleteItem under the same condition,
+//     lockedBy and lockHeld as written. If its answer was lost, that the row is
+//     gone is the evidence.
+//
+// # Fencing tokens
+//
+// They grow with every acquisition of a name, in both modes, also by takeover.
+// A heartbeat does not change them. The first token of a row is the Unix time
+// in microseconds, so they also grow when the row is deleted, provided that the
+// next taker's clock is not behind by more than the row was gone and held:
+// where clocks may be apart by more, use FailOpen, which keeps the row.
+//
+// # Failures
+//
+// A request to lock that the network delivers only after its caller was told
+// of the failure, and after the attempt to undo it, leaves a hold without a
+// holder: fail-open it ends with its lease; fail-closed it stays, as whatever a
+// dead holder leaves, and [Locker.List] shows it.
+//
+// # Cost
+//
+// A free lock and its unlock are two requests, one write unit each; a heartbeat
+// is one more, a failed try one, a takeover none beyond the try.
+//
+// The modes are those of the npm package dynamodb-lock-client; the distinct
+// outcomes of a release and its transaction id those of "Implementing
+// Pessimistic Locking with DynamoDB and Python". Fencing tokens are from Martin
+// Kleppmann, "How to do distributed locking". Locks on several names are taken
+// in one order everywhere, as in Havender, "Avoiding deadlock in multitasking
+// systems" (1968).
+package mutex

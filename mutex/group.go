@@ -1,0 +1,199 @@
+package mutex
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Group is several locks, held together.
+type Group struct {
+	locks  []*Lock
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   []func() bool
+}
+
+// LockAll takes the locks of several names, all or none, waiting as long as
+// ctx allows. Everybody takes them in one order, that of the keys, so holders
+// of several cannot wait for each other in a circle. A name that is given twice
+// is locked once.
+//
+// While it waits for one lock it extends those that it has, before half of
+// their lease is over. If one is lost all the same, it frees the others and
+// begins anew.
+func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
+	keys, err := l.inOrder(names)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		g, err := l.lockAll(ctx, keys)
+		if g != nil || ctx.Err() != nil || !errors.Is(err, errLostOne) {
+			return g, err
+		}
+	}
+}
+
+// errLostOne: a lock was lost while another was waited for.
+var errLostOne = errors.New("a lock was lost while the others were taken")
+
+func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
+	g := &Group{}
+	for _, key := range keys {
+		lock, err := l.lockNext(ctx, g, key)
+		if err != nil {
+			return nil, errors.Join(err, g.unlock(context.WithoutCancel(ctx)))
+		}
+		g.locks = append(g.locks, lock)
+	}
+	if err := g.refresh(ctx); err != nil {
+		return nil, errors.Join(err, g.unlock(context.WithoutCancel(ctx)))
+	}
+	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	for _, lock := range g.locks {
+		g.stop = append(g.stop, context.AfterFunc(lock.Context(), func() { g.cancel(context.Cause(lock.Context())) }))
+	}
+	return g, nil
+}
+
+// lockNext waits for one lock and keeps those of the group meanwhile.
+func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, error) {
+	for {
+		if err := g.refresh(ctx); err != nil {
+			return nil, err
+		}
+		until := g.fresh(l.taker.Lease)
+		wait, cancel := ctx, context.CancelFunc(func() {})
+		if !until.IsZero() {
+			wait, cancel = context.WithDeadlineCause(ctx, until, errRefresh)
+		}
+		lock, err := l.Lock(wait, key)
+		again := err != nil && ctx.Err() == nil && errors.Is(context.Cause(wait), errRefresh)
+		cancel()
+		if !again {
+			return lock, err
+		}
+	}
+}
+
+// errRefresh interrupts a wait so that the locks of a group can be extended.
+var errRefresh = errors.New("time to extend the locks that are held")
+
+// fresh is when the first lock of the group has half of its lease behind it;
+// zero if none has an end.
+func (g *Group) fresh(lease time.Duration) (first time.Time) {
+	for _, lock := range g.locks {
+		if until := lock.Until(); !until.IsZero() && (first.IsZero() || until.Before(first)) {
+			first = until
+		}
+	}
+	if first.IsZero() {
+		return first
+	}
+	return first.Add(-lease / 2)
+}
+
+// refresh extends the locks that have less than half of their lease left.
+func (g *Group) refresh(ctx context.Context) error {
+	for _, lock := range g.locks {
+		lease := lock.l.taker.Lease
+		if lease > 0 && time.Until(lock.Until()) > lease/2 {
+			continue
+		}
+		if lease == 0 && lock.Context().Err() == nil {
+			continue
+		}
+		if err := lock.Extend(ctx); errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrLockExpired) {
+			return errors.Join(errLostOne, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Locks are the locks of the group, in the order of their keys.
+func (g *Group) Locks() []*Lock { return slices.Clone(g.locks) }
+
+// Context is cancelled, with the cause, when the first of the locks ends.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Unlock releases all locks, in the reverse order, and joins what could not be
+// released. One request each.
+func (g *Group) Unlock(ctx context.Context) error {
+	err := g.unlock(ctx)
+	g.cancel(repo.ErrReleased)
+	for _, stop := range g.stop {
+		stop()
+	}
+	return err
+}
+
+func (g *Group) unlock(ctx context.Context) (err error) {
+	for _, lock := range slices.Backward(g.locks) {
+		err = errors.Join(err, lock.Unlock(ctx))
+	}
+	return err
+}
+
+// inOrder sorts the keys of names and leaves repeated ones out.
+func (l *Locker) inOrder(names []any) ([]repo.Key, error) {
+	type entry struct {
+		key repo.Key
+		raw ddb.Item
+	}
+	entries := make([]entry, 0, len(names))
+	for _, name := range names {
+		key, raw, err := l.key(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{key, raw})
+	}
+	core := l.taker.Core
+	order := func(a, b entry) int {
+		if c := compare(a.raw[core.Partition], b.raw[core.Partition]); c != 0 || core.Sort == "" {
+			return c
+		}
+		return compare(a.raw[core.Sort], b.raw[core.Sort])
+	}
+	slices.SortFunc(entries, order)
+	entries = slices.CompactFunc(entries, func(a, b entry) bool { return order(a, b) == 0 })
+	keys := make([]repo.Key, len(entries))
+	for i, e := range entries {
+		keys[i] = e.key
+	}
+	return keys, nil
+}
+
+// compare orders two key attributes of one type as DynamoDB does, so that all
+// programs agree, in whatever language a number was written.
+func compare(a, b types.AttributeValue) int {
+	switch a := a.(type) {
+	case *types.AttributeValueMemberS:
+		if b, ok := b.(*types.AttributeValueMemberS); ok {
+			return strings.Compare(a.Value, b.Value)
+		}
+	case *types.AttributeValueMemberB:
+		if b, ok := b.(*types.AttributeValueMemberB); ok {
+			return bytes.Compare(a.Value, b.Value)
+		}
+	case *types.AttributeValueMemberN:
+		if b, ok := b.(*types.AttributeValueMemberN); ok {
+			x, _ := new(big.Rat).SetString(a.Value)
+			y, _ := new(big.Rat).SetString(b.Value)
+			return x.Cmp(y) // EncodeKey lets nothing through that is not a number
+		}
+	}
+	return 0
+}

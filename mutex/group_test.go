@@ -1,0 +1,166 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		names := []any{"a", "b", "c", "d"}
+		var inside [4]atomic.Int32
+		var done sync.WaitGroup
+		for worker := range 8 {
+			l := b.locker(t, cfg)
+			done.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(worker), 7))
+				for range 10 {
+					pick := rng.Perm(len(names))[:2+rng.IntN(2)]
+					mine := []any{names[pick[0]], names[pick[0]]} // a name twice is one lock
+					for _, i := range pick {
+						mine = append(mine, names[i])
+					}
+					g, err := l.LockAll(t.Context(), mine...)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if len(g.Locks()) != len(pick) {
+						t.Errorf("%d locks for %d names", len(g.Locks()), len(pick))
+					}
+					for _, i := range pick {
+						if inside[i].Add(1) != 1 {
+							t.Errorf("two holders of %v", names[i])
+						}
+					}
+					for _, i := range pick {
+						inside[i].Add(-1)
+					}
+					rig.Is(t, g.Unlock(t.Context()))
+					rig.Is(t, context.Cause(g.Context()), repo.ErrReleased)
+				}
+			})
+		}
+		done.Wait()
+	})
+}
+
+func TestS3_3_AllOrNone(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	lock(t, l, "b")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := l.LockAll(ctx, "c", "a", "b")
+	rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)
+	lock(t, l, "a")
+	lock(t, l, "c")
+	_, err = l.LockAll(t.Context(), "x", "")
+	rig.Is(t, err, repo.ErrKey)
+	lock(t, l, "x")
+}
+
+func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})
+	last := lock(t, b.locker(t, mutex.Config{}), "b")
+	taken := make(chan *mutex.Group)
+	go func() { taken <- rig.Must(l.LockAll(t.Context(), "a", "b"))(t) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	time.Sleep(50 * time.Millisecond) // let it take "a"; if it has not, the next line fails
+	_, err := b.locker(t, mutex.Config{}).Lock(ctx, "a")
+	rig.Is(t, err, repo.ErrLocked) // for more than two leases
+	rig.Is(t, last.Unlock(t.Context()))
+	g := <-taken
+	if g.Context().Err() != nil {
+		t.Errorf("the group ended: %v", context.Cause(g.Context()))
+	}
+	rig.Is(t, l.Break(t.Context(), "a", g.Locks()[0].Token()))
+	rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
+}
+
+func TestClose(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		l, other := b.locker(t, cfg), b.locker(t, cfg)
+		for _, name := range []string{"a", "b", "c"} {
+			lock(t, l, name)
+		}
+		lock(t, other, "d")
+		waiting := make(chan error)
+		b.Count.OnRequest(func(string, []byte) {
+			select {
+			case waiting <- nil: // the waiter has asked
+			default:
+			}
+		})
+		go func() {
+			_, err := l.Lock(t.Context(), "d")
+			waiting <- err
+		}()
+		<-waiting
+		b.Count.OnRequest(nil)
+		rig.Is(t, l.Close(t.Context()))
+		for err := range waiting {
+			if err != nil {
+				rig.Is(t, err, mutex.ErrClosed)
+				break
+			}
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			lock(t, other, name)
+		}
+		_, err := l.TryLock(t.Context(), "e")
+		rig.Is(t, err, mutex.ErrClosed)
+		rig.Is(t, l.Close(t.Context()))
+	})
+}
+
+func TestCloseReportsEachLockThatItCouldNotFree(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	want := map[string]int64{}
+	for _, name := range []string{"a", "b", "c"} {
+		want[name] = lock(t, l, name).Token()
+	}
+	broken := lock(t, l, "d")
+	rig.Is(t, l.Break(t.Context(), "d", broken.Token()))
+	b.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := l.Close(ctx)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("Close took %v, its deadline was 200 ms", took)
+	}
+	rig.Is(t, err, context.DeadlineExceeded)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 4 {
+		t.Fatalf("error %v", err)
+	}
+	for _, err := range joined.Unwrap() {
+		var e *mutex.UnlockError
+		if !errors.As(err, &e) {
+			t.Errorf("error %v", err)
+		}
+	}
+	b.Faults(nil)
+	err = l.Close(t.Context()) // frees the rest
+	rig.Is(t, err, repo.ErrLockLost, repo.ErrNotHeld)
+	other := b.locker(t, mutex.Config{})
+	for name, token := range want {
+		if next := lock(t, other, name).Token(); next <= token {
+			t.Errorf("token %d after %d", next, token)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package mutex
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Info is what a row tells of its lock.
+type Info struct {
+	Key     repo.Key
+	Owner   string        // without the random part of the id
+	Token   int64         // of the hold; Break takes it
+	Mode    Mode          // of the hold
+	Until   time.Time     // when others may take over, on the holder's clock; zero for a fail-closed hold
+	Lease   time.Duration // 0 for a fail-closed hold
+	Payload []byte
+}
+
+// Expired reports whether others may take over, by a clock.
+func (i Info) Expired(now time.Time) bool { return i.Mode == FailOpen && i.Until.Before(now) }
+
+// List iterates over all locks that are held, or were held and not released,
+// in no order. It scans the whole table with consistent reads: one request and
+// one read unit per 4 KB, up to 1 MB each. An error ends the iteration.
+func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		core := l.taker.Core
+		consistent, held := true, "attribute_exists(#by)"
+		in := &dynamodb.ScanInput{TableName: &core.Table, ConsistentRead: &consistent,
+			FilterExpression: &held, ExpressionAttributeNames: map[string]string{"#by": core.Attr.LockedBy}}
+		for {
+			var page *dynamodb.ScanOutput
+			err := core.Ask(ctx, "Scan", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+				page, err = l.client.Scan(ctx, in, o)
+				return err
+			})
+			if err != nil {
+				yield(Info{}, repo.Classify(err))
+				return
+			}
+			for _, row := range page.Items {
+				info, err := l.info(row)
+				if !yield(info, err) || err != nil {
+					return
+				}
+			}
+			if len(page.LastEvaluatedKey) == 0 {
+				return
+			}
+			in.ExclusiveStartKey = page.LastEvaluatedKey
+		}
+	}
+}
+
+func (l *Locker) info(row ddb.Item) (Info, error) {
+	info := Info{Key: l.table.DecodeKey(row), Payload: payloadOf(row, l.cfg.Payload)}
+	lock, err := l.taker.Core.ParseLock(row)
+	if err != nil {
+		return info, fmt.Errorf("%w: lock %v: %w", repo.ErrSchema, info.Key, err)
+	}
+	info.Owner, info.Token = lock.Owner(), lock.Held
+	if !lock.Endless() {
+		info.Mode, info.Until, info.Lease = FailOpen, lock.Until, lock.Lease
+	}
+	return info, nil
+}

@@ -1,0 +1,128 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Lock is a held name. It is safe for concurrent use; it ends with Unlock, or
+// its loss.
+type Lock struct {
+	l    *Locker
+	hold *hold.Hold
+	drop bool // the row goes with the lock
+
+	mu      sync.Mutex
+	payload []byte // guarded by mu
+}
+
+func newLock(l *Locker, h *hold.Hold) *Lock {
+	lock := &Lock{l: l, hold: h, drop: l.cfg.Mode == FailClosed, payload: payloadOf(h.Item(), l.cfg.Payload)}
+	// A row with attributes of somebody else is more than a lock: it stays.
+	for name := range h.Item() {
+		core := l.taker.Core
+		if !core.IsKey(name) && !core.Reserved(name) && name != l.cfg.Payload && name != core.Attr.TTL {
+			lock.drop = false
+		}
+	}
+	return lock
+}
+
+func payloadOf(item ddb.Item, attr string) []byte {
+	if b, ok := item[attr].(*types.AttributeValueMemberB); ok {
+		return b.Value
+	}
+	return nil
+}
+
+// Key is the name, as the table has it.
+func (l *Lock) Key() repo.Key { return l.hold.Key() }
+
+// ID is the identity of this hold: whoever has it can release the lock
+// ([Locker.Release]). Do not log it.
+func (l *Lock) ID() string { return l.hold.ID() }
+
+// Token is the fencing token: it grows with every acquisition of the name. An
+// outside resource that is to be protected must refuse smaller ones.
+func (l *Lock) Token() int64 { return l.hold.Token() }
+
+// Until is when the holder must stop, on its own clock: the end of the lease,
+// counted from when the request was first sent, less a margin of a tenth of
+// the lease, at most 1 s. Zero for a fail-closed lock.
+func (l *Lock) Until() time.Time { return l.hold.Until() }
+
+// Context is cancelled when the hold ends, with the cause: ErrLockLost,
+// ErrLockExpired (joined with why the last heartbeat failed), or ErrReleased.
+func (l *Lock) Context() context.Context { return l.hold.Context() }
+
+// Extend moves the end of the lease to a full lease from now. One request;
+// ErrLockExpired, ErrLockLost or ErrReleased when it is too late. For a
+// fail-closed lock it verifies that it is still held.
+func (l *Lock) Extend(ctx context.Context) error { return l.hold.Extend(ctx) }
+
+// Payload is what the last SetPayload, of this holder or an earlier one, left
+// in the row: a small note that outlives a fail-open lock, such as how far the
+// work has come.
+func (l *Lock) Payload() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.payload)
+}
+
+// SetPayload keeps a note in the row, at most 4 KB (ErrTooLarge). ErrLockLost
+// if the lock is held no longer; nothing was written then. One request.
+func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
+	if len(payload) > maxPayload {
+		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
+	}
+	payload = slices.Clone(payload)
+	err := l.hold.Write(ctx, func(w *ddb.Write) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.payload = payload
+	l.mu.Unlock()
+	return nil
+}
+
+// Unlock releases the lock. A second call does nothing, for use with defer, and
+// it works although ctx is done: it then has 3 s of its own. One request.
+//
+// ErrLockLost if somebody else ended the hold, joined with ErrNotHeld if nobody
+// holds the name now, or with ErrLocked (*repo.LockedError) if another does.
+// After other errors the lock may still be held; calling again repeats it.
+func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, false) }
+
+func (l *Lock) release(ctx context.Context, strict bool) error {
+	err := l.hold.Release(ctx, hold.Releasing{Drop: l.drop, Strict: strict})
+	switch {
+	case errors.Is(err, repo.ErrLockLost):
+		err = errors.Join(err, l.instead())
+	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown):
+		return err
+	}
+	if err == nil || errors.Is(err, repo.ErrLockLost) {
+		l.l.forget(l)
+	}
+	return err
+}
+
+// instead says who holds the name in place of a holder that lost it.
+func (l *Lock) instead() error {
+	now := l.hold.Found()
+	if !now.Busy() {
+		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, l.Key())
+	}
+	return hold.Locked(l.Key(), now)
+}

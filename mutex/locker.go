@@ -1,0 +1,176 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// ErrClosed is why a closed locker takes no lock. Nothing is held.
+var ErrClosed = errors.New("locker is closed")
+
+// Locker takes named locks in one table. It is safe for concurrent use.
+//
+// A name is whatever the table's partition key is: a string, []byte or a
+// number; or a repo.Key, which a table with a sort key needs.
+type Locker struct {
+	client  Client
+	table   *repo.KeyTable
+	taker   *hold.Taker
+	cfg     Config
+	closing context.Context
+	close   context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool               // guarded by mu
+	held   map[*Lock]struct{} // guarded by mu: locks that are not known to be over
+	busy   sync.WaitGroup     // calls that may still add to held; added to under mu, before closed
+}
+
+// New checks the settings. It sends and starts nothing.
+func New(client Client, tableName string, cfg Config) (*Locker, error) {
+	cfg = cfg.withDefaults()
+	taking, err := cfg.taking()
+	if err != nil {
+		return nil, err
+	}
+	table, err := repo.NewKeyTable(client, tableName, cfg.Key, cfg.Table)
+	if err != nil {
+		return nil, err
+	}
+	core := table.Core()
+	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
+		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
+	}
+	l := &Locker{client: client, table: table, taker: &hold.Taker{Core: core, Config: taking}, cfg: cfg, held: map[*Lock]struct{}{}}
+	l.closing, l.close = context.WithCancelCause(context.Background())
+	return l, nil
+}
+
+// EnsureTable creates the table if it does not exist, waits until it is
+// active, and verifies the key schema of an existing one (ErrSchema).
+func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureTable(ctx) }
+
+// Lock takes the lock of a name, waiting as long as ctx allows. One request if
+// it is free, one more per try. ErrLocked, with *repo.LockedError, if the
+// waiting ended first; ErrClosed if the locker was closed meanwhile.
+//
+// ctx governs the waiting, never the holding.
+func (l *Locker) Lock(ctx context.Context, name any) (*Lock, error) {
+	return l.lock(ctx, name, false)
+}
+
+// TryLock is Lock without waiting: ErrLocked if somebody holds the name. One
+// request. With Config.Clockless it never takes over a dead hold, which takes
+// watching.
+func (l *Locker) TryLock(ctx context.Context, name any) (*Lock, error) {
+	return l.lock(ctx, name, true)
+}
+
+func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
+	key, raw, err := l.key(name)
+	if err != nil {
+		return nil, err
+	}
+	if !l.enter() {
+		return nil, ErrClosed
+	}
+	defer l.busy.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.closing, func() { cancel(ErrClosed) })()
+	taken, err := l.taker.Acquire(ctx, key, raw, hold.Taking{Row: true, Once: once})
+	if err != nil {
+		return nil, err
+	}
+	lock := newLock(l, taken)
+	if !l.add(lock) {
+		// Closed in this moment: Close waits for this release.
+		return nil, errors.Join(ErrClosed, lock.release(context.Background(), true))
+	}
+	return lock, nil
+}
+
+// Do runs fn while it holds the lock of a name. The context of fn ends with
+// ctx, and, with the cause, when the lock is lost. The errors of fn and of the
+// unlock are joined: an unlock that fails with ErrLockLost means that others
+// may have run beside the last part of fn.
+func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) (err error) {
+	lock, err := l.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })()
+	return fn(ctx, lock)
+}
+
+// Break ends a hold by force, for operators: the context of its holder ends
+// with its next heartbeat, and its unlock fails with ErrLockLost. ErrNotHeld if
+// the name is not held under this token (see [Locker.List]). Two requests.
+func (l *Locker) Break(ctx context.Context, name any, token int64) error {
+	key, raw, err := l.key(name)
+	if err != nil {
+		return err
+	}
+	return l.taker.Break(ctx, key, raw, token)
+}
+
+// Release releases a lock by the id of its hold ([Lock.ID]), for holders that
+// lost the handle: after a restart, or in another process. ErrNotHeld if nobody
+// holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
+// it acts as this locker's mode says: FailClosed deletes the row. One request.
+func (l *Locker) Release(ctx context.Context, name any, id string) error {
+	key, raw, err := l.key(name)
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return fmt.Errorf("%w: the id is empty", repo.ErrKey)
+	}
+	return l.taker.ReleaseByID(ctx, key, raw, id, l.cfg.Mode == FailClosed)
+}
+
+// key encodes a name.
+func (l *Locker) key(name any) (repo.Key, ddb.Item, error) {
+	key, ok := name.(repo.Key)
+	if !ok {
+		key = repo.Key{Partition: name}
+	}
+	raw, err := l.table.EncodeKey(key)
+	return key, raw, err
+}
+
+// enter says that a call may add a lock; false if the locker is closed.
+func (l *Locker) enter() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.busy.Add(1)
+	return true
+}
+
+func (l *Locker) add(lock *Lock) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.held[lock] = struct{}{}
+	return true
+}
+
+func (l *Locker) forget(lock *Lock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, lock)
+}

@@ -108,7 +108,7 @@ func TestClose(t *testing.T) {
 			_, err := l.Lock(t.Context(), "d")
 			waiting <- err
 		}()
-		<-waiting
+		rig.Is(t, <-waiting)
 		b.Count.OnRequest(nil)
 		rig.Is(t, l.Close(t.Context()))
 		for err := range waiting {

@@ -72,7 +72,7 @@ func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
 	_, err := l.TryLock(t.Context(), "job")
 	rig.Is(t, err, repo.ErrLocked)
 	next := rig.Must(l.Lock(t.Context(), "job"))(t) // waits for the end of the lease
-	rig.Is(t, rig.Ended(t, dead.Context(), time.Second), repo.ErrLockExpired)
+	rig.Is(t, rig.Ended(dead.Context(), t, time.Second), repo.ErrLockExpired)
 	rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
 	rig.Is(t, next.Unlock(t.Context()))
 	if b.row(t, "job")["lockToken"] == nil {
@@ -180,7 +180,7 @@ func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
 			l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
 			held := lock(t, l, "job")
 			c.spoil(b, l, held)
-			rig.Is(t, rig.Ended(t, held.Context(), 3*time.Second), c.want)
+			rig.Is(t, rig.Ended(held.Context(), t, 3*time.Second), c.want)
 		})
 	}
 }
@@ -297,7 +297,7 @@ func TestS3_4_ExtendWhileHolding(t *testing.T) {
 	}
 	rig.Is(t, l.Break(t.Context(), "job", held.Token()))
 	rig.Is(t, held.Extend(t.Context()), repo.ErrLockLost)
-	rig.Is(t, rig.Ended(t, held.Context(), 0), repo.ErrLockLost)
+	rig.Is(t, rig.Ended(held.Context(), t, time.Second), repo.ErrLockLost)
 }
 
 func TestS3_5_ClocksMinutesApart(t *testing.T) {
@@ -429,7 +429,7 @@ func TestDo(t *testing.T) {
 	rig.Is(t, l.Do(t.Context(), "job", func(context.Context, *mutex.Lock) error { return sour }), sour)
 	err := l.Do(t.Context(), "job", func(ctx context.Context, held *mutex.Lock) error {
 		rig.Is(t, l.Break(t.Context(), "job", held.Token()))
-		return rig.Ended(t, ctx, 3*time.Second)
+		return rig.Ended(ctx, t, 3*time.Second)
 	})
 	rig.Is(t, err, repo.ErrLockLost, repo.ErrNotHeld)
 	func() {

@@ -155,7 +155,7 @@ func Is(t testing.TB, err error, targets ...error) {
 }
 
 // Ended waits for the end of a context and returns its cause.
-func Ended(t testing.TB, ctx context.Context, within time.Duration) error {
+func Ended(ctx context.Context, t testing.TB, within time.Duration) error {
 	t.Helper()
 	select {
 	case <-ctx.Done():

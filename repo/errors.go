@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -115,6 +118,12 @@ func Classify(err error) error {
 		"MissingAuthenticationTokenException", "MissingAuthenticationToken", "ExpiredTokenException", "InvalidClientTokenId", "OptInRequired":
 		return fmt.Errorf("%w: check credentials, region and policy: %w", ErrDenied, err)
 	case "ValidationException":
+		return fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	var cancelled *types.TransactionCanceledException
+	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
+		return aws.ToString(r.Code) == "ValidationError"
+	}) {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	return err

@@ -112,9 +112,9 @@ func (a *attempt) classify(err error) class {
 	case reply == nil && api.ErrorFault() == smithy.FaultServer:
 		return ambiguous
 	}
-	switch api.ErrorCode() {
-	case "TransactionConflictException", "ReplicatedWriteConflictException":
-		return again // the SDK's retryers do not know these two
+	// The SDK's retryers do not know these.
+	if api.ErrorCode() == "ReplicatedWriteConflictException" || Conflicted(err) {
+		return again
 	}
 	if a.retryer().IsErrorRetryable(err) {
 		return again

@@ -33,6 +33,7 @@ type Result struct {
 	Outcome Outcome
 	Item    Item      // what an applied write returned
 	Image   Item      // the item that failed the condition; empty: none exists
+	Images  []Image   // the same for each write of a transaction
 	Clean   bool      // no earlier attempt of this call may have been applied
 	Sent    time.Time // when the first attempt was sent
 	Limit   int       // attempts that the client's policy allows; 0: no limit
@@ -161,8 +162,10 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 		res.Outcome, res.Item, res.Err = Applied, item, nil
 		return true
 	}
-	if image, failed := conditionFailed(err); failed {
-		res.Outcome, res.Image, res.Err = Condition, image, nil
+	image, failed := conditionFailed(err)
+	images, cancelled := transactionFailed(err)
+	if failed || cancelled {
+		res.Outcome, res.Image, res.Images, res.Err = Condition, image, images, nil
 		// A client that drops options repeats by the SDK, unseen from here.
 		res.Clean = res.Clean && a.opted
 		return true

@@ -124,12 +124,14 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName:                           &w.core.Table,
 		Key:                                 key,
-		ConditionExpression:                 &cond,
 		ExpressionAttributeNames:            w.names,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	if text != "" {
 		in.UpdateExpression = &text
+	}
+	if cond != "" {
+		in.ConditionExpression = &cond
 	}
 	if len(w.values) > 0 {
 		in.ExpressionAttributeValues = w.values

@@ -1,0 +1,84 @@
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// Tally compares the counters of a resource with its rows.
+type Tally struct {
+	Resource         // the counters
+	Counted  Counted // the rows
+	Changing bool    // it changed all the time: the two do not belong together
+}
+
+// Counted is what the rows of a resource add up to.
+type Counted struct{ Queued, Running, Permits, Dead int }
+
+// OK reports whether the counters are right.
+func (t Tally) OK() bool {
+	return t.Changing || t.Queued == t.Counted.Queued && t.Running == t.Counted.Running+t.Counted.Permits && t.Dead == t.Counted.Dead
+}
+
+func (t Tally) String() string {
+	return fmt.Sprintf("resource %q: counters %d queued, %d running, %d dead; rows %d queued, %d running, %d dead; %d permits",
+		t.Name, t.Queued, t.Running, t.Dead, t.Counted.Queued, t.Counted.Running, t.Counted.Dead, t.Counted.Permits)
+}
+
+// audits is how often the rows of a resource are counted before it is said to
+// change all the time.
+const audits = 5
+
+// Audit counts the rows of every resource and compares them with the counters.
+// It may run beside work: every change of a resource is numbered, and what
+// changed meanwhile is counted again. It reads the whole table, at least 16
+// requests and four per resource.
+func (s *Semaphore[J]) Audit(ctx context.Context) iter.Seq2[Tally, error] {
+	return func(yield func(Tally, error) bool) {
+		for r, err := range s.Resources(ctx) {
+			var t Tally
+			if err == nil {
+				t, err = s.audit(ctx, r.Name)
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *Semaphore[J]) audit(ctx context.Context, name string) (t Tally, err error) {
+	for range audits {
+		before, err := s.Resource(ctx, name)
+		if err != nil {
+			return t, err
+		}
+		t = Tally{Resource: before, Counted: Counted{Permits: len(before.permits)}}
+		for row, err := range s.rows(ctx, jobsPrefix+name, 0) {
+			if err != nil {
+				return t, err
+			}
+			if text(row, aState) == running {
+				t.Counted.Running++
+			} else {
+				t.Counted.Queued++
+			}
+		}
+		for _, err := range s.rows(ctx, deadPrefix+name, 0) {
+			if err != nil {
+				return t, err
+			}
+			t.Counted.Dead++
+		}
+		after, err := s.Resource(ctx, name)
+		if err != nil {
+			return t, err
+		}
+		if after.changes == before.changes {
+			return t, nil
+		}
+	}
+	t.Changing = true
+	return t, nil
+}

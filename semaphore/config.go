@@ -1,0 +1,164 @@
+package semaphore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Client is what a semaphore needs of *dynamodb.Client.
+type Client interface {
+	repo.Client
+	ddb.Transactor
+}
+
+var _ Client = (*dynamodb.Client)(nil)
+
+var (
+	// ErrBusy is why no permit or job could be had: the limit of the resource
+	// is used up. Nothing was written. See [BusyError].
+	ErrBusy = errors.New("resource is busy")
+	// ErrNoWork is why there is no next job: none is queued, or none is due.
+	ErrNoWork = errors.New("no work")
+	// ErrLimit is why a resource cannot be used: programs disagree about its
+	// limit. Nothing was written. See [LimitError].
+	ErrLimit = errors.New("programs disagree about the limit")
+)
+
+// BusyError says how a resource is used.
+type BusyError struct {
+	Resource       string
+	Running, Limit int
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("resource %q is busy: %d running, its limit is %d", e.Resource, e.Running, e.Limit)
+}
+
+// Is makes errors.Is true for ErrBusy, and for repo.ErrLocked, which is what a
+// semaphore of one is to those who wait.
+func (e *BusyError) Is(target error) bool { return target == ErrBusy || target == repo.ErrLocked }
+
+// LimitError says how programs disagree.
+type LimitError struct {
+	Resource           string
+	Stored, Configured int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("resource %q has the limit %d from another program, this one is configured with %d: configure both alike, or set it with SetLimit", e.Resource, e.Stored, e.Configured)
+}
+
+// Is makes errors.Is(err, ErrLimit) true.
+func (e *LimitError) Is(target error) bool { return target == ErrLimit }
+
+// Config are the settings of a semaphore. The zero value works and is the
+// safest.
+type Config struct {
+	// Limit is how many permits and running jobs a resource may have at once,
+	// for resources on which nobody has called SetLimit. A program that has
+	// another Limit than the one which used the resource first gets ErrLimit.
+	// Default: what the resource has; 1 for a new one.
+	Limit int
+	// Lease is how long a permit or a running job lasts if it is not renewed;
+	// both are renewed by themselves from a third of it on. Default 30 s, at
+	// least 1 s, at most 24 h.
+	Lease time.Duration
+	// Retry is what becomes of jobs that fail.
+	Retry Retry
+	// Workers is how many jobs Run handles at once in this process. Default 8.
+	Workers int
+	// Owner names the holder to others. Default: host name and process id.
+	Owner string
+	// ClockSkew is how much clocks may differ: what has ended is taken over
+	// only when it is past its end by more. Default 1 s; use 1 ns for none.
+	ClockSkew time.Duration
+	// Wait bounds the waiting for permits, and how often Run looks for work
+	// when there is none. Default 5 ms to 500 ms.
+	Wait repo.Wait
+
+	AttemptTimeout time.Duration        // of one attempt of a request. Default 10 s, or a third of the lease
+	Logger         *slog.Logger         // default: none
+	MeterProvider  metric.MeterProvider // default: none
+	TracerProvider trace.TracerProvider // default: none
+}
+
+// Retry says how often and when failed jobs are tried again. The delay doubles
+// from Min to Max.
+type Retry struct {
+	Attempts int           // starts of one job, before it goes to the dead letters; default 5
+	Min      time.Duration // default 1 s
+	Max      time.Duration // default 5 min
+}
+
+func (r Retry) withDefaults() (Retry, error) {
+	if r.Attempts < 0 || r.Min < 0 || r.Max < 0 {
+		return r, fmt.Errorf("%w: Retry.Attempts, Min and Max cannot be negative", repo.ErrConfig)
+	}
+	if r.Attempts == 0 {
+		r.Attempts = 5
+	}
+	if r.Min == 0 {
+		r.Min = time.Second
+	}
+	if r.Max == 0 {
+		r.Max = max(5*time.Minute, r.Min)
+	}
+	if r.Max < r.Min {
+		return r, fmt.Errorf("%w: Retry.Max (%v) is less than Retry.Min (%v)", repo.ErrConfig, r.Max, r.Min)
+	}
+	return r, nil
+}
+
+// delay is the time from a failure to the next attempt.
+func (r Retry) delay(attempt int) time.Duration {
+	d := r.Min
+	for range attempt - 1 {
+		if d *= 2; d >= r.Max {
+			return r.Max
+		}
+	}
+	return d
+}
+
+const defaultWorkers = 8
+
+func (c Config) withDefaults() (Config, error) {
+	var err error
+	if c.Limit < 0 {
+		return c, fmt.Errorf("%w: Limit is %d: use at least 1", repo.ErrConfig, c.Limit)
+	}
+	if c.Workers < 0 {
+		return c, fmt.Errorf("%w: Workers is %d: use at least 1", repo.ErrConfig, c.Workers)
+	}
+	if c.Workers == 0 {
+		c.Workers = defaultWorkers
+	}
+	if c.Lease, err = hold.Lease(c.Lease); err != nil {
+		return c, err
+	}
+	if c.AttemptTimeout > c.Lease/3 {
+		return c, fmt.Errorf("%w: Lease (%v) is shorter than three attempts of a request (AttemptTimeout %v)", repo.ErrConfig, c.Lease, c.AttemptTimeout)
+	}
+	if c.Retry, err = c.Retry.withDefaults(); err != nil {
+		return c, err
+	}
+	if c.Owner, err = hold.Owner(c.Owner); err != nil {
+		return c, err
+	}
+	if c.ClockSkew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+		return c, err
+	}
+	c.Wait, err = c.Wait.WithDefaults()
+	return c, err
+}

@@ -1,0 +1,216 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Job is a job that runs, and the permit that it runs under. It is safe for
+// concurrent use; it ends with Done, Fail, Return, or its loss, and renews
+// itself until then.
+type Job[J any] struct {
+	keep     *lease.Lease
+	s        *Semaphore[J]
+	resource string
+	value    J
+	line     line
+	token    int64
+	beats    time.Time // guarded by keep's op: the greatest end that was ever sent
+}
+
+func (s *Semaphore[J]) newJob(resource string, l line, token int64, until, sent time.Time) *Job[J] {
+	l.attempts++
+	j := &Job[J]{s: s, resource: resource, line: l, token: token, beats: until}
+	j.keep = lease.New(s.cfg.keeping(j.failed), sent.Add(s.cfg.Lease), j.renew)
+	j.keep.Start()
+	return j
+}
+
+// ID names the job, through all its attempts.
+func (j *Job[J]) ID() string { return j.line.id }
+
+// Resource is the resource that the job is for.
+func (j *Job[J]) Resource() string { return j.resource }
+
+// Value is what was enqueued.
+func (j *Job[J]) Value() J { return j.value }
+
+// Attempt counts the starts of the job, from 1.
+func (j *Job[J]) Attempt() int { return j.line.attempts }
+
+// Token is the fencing token: it grows with every start of a job, and with
+// every permit, of the resource. Where the limit is 1, an outside resource that
+// refuses smaller ones is protected from handlers that lost their job.
+func (j *Job[J]) Token() int64 { return j.token }
+
+// Until is when the handler must stop, on its own clock, unless a renewal moves
+// it.
+func (j *Job[J]) Until() time.Time { return j.keep.Until() }
+
+// Context is cancelled when the job ends, with the cause: ErrLockLost,
+// ErrLockExpired, or ErrReleased.
+func (j *Job[J]) Context() context.Context { return j.keep.Context() }
+
+// Done removes the job, which has succeeded. ErrLockLost if somebody took it
+// over, who works on it now; ErrReleased if it was ended already. One request:
+// a transaction of two rows.
+func (j *Job[J]) Done(ctx context.Context) error {
+	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
+		return []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key())), j.s.ending(j.resource, "")}
+	})
+}
+
+// Fail gives the job back to be tried again, after a delay that doubles with
+// each attempt; after the last attempt it goes to the dead letters. cause is
+// kept there and may be nil. Errors and requests as of Done, with three rows.
+func (j *Job[J]) Fail(ctx context.Context, cause error) error {
+	s, why := j.s, ""
+	if cause != nil {
+		why = cause.Error()
+	}
+	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
+		old := ddb.DeleteOf(w.Delete(j.key()))
+		if j.line.attempts >= s.cfg.Retry.Attempts {
+			return []types.TransactWriteItem{old, s.core.PutOf(s.deadRow(j.resource, j.line, why)), s.ending(j.resource, aDead)}
+		}
+		// The place in line is the time from which it is due: what waits longest
+		// since comes first, and what is not due stands behind what is.
+		due := s.clock().Add(s.cfg.Retry.delay(j.line.attempts))
+		row := s.waiting(j.resource, j.line, s.ids.next(due))
+		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
+		if why != "" {
+			row[aError] = ddb.Text(shorten(why))
+		}
+		return []types.TransactWriteItem{old, s.core.PutOf(row), s.ending(j.resource, aQueued)}
+	})
+}
+
+// Return gives the job back to its place, at once and without counting the
+// attempt: for handlers that are told to stop. Errors and requests as of Done.
+func (j *Job[J]) Return(ctx context.Context) error {
+	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
+		w.Set(aState, ddb.Text(queued))
+		w.Set(aAttempts, ddb.Integer(int64(j.line.attempts-1)))
+		w.Remove(aUntil, aOwner, aNotBefore)
+		in, _ := w.Update(j.key()) // far below the limit of an expression
+		return []types.TransactWriteItem{ddb.UpdateOf(in), j.s.ending(j.resource, aQueued)}
+	})
+}
+
+func (j *Job[J]) key() ddb.Item { return j.s.core.Key(j.line.row) }
+
+// waiting is the row of a job that waits at a place in line.
+func (s *Semaphore[J]) waiting(resource string, l line, place string) ddb.Item {
+	row := rowKey(jobsPrefix+resource, place)
+	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(l.id), l.row[aJob], ddb.Text(queued), ddb.Integer(int64(l.attempts))
+	return row
+}
+
+// ending is the part of a transaction by which a resource gives up a running
+// job, which goes to another counter, if any.
+func (s *Semaphore[J]) ending(resource, to string) types.TransactWriteItem {
+	w := s.core.NewWrite()
+	count(w, aRunning, -1)
+	count(w, aChanges, 1)
+	if to != "" {
+		count(w, to, 1)
+	}
+	w.IfExists(aRunning)
+	in, _ := w.Update(resourceKey(resource)) // far below the limit of an expression
+	return ddb.UpdateOf(in)
+}
+
+// own demands that the job is still this handler's.
+func (j *Job[J]) own(w *ddb.Write) {
+	w.IfEqual(aState, ddb.Text(running))
+	w.IfEqual(aToken, ddb.Integer(j.token))
+}
+
+// end sends the transaction that ends the job.
+func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.TransactWriteItem) error {
+	j.keep.Take()
+	defer j.keep.Leave()
+	if err := j.usable(); err != nil {
+		return err
+	}
+	w := j.s.core.NewWrite()
+	j.own(w)
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+		defer cancel()
+	}
+	res := j.s.transact(ctx, ddb.Options{}, writes(w)...)
+	switch {
+	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
+		// Before the deadline nobody else can have ended it.
+		j.keep.Finish(repo.ErrReleased)
+		return nil
+	case res.Outcome == ddb.Refused:
+		return repo.Classify(res.Err)
+	case res.Outcome == ddb.Condition && res.Images[0].Failed && res.Clean:
+		return j.lost()
+	case res.Outcome == ddb.Condition && !res.Images[0].Failed:
+		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, j.resource)
+	}
+	j.keep.Finish(repo.ErrOutcomeUnknown)
+	return unknown(j.resource, res.Err)
+}
+
+func (j *Job[J]) usable() error {
+	if why := j.keep.Ended(); why != nil {
+		return fmt.Errorf("job %s of %q: %w", j.line.id, j.resource, why)
+	}
+	return nil
+}
+
+func (j *Job[J]) lost() error {
+	j.keep.Finish(repo.ErrLockLost)
+	return fmt.Errorf("job %s of %q, attempt %d: %w", j.line.id, j.resource, j.line.attempts, repo.ErrLockLost)
+}
+
+// renew sends the renewal. The caller holds op.
+func (j *Job[J]) renew(ctx context.Context) error {
+	if cause := context.Cause(j.Context()); cause != nil {
+		return cause
+	}
+	j.beats = later(j.s.clock().Add(j.s.cfg.Lease), j.beats)
+	w := j.s.core.NewWrite()
+	until := ddb.Number(ddb.Seconds(j.beats))
+	w.Set(aUntil, until)
+	j.own(w)
+	w.If(w.Name(aUntil) + " < " + w.Value(until))
+	in, err := w.Update(j.key())
+	if err != nil {
+		return repo.Classify(err)
+	}
+	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoSettle: true})
+	switch {
+	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[aUntil], until) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token)):
+	case res.Outcome == ddb.Condition:
+		return j.lost()
+	case res.Outcome != ddb.Applied:
+		return repo.Classify(res.Err)
+	}
+	j.keep.Renewed(res.Sent.Add(j.s.cfg.Lease))
+	return nil
+}
+
+func (j *Job[J]) failed(err error) {
+	j.s.core.Observe.Log.Warn("dynahold: a job could not be renewed yet", slog.String("table", j.s.core.Table),
+		slog.String("resource", j.resource), slog.String("job", j.line.id), slog.Any("error", err))
+}
+
+// gone reports whether an error says that the job is not ours any more.
+func gone(err error) bool {
+	return errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrOutcomeUnknown)
+}

@@ -1,0 +1,356 @@
+package semaphore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Permit is the right to use a resource, one of as many as its limit says. It
+// is safe for concurrent use; it ends with Release, or its loss, and renews
+// itself until then.
+type Permit struct {
+	*lease.Lease
+	p     *permits
+	name  string
+	attr  string    // its attribute on the resource
+	token int64     // set before the permit is handed out
+	beats time.Time // guarded by op: the greatest end that was ever sent
+}
+
+// permits is what a permit needs of its semaphore.
+type permits struct {
+	core  *ddb.Core
+	cfg   Config
+	clock func() time.Time
+}
+
+// Acquire takes a permit of a resource, waiting as long as ctx allows. One
+// request if one is free, one more per try. ErrBusy, with *BusyError, if the
+// waiting ended first. A resource that nobody has used is registered.
+//
+// Waiting is not in order: package ticket has a queue. ctx governs the waiting,
+// never the holding.
+func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, resource, false)
+}
+
+// TryAcquire is Acquire without waiting. One request, one more if it comes
+// across permits whose holders are dead.
+func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, resource, true)
+}
+
+// Do runs fn while it holds a permit of a resource. The context of fn ends with
+// ctx, and, with the cause, when the permit is lost.
+func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) (err error) {
+	p, err := s.Acquire(ctx, resource)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Release(ctx)) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.Context(), func() { cancel(context.Cause(p.Context())) })()
+	return fn(ctx, p)
+}
+
+func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (*Permit, error) {
+	if err := s.checkName(resource); err != nil {
+		return nil, err
+	}
+	p := &permits{core: s.core, cfg: s.cfg, clock: s.clock}
+	return p.acquire(ctx, resource, once)
+}
+
+// permitID is short, for every request on the resource bills it: 72 bits.
+func permitID() string {
+	var b [9]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return permit + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
+	attr, backoff := permitID(), ddb.Backoff{Min: p.cfg.Wait.Min, Max: p.cfg.Wait.Max}
+	clean := true
+	for try := 1; ; try++ {
+		in, until, err := p.take(name, attr)
+		if err != nil {
+			return nil, repo.Classify(err)
+		}
+		// The same id in all tries: whichever of them was applied, it is ours,
+		// and a second one cannot be.
+		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, NoSettle: true})
+		clean = clean && res.Clean
+		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
+			p.undo(ctx, name, attr, clean)
+			return nil, repo.Classify(fmt.Errorf("resource %q: no permit: %w", name, res.Err))
+		}
+		row := res.Item
+		if res.Outcome == ddb.Condition {
+			row = res.Image
+		}
+		r, err := parseResource(name, row)
+		if _, ours := r.permits[attr]; ours && err == nil {
+			held := p.held(name, attr, r.token, res.Sent, until)
+			if res.Outcome == ddb.Applied {
+				return held, nil
+			}
+			return held.fence(ctx)
+		}
+		if err == nil {
+			err = r.check(p.cfg)
+		}
+		if err != nil {
+			p.undo(ctx, name, attr, clean)
+			return nil, err
+		}
+		if swept, err := p.sweep(ctx, r); err != nil || swept {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if once || p.cfg.Wait.Attempts > 0 && try >= p.cfg.Wait.Attempts {
+			return nil, r.busy()
+		}
+		ddb.Pause(ctx, backoff.Next(p.clock(), r.token, time.Time{}))
+		if ctx.Err() != nil {
+			p.undo(ctx, name, attr, clean)
+			return nil, errors.Join(r.busy(), ddb.CtxError(ctx))
+		}
+	}
+}
+
+// take is the request for a permit, and the end that it writes.
+func (p *permits) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
+	now := p.clock()
+	until := now.Add(p.cfg.Lease)
+	w := p.core.NewWrite()
+	register(w, p.cfg)
+	count(w, aRunning, 1)
+	count(w, aChanges, 1)
+	p.nextToken(w, now)
+	w.Set(attr, ddb.Number(ddb.Seconds(until)))
+	w.IfAbsent(attr)
+	w.If("(attribute_not_exists(" + w.Name(aRunning) + ") OR " + w.Name(aRunning) + " < " + w.Name(aLimit) + ")")
+	in, err := w.Update(resourceKey(name))
+	if in != nil {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	return in, until, err
+}
+
+// nextToken gives out the next fencing token of a resource.
+func (p *permits) nextToken(w *ddb.Write, now time.Time) {
+	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
+}
+
+func (p *permits) held(name, attr string, token int64, sent, until time.Time) *Permit {
+	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
+	h.Lease = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
+	h.Start()
+	return h
+}
+
+// keeping is how permits and jobs are kept.
+func (c Config) keeping(failed func(error)) lease.Config {
+	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: hold.Margin(c.Lease), Failed: failed}
+}
+
+// fence draws the token of a permit whose answer was lost: others may have
+// drawn since. One request.
+func (h *Permit) fence(ctx context.Context) (*Permit, error) {
+	w := h.p.core.NewWrite()
+	h.p.nextToken(w, h.p.clock())
+	w.IfExists(h.attr)
+	in, err := w.Update(resourceKey(h.name))
+	if err != nil {
+		return nil, repo.Classify(err)
+	}
+	in.ReturnValues = types.ReturnValueAllNew
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
+	if res.Outcome != ddb.Applied {
+		err := repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
+		if res.Outcome == ddb.Condition {
+			err = h.lost()
+		}
+		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
+	}
+	r, err := parseResource(h.name, res.Item)
+	h.token = r.token
+	return h, err
+}
+
+// cleanup bounds requests that give back what a call took whose context ended.
+const cleanup = 3 * time.Second
+
+// undo gives back a permit that a try without an answer may have taken.
+func (p *permits) undo(ctx context.Context, name, attr string, clean bool) {
+	if clean {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	if in, err := p.giveBack(name, attr); err == nil {
+		p.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	}
+}
+
+func (p *permits) giveBack(name, attr string) (*dynamodb.UpdateItemInput, error) {
+	w := p.core.NewWrite()
+	w.Remove(attr)
+	count(w, aRunning, -1)
+	count(w, aChanges, 1)
+	w.IfExists(attr)
+	return w.Update(resourceKey(name))
+}
+
+// sweep removes the permits whose holders are dead. It reports whether it sent
+// anything: the resource is then worth another look.
+func (p *permits) sweep(ctx context.Context, r Resource) (bool, error) {
+	w, n := p.core.NewWrite(), int64(0)
+	for attr, until := range r.permits {
+		if until.Add(p.cfg.ClockSkew).Before(p.clock()) && n < maxSweep {
+			w.Remove(attr)
+			w.IfEqual(attr, ddb.Number(ddb.Seconds(until)))
+			n++
+		}
+	}
+	if n == 0 {
+		return false, nil
+	}
+	count(w, aRunning, -n)
+	count(w, aChanges, 1)
+	in, err := w.Update(resourceKey(r.Name))
+	if err != nil {
+		return false, repo.Classify(err)
+	}
+	// Whether we removed them or the resource changed meanwhile: a look tells.
+	if res := p.core.Update(ctx, in, ddb.Options{}); res.Outcome == ddb.Refused {
+		return false, repo.Classify(res.Err)
+	}
+	return true, nil
+}
+
+// maxSweep keeps the expression of a sweep within DynamoDB's limit.
+const maxSweep = 50
+
+// Resource is the resource that may be used.
+func (h *Permit) Resource() string { return h.name }
+
+// Token is the fencing token: it grows with every permit and every start of a
+// job of the resource. Where the limit is 1, an outside resource that refuses
+// smaller ones is protected.
+func (h *Permit) Token() int64 { return h.token }
+
+// Extend moves the end of the lease to a full lease from now, before the
+// permit does it by itself. One request.
+func (h *Permit) Extend(ctx context.Context) error {
+	h.Queue()
+	defer h.Leave()
+	return h.renew(ctx)
+}
+
+func (h *Permit) usable() error {
+	if why := h.Ended(); why != nil {
+		return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, why)
+	}
+	return nil
+}
+
+// renew sends the renewal. The caller holds op.
+func (h *Permit) renew(ctx context.Context) error {
+	if err := h.usable(); err != nil {
+		return err
+	}
+	if cause := context.Cause(h.Context()); cause != nil {
+		return cause
+	}
+	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
+	w := h.p.core.NewWrite()
+	until := ddb.Number(ddb.Seconds(h.beats))
+	w.Set(h.attr, until)
+	w.If(w.Name(h.attr) + " < " + w.Value(until))
+	in, err := w.Update(resourceKey(h.name))
+	if err != nil {
+		return repo.Classify(err)
+	}
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
+	switch {
+	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[h.attr], until):
+	case res.Outcome == ddb.Condition:
+		return h.lost()
+	case res.Outcome != ddb.Applied:
+		return repo.Classify(res.Err)
+	}
+	h.Renewed(res.Sent.Add(h.p.cfg.Lease))
+	return nil
+}
+
+// later keeps ends growing, also where the wall clock was set back.
+func later(until, least time.Time) time.Time {
+	if least = least.Add(time.Millisecond); until.Before(least) {
+		return least
+	}
+	return until
+}
+
+func (h *Permit) failed(err error) {
+	h.p.core.Observe.Log.Warn("dynahold: a permit could not be renewed yet", slog.String("table", h.p.core.Table),
+		slog.String("resource", h.name), slog.Int64("token", h.token), slog.Any("error", err))
+}
+
+func (h *Permit) lost() error {
+	h.Finish(repo.ErrLockLost)
+	return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, repo.ErrLockLost)
+}
+
+// Release gives the permit back. A second call does nothing, for use with
+// defer, and it works although ctx is done: it then has 3 s of its own.
+// ErrLockLost if others took the permit for dead. One request.
+func (h *Permit) Release(ctx context.Context) error {
+	h.Take()
+	defer h.Leave()
+	if errors.Is(h.Ended(), repo.ErrReleased) {
+		return nil
+	}
+	if err := h.usable(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+		defer cancel()
+	}
+	h.Halt()
+	in, err := h.p.giveBack(h.name, h.attr)
+	if err != nil {
+		return repo.Classify(err)
+	}
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+	switch {
+	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.Expired():
+		h.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it
+		return nil
+	case res.Outcome == ddb.Condition && res.Clean:
+		return h.lost()
+	case res.Outcome == ddb.Refused:
+		h.Forget(repo.ErrReleased)
+		return repo.Classify(res.Err)
+	}
+	h.Forget(repo.ErrReleased) // it ends with its lease at the latest
+	return unknown(h.name, res.Err)
+}

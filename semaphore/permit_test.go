@@ -1,0 +1,154 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+func TestPermitAndReleaseAreTwoRequests(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	for range 2 { // a new resource, and one that exists
+		b.Count.Reset()
+		p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
+		rig.Is(t, p.Release(t.Context()))
+		if n := b.Count.Total(); n != 2 {
+			t.Errorf("%d requests: %v", n, b.Count.Counts())
+		}
+		rig.Is(t, p.Release(t.Context())) // for defer
+	}
+}
+
+func TestNeverMorePermitsThanTheLimit(t *testing.T) {
+	b := newBench(t)
+	var inside, most atomic.Int32
+	var tokens sync.Map
+	var done sync.WaitGroup
+	for range 8 {
+		s := b.open(t, semaphore.Config{Limit: 3})
+		done.Go(func() {
+			for range 15 {
+				err := s.Do(t.Context(), "printer", func(_ context.Context, p *semaphore.Permit) error {
+					n := inside.Add(1)
+					defer inside.Add(-1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					if _, again := tokens.LoadOrStore(p.Token(), true); again {
+						t.Errorf("token %d twice", p.Token())
+					}
+					return nil
+				})
+				rig.Is(t, err)
+			}
+		})
+	}
+	done.Wait()
+	if most.Load() > 3 {
+		t.Errorf("%d at once, the limit is 3", most.Load())
+	}
+	s := b.open(t, semaphore.Config{})
+	wantResource(t, s, "printer", 0, 0, 0)
+	audit(t, s)
+}
+
+func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
+	b := newBench(t)
+	s := b.short(t)
+	dying := bench{rig.New(t)}
+	dying.Table = b.Table
+	rig.Is(t, s.SetLimit(t.Context(), "printer", 2))
+	var dead []*semaphore.Permit
+	for range 2 {
+		dead = append(dead, rig.Must(dying.short(t).TryAcquire(t.Context(), "printer"))(t))
+	}
+	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+	_, err := s.TryAcquire(t.Context(), "printer")
+	rig.Is(t, err, semaphore.ErrBusy)
+	p := rig.Must(s.Acquire(t.Context(), "printer"))(t) // waits for the end of a lease
+	if p.Token() <= dead[1].Token() {
+		t.Errorf("token %d after %d", p.Token(), dead[1].Token())
+	}
+	rig.Is(t, rig.Ended(dead[0].Context(), t, 2*time.Second), repo.ErrLockExpired)
+	dying.Faults(nil)
+	rig.Is(t, dead[0].Release(t.Context()), repo.ErrLockLost)
+	rig.Is(t, dead[0].Extend(t.Context()), repo.ErrLockLost)
+	rig.Is(t, p.Release(t.Context()))
+	wantResource(t, s, "printer", 0, 0, 0)
+	audit(t, s)
+}
+
+func TestPermitsRenewThemselves(t *testing.T) {
+	b := newBench(t)
+	s := b.short(t)
+	p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	_, err := s.Acquire(ctx, "printer")
+	rig.Is(t, err, semaphore.ErrBusy, repo.ErrLocked, context.DeadlineExceeded)
+	if p.Context().Err() != nil {
+		t.Errorf("the permit ended: %v", context.Cause(p.Context()))
+	}
+	rig.Is(t, p.Extend(t.Context()))
+	rig.Is(t, p.Release(t.Context()))
+	rig.Is(t, p.Extend(t.Context()), repo.ErrReleased)
+}
+
+func TestLostAnswersOfPermits(t *testing.T) {
+	for _, kind := range fault.AllKinds() {
+		t.Run(kind.String(), func(t *testing.T) {
+			b := newBench(t)
+			s := b.open(t, semaphore.Config{})
+			var last int64
+			for range 2 {
+				b.Nth("UpdateItem", 0, kind)
+				p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
+				if p.Token() <= last {
+					t.Errorf("token %d after %d", p.Token(), last)
+				}
+				last = p.Token()
+				b.Nth("UpdateItem", 0, kind)
+				err := p.Release(t.Context())
+				b.Faults(nil)
+				if kind == fault.Resend { // the network's own copy found it gone
+					rig.Is(t, err, repo.ErrLockLost)
+				} else {
+					rig.Is(t, err)
+				}
+				if kind == fault.LateDuplicate {
+					break // a copy may come after the release, and stay for a lease
+				}
+				wantResource(t, s, "printer", 0, 0, 0)
+			}
+			audit(t, s)
+		})
+	}
+}
+
+func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	held := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
+	sour := errors.New("sour")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	asked := make(chan struct{}, 100)
+	b.Count.OnRequest(func(string, []byte) { asked <- struct{}{} })
+	result := make(chan error)
+	go func() { _, err := s.Acquire(ctx, "printer"); result <- err }()
+	<-asked
+	<-asked
+	cancel(sour)
+	rig.Is(t, <-result, sour)
+	b.Count.OnRequest(nil)
+	rig.Is(t, held.Release(t.Context()))
+	wantResource(t, s, "printer", 0, 0, 0)
+	audit(t, s)
+}

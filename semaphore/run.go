@@ -1,0 +1,229 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// errStopped is the cause of a handler's context when Run is told to end.
+var errStopped = errors.New("the dispatcher stops")
+
+// Run handles the jobs of all resources until ctx is done, Config.Workers at
+// once; any number of processes may do so. handler returns nil for a job that
+// is done and an error for one that failed; a panic is a failure too. Its
+// context ends when the job is lost, or with ctx. A job whose handler returns
+// an error after that is given back to be started again, its attempt not
+// counted.
+//
+// Every resource gets its turn: after one job the next resource with work comes
+// first. When there is no work, Run looks for some at times, at first after
+// Wait.Min and in the end every Wait.Max; one look is 16 requests and more.
+//
+// Run returns after all handlers have: nil when ctx is done, or what makes it
+// pointless to go on, such as ErrNoTable, ErrDenied, ErrSchema or ErrLimit.
+func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context, job *Job[J]) error) error {
+	if handler == nil {
+		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, known: map[string]*Resource{}, waiting: map[string]bool{}, looked: map[string]time.Time{}}
+	d.wake = sync.NewCond(&d.mu)
+	defer context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.wake.Broadcast()
+	})()
+	var all sync.WaitGroup
+	for range s.cfg.Workers {
+		all.Go(func() { d.work(ctx) })
+	}
+	d.look(ctx)
+	all.Wait()
+	return d.fatal
+}
+
+// dispatcher is one call of Run.
+type dispatcher[J any] struct {
+	s       *Semaphore[J]
+	handler func(ctx context.Context, job *Job[J]) error
+	stop    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	wake    *sync.Cond           // of mu: ready has grown, or Run ends
+	ready   []string             // guarded by mu: resources that may have work, in the order of their turns
+	waiting map[string]bool      // guarded by mu: those in ready
+	known   map[string]*Resource // guarded by mu: what was last seen of a resource that nobody works on
+	looked  map[string]time.Time // guarded by mu: when a busy resource was last looked at for dead holders
+	started int                  // guarded by mu: jobs started since the last look
+	fatal   error                // guarded by mu until all workers have returned
+}
+
+// look finds resources with work, again and again.
+func (d *dispatcher[J]) look(ctx context.Context) {
+	pause := d.s.cfg.Wait.Min
+	for ctx.Err() == nil {
+		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
+			d.trouble("looking for work", "", err)
+		}
+		if d.busy() {
+			pause = d.s.cfg.Wait.Min
+		}
+		ddb.Pause(ctx, pause)
+		pause = min(2*pause, d.s.cfg.Wait.Max)
+	}
+}
+
+// busy reports whether jobs were started since it was last asked.
+func (d *dispatcher[J]) busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.started
+	d.started = 0
+	return n > 0
+}
+
+func (d *dispatcher[J]) survey(ctx context.Context) error {
+	for r, err := range d.s.Resources(ctx) {
+		if err != nil {
+			return err
+		}
+		if d.worthwhile(r) {
+			d.push(r)
+		}
+	}
+	return nil
+}
+
+// worthwhile reports whether a resource may have a job to start, or a running
+// one whose holder is dead, which only a look at its jobs can tell.
+func (d *dispatcher[J]) worthwhile(r Resource) bool {
+	if r.Queued > 0 && r.Running < r.Limit {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Running == 0 {
+		delete(d.looked, r.Name)
+		return false
+	}
+	if time.Since(d.looked[r.Name]) < d.s.cfg.Lease/3 {
+		return false
+	}
+	d.looked[r.Name] = time.Now()
+	return true
+}
+
+// push puts a resource at the end of those that may have work.
+func (d *dispatcher[J]) push(r Resource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[r.Name] = &r
+	if !d.waiting[r.Name] {
+		d.waiting[r.Name] = true
+		d.ready = append(d.ready, r.Name)
+		d.wake.Signal()
+	}
+}
+
+// pop waits for the next resource; nil when Run ends.
+func (d *dispatcher[J]) pop(ctx context.Context) *Resource {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ctx.Err() == nil {
+		if len(d.ready) > 0 {
+			name := d.ready[0]
+			d.ready = d.ready[1:]
+			r := d.known[name]
+			delete(d.waiting, name)
+			delete(d.known, name)
+			return r
+		}
+		d.wake.Wait()
+	}
+	return nil
+}
+
+func (d *dispatcher[J]) work(ctx context.Context) {
+	for r := d.pop(ctx); r != nil; r = d.pop(ctx) {
+		job, err := d.s.next(ctx, r)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
+				d.trouble("starting a job", r.Name, err)
+			}
+			continue
+		}
+		d.mu.Lock()
+		d.started++
+		d.mu.Unlock()
+		if r.Queued > 0 && r.Running < r.Limit {
+			d.push(*r) // another worker may start the next one beside this
+		}
+		if d.handle(ctx, job) {
+			// What was known of the resource, less this job: good enough, for the
+			// start's condition decides.
+			r.Running--
+			if r.Queued > 0 {
+				d.push(*r)
+			}
+		}
+	}
+}
+
+// handle runs one job to its end; true if it was ended by this process.
+func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
+	held, cancel := context.WithCancelCause(job.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { cancel(errStopped) })()
+	err := call(held, d.handler, job)
+	switch {
+	case err == nil:
+		err = job.Done(ctx)
+	case ctx.Err() != nil:
+		err = job.Return(ctx)
+	default:
+		d.s.core.Observe.Log.Warn("dynahold: a job failed", slog.String("resource", job.resource),
+			slog.String("job", job.line.id), slog.Int("attempt", job.Attempt()), slog.Any("error", err))
+		err = job.Fail(ctx, err)
+	}
+	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
+		d.trouble("ending job "+job.line.id, job.resource, err)
+		return false
+	}
+	return true
+}
+
+// call turns a panic of the handler into an error.
+func call[J any](ctx context.Context, handler func(context.Context, *Job[J]) error, job *Job[J]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handler panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return handler(ctx, job)
+}
+
+// trouble logs an error, and ends Run if it makes no sense to go on.
+func (d *dispatcher[J]) trouble(doing, resource string, err error) {
+	d.s.core.Observe.Log.Error("dynahold: "+doing, slog.String("resource", resource), slog.Any("error", err))
+	if gone(err) || resource != "" && errors.Is(err, repo.ErrSchema) {
+		return // it concerns one job, or the rows of one resource
+	}
+	for _, hopeless := range []error{repo.ErrNoTable, repo.ErrDenied, repo.ErrSchema, repo.ErrConfig, ErrLimit} {
+		if errors.Is(err, hopeless) {
+			d.mu.Lock()
+			d.fatal = errors.Join(d.fatal, err)
+			d.mu.Unlock()
+			d.stop(err)
+			return
+		}
+	}
+}

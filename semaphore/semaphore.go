@@ -1,0 +1,174 @@
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Semaphore gives out permits for resources and keeps their queued work, in
+// one table. J is what travels with a job: any value that encoding/json can
+// write and read. It is safe for concurrent use.
+type Semaphore[J any] struct {
+	client Client
+	table  *repo.KeyTable
+	core   *ddb.Core
+	cfg    Config
+	clock  func() time.Time
+	ids    ids
+}
+
+// New checks the settings. It sends and starts nothing.
+func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	key := repo.KeySchema{Partition: repo.KeyAttribute{Name: pkName}, Sort: repo.KeyAttribute{Name: skName}}
+	table, err := repo.NewKeyTable(client, tableName, key, repo.TableConfig{
+		AttemptTimeout: cfg.AttemptTimeout, Logger: cfg.Logger, MeterProvider: cfg.MeterProvider, TracerProvider: cfg.TracerProvider})
+	if err != nil {
+		return nil, err
+	}
+	return &Semaphore[J]{client: client, table: table, core: table.Core(), cfg: cfg, clock: time.Now}, nil
+}
+
+// EnsureTable creates the table if it does not exist, waits until it is
+// active, and verifies the key schema of an existing one (ErrSchema).
+func (s *Semaphore[J]) EnsureTable(ctx context.Context) error { return s.table.EnsureTable(ctx) }
+
+// SetLimit sets how many permits and running jobs a resource may have at once,
+// from now on and for all programs; it registers a new resource. What runs goes
+// on, also where it is more. One request.
+func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int) error {
+	if err := s.checkName(resource); err != nil {
+		return err
+	}
+	if limit < 1 {
+		return fmt.Errorf("%w: the limit of resource %q cannot be %d: use at least 1", repo.ErrConfig, resource, limit)
+	}
+	w := s.core.NewWrite()
+	w.Set(aLimit, ddb.Integer(int64(limit)))
+	w.Set(aFixed, ddb.True())
+	in, err := w.Update(resourceKey(resource))
+	if err != nil {
+		return repo.Classify(err)
+	}
+	return s.plain(resource, s.core.Update(ctx, in, ddb.Options{}))
+}
+
+// Resource reads one resource: zero counters and its limit if nobody has used
+// it. One request.
+func (s *Semaphore[J]) Resource(ctx context.Context, resource string) (Resource, error) {
+	if err := s.checkName(resource); err != nil {
+		return Resource{}, err
+	}
+	row, err := s.core.Get(ctx, resourceKey(resource))
+	if err != nil {
+		return Resource{}, repo.Classify(err)
+	}
+	r, err := parseResource(resource, row)
+	if len(row) == 0 {
+		r.Limit = max(s.cfg.Limit, 1)
+	}
+	return r, err
+}
+
+// Resources iterates over all resources that were ever used, in no order, with
+// their counters. At least 16 requests, one for each shard; one read unit per
+// 4 KB.
+func (s *Semaphore[J]) Resources(ctx context.Context) iter.Seq2[Resource, error] {
+	return func(yield func(Resource, error) bool) {
+		for i := range shards {
+			for row, err := range s.rows(ctx, fmt.Sprintf("%s%x", resourcePrefix, i), 0) {
+				var r Resource
+				if err == nil {
+					r, err = parseResource(text(row, skName), row)
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rows iterates over a partition in order, with consistent reads; page bounds
+// how many rows one request reads, if it is not 0.
+func (s *Semaphore[J]) rows(ctx context.Context, pk string, page int32) iter.Seq2[ddb.Item, error] {
+	return func(yield func(ddb.Item, error) bool) {
+		cond, consistent := "#pk = :pk", true
+		in := &dynamodb.QueryInput{TableName: &s.core.Table, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
+		if page > 0 {
+			in.Limit = &page
+		}
+		for {
+			var out *dynamodb.QueryOutput
+			err := s.core.Ask(ctx, "Query", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+				out, err = s.client.Query(ctx, in, o)
+				return err
+			})
+			if err != nil {
+				yield(nil, repo.Classify(err))
+				return
+			}
+			for _, row := range out.Items {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(out.LastEvaluatedKey) == 0 {
+				return
+			}
+			in.ExclusiveStartKey = out.LastEvaluatedKey
+		}
+	}
+}
+
+// transact sends the writes of one change, again while only other transactions
+// on the same rows are in the way.
+func (s *Semaphore[J]) transact(ctx context.Context, opt ddb.Options, writes ...types.TransactWriteItem) ddb.Result {
+	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
+	opt.Timeout = s.cfg.Lease / 3
+	for {
+		res := s.core.Transact(ctx, s.client, opt, writes...)
+		if res.Outcome != ddb.Refused || !ddb.Conflicted(res.Err) || ctx.Err() != nil {
+			return res
+		}
+		ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+	}
+}
+
+// plain turns the outcome of a write without a condition into an error.
+func (s *Semaphore[J]) plain(resource string, res ddb.Result) error {
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Unknown:
+		return unknown(resource, res.Err)
+	case ddb.Condition:
+		return unknown(resource, nil)
+	}
+	return repo.Classify(res.Err)
+}
+
+func unknown(resource string, err error) error {
+	if err == nil {
+		return fmt.Errorf("resource %q: %w: an answer was lost, and others changed it since", resource, repo.ErrOutcomeUnknown)
+	}
+	return fmt.Errorf("resource %q: %w: %w", resource, repo.ErrOutcomeUnknown, err)
+}
+
+// checkName refuses names that cannot be keys.
+func (s *Semaphore[J]) checkName(resource string) error {
+	_, err := s.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
+	return err
+}

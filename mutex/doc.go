@@ -38,11 +38,16 @@
 //
 // # Fencing tokens
 //
-// They grow with every acquisition of a name, in both modes, also by takeover.
-// A heartbeat does not change them. The first token of a row is the Unix time
-// in microseconds, so they also grow when the row is deleted, provided that the
-// next taker's clock is not behind by more than the row was gone and held:
-// where clocks may be apart by more, use FailOpen, which keeps the row.
+// On one row they grow with every acquisition, also by takeover and after
+// Break: whoever lost a lock has a smaller token than all who came later. A
+// heartbeat does not change them. The first token of a row is the Unix time in
+// microseconds of its taker, when the request was sent.
+//
+// FailOpen keeps the row, so its tokens always grow. FailClosed deletes it with
+// each unlock. A token is then smaller than that of an earlier holder, who has
+// unlocked, if the clocks of the two are that far apart, or if the request to
+// lock was under way for longer than the earlier holder held. Where an outside
+// resource compares the tokens of all holders, use FailOpen.
 //
 // # Failures
 //

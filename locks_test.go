@@ -1,0 +1,413 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+// This suite is for everything that excludes: whatever the kind of lock, its
+// users are promised the same.
+
+// grip is one hold, of whatever kind.
+type grip struct {
+	token   int64
+	held    context.Context // ends with the hold
+	release func(context.Context) error
+}
+
+// excluder is a program with one kind of lock.
+type excluder struct {
+	lock func(context.Context) (*grip, error)
+	try  func(context.Context) (*grip, error)
+}
+
+// excluding is a row of the suite's table.
+type excluding struct {
+	name    string
+	endless bool // a dead holder's lock stays until it is broken
+	// open makes the table, if there is none, and a program with this lease.
+	open func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder
+	row  func(w *world) map[string]types.AttributeValue // key of the row that keeps the lock
+}
+
+const skew = time.Millisecond
+
+func gripOf[L any](wrap func(L) *grip, lock func(context.Context) (L, error)) func(context.Context) (*grip, error) {
+	return func(ctx context.Context) (*grip, error) {
+		l, err := lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(l), nil
+	}
+}
+
+func named(mode mutex.Mode) func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
+	return func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
+		cfg := mutex.Config{Mode: mode, ClockSkew: skew}
+		if mode == mutex.FailOpen {
+			cfg.Lease, cfg.Heartbeat = lease, lease/3
+		}
+		l := must(mutex.New(client, w.table, cfg))(t)
+		wrap := func(l *mutex.Lock) *grip { return &grip{l.Token(), l.Context(), l.Unlock} }
+		return excluder{
+			lock: gripOf(wrap, func(ctx context.Context) (*mutex.Lock, error) { return l.Lock(ctx, "x") }),
+			try:  gripOf(wrap, func(ctx context.Context) (*mutex.Lock, error) { return l.TryLock(ctx, "x") }),
+		}
+	}
+}
+
+func textKey(parts ...string) func(*world) map[string]types.AttributeValue {
+	return func(*world) map[string]types.AttributeValue {
+		key := map[string]types.AttributeValue{}
+		for i := 0; i < len(parts); i += 2 {
+			key[parts[i]] = &types.AttributeValueMemberS{Value: parts[i+1]}
+		}
+		return key
+	}
+}
+
+// locked is the item of the row "item lock".
+type locked struct {
+	Name string `dynamodbav:"name" repo:"pk"`
+}
+
+func excludings() []excluding {
+	return []excluding{
+		{"item lock", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
+			table := must(repo.NewTable[locked](client, w.table, repo.TableConfig{}))(t)
+			l := must(lockedread.New(table, lockedread.Config{Lease: lease, Renew: true, ClockSkew: skew}))(t)
+			key := repo.Key{Partition: "x"}
+			wrap := func(h *lockedread.Held[locked]) *grip { return &grip{h.Token(), h.Context(), h.Release} }
+			return excluder{
+				lock: gripOf(wrap, func(ctx context.Context) (*lockedread.Held[locked], error) { return l.Acquire(ctx, key) }),
+				try:  gripOf(wrap, func(ctx context.Context) (*lockedread.Held[locked], error) { return l.TryAcquire(ctx, key) }),
+			}
+		}, nil},
+		{"mutex, fail-open", false, named(mutex.FailOpen), textKey("name", "x")},
+		{"mutex, fail-closed", true, named(mutex.FailClosed), textKey("name", "x")},
+		{"ticket", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
+			q := must(ticket.New(client, w.table, ticket.Config{Lease: lease, ClockSkew: skew}))(t)
+			wrap := func(turn *ticket.Turn) *grip { return &grip{turn.Number(), turn.Context(), turn.Done} }
+			return excluder{
+				lock: gripOf(wrap, func(ctx context.Context) (*ticket.Turn, error) { return q.Lock(ctx, "x") }),
+				try:  gripOf(wrap, func(ctx context.Context) (*ticket.Turn, error) { return q.TryLock(ctx, "x") }),
+			}
+		}, textKey("queue", "/x")},
+		{"permit, limit 1", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
+			s := must(semaphore.New[int](client, w.table, semaphore.Config{Lease: lease, ClockSkew: skew}))(t)
+			wrap := func(p *semaphore.Permit) *grip { return &grip{p.Token(), p.Context(), p.Release} }
+			return excluder{
+				lock: gripOf(wrap, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, "x") }),
+				try:  gripOf(wrap, func(ctx context.Context) (*semaphore.Permit, error) { return s.TryAcquire(ctx, "x") }),
+			}
+		}, nil},
+	}
+}
+
+// makeLockTable makes the table of one kind.
+func makeLockTable(t testing.TB, name string) *world {
+	t.Helper()
+	w := newWorld(t).at("locks-" + strconv.FormatInt(time.Now().UnixNano(), 36))
+	ctx := t.Context()
+	var err error
+	switch name {
+	case "item lock":
+		table := must(repo.NewTable[locked](w.client, w.table, repo.TableConfig{}))(t)
+		if err = table.EnsureTable(ctx); err == nil {
+			_, err = w.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.table, Item: textKey("name", "x")(w)})
+		}
+	case "ticket":
+		err = must(ticket.New(w.client, w.table, ticket.Config{}))(t).EnsureTable(ctx)
+	case "permit, limit 1":
+		err = must(semaphore.New[int](w.client, w.table, semaphore.Config{}))(t).EnsureTable(ctx)
+	default:
+		err = must(mutex.New(w.client, w.table, mutex.Config{}))(t).EnsureTable(ctx)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.drop(t)
+	return w
+}
+
+func eachLock(t *testing.T, f func(t *testing.T, w *world, e excluding)) {
+	for _, e := range excludings() {
+		t.Run(e.name, func(t *testing.T) { f(t, makeLockTable(t, e.name), e) })
+	}
+}
+
+// vault is an outside resource that a lock protects: it refuses fencing tokens
+// smaller than the greatest that it has seen. Its own writes have no condition
+// on what was read: only the lock protects those.
+type vault struct {
+	w      *world
+	client *dynamodb.Client
+}
+
+func newVault(t testing.TB) vault {
+	w := newWorld(t)
+	return vault{w, w.client}
+}
+
+func (v vault) key() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "vault"}, "seq": &types.AttributeValueMemberN{Value: "0"}}
+}
+
+func (v vault) read(t testing.TB) int {
+	out, err := v.client.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &v.w.table, Key: v.key(), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	n, ok := out.Item["count"].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0
+	}
+	count, _ := strconv.Atoi(n.Value)
+	return count
+}
+
+// increment reads, and writes one more, in two requests. Without fencing the
+// vault does not look at tokens.
+func (v vault) increment(t testing.TB, token int64, fenced bool) {
+	n := v.read(t) + 1
+	if !fenced {
+		token = int64(n)
+	}
+	_, err := v.client.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{TableName: &v.w.table, Key: v.key(),
+		UpdateExpression:         aws.String("SET #count = :n, #token = :t"),
+		ConditionExpression:      aws.String("attribute_not_exists(#token) OR #token < :t"),
+		ExpressionAttributeNames: map[string]string{"#count": "count", "#token": "token"},
+		ExpressionAttributeValues: map[string]types.AttributeValue{
+			":n": &types.AttributeValueMemberN{Value: strconv.Itoa(n)}, ":t": &types.AttributeValueMemberN{Value: strconv.FormatInt(token, 10)}}})
+	if err != nil {
+		t.Errorf("token %d: %v", token, err)
+	}
+}
+
+// contend lets workers increment the vault, each through a lock of its own.
+func contend(t *testing.T, w *world, e excluding, lease time.Duration, workers, rounds int, client func(worker int) *dynamodb.Client) {
+	t.Helper()
+	v := newVault(t)
+	var inside atomic.Int32
+	var all sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for worker := range workers {
+		x := e.open(t, w, client(worker), lease)
+		all.Go(func() {
+			for range rounds {
+				// A lock may fail after many faults in a row: it was not taken then.
+				g, err := x.lock(ctx)
+				for err != nil && ctx.Err() == nil {
+					g, err = x.lock(ctx)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d holders at once", n)
+				}
+				// A fail-closed lock makes a new row each time: package mutex says
+				// what that means for tokens.
+				v.increment(t, g.token, !e.endless)
+				inside.Add(-1)
+				for err = g.release(ctx); err != nil && !errors.Is(err, repo.ErrLockLost) && !errors.Is(err, repo.ErrReleased) && !errors.Is(err, repo.ErrOutcomeUnknown) && ctx.Err() == nil; {
+					err = g.release(ctx)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := v.read(t); got != workers*rounds {
+		t.Errorf("count %d, want %d", got, workers*rounds)
+	}
+}
+
+func TestLocksExclude(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		contend(t, w, e, 30*time.Second, 8, 6, func(int) *dynamodb.Client { return w.newClient() })
+	})
+}
+
+func TestLocksExcludeUnderFaults(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		kinds := []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Delay, fault.DelayResponse,
+			fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse, fault.Resend, fault.LateDuplicate}
+		if e.endless {
+			// A late copy of an acquire, after the row was deleted, is a lock
+			// without a holder, and stays: package mutex says so.
+			kinds = kinds[:len(kinds)-1]
+		}
+		base := seed(t)
+		contend(t, w, e, 2*time.Second, 4, 6, func(worker int) *dynamodb.Client {
+			return w.newClient(func(o *dynamodb.Options) {
+				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})
+			})
+		})
+	})
+}
+
+func TestAFreeLockIsTwoRequests(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		x := e.open(t, w, w.counted(), 30*time.Second)
+		for range 3 {
+			w.count.Reset()
+			g := must(x.try(t.Context()))(t)
+			if err := g.release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if n := w.count.Total(); n != 2 {
+				t.Errorf("%d requests: %v", n, w.count.Counts())
+			}
+		}
+	})
+}
+
+func TestAHeldLockIsRefused(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		g := must(e.open(t, w, w.client, 30*time.Second).lock(t.Context()))(t)
+		other := e.open(t, w, w.counted(), 30*time.Second)
+		_, err := other.try(t.Context())
+		wantIs(t, err, repo.ErrLocked)
+		if n := w.count.Total(); n != 1 {
+			t.Errorf("%d requests for a refusal: %v", n, w.count.Counts())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = other.lock(ctx)
+		wantIs(t, err, repo.ErrLocked)
+		wantIs(t, err, context.DeadlineExceeded)
+
+		done, end := context.WithCancel(t.Context())
+		end()
+		for range 2 { // a release works although its context is done, and twice is harmless
+			if err := g.release(done); err != nil {
+				t.Error(err)
+			}
+		}
+		if g.held.Err() == nil {
+			t.Error("the context of the hold goes on after its release")
+		}
+		next := must(other.try(t.Context()))(t) // whoever gave up waiting left nothing behind
+		if next.token <= g.token {
+			t.Errorf("token %d after %d", next.token, g.token)
+		}
+	})
+}
+
+// cut is an HTTP client that can be cut off from the network.
+type cut struct {
+	next fault.Doer
+	off  atomic.Bool
+}
+
+func (c *cut) Do(req *http.Request) (*http.Response, error) {
+	if c.off.Load() {
+		return nil, errors.New("cut off")
+	}
+	return c.next.Do(req)
+}
+
+func TestTheLockOfADeadHolder(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		var wire *cut
+		client := w.newClient(func(o *dynamodb.Options) { wire = &cut{next: o.HTTPClient}; o.HTTPClient = wire })
+		dead := must(e.open(t, w, client, time.Second).lock(t.Context()))(t)
+		wire.off.Store(true)
+		heir := e.open(t, w, w.client, time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if e.endless {
+			short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			defer cancel()
+			_, err := heir.lock(short)
+			wantIs(t, err, repo.ErrLocked)
+			operator := must(mutex.New(w.client, w.table, mutex.Config{}))(t)
+			if err := operator.Break(t.Context(), "x", dead.token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := must(heir.lock(ctx))(t)
+		if next.token <= dead.token {
+			t.Errorf("token %d after %d", next.token, dead.token)
+		}
+		if !e.endless && dead.held.Err() == nil {
+			t.Error("two contexts say that they hold")
+		}
+		wire.off.Store(false)
+		wantIs(t, dead.release(t.Context()), repo.ErrLockLost)
+		if err := next.release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestLostAnswersOfLocks(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle} {
+			for broken := range 2 { // the answer to the lock, and to the release
+				t.Run(fmt.Sprint(kind, " ", broken), func(t *testing.T) {
+					client := w.newClient(func(o *dynamodb.Options) {
+						o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
+							if n == broken {
+								return kind
+							}
+							return fault.None
+						}})
+					})
+					g := must(e.open(t, w, client, 30*time.Second).try(t.Context()))(t)
+					if err := g.release(t.Context()); err != nil {
+						t.Error(err)
+					}
+					g = must(e.open(t, w, w.client, 30*time.Second).try(t.Context()))(t)
+					if err := g.release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	})
+}
+
+func TestTokensSurviveTheRow(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		if e.row == nil {
+			return // an item that is deleted cannot be locked; permits share the row with the counters of jobs
+		}
+		x := e.open(t, w, w.client, 30*time.Second)
+		g := must(x.try(t.Context()))(t)
+		_, err := w.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &w.table, Key: e.row(w)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := must(x.try(t.Context()))(t)
+		if next.token <= g.token {
+			t.Errorf("token %d after %d", next.token, g.token)
+		}
+		wantIs(t, g.release(t.Context()), repo.ErrLockLost)
+		if err := next.release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -35,7 +35,7 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, known: map[string]*Resource{}, waiting: map[string]bool{}, looked: map[string]time.Time{}}
+	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, known: map[string]*Resource{}, waiting: map[string]bool{}, fresh: map[string]bool{}, active: map[string]int{}, looked: map[string]time.Time{}}
 	d.wake = sync.NewCond(&d.mu)
 	defer context.AfterFunc(ctx, func() {
 		d.mu.Lock()
@@ -63,7 +63,9 @@ type dispatcher[J any] struct {
 	waiting map[string]bool      // guarded by mu: those in ready
 	known   map[string]*Resource // guarded by mu: what was last seen of a resource that nobody works on
 	looked  map[string]time.Time // guarded by mu: when a busy resource was last looked at for dead holders
-	started int                  // guarded by mu: jobs started since the last look
+	fresh   map[string]bool      // guarded by mu: those in ready because of a look, not of a job that was done
+	active  map[string]int       // guarded by mu: workers on a resource
+	found   bool                 // guarded by mu: a job was started because of a look
 	fatal   error                // guarded by mu until all workers have returned
 }
 
@@ -74,7 +76,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
 			d.trouble("looking for work", "", err)
 		}
-		if d.busy() {
+		if d.useful() {
 			pause = d.s.cfg.Wait.Min
 		}
 		ddb.Pause(ctx, pause)
@@ -82,13 +84,14 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 	}
 }
 
-// busy reports whether jobs were started since it was last asked.
-func (d *dispatcher[J]) busy() bool {
+// useful reports whether looking has led to work. While it does not, because
+// there is none, or because workers find it by themselves, looks become rare.
+func (d *dispatcher[J]) useful() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := d.started
-	d.started = 0
-	return n > 0
+	found := d.found
+	d.found = false
+	return found
 }
 
 func (d *dispatcher[J]) survey(ctx context.Context) error {
@@ -97,7 +100,7 @@ func (d *dispatcher[J]) survey(ctx context.Context) error {
 			return err
 		}
 		if d.worthwhile(r) {
-			d.push(r)
+			d.push(r, true)
 		}
 	}
 	return nil
@@ -106,11 +109,14 @@ func (d *dispatcher[J]) survey(ctx context.Context) error {
 // worthwhile reports whether a resource may have a job to start, or a running
 // one whose holder is dead, which only a look at its jobs can tell.
 func (d *dispatcher[J]) worthwhile(r Resource) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.active[r.Name] >= r.Limit {
+		return false // its workers go on by themselves
+	}
 	if r.Queued > 0 && r.Running < r.Limit {
 		return true
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if r.Running == 0 {
 		delete(d.looked, r.Name)
 		return false
@@ -122,58 +128,81 @@ func (d *dispatcher[J]) worthwhile(r Resource) bool {
 	return true
 }
 
-// push puts a resource at the end of those that may have work.
-func (d *dispatcher[J]) push(r Resource) {
+// push puts a resource at the end of those that may have work; fresh says that
+// a look has found it.
+func (d *dispatcher[J]) push(r Resource, fresh bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known[r.Name] = &r
 	if !d.waiting[r.Name] {
-		d.waiting[r.Name] = true
+		d.waiting[r.Name], d.fresh[r.Name] = true, fresh
 		d.ready = append(d.ready, r.Name)
 		d.wake.Signal()
 	}
 }
 
 // pop waits for the next resource; nil when Run ends.
-func (d *dispatcher[J]) pop(ctx context.Context) *Resource {
+func (d *dispatcher[J]) pop(ctx context.Context) (r *Resource, fresh bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for ctx.Err() == nil {
 		if len(d.ready) > 0 {
 			name := d.ready[0]
 			d.ready = d.ready[1:]
-			r := d.known[name]
+			r, fresh = d.known[name], d.fresh[name]
 			delete(d.waiting, name)
 			delete(d.known, name)
-			return r
+			delete(d.fresh, name)
+			d.active[name]++
+			return r, fresh
 		}
 		d.wake.Wait()
 	}
-	return nil
+	return nil, false
 }
 
 func (d *dispatcher[J]) work(ctx context.Context) {
-	for r := d.pop(ctx); r != nil; r = d.pop(ctx) {
-		job, err := d.s.next(ctx, r)
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
-				d.trouble("starting a job", r.Name, err)
-			}
-			continue
+	for {
+		r, fresh := d.pop(ctx)
+		if r == nil {
+			return
 		}
+		d.serve(ctx, r, fresh)
+		d.leave(r.Name)
+	}
+}
+
+// leave ends what pop began.
+func (d *dispatcher[J]) leave(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.active[name]--; d.active[name] == 0 {
+		delete(d.active, name)
+	}
+}
+
+// serve starts a job of a resource, if there is one, and sees it to its end.
+func (d *dispatcher[J]) serve(ctx context.Context, r *Resource, fresh bool) {
+	job, err := d.s.next(ctx, r)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
+			d.trouble("starting a job", r.Name, err)
+		}
+		return
+	}
+	if fresh {
 		d.mu.Lock()
-		d.started++
+		d.found = true
 		d.mu.Unlock()
-		if r.Queued > 0 && r.Running < r.Limit {
-			d.push(*r) // another worker may start the next one beside this
-		}
-		if d.handle(ctx, job) {
-			// What was known of the resource, less this job: good enough, for the
-			// start's condition decides.
-			r.Running--
-			if r.Queued > 0 {
-				d.push(*r)
-			}
+	}
+	if r.Queued > 0 && r.Running < r.Limit {
+		d.push(*r, false) // another worker may start the next one beside this
+	}
+	if d.handle(ctx, job) {
+		// What was known of the resource, less this job: good enough, for the
+		// start's condition decides.
+		if r.Running--; r.Queued > 0 {
+			d.push(*r, false)
 		}
 	}
 }

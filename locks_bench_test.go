@@ -1,0 +1,233 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+// makeBenchTable is makeLockTable for benchmarks.
+func makeBenchTable(b *testing.B, name string) *world { return makeLockTable(b, name) }
+
+// A free lock and its release, for every kind, with the requests that it takes.
+func BenchmarkLockAndRelease(b *testing.B) {
+	for _, e := range excludings() {
+		b.Run(e.name, func(b *testing.B) {
+			w := makeBenchTable(b, e.name)
+			x := e.open(b, w, w.counted(), 30*time.Second)
+			ctx := context.Background()
+			for b.Loop() {
+				g, err := x.try(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := g.release(ctx); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(w.count.Total())/float64(b.N), "requests/op")
+		})
+	}
+}
+
+// What waiting costs: waiters behind one holder, each as a process of its own
+// would wait. The metric is requests per second and waiter.
+func BenchmarkWaiting(b *testing.B) {
+	for _, e := range excludings() {
+		for _, waiters := range []int{1, 10, 50} {
+			b.Run(fmt.Sprintf("%s, %d waiters", e.name, waiters), func(b *testing.B) {
+				w := makeBenchTable(b, e.name)
+				holder, err := e.open(b, w, w.client, 30*time.Second).try(context.Background())
+				if err != nil {
+					b.Fatal(err)
+				}
+				const span = 3 * time.Second
+				requests := 0.0
+				for b.Loop() {
+					ctx, cancel := context.WithTimeout(context.Background(), span)
+					client := w.counted()
+					var all sync.WaitGroup
+					for range waiters {
+						x := e.open(b, w, client, 30*time.Second)
+						all.Go(func() {
+							if _, err := x.lock(ctx); !errors.Is(err, repo.ErrLocked) {
+								b.Errorf("waiting ended with %v", err)
+							}
+						})
+					}
+					all.Wait()
+					cancel()
+					requests += float64(w.count.Total())
+				}
+				b.ReportMetric(requests/float64(b.N)/span.Seconds()/float64(waiters), "requests/s/waiter")
+				if err := holder.release(context.Background()); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// billed counts what the engine says that requests cost.
+type billed struct {
+	*dynamodb.Client
+	requests      atomic.Int64
+	reads, writes atomic.Int64 // in tenths of a unit
+}
+
+func (c *billed) add(to *atomic.Int64, all ...types.ConsumedCapacity) {
+	c.requests.Add(1)
+	for _, one := range all {
+		to.Add(int64(10 * aws.ToFloat64(one.CapacityUnits)))
+	}
+}
+
+func one(c *types.ConsumedCapacity) (all []types.ConsumedCapacity) {
+	if c != nil {
+		all = append(all, *c)
+	}
+	return all
+}
+
+func (c *billed) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := c.Client.UpdateItem(ctx, in, o...)
+	if err == nil {
+		c.add(&c.writes, one(out.ConsumedCapacity)...)
+	}
+	return out, err
+}
+
+func (c *billed) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := c.Client.TransactWriteItems(ctx, in, o...)
+	if err != nil {
+		c.add(&c.writes) // its units are not told
+		return out, err
+	}
+	c.add(&c.writes, out.ConsumedCapacity...)
+	return out, err
+}
+
+func (c *billed) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := c.Client.GetItem(ctx, in, o...)
+	if err == nil {
+		c.add(&c.reads, one(out.ConsumedCapacity)...)
+	}
+	return out, err
+}
+
+func (c *billed) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	out, err := c.Client.Query(ctx, in, o...)
+	if err == nil {
+		c.add(&c.reads, one(out.ConsumedCapacity)...)
+	}
+	return out, err
+}
+
+// Jobs through one table with 8 workers, from Enqueue to Done; the time is that
+// of the work alone, since the jobs are enqueued before it starts.
+func BenchmarkJobs(b *testing.B) {
+	for _, resources := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
+			w := makeBenchTable(b, "permit, limit 1")
+			client := &billed{Client: w.newClient()}
+			s := must(semaphore.New[int](client, w.table, semaphore.Config{Workers: 8}))(b)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			for i := range b.N {
+				if err := s.Enqueue(ctx, fmt.Sprint("r", i%resources), i); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var done atomic.Int64
+			b.ResetTimer()
+			err := s.Run(ctx, func(context.Context, *semaphore.Job[int]) error {
+				if done.Add(1) == int64(b.N) {
+					cancel()
+				}
+				return nil
+			})
+			b.StopTimer()
+			if err != nil || done.Load() != int64(b.N) {
+				b.Fatalf("%d jobs of %d done: %v", done.Load(), b.N, err)
+			}
+			n := float64(b.N)
+			b.ReportMetric(n/b.Elapsed().Seconds(), "jobs/s")
+			b.ReportMetric(float64(client.requests.Load())/n, "requests/job")
+			b.ReportMetric(float64(client.writes.Load())/10/n, "WU/job")
+			b.ReportMetric(float64(client.reads.Load())/10/n, "RU/job")
+		})
+	}
+}
+
+// Locks that one process holds and renews: their memory, and the goroutines
+// while nothing is due. It runs long enough for every lock to be renewed twice.
+func BenchmarkHeldLocks(b *testing.B) {
+	const locks, lease = 10_000, 30 * time.Second
+	for b.Loop() {
+		w := makeBenchTable(b, "mutex")
+		l := must(mutex.New(w.counted(), w.table, mutex.Config{Mode: mutex.FailOpen, Lease: lease, Heartbeat: lease / 3}))(b)
+		before := heap()
+		routines := runtime.NumGoroutine()
+		held := make([]*mutex.Lock, locks)
+		var all sync.WaitGroup
+		for part := range 16 {
+			all.Go(func() {
+				for i := part; i < locks; i += 16 {
+					lock, err := l.TryLock(context.Background(), fmt.Sprint("lock-", i))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					held[i] = lock
+				}
+			})
+		}
+		all.Wait()
+		took := w.count.Total()
+		b.ReportMetric(float64(heap()-before)/locks, "B/lock")
+		b.ReportMetric(float64(runtime.NumGoroutine()-routines), "goroutines")
+		began := time.Now()
+		for time.Since(began) < lease {
+			time.Sleep(time.Second)
+		}
+		lost := 0
+		for _, lock := range held {
+			if lock.Context().Err() != nil {
+				lost++
+			}
+		}
+		b.ReportMetric(float64(lost), "lost")
+		b.ReportMetric(float64(w.count.Total()-took)/time.Since(began).Seconds(), "renewals/s")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if err := l.Close(ctx); err != nil {
+			b.Error(err)
+		}
+		cancel()
+	}
+}
+
+// heap is the memory in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // far below the limit
+}

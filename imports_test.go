@@ -39,7 +39,7 @@ var layout = []row{
 	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
-	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/hold"}, tests: []string{"lockedread"}, why: "named locks: rows that are nothing but the item lock"},
+	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/hold"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/hold", "internal/lease"}, why: "the queue lock: an item of its own kind"},
 	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/hold", "internal/lease"}, why: "permits and jobs: items of their own kind"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
@@ -129,7 +129,7 @@ func public(folder string) bool {
 // allows tells whether production code of the row may import a folder of this
 // module.
 func (r *row) allows(folder string) bool {
-	if target := rowOf(folder); target != nil && target.testOnly {
+	if target := rowOf(folder); target != nil && target.testOnly && !r.testOnly {
 		return false
 	}
 	return slices.Contains(r.may, folder) || slices.Contains(r.may, "public") && public(folder)

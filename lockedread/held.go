@@ -49,4 +49,4 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) 
 // Release gives the lock back without a change. It is harmless after Commit or
 // Delete, for use with defer, and works although ctx is done: it then has 3 s
 // of its own. ErrLockLost if somebody else ended the hold. One request.
-func (h *Held[T]) Release(ctx context.Context) error { return h.hold.Release(ctx, false) }
+func (h *Held[T]) Release(ctx context.Context) error { return h.hold.Release(ctx, hold.Releasing{}) }

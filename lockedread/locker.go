@@ -57,16 +57,16 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 	if err != nil {
 		return nil, err
 	}
-	taken, err := l.taker.Acquire(ctx, key, raw, how)
+	taken, item, err := l.taker.Acquire(ctx, key, raw, how)
 	if err != nil {
 		return nil, err
 	}
-	h := &Held[T]{l: l, hold: taken, fresh: l.taker.Core.Hidden(taken.Item())}
+	h := &Held[T]{l: l, hold: taken, fresh: l.taker.Core.Hidden(item)}
 	if h.fresh {
 		h.start, err = guard.Fresh(l.table, raw)
-		h.start.Raw = taken.Item()
+		h.start.Raw = item
 	} else {
-		h.start, err = guard.Existing(l.table, taken.Item())
+		h.start, err = guard.Existing(l.table, item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.

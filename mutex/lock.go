@@ -26,10 +26,10 @@ type Lock struct {
 	payload []byte // guarded by mu
 }
 
-func newLock(l *Locker, h *hold.Hold) *Lock {
-	lock := &Lock{l: l, hold: h, drop: l.cfg.Mode == FailClosed, payload: payloadOf(h.Item(), l.cfg.Payload)}
+func newLock(l *Locker, h *hold.Hold, item ddb.Item) *Lock {
+	lock := &Lock{l: l, hold: h, drop: l.cfg.Mode == FailClosed, payload: payloadOf(item, l.cfg.Payload)}
 	// A row with attributes of somebody else is more than a lock: it stays.
-	for name := range h.Item() {
+	for name := range item {
 		core := l.taker.Core
 		if !core.IsKey(name) && !core.Reserved(name) && name != l.cfg.Payload && name != core.Attr.TTL {
 			lock.drop = false

@@ -84,11 +84,11 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.closing, func() { cancel(ErrClosed) })()
-	taken, err := l.taker.Acquire(ctx, key, raw, hold.Taking{Row: true, Once: once})
+	taken, item, err := l.taker.Acquire(ctx, key, raw, hold.Taking{Row: true, Once: once})
 	if err != nil {
 		return nil, err
 	}
-	lock := newLock(l, taken)
+	lock := newLock(l, taken, item)
 	if !l.add(lock) {
 		// Closed in this moment: Close waits for this release.
 		return nil, errors.Join(ErrClosed, lock.release(context.Background(), true))

@@ -32,13 +32,15 @@ type acquisition struct {
 	Taking
 	guard.Turn
 	id     string               // of the present try
+	item   ddb.Item             // as it was when the lock was taken
 	lost   map[string]time.Time // tries without an answer, by id: when they were sent
 	resend ddb.Backoff
 	watch  watch
 }
 
-// Acquire takes the lock of an item, waiting as long as ctx allows.
-func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Taking) (*Hold, error) {
+// Acquire takes the lock of an item, waiting as long as ctx allows, and returns
+// the item as it was stored then.
+func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Taking) (*Hold, ddb.Item, error) {
 	a := &acquisition{Taker: t, Taking: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Turn: guard.Turn{
 		Core: t.Core, Key: key, Raw: raw,
 		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
@@ -49,12 +51,12 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		held, again, err := a.try(ctx, stub)
 		switch {
 		case held != nil:
-			return held, nil
+			return held, a.item, nil
 		case errors.Is(err, errAgain):
 			ddb.Pause(ctx, a.resend.Next(time.Now(), 0, time.Time{}))
 		case err != nil:
 			a.abandon(ctx)
-			return nil, a.Ended(ctx, err)
+			return nil, nil, a.Ended(ctx, err)
 		default:
 			stub = again == asStub
 		}
@@ -150,7 +152,8 @@ func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
 	if err != nil {
 		return nil, asItem, err
 	}
-	return newHold(a, l, raw, end), asItem, nil
+	a.item = raw
+	return newHold(a, l, end), asItem, nil
 }
 
 // abandon frees a lock that may have been taken by a try without an answer:

@@ -139,7 +139,7 @@ func (h *Hold) Release(ctx context.Context, how Releasing) error {
 	switch {
 	case how.Drop:
 		send = h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true)
-	case h.item[h.t.Core.Attr.LockStub] != nil:
+	case h.stub:
 		send = h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false)
 	}
 	err := h.conclude(ctx, concluding{strict: how.Strict}, send)

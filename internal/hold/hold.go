@@ -18,7 +18,7 @@ type Hold struct {
 	t     *Taker
 	key   repo.Key
 	raw   ddb.Item // the primary key, encoded
-	item  ddb.Item // the item as it was when the lock was taken
+	stub  bool     // the item is nothing but a lock that readers do not see
 	id    string
 	token int64
 
@@ -27,15 +27,12 @@ type Hold struct {
 	found ddb.Lock  // guarded by op: what stood in our place when the hold was found lost
 }
 
-func newHold(a *acquisition, l ddb.Lock, item ddb.Item, end time.Time) *Hold {
-	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, item: item, id: a.id, token: l.Held, beats: l.Until}
+func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
+	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
 	h.Lease = lease.New(a.lease(h.failed), end, h.extend)
 	h.Start()
 	return h
 }
-
-// Item is the stored item as it was when the lock was taken.
-func (h *Hold) Item() ddb.Item { return h.item }
 
 // Key is the item's key.
 func (h *Hold) Key() repo.Key { return h.key }

@@ -1,0 +1,87 @@
+// Package ticket is a lock that serves in the order of arrival: who asks draws
+// a number and stands in a queue, the lowest number holds the lock, and the
+// number is its fencing token.
+//
+// The technique is from the article "Distributed Locking in DynamoDB" (ticket
+// queue); locks by tickets go back to Lamport, "A New Solution of Dijkstra's
+// Concurrent Programming Problem" (1974, the bakery), and Reed and Kanodia,
+// "Synchronization with Eventcounts and Sequencers" (1979). Closed here is the
+// gap between the drawing of a number and the entry that shows it: whoever
+// looked in between went in first, with a greater number. Here both are one
+// conditional write.
+//
+// # Guarantees
+//
+// Turns are given in the order of the numbers, among those who are alive, and
+// numbers only grow. Turns are exclusive as long as clocks differ by less than
+// the allowance (trusting mode) or run at nearly equal rates (clockless) and
+// the holder stops at its deadline. External effects are safe only if the
+// outside resource rejects smaller tokens. All of it within one Region (or a
+// strongly consistent global table), and between writers that follow the
+// protocol.
+//
+// # Protocol
+//
+// Identity. A queue is one item; its key is "<namespace>/<entity>". An entry is
+// a random id of its own, 48 bits, with its ticket: w_<id> is the number, b_<id>
+// the end (Unix seconds, when others may pass it over), l_<id> the lease in
+// seconds where it is not 30. next is the last number drawn, n the number of
+// entries, left the last ticket whose owner took its entry away, expiresAt the
+// TTL, a day past every end.
+//
+// Join (1 request). Draws next+1 and writes the entry, unless the id is there,
+// and returns the item. The first number of an item is the time in
+// microseconds, so that numbers keep growing when an item is removed and made
+// anew. Repeats carry the same bytes; an entry with our id and our end is ours.
+// TryLock adds the condition that n is zero.
+//
+// A turn is believed only on evidence: an answer that shows our entry, with our
+// ticket, as the lowest. Later numbers are greater, so it stays so as long as
+// the entry is there, and nobody takes it away before the own deadline.
+//
+// Renewal (1 request). Moves the end, if the ticket is still there; an end only
+// grows. Its answer is also a look at the queue. The deadline counts from when
+// the request that succeeded was first sent, minus a margin.
+//
+// Passing over (1 request for up to 40). The first live entry in line removes
+// those before it, each if ticket and end are exactly as it saw them, and goes
+// in only when an answer shows that they are gone: a renewal under way may
+// come first. Stale is what is past its end by more than the allowance; with
+// Clockless, what stood unchanged for its lease on the watcher's own clock,
+// since the first answer that showed it arrived.
+//
+// Done and Leave (1 request). Remove the own entry if the ticket is ours. If the
+// entry is gone after an attempt that had no answer, that attempt did it as
+// long as the own deadline has not passed, for nobody else could; after it,
+// and after a first attempt, others had passed it over: ErrLockLost. Where a
+// proxy sent a request twice, the number in left tells.
+//
+// Failures. Whoever dies is passed over after its lease. A request to join
+// without any answer is taken back by its id, and reported. A late copy of such
+// a request, delivered after its owner has left, makes an entry that nobody
+// owns: it stalls the line until the end that its request named, a lease after
+// it was first sent at most. An operator who deletes the item ends all turns
+// and places; their owners learn it from their next renewal, and for up to a
+// third of a lease a new holder may stand beside the old one, with a greater
+// token.
+//
+// # Requests
+//
+//	Lock of a free queue, Join, TryLock   1 write
+//	Done, Leave, Extend, each renewal     1 write
+//	look of a waiter, Position, List      1 consistent read
+//	passing over                          1 write for up to 40 entries
+//
+// Holders and waiters renew after a third of the lease. The next in line looks
+// after an eighth of the time for which it has been next, within Config.Wait;
+// those behind it after half of the time that the line needs by its observed
+// pace, and never after more than twice their last pause: the number of looks
+// grows with the logarithm of the position.
+//
+// Every request bills the whole item: a write one unit per KB, a read one per
+// 4 KB. An entry takes about 38 bytes (50 with a lease of its own), the rest of
+// the item about 50 and its key. With 100 waiters a write bills 4 units and a
+// read 1; with 300, 12 and 3. As an item takes 1000 write units in a second, and
+// 300 waiters with the default lease renew 30 times in it (360 units), some
+// hundred waiters are what one item carries; longer leases carry more.
+package ticket

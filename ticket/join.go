@@ -1,0 +1,171 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// cleanup bounds requests that free a place after their caller's context
+// ended.
+const cleanup = 3 * time.Second
+
+// detached keeps the values of a context but not its end.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+}
+
+// maxTries bounds tries that end in somebody else's favour just when they
+// begin.
+const maxTries = 8
+
+// join draws a ticket; alone does so only if nobody live is there.
+func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) {
+	ctx, over, err := q.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	var seen line
+	for range maxTries {
+		t, l, err := q.try(ctx, p, alone)
+		if t != nil || err != nil {
+			return t, err
+		}
+		seen = l
+		if alone {
+			if seen, err = q.clear(ctx, p, seen); err != nil {
+				return nil, err
+			}
+			if len(seen.entries) > 0 {
+				break
+			}
+		}
+	}
+	return nil, locked(p, seen)
+}
+
+// try sends one request; without ticket and error, it was refused and line is
+// what was seen.
+func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, error) {
+	id, now := newID(), q.clock()
+	until := now.Add(q.cfg.Lease)
+	in, err := q.enter(p, id, now, until, alone)
+	if err != nil {
+		return nil, line{}, err
+	}
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, NoSettle: true})
+	image := res.Item
+	switch res.Outcome {
+	case ddb.Refused:
+		return nil, line{}, repo.Classify(res.Err)
+	case ddb.Unknown:
+		// Nothing of the caller's is in doubt but its place, and that is freed.
+		ahead := q.abandon(ctx, p, id)
+		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
+		if ctx.Err() != nil && len(ahead.entries) > 0 {
+			err = errors.Join(locked(p, ahead), err) // for whom it would have waited
+		}
+		return nil, line{}, err
+	case ddb.Condition:
+		image = res.Image
+	}
+	l, err := q.parse(p, image)
+	if err != nil {
+		if res.Outcome == ddb.Applied || !res.Clean {
+			q.abandon(ctx, p, id)
+		}
+		return nil, l, err
+	}
+	// The end tells an own entry, of an earlier attempt or a copy that the
+	// network made, from somebody else's with the same id: only its owner ever
+	// writes it, and we wrote no other yet.
+	mine, there := l.find(id)
+	if there && ddb.Equal(mine.beat, ddb.Number(ddb.Seconds(until))) {
+		return q.newTicket(p, mine, l, res.Sent.Add(q.cfg.Lease)), l, nil
+	}
+	switch {
+	case res.Outcome == ddb.Applied:
+		q.abandon(ctx, p, id)
+		return nil, l, fmt.Errorf("%w: queue %q: the answer lacks the entry that was written", repo.ErrSchema, p.label)
+	case !there && len(l.entries) == 0:
+		return nil, l, fmt.Errorf("%w: queue %q in table %q counts entries, but has none: delete the item", repo.ErrSchema, p.label, q.core.Table)
+	}
+	return nil, l, nil // others are there, or the id is taken
+}
+
+// clear removes entries that are all stale; what remains after that is
+// returned.
+func (q *Queue) clear(ctx context.Context, p place, seen line) (line, error) {
+	j := judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}
+	for range maxTries {
+		now := q.clock()
+		if live, _ := j.sort(seen.entries, now, now); live > 0 || len(seen.entries) == 0 {
+			break
+		}
+		l, err := q.pass(ctx, p, nil, seen.entries)
+		if err != nil {
+			return seen, err
+		}
+		seen = l
+	}
+	return seen, nil
+}
+
+// pass passes over stale entries, the first of them if they are many. The
+// answer is a fresh look, whether or not it was done.
+func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (line, error) {
+	stale = stale[:min(len(stale), maxPass)]
+	in, err := q.passing(p, own, stale)
+	if err != nil {
+		return line{}, err
+	}
+	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	switch res.Outcome {
+	case ddb.Applied:
+		q.passed(p, stale)
+		return q.parse(p, res.Item)
+	case ddb.Condition:
+		return q.parse(p, res.Image)
+	}
+	return line{}, repo.Classify(res.Err)
+}
+
+// abandon frees a place that may have been taken by a request without an
+// answer: whoever asked for it is told that it was not. It returns those who
+// were ahead, as far as it could see them.
+func (q *Queue) abandon(ctx context.Context, p place, id string) line {
+	in, err := q.removalByID(p, id)
+	if err != nil {
+		return line{}
+	}
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	image := res.Image
+	if res.Outcome == ddb.Applied {
+		image = res.Item
+	}
+	l, err := parse(image)
+	if err != nil {
+		return line{}
+	}
+	if mine, there := l.find(id); there {
+		l.entries, _ = l.before(id, mine.number)
+	}
+	return l
+}
+
+// lasting reports whether an error will not go away by itself.
+func lasting(err error) bool {
+	for _, target := range []error{repo.ErrNoTable, repo.ErrDenied, repo.ErrConfig, repo.ErrSchema, repo.ErrTooLarge} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}

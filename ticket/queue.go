@@ -1,0 +1,201 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// ErrClosed says that the queue was closed; see [Queue.Close].
+var ErrClosed = errors.New("queue is closed")
+
+// Queue serves whoever asks in the order in which they asked. It is safe for
+// concurrent use.
+type Queue struct {
+	table *repo.KeyTable
+	core  *ddb.Core
+	cfg   Config
+	clock func() time.Time
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool                 // guarded by mu: nobody may join any more
+	joining int                  // guarded by mu: requests to join under way
+	joined  chan struct{}        // guarded by mu: closed when joining is 0 after Close
+	tickets map[*Ticket]struct{} // guarded by mu: those in a queue
+}
+
+// New checks the settings and prepares the table's requests. It sends nothing
+// and starts nothing. An error (ErrConfig) says how to mend it.
+func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
+	if cfg.AttemptTimeout < 0 {
+		return nil, fmt.Errorf("%w: AttemptTimeout is negative (%v)", repo.ErrConfig, cfg.AttemptTimeout)
+	}
+	cfg, err := cfg.settle()
+	if err != nil {
+		return nil, err
+	}
+	table, err := repo.NewKeyTable(client, tableName, repo.KeySchema{Partition: repo.KeyAttribute{Name: attrKey}}, cfg.table())
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{table: table, core: table.Core(), cfg: cfg, clock: time.Now,
+		joined: make(chan struct{}), tickets: map[*Ticket]struct{}{}}
+	q.ctx, q.cancel = context.WithCancelCause(context.Background())
+	return q, nil
+}
+
+// EnsureTable creates the table if it does not exist (partition key "queue", a
+// string; TTL on expiresAt), and verifies an existing one. See
+// [repo.KeyTable.EnsureTable].
+func (q *Queue) EnsureTable(ctx context.Context) error { return q.table.EnsureTable(ctx) }
+
+// place checks an entity's name.
+func (q *Queue) place(entity string) (place, error) {
+	if entity == "" {
+		return place{}, fmt.Errorf("%w: the entity has no name", repo.ErrKey)
+	}
+	p := place{entity: entity, label: q.cfg.Namespace + "/" + entity}
+	var err error
+	p.raw, err = q.table.EncodeKey(repo.Key{Partition: p.label})
+	return p, err
+}
+
+// Lock joins the queue of an entity and waits for its turn, as long as ctx
+// allows: one request if nobody is there, and one more when done. If it fails,
+// nothing of it stays in the queue: one more request. When ctx ends first, the
+// error is both ErrLocked, with *repo.LockedError, and the context's.
+//
+// ctx governs the waiting, never the holding.
+func (q *Queue) Lock(ctx context.Context, entity string) (*Turn, error) {
+	t, err := q.Join(ctx, entity)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := t.Wait(ctx)
+	if err == nil {
+		return turn, nil
+	}
+	if left := t.Leave(ctx); left != nil && !errors.Is(left, repo.ErrLockLost) {
+		err = errors.Join(err, left)
+	}
+	return nil, err
+}
+
+// TryLock takes its turn if nobody is there, and fails with *repo.LockedError
+// (ErrLocked) otherwise, without drawing a ticket. One request; two more if
+// only stale entries are there. With Config.Clockless it never passes an entry
+// over, which takes watching.
+func (q *Queue) TryLock(ctx context.Context, entity string) (*Turn, error) {
+	p, err := q.place(entity)
+	if err != nil {
+		return nil, err
+	}
+	t, err := q.join(ctx, p, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.usable(); err != nil {
+		return nil, errors.Join(err, t.Leave(ctx))
+	}
+	return &Turn{t}, nil
+}
+
+// Join stands in the queue of an entity and does not wait. The place is kept,
+// and renewed in the background, until Leave or [Turn.Done]. One request.
+//
+// ctx governs the request, never the place.
+func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
+	p, err := q.place(entity)
+	if err != nil {
+		return nil, err
+	}
+	return q.join(ctx, p, false)
+}
+
+// Do calls fn in its turn. The context of fn ends with ctx or with the turn,
+// and then carries the turn's cause. Done follows, also when fn panics; its
+// error is joined to that of fn. An error that is repo.ErrLockLost after fn
+// has run says that others may have been served while it ran.
+func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) (err error) {
+	turn, err := q.Lock(ctx, entity)
+	if err != nil {
+		return err
+	}
+	work, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(turn.Context(), func() { cancel(context.Cause(turn.Context())) })
+	defer func() {
+		stop()
+		cancel(nil)
+		err = errors.Join(err, turn.Done(ctx))
+	}()
+	return fn(work, turn)
+}
+
+// Entry is a place in a queue, as others see it.
+type Entry struct {
+	Number  int64         // the ticket; the lowest live one holds
+	ID      string        // random, of this entry
+	Until   time.Time     // when others may pass it over, on its owner's clock
+	Lease   time.Duration // how long it stays valid without a renewal
+	Expired bool          // by the local clock and Config.ClockSkew
+}
+
+// List returns the queue of an entity in order of service. One request, one
+// read unit per 4 KB.
+func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
+	p, err := q.place(entity)
+	if err != nil {
+		return nil, err
+	}
+	l, err := q.look(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	now := q.clock()
+	entries := make([]Entry, len(l.entries))
+	for i, e := range l.entries {
+		entries[i] = Entry{Number: e.number, ID: e.id, Until: e.until, Lease: e.lease, Expired: e.until.Add(q.cfg.ClockSkew).Before(now)}
+	}
+	return entries, nil
+}
+
+// look reads a queue.
+func (q *Queue) look(ctx context.Context, p place) (line, error) {
+	image, err := q.core.Get(ctx, p.raw)
+	if err != nil {
+		return line{}, repo.Classify(err)
+	}
+	return q.parse(p, image)
+}
+
+func (q *Queue) parse(p place, image ddb.Item) (line, error) {
+	l, err := parse(image)
+	if err != nil {
+		err = fmt.Errorf("queue %q in table %q: %w", p.label, q.core.Table, err)
+	}
+	return l, err
+}
+
+// locked is the error that tells who is served now.
+func locked(p place, l line) error {
+	e := &repo.LockedError{Key: repo.Key{Partition: p.label}}
+	if len(l.entries) > 0 {
+		first := l.entries[0]
+		e.Owner, e.Until, e.Token = first.id, first.until, first.number
+	}
+	return e
+}
+
+func (q *Queue) passed(p place, stale []entry) {
+	q.core.Observe.Log.Info("dynahold: stale tickets were passed over", slog.String("table", q.core.Table),
+		slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("last", stale[len(stale)-1].number))
+}

@@ -1,0 +1,126 @@
+package ticket
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+)
+
+// keep is how long after the last entry's end DynamoDB's TTL may remove the
+// item. It is not less than the longest lease, so that nobody's TTL can be
+// earlier than another's end.
+const keep = 24 * time.Hour
+
+// newID identifies an entry among those of its queue.
+func newID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// place is the queue of one entity.
+type place struct {
+	entity string
+	label  string // the partition key, for errors
+	raw    ddb.Item
+}
+
+// request finishes a write whose answer is also a look at the queue.
+func request(w *ddb.Write, p place) (*dynamodb.UpdateItemInput, error) {
+	in, err := w.Update(p.raw)
+	if err == nil {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	return in, err
+}
+
+func (q *Queue) beat(w *ddb.Write, id string, until time.Time) {
+	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
+	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
+}
+
+// enter draws a ticket and stands in the queue, in one step: nobody can see
+// the number without the entry. The floor makes numbers grow even when the
+// item is deleted and made anew. alone demands an empty queue.
+func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dynamodb.UpdateItemInput, error) {
+	w := q.core.NewWrite()
+	one, count := w.Value(ddb.Integer(1)), w.Name(attrCount)
+	zero := w.Value(ddb.Integer(0))
+	number := "if_not_exists(" + w.Name(attrNext) + ", " + w.Value(ddb.Integer(now.UnixMicro())) + ") + " + one
+	w.SetTo(attrTicket+id, number)
+	w.SetTo(attrNext, number)
+	w.SetTo(attrCount, "if_not_exists("+count+", "+zero+") + "+one)
+	q.beat(w, id, until)
+	if q.cfg.Lease != hold.DefaultLease {
+		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
+	}
+	w.IfAbsent(attrTicket + id)
+	if alone {
+		w.If("(attribute_not_exists(" + count + ") OR " + count + " = " + zero + ")")
+	}
+	return request(w, p)
+}
+
+// renewal moves the end of an entry; it never moves it back.
+func (q *Queue) renewal(t *Ticket, until time.Time) (*dynamodb.UpdateItemInput, error) {
+	w := q.core.NewWrite()
+	q.beat(w, t.id, until)
+	w.IfEqual(attrTicket+t.id, ddb.Integer(t.number))
+	w.If(w.Name(attrBeat+t.id) + " < " + w.Value(ddb.Number(ddb.Seconds(until))))
+	return request(w, t.place)
+}
+
+// removal takes an own entry away, and leaves its number as evidence that its
+// owner did.
+func (q *Queue) removal(t *Ticket) (*dynamodb.UpdateItemInput, error) {
+	w := q.core.NewWrite()
+	w.Remove(attrTicket+t.id, attrBeat+t.id, attrLease+t.id)
+	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
+	number := ddb.Integer(t.number)
+	w.Set(attrLeft, number)
+	w.IfEqual(attrTicket+t.id, number)
+	return w.Update(t.raw)
+}
+
+// removalByID takes an entry away whose number is not known. Its answer shows
+// the queue with the entry.
+func (q *Queue) removalByID(p place, id string) (*dynamodb.UpdateItemInput, error) {
+	w := q.core.NewWrite()
+	w.Remove(attrTicket+id, attrBeat+id, attrLease+id)
+	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
+	w.IfExists(attrTicket + id)
+	in, err := w.Update(p.raw)
+	if err == nil {
+		in.ReturnValues = types.ReturnValueAllOld
+	}
+	return in, err
+}
+
+// maxPass bounds how many entries one request passes over: expressions are
+// limited in length and in operators.
+const maxPass = 40
+
+// passing removes stale entries, each if it is just as it was seen. own, if
+// set, is who passes them over.
+func (q *Queue) passing(p place, own *Ticket, stale []entry) (*dynamodb.UpdateItemInput, error) {
+	w := q.core.NewWrite()
+	for _, e := range stale {
+		w.Remove(attrTicket+e.id, attrBeat+e.id)
+		if e.named {
+			w.Remove(attrLease + e.id)
+		}
+		w.IfEqual(attrTicket+e.id, e.ticket)
+		w.IfEqual(attrBeat+e.id, e.beat)
+	}
+	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(int64(len(stale)))))
+	if own != nil {
+		w.IfEqual(attrTicket+own.id, ddb.Integer(own.number))
+	}
+	return request(w, p)
+}

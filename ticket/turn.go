@@ -1,0 +1,43 @@
+package ticket
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Turn is the lock: its holder is the first in line. It is renewed in the
+// background until Done. It is safe for concurrent use.
+type Turn struct{ t *Ticket }
+
+// Number is the ticket, and the fencing token: it is greater than that of every
+// earlier turn. Outside resources that refuse smaller ones are safe even from
+// holders who do not notice the end of their turn.
+func (t *Turn) Number() int64 { return t.t.number }
+
+// Entity is what the turn is about, without the namespace.
+func (t *Turn) Entity() string { return t.t.entity }
+
+// Until is when the holder must stop if no renewal comes through, on its own
+// clock.
+func (t *Turn) Until() time.Time { return t.t.lease.Until() }
+
+// Context ends with the turn, with the cause: repo.ErrReleased after Done,
+// repo.ErrLockLost if it was passed over, repo.ErrLockExpired at the deadline,
+// ErrClosed.
+func (t *Turn) Context() context.Context { return t.t.lease.Context() }
+
+// Extend moves the deadline to a full lease from now, for work that should not
+// begin near it. One request. Without it the turn is renewed after a third of
+// the lease.
+func (t *Turn) Extend(ctx context.Context) error {
+	t.t.lease.Queue()
+	defer t.t.lease.Leave()
+	return t.t.renew(ctx)
+}
+
+// Done gives the turn to the next in line; it is harmless after Done. It works
+// although ctx is done. One request. ErrLockLost says that others had passed
+// the turn over before; ErrClosed, that Close ended it.
+func (t *Turn) Done(ctx context.Context) error { return t.t.end(ctx, repo.ErrReleased) }

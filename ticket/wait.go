@@ -1,0 +1,195 @@
+package ticket
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Wait waits for the ticket's turn, as long as ctx allows. The place is kept
+// when it fails: Wait may be called again, or Leave. When ctx or Config.Wait
+// ends it, the error is ErrLocked, with *repo.LockedError, joined with the
+// context's. Of two calls at the same time one waits for the other.
+//
+// Requests: one read per look. The next in line looks after an eighth of the
+// time for which it has been next, within Config.Wait; those behind it after
+// half of the time that the line will need by its pace, at most a third of
+// the lease.
+func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
+	select {
+	case t.waiting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ddb.CtxError(ctx)
+	}
+	defer func() { <-t.waiting }()
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(t.lease.Context(), func() { cancel(context.Cause(t.lease.Context())) })()
+	defer context.AfterFunc(t.q.ctx, func() { cancel(ErrClosed) })()
+
+	w := waiter{Ticket: t}
+	begun := time.Now()
+	turn, err := w.wait(ctx)
+	if w.looks > 1 {
+		t.q.core.Observe.Waited(context.WithoutCancel(ctx), t.q.core.Table, time.Since(begun))
+	}
+	if err == nil {
+		return turn, nil
+	}
+	if over := t.usable(); over != nil {
+		return nil, over // more than that the waiting ended
+	}
+	if ctx.Err() != nil {
+		if errors.Is(err, repo.ErrLocked) {
+			return nil, err
+		}
+		return nil, errors.Join(locked(t.place, w.last), err)
+	}
+	return nil, err
+}
+
+// waiter is one call of Wait.
+type waiter struct {
+	*Ticket
+	looks int
+	last  line
+}
+
+func (w *waiter) wait(ctx context.Context) (*Turn, error) {
+	seen := w.told()
+	for {
+		if seen == nil {
+			l, err := w.q.look(ctx, w.place)
+			switch {
+			case err == nil:
+				seen = &look{l, time.Now()}
+			case ctx.Err() != nil:
+				return nil, ddb.CtxError(ctx)
+			case lasting(err):
+				return nil, err
+			}
+		}
+		pause := w.q.cfg.Wait.Max // after a look without an answer
+		if seen != nil {
+			w.looks++
+			turn, next, err := w.use(ctx, *seen)
+			if turn != nil || err != nil {
+				return turn, err
+			}
+			pause = next
+		}
+		if seen = w.told(); seen != nil {
+			continue
+		}
+		if limit := w.q.cfg.Wait.Attempts; limit > 0 && w.looks >= limit {
+			return nil, locked(w.place, w.last)
+		}
+		if w.pause(ctx, pause); ctx.Err() != nil {
+			return nil, errors.Join(locked(w.place, w.last), ddb.CtxError(ctx))
+		}
+		seen = w.told()
+	}
+}
+
+// use draws the conclusion from a look: the turn, or how long to pause.
+func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, error) {
+	for {
+		w.last = seen.line
+		w.judge.see(seen.line, seen.at)
+		ahead, present := seen.line.before(w.id, w.number)
+		if !present {
+			return nil, 0, w.missing()
+		}
+		if len(ahead) == 0 {
+			// Later tickets are greater: it stays our turn while the entry is valid.
+			if err := w.usable(); err != nil {
+				return nil, 0, err
+			}
+			return &Turn{w.Ticket}, 0, nil
+		}
+		now := time.Now()
+		live, rest := w.judge.sort(ahead, w.q.clock(), now)
+		w.pace.see(len(ahead), now)
+		if live > 0 {
+			return nil, min(w.pace.delay(live, now, w.q.cfg.Wait, w.q.cfg.Lease/3), rest+w.q.cfg.Wait.Min), nil
+		}
+		// We are the first who is alive. That those ahead are stale is not
+		// enough: only their removal settles it against a renewal under way.
+		l, err := w.q.pass(ctx, w.place, w.Ticket, ahead)
+		switch {
+		case err == nil:
+			seen = look{l, time.Now()}
+		case ctx.Err() != nil:
+			return nil, 0, ddb.CtxError(ctx)
+		case lasting(err):
+			return nil, 0, err
+		default:
+			return nil, w.q.cfg.Wait.Max, nil
+		}
+	}
+}
+
+// pause waits until it is time for the next look, or a renewal has brought one.
+func (w *waiter) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.news:
+	case <-ctx.Done():
+	}
+}
+
+// pace estimates how long a turn takes, from looks at the line.
+type pace struct {
+	turn  time.Duration // the estimate; 0 while nothing moved
+	ahead int
+	last  time.Time     // of the last look
+	since time.Duration // from the look before to the last
+	moved time.Time     // when the line was last seen to have moved
+}
+
+func (p *pace) see(ahead int, now time.Time) {
+	if p.moved.IsZero() {
+		p.ahead, p.moved, p.last = ahead, now, now
+		return
+	}
+	p.since, p.last = now.Sub(p.last), now
+	if ahead >= p.ahead {
+		return
+	}
+	// Counted from the last look, not from the last move: a line that stood still
+	// and then runs must not be taken for a slow one, for whoever looks too late
+	// makes it slow. For the same reason the estimate falls at once and rises
+	// slowly: to look too often costs a read, to look too late everybody's time.
+	sample := p.since / time.Duration(p.ahead-ahead)
+	if p.turn == 0 || sample < p.turn {
+		p.turn = sample
+	} else {
+		p.turn += (sample - p.turn) / 8
+	}
+	p.ahead, p.moved = ahead, now
+}
+
+// delay is when to look again with so many live ones ahead.
+func (p *pace) delay(ahead int, now time.Time, wait repo.Wait, limit time.Duration) time.Duration {
+	since := now.Sub(p.moved) / 8
+	if ahead <= 1 {
+		return max(wait.Min, min(since, wait.Max))
+	}
+	// Half of the time until it is next: if the line moves faster than it
+	// did, that is noticed, for a number of looks that grows with the logarithm.
+	// Never more than twice the last pause: one look may have met the end of a
+	// long turn.
+	d := max(since, wait.Min)
+	if p.turn > 0 {
+		d = max(d, time.Duration(ahead-1)*p.turn/2)
+	}
+	return max(wait.Min, min(d, max(2*p.since, wait.Min), limit))
+}

@@ -22,8 +22,11 @@ func (i *ids) next(now time.Time) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.last = max(i.last+1, now.UnixMicro())
-	return fmt.Sprintf("%015x-%s", i.last, rand.Text()[:13])
+	return placeAt(i.last)
 }
+
+// placeAt is a place in line at a time in microseconds.
+func placeAt(micros int64) string { return fmt.Sprintf("%015x-%s", micros, rand.Text()[:13]) }
 
 // Enqueue puts a job at the end of a resource's line, and registers a resource
 // that nobody has used. The line is in the order of the producers' clocks, and

@@ -85,7 +85,7 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 		// The place in line is the time from which it is due: what waits longest
 		// since comes first, and what is not due stands behind what is.
 		due := s.clock().Add(s.cfg.Retry.delay(j.line.attempts))
-		row := s.waiting(j.resource, j.line, s.ids.next(due))
+		row := s.waiting(j.resource, j.line, placeAt(due.UnixMicro()))
 		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
 		if why != "" {
 			row[aError] = ddb.Text(shorten(why))

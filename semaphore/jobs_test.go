@@ -254,6 +254,65 @@ func TestReturnDoesNotCountTheAttempt(t *testing.T) {
 	wantResource(t, s, "staging", 2, 0, 0)
 }
 
+func TestAFailureDoesNotPutOffWhatComesLater(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{Retry: semaphore.Retry{Min: time.Hour}})
+	other := b.open(t, semaphore.Config{})
+	enqueue(t, s, "staging", 1)
+	rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
+	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"first", 1})) // by the process that failed one
+	rig.Is(t, other.Enqueue(t.Context(), "staging", deploy{"second", 2}))
+	for want := 1; want <= 2; want++ {
+		j := rig.Must(s.Next(t.Context(), "staging"))(t)
+		if j.Value().N != want {
+			t.Errorf("job %d, want %d", j.Value().N, want)
+		}
+		rig.Is(t, j.Done(t.Context()))
+	}
+	_, err := s.Next(t.Context(), "staging")
+	rig.Is(t, err, semaphore.ErrNoWork) // the failed one is not due for an hour
+	wantResource(t, s, "staging", 1, 0, 0)
+}
+
+func TestClocksMinutesApart(t *testing.T) {
+	b := newBench(t)
+	right, ahead := b.open(t, semaphore.Config{}), b.open(t, semaphore.Config{})
+	ahead.SetClock(10 * time.Minute)
+	enqueue(t, ahead, "staging", 1) // due at once all the same
+	j := rig.Must(right.Next(t.Context(), "staging"))(t)
+	p := rig.Must(right.TryAcquire(t.Context(), "printer"))(t)
+	// More than the allowance: it takes over what is still held. Nothing is
+	// lost, and whoever was overtaken finds out.
+	taken := rig.Must(ahead.Next(t.Context(), "staging"))(t)
+	rig.Is(t, j.Done(t.Context()), repo.ErrLockLost)
+	rig.Is(t, taken.Done(t.Context()))
+	next := rig.Must(ahead.TryAcquire(t.Context(), "printer"))(t)
+	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
+	if next.Token() <= p.Token() || taken.Token() <= j.Token() {
+		t.Error("tokens did not grow")
+	}
+	rig.Is(t, next.Release(t.Context()))
+	wantResource(t, right, "staging", 0, 0, 0)
+	wantResource(t, right, "printer", 0, 0, 0)
+	audit(t, right)
+}
+
+func TestMoreRunningJobsThanOnePage(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	const limit = 230 // more rows than one look takes that do not run
+	rig.Is(t, s.SetLimit(t.Context(), "staging", limit))
+	enqueue(t, s, "staging", limit+1)
+	for want := range limit {
+		if j := rig.Must(s.Next(t.Context(), "staging"))(t); j.Value().N != want {
+			t.Fatalf("job %d, want %d", j.Value().N, want)
+		}
+	}
+	_, err := s.Next(t.Context(), "staging")
+	rig.Is(t, err, semaphore.ErrBusy)
+	audit(t, s)
+}
+
 func TestLostAnswersOfJobs(t *testing.T) {
 	for _, kind := range fault.AllKinds() {
 		t.Run(kind.String(), func(t *testing.T) {

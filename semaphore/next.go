@@ -72,7 +72,7 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (*Job[J], erro
 
 const (
 	minPage = 4   // rows read beyond those that run
-	maxLook = 200 // rows looked at for one that is due
+	maxLook = 200 // rows that do not run looked at for one that is due
 	races   = 10  // looks at a line that moves
 )
 
@@ -144,7 +144,7 @@ func (s *Semaphore[J]) scan(ctx context.Context, r *Resource) (_ *Job[J], again 
 			}
 			again = true
 		}
-		if looked++; looked >= maxLook || r.Running >= r.Limit && runs >= r.Running-len(r.permits) {
+		if looked++; looked-runs >= maxLook || r.Running >= r.Limit && runs >= r.Running-len(r.permits) {
 			break // nothing more can be started, or not now
 		}
 	}

@@ -19,14 +19,11 @@ import (
 	"github.com/dynahold/dynahold/semaphore"
 )
 
-// makeBenchTable is makeLockTable for benchmarks.
-func makeBenchTable(b *testing.B, name string) *world { return makeLockTable(b, name) }
-
 // A free lock and its release, for every kind, with the requests that it takes.
 func BenchmarkLockAndRelease(b *testing.B) {
 	for _, e := range excludings() {
 		b.Run(e.name, func(b *testing.B) {
-			w := makeBenchTable(b, e.name)
+			w := makeLockTable(b, e.name)
 			x := e.open(b, w, w.counted(), 30*time.Second)
 			ctx := context.Background()
 			for b.Loop() {
@@ -49,12 +46,15 @@ func BenchmarkWaiting(b *testing.B) {
 	for _, e := range excludings() {
 		for _, waiters := range []int{1, 10, 50} {
 			b.Run(fmt.Sprintf("%s, %d waiters", e.name, waiters), func(b *testing.B) {
-				w := makeBenchTable(b, e.name)
+				w := makeLockTable(b, e.name)
 				holder, err := e.open(b, w, w.client, 30*time.Second).try(context.Background())
 				if err != nil {
 					b.Fatal(err)
 				}
-				const span = 3 * time.Second
+				span := 3 * time.Second
+				if testing.Short() {
+					span /= 10
+				}
 				requests := 0.0
 				for b.Loop() {
 					ctx, cancel := context.WithTimeout(context.Background(), span)
@@ -145,7 +145,7 @@ func (c *billed) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*
 func BenchmarkJobs(b *testing.B) {
 	for _, resources := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
-			w := makeBenchTable(b, "permit, limit 1")
+			w := makeLockTable(b, "permit, limit 1")
 			client := &billed{Client: w.newClient()}
 			s := must(semaphore.New[int](client, w.table, semaphore.Config{Workers: 8}))(b)
 			ctx, cancel := context.WithCancel(context.Background())
@@ -179,9 +179,12 @@ func BenchmarkJobs(b *testing.B) {
 // Locks that one process holds and renews: their memory, and the goroutines
 // while nothing is due. It runs long enough for every lock to be renewed twice.
 func BenchmarkHeldLocks(b *testing.B) {
-	const locks, lease = 10_000, 30 * time.Second
+	locks, lease := 10_000, 30*time.Second
+	if testing.Short() {
+		locks, lease = 500, 3*time.Second
+	}
 	for b.Loop() {
-		w := makeBenchTable(b, "mutex")
+		w := makeLockTable(b, "mutex")
 		l := must(mutex.New(w.counted(), w.table, mutex.Config{Mode: mutex.FailOpen, Lease: lease, Heartbeat: lease / 3}))(b)
 		before := heap()
 		routines := runtime.NumGoroutine()
@@ -201,7 +204,7 @@ func BenchmarkHeldLocks(b *testing.B) {
 		}
 		all.Wait()
 		took := w.count.Total()
-		b.ReportMetric(float64(heap()-before)/locks, "B/lock")
+		b.ReportMetric(float64(heap()-before)/float64(locks), "B/lock")
 		b.ReportMetric(float64(runtime.NumGoroutine()-routines), "goroutines")
 		began := time.Now()
 		for time.Since(began) < lease {

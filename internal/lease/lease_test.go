@@ -1,0 +1,164 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+const (
+	length = 30 * time.Second
+	every  = length / 3
+	margin = time.Second
+)
+
+// keep makes a lease whose renewals answer at once as told; it counts them.
+func keep(cfg lease.Config, answer func() error) (l *lease.Lease, renewals *[]time.Time) {
+	renewals = new([]time.Time)
+	l = lease.New(cfg, time.Now().Add(cfg.Length), func(context.Context) error {
+		*renewals = append(*renewals, time.Now())
+		if err := answer(); err != nil {
+			return err
+		}
+		l.Renewed(time.Now().Add(cfg.Length))
+		return nil
+	})
+	l.Start()
+	return l, renewals
+}
+
+func finish(l *lease.Lease) {
+	l.Take()
+	defer l.Leave()
+	l.Finish(repo.ErrReleased)
+}
+
+func TestDeadlineEndsTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := keep(lease.Config{Length: length, Margin: margin}, nil)
+		began := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(began); took != length-margin {
+			t.Errorf("ended after %v", took)
+		}
+		if cause := context.Cause(l.Context()); !errors.Is(cause, repo.ErrLockExpired) {
+			t.Errorf("cause %v", cause)
+		}
+		finish(l)
+	})
+}
+
+func TestWithoutAnEndNothingHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := keep(lease.Config{}, nil)
+		time.Sleep(1000 * time.Hour)
+		if l.Context().Err() != nil || l.Expired() || !l.Until().IsZero() {
+			t.Errorf("ended: %v, until %v", context.Cause(l.Context()), l.Until())
+		}
+		finish(l)
+	})
+}
+
+func TestRenewalKeepsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin}, func() error { return nil })
+		last := time.Now()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if l.Context().Err() != nil {
+			t.Fatalf("ended: %v", context.Cause(l.Context()))
+		}
+		for _, at := range *renewals {
+			if gap := at.Sub(last); gap < every || gap > every+every/10+time.Millisecond {
+				t.Errorf("renewed after %v", gap)
+			}
+			last = at
+		}
+		n := len(*renewals)
+		finish(l)
+		time.Sleep(time.Hour)
+		if n < 300 || len(*renewals) != n {
+			t.Errorf("%d renewals in an hour, %d after the end", n, len(*renewals)-n)
+		}
+	})
+}
+
+func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const locks = 200
+		var all []*[]time.Time
+		var leases []*lease.Lease
+		for range locks {
+			l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin}, func() error { return nil })
+			all, leases = append(all, renewals), append(leases, l)
+		}
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		perSecond := map[int64]int{}
+		for i, renewals := range all {
+			perSecond[(*renewals)[len(*renewals)-1].Unix()]++
+			finish(leases[i])
+		}
+		var counts []int
+		for _, n := range perSecond {
+			counts = append(counts, n)
+		}
+		if most := slices.Max(counts); most > locks/4 { // in step it would be all of them
+			t.Errorf("%d of %d renewals in one second", most, locks)
+		}
+	})
+}
+
+func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sour, told := errors.New("sour"), 0
+		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin, Failed: func(error) { told++ }}, func() error { return sour })
+		began := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(began); took != length-margin {
+			t.Errorf("ended after %v", took)
+		}
+		cause := context.Cause(l.Context())
+		if !errors.Is(cause, repo.ErrLockExpired) || !errors.Is(cause, sour) {
+			t.Errorf("cause %v", cause)
+		}
+		if n := len(*renewals); n < 10 || told < n-1 {
+			t.Errorf("%d renewals tried, %d told", n, told)
+		}
+		finish(l)
+	})
+}
+
+func TestTheLastWriteRunsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := false
+		l := lease.New(lease.Config{Length: length, Every: every, Margin: margin}, time.Now().Add(length), func(ctx context.Context) error {
+			under = true
+			<-ctx.Done() // a request that is only ended by its context
+			under = false
+			return ctx.Err()
+		})
+		l.Start()
+		time.Sleep(every + every/10 + time.Millisecond)
+		synctest.Wait()
+		if !under {
+			t.Fatal("no renewal is under way")
+		}
+		began := time.Now()
+		l.Take()
+		if under || time.Since(began) != 0 {
+			t.Errorf("a renewal is under way: %v; waited %v", under, time.Since(began))
+		}
+		l.Finish(repo.ErrReleased)
+		l.Leave()
+		if cause := context.Cause(l.Context()); !errors.Is(cause, repo.ErrReleased) {
+			t.Errorf("cause %v", cause)
+		}
+	})
+}

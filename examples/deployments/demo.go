@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+// office is the operator's side of the demonstration.
+type office struct {
+	settings
+	plan   []deployment
+	work   *semaphore.Semaphore[deployment]
+	site   site
+	board  *board
+	crew   *crew
+	killed string
+}
+
+// demonstrate queues the plan, runs the dispatchers and audits the result.
+func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
+	engine, err := localdb.Start(ctx, localdb.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	client, prefix := engine.Client(), "dynahold-deployments-"+rand.Text()[:8]
+	o := &office{settings: s, site: site{client, prefix + "-site"}}
+	if o.plan, err = readPlan(s.n); err != nil {
+		return err
+	}
+	o.board = newBoard(out, environments(o.plan))
+	if o.work, err = open(client, s, prefix); err != nil {
+		return err
+	}
+	if err := o.prepare(ctx, client); err != nil {
+		return err
+	}
+	defer func() {
+		for _, name := range []string{prefix + "-work", prefix + "-site"} {
+			_, err := client.DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name})
+			if err != nil {
+				fmt.Fprintln(errs, "deployments: a table stays behind:", err)
+			}
+		}
+	}()
+	fmt.Fprintf(out, "%d deployments to %d environments, %d dispatcher processes, lease %v\n\n", len(o.plan), len(o.board.order), s.dispatchers, s.lease)
+	began := time.Now()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if o.crew, err = start(running, s, prefix, engine.Endpoint()); err != nil {
+		return err
+	}
+	err = o.watch(ctx)
+	stop()
+	for range o.crew.heard { // until all have ended
+		continue
+	}
+	if err != nil {
+		return err
+	}
+	return o.conclude(ctx, out, time.Since(began))
+}
+
+func (o *office) prepare(ctx context.Context, client *dynamodb.Client) error {
+	sites, err := repo.NewKeyTable(client, o.site.table, repo.KeySchema{Partition: repo.KeyAttribute{Name: "environment"}}, repo.TableConfig{})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(o.work.EnsureTable(ctx), sites.EnsureTable(ctx)); err != nil {
+		return err
+	}
+	for environment, limit := range limits {
+		if err := o.work.SetLimit(ctx, environment, limit); err != nil {
+			return err
+		}
+	}
+	for _, d := range o.plan {
+		if err := o.work.Enqueue(ctx, d.Environment, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch follows the work until all of it is done.
+func (o *office) watch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	look := time.NewTicker(150 * time.Millisecond)
+	defer look.Stop()
+	done := 0
+	for {
+		select {
+		case e, ok := <-o.crew.heard:
+			if !ok {
+				return fmt.Errorf("all dispatchers have ended: %v", o.crew.ends)
+			}
+			o.board.hear(e)
+			if e.Kind == ended {
+				done++
+			}
+			if o.kill && o.killed == "" && e.Kind == began && done >= len(o.plan)/3 {
+				o.killed = e.Who
+				_ = o.crew.procs[e.Who].Process.Kill() // it may have ended by itself
+				o.board.tell("%s  killed while it deployed %s to %s", e.Who, e.ID, e.Environment)
+			}
+		case <-look.C:
+			left, err := o.look(ctx)
+			if err != nil {
+				return err
+			}
+			o.board.draw()
+			if left == 0 {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// look reads the counters, and mends what has failed for good. left is what is
+// not done.
+func (o *office) look(ctx context.Context) (left int, _ error) {
+	for r, err := range o.work.Resources(ctx) {
+		if err != nil {
+			return 0, err
+		}
+		o.board.rows[r.Name].now = r
+		left += r.Queued + r.Running + r.Dead
+		if r.Dead == 0 {
+			continue
+		}
+		for d, err := range o.work.Dead(ctx, r.Name) {
+			if err != nil {
+				return 0, err
+			}
+			o.board.tell("operator  dead letter %s after %d attempts: %s; mended, and put back", d.Value.ID, d.Attempts, d.Error)
+			if err := o.site.provide(ctx, r.Name, d.Value.Needs); err != nil {
+				return 0, err
+			}
+			if err := o.work.Requeue(ctx, r.Name, d.ID); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return left, nil
+}
+
+// conclude audits the tables.
+func (o *office) conclude(ctx context.Context, out io.Writer, took time.Duration) error {
+	var faults []string
+	takenOver := 0
+	for _, name := range o.board.order {
+		log, _, err := o.site.visits(ctx, name)
+		if err != nil {
+			return err
+		}
+		faults = append(faults, audit(name, o.plan, log, o.killed)...)
+		inside := map[string]string{}
+		for _, v := range log {
+			if v.what != began {
+				delete(inside, v.id)
+				continue
+			}
+			if inside[v.id] != "" {
+				takenOver++
+			}
+			inside[v.id] = v.who
+		}
+	}
+	for tally, err := range o.work.Audit(ctx) {
+		if err != nil {
+			return err
+		}
+		if !tally.OK() || tally.Changing || tally.Queued+tally.Running+tally.Dead != 0 {
+			faults = append(faults, tally.String())
+		}
+	}
+	if o.kill && takenOver == 0 {
+		faults = append(faults, "a dispatcher was killed, but nothing was taken over from it")
+	}
+	if !o.board.live {
+		fmt.Fprintln(out)
+		o.board.table(out)
+	}
+	for _, f := range faults {
+		fmt.Fprintln(out, "  WRONG", f)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("%d things are wrong", len(faults))
+	}
+	fmt.Fprintf(out, "\n%d deployments done in %.1f s, each once; %d taken over from the one that was killed; counters right, no limit exceeded\n",
+		len(o.plan), took.Seconds(), takenOver)
+	return nil
+}

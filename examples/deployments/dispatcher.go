@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+// event is what a dispatcher says on its standard output, as JSON lines.
+type event struct {
+	Kind        string `json:"kind"` // began, ended or failed
+	Who         string `json:"who"`
+	Environment string `json:"environment"`
+	ID          string `json:"id"`
+	Error       string `json:"error,omitempty"`
+}
+
+// open is the semaphore as all processes of the demonstration use it.
+func open(client *dynamodb.Client, s settings, table string) (*semaphore.Semaphore[deployment], error) {
+	return semaphore.New[deployment](client, table+"-work", semaphore.Config{
+		Lease: s.lease, ClockSkew: 50 * time.Millisecond, Owner: s.dispatcher, Workers: 4,
+		Retry: semaphore.Retry{Attempts: 3, Min: 100 * time.Millisecond},
+		Wait:  repo.Wait{Max: 200 * time.Millisecond},
+	})
+}
+
+// dispatch is a dispatcher's process: it deploys until it is told to end.
+func dispatch(ctx context.Context, s settings) error {
+	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	work, err := open(engine.Client(), s, s.table)
+	if err != nil {
+		return err
+	}
+	to := site{engine.Client(), s.table + "-site"}
+	return work.Run(ctx, func(ctx context.Context, job *semaphore.Job[deployment]) error {
+		err := deploy(ctx, s.dispatcher, job, to)
+		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID}
+		if err != nil {
+			e.Kind, e.Error = failed, err.Error()
+		}
+		say(e)
+		return err
+	})
+}
+
+// deploy is what is done for one job. Its context ends when the job is lost.
+func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to site) (err error) {
+	d := job.Value()
+	v := visit{what: began, id: d.ID, token: job.Token(), who: who}
+	if err := to.log(ctx, d.Environment, v); err != nil {
+		return err
+	}
+	say(event{Kind: began, Who: who, Environment: d.Environment, ID: d.ID})
+	defer func() {
+		v.what = ended
+		if err != nil {
+			v.what = failed
+		}
+		err = errors.Join(err, to.log(context.WithoutCancel(ctx), d.Environment, v))
+	}()
+	select {
+	case <-time.After(time.Duration(d.Millis) * time.Millisecond):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if job.Attempt() <= d.Flaky {
+		return fmt.Errorf("%s %s: health check timed out", d.Service, d.Version)
+	}
+	if d.Needs != "" {
+		_, has, err := to.visits(ctx, d.Environment)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(has, d.Needs) {
+			return fmt.Errorf("%s %s: the environment has no %s", d.Service, d.Version, d.Needs)
+		}
+	}
+	return nil
+}
+
+func say(e event) { _ = json.NewEncoder(os.Stdout).Encode(e) } // a parent that is gone hears nothing

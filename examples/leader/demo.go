@@ -72,13 +72,12 @@ func prepare(ctx context.Context, client *dynamodb.Client, prefix string) error 
 
 // term is the time of one leader.
 type term struct {
-	who    string
-	token  int64
-	from   time.Time
-	to     time.Time
-	lines  int
-	end    string
-	paused bool
+	who   string
+	token int64
+	from  time.Time
+	to    time.Time
+	lines int
+	end   string
 }
 
 // drama is the run as it is seen from outside.
@@ -88,8 +87,9 @@ type drama struct {
 	began   time.Time
 	stop    func()
 	terms   []*term
-	resumed bool
-	late    int // writes that the ledger refused
+	paused  string // who is paused, or was and has not found out yet
+	resumed bool   // it goes on
+	late    int    // writes that the ledger refused
 	killed  string
 	over    bool
 }
@@ -108,6 +108,11 @@ func (d *drama) hear(e event) {
 		d.say(e, "wrote late with token %d: %s", e.Token, e.Error)
 	case lost:
 		d.say(e, "finds out: %s", e.Error)
+		if e.Who == d.paused && d.late == 0 {
+			// It stood still at a place where it looked at its lock first. The next
+			// one is paused, until one writes late.
+			d.paused, d.resumed = "", false
+		}
 	case wrote:
 		for _, t := range d.terms {
 			if t.token == e.Token {
@@ -127,15 +132,14 @@ func (d *drama) disturb(e event) {
 	leading := e.Kind == wrote && e.Who == now.who && now.lines >= linesEach
 	proc := d.crew.procs[now.who].Process
 	switch {
-	case leading && len(d.terms) == 1 && canPause && !now.paused:
-		now.paused, now.end = true, "paused past its lease"
+	case leading && canPause && d.late == 0 && d.paused == "":
+		d.paused, now.end = now.who, "paused past its lease"
 		d.say(e, "is paused (SIGSTOP)")
 		d.report(pause(proc))
-	case leading && len(d.terms) == 2 && canPause && !d.resumed:
+	case leading && d.paused != "" && d.paused != now.who && !d.resumed:
 		d.resumed = true
-		first := d.terms[0].who
-		d.say(event{Who: first, At: time.Now()}, "goes on (SIGCONT), and does not know yet")
-		d.report(resume(d.crew.procs[first].Process))
+		d.say(event{Who: d.paused, At: time.Now()}, "goes on (SIGCONT), and does not know yet")
+		d.report(resume(d.crew.procs[d.paused].Process))
 	case leading && d.killed == "" && (!canPause || d.late > 0):
 		d.killed, now.end = now.who, "killed"
 		d.say(e, "is killed (SIGKILL)")

@@ -38,6 +38,9 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 		name := "p" + strconv.Itoa(i+1)
 		//nolint:gosec // the program starts itself
 		cmd := exec.CommandContext(ctx, self, "-dispatcher", name, "-table", table, "-lease", s.lease.String())
+		if _, err := cmd.StdinPipe(); err != nil { // its end tells a dispatcher that this process is gone
+			return nil, err
+		}
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, dispatcherEnv+"=1")
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 10 * time.Second // then it is killed

@@ -18,12 +18,13 @@ import (
 // office is the operator's side of the demonstration.
 type office struct {
 	settings
-	plan   []deployment
-	work   *semaphore.Semaphore[deployment]
-	site   site
-	board  *board
-	crew   *crew
-	killed string
+	plan  []deployment
+	work  *semaphore.Semaphore[deployment]
+	site  site
+	board *board
+	crew  *crew
+	done  int
+	troubles
 }
 
 // demonstrate queues the plan, runs the dispatchers and audits the result.
@@ -34,11 +35,11 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	}
 	defer func() { _ = engine.Close() }()
 	client, prefix := engine.Client(), "dynahold-deployments-"+rand.Text()[:8]
-	o := &office{settings: s, site: site{client, prefix + "-site"}}
+	o := &office{settings: s, site: site{client, prefix + "-site"}, troubles: troubles{upset: map[string]bool{}}}
 	if o.plan, err = readPlan(s.n); err != nil {
 		return err
 	}
-	o.board = newBoard(out, environments(o.plan))
+	o.board = newBoard(out, o.plan)
 	if o.work, err = open(client, s, prefix); err != nil {
 		return err
 	}
@@ -61,9 +62,10 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 		return err
 	}
 	err = o.watch(ctx)
+	o.wake("for all is done") // who is paused could not be told to end
 	stop()
-	for range o.crew.heard { // until all have ended
-		continue
+	for e := range o.crew.heard { // until all have ended
+		o.hear(e)
 	}
 	if err != nil {
 		return err
@@ -98,23 +100,20 @@ func (o *office) watch(ctx context.Context) error {
 	defer cancel()
 	look := time.NewTicker(150 * time.Millisecond)
 	defer look.Stop()
-	done := 0
 	for {
 		select {
 		case e, ok := <-o.crew.heard:
 			if !ok {
 				return fmt.Errorf("all dispatchers have ended: %v", o.crew.ends)
 			}
-			o.board.hear(e)
-			if e.Kind == ended {
-				done++
-			}
-			if o.kill && o.killed == "" && e.Kind == began && done >= len(o.plan)/3 {
-				o.killed = e.Who
-				_ = o.crew.procs[e.Who].Process.Kill() // it may have ended by itself
-				o.board.tell("%s  killed while it deployed %s to %s", e.Who, e.ID, e.Environment)
+			o.hear(e)
+			if o.settings.disturb != nil {
+				o.settings.disturb(o, e)
+			} else {
+				o.disturb(e)
 			}
 		case <-look.C:
+			o.tend()
 			left, err := o.look(ctx)
 			if err != nil {
 				return err
@@ -127,6 +126,15 @@ func (o *office) watch(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// hear notes what a dispatcher said.
+func (o *office) hear(e event) {
+	o.board.hear(e)
+	if e.Kind == ended {
+		o.done++
+	}
+	o.follow(e)
 }
 
 // look reads the counters, and mends what has failed for good. left is what is
@@ -145,9 +153,11 @@ func (o *office) look(ctx context.Context) (left int, _ error) {
 			if err != nil {
 				return 0, err
 			}
-			o.board.tell("operator  dead letter %s after %d attempts: %s; mended, and put back", d.Value.ID, d.Attempts, d.Error)
-			if err := o.site.provide(ctx, r.Name, d.Value.Needs); err != nil {
-				return 0, err
+			o.board.tell("operator  dead letter %s (%s) after %d attempts: %s; mended, and put back", d.Value.ID, d.Value.name(), d.Attempts, d.Error)
+			if d.Value.Needs != "" { // else its holders have died too often
+				if err := o.site.provide(ctx, r.Name, d.Value.Needs); err != nil {
+					return 0, err
+				}
 			}
 			if err := o.work.Requeue(ctx, r.Name, d.ID); err != nil {
 				return 0, err
@@ -160,37 +170,26 @@ func (o *office) look(ctx context.Context) (left int, _ error) {
 // conclude audits the tables.
 func (o *office) conclude(ctx context.Context, out io.Writer, took time.Duration) error {
 	var faults []string
-	takenOver := 0
+	over := 0
 	for _, name := range o.board.order {
 		log, _, err := o.site.visits(ctx, name)
 		if err != nil {
 			return err
 		}
-		faults = append(faults, audit(name, o.plan, log, o.killed)...)
-		inside := map[string]string{}
-		for _, v := range log {
-			if v.what != began {
-				delete(inside, v.id)
-				continue
+		faults = append(faults, audit(name, o.plan, log, o.upset)...)
+		over += takenOver(log)
+		for _, v := range log { // who was killed may have ended more than it could say
+			if v.what == ended {
+				o.board.rows[name].done[v.id] = true
 			}
-			if inside[v.id] != "" {
-				takenOver++
-			}
-			inside[v.id] = v.who
 		}
 	}
-	for tally, err := range o.work.Audit(ctx) {
-		if err != nil {
-			return err
-		}
-		if !tally.OK() || tally.Changing || tally.Queued+tally.Running+tally.Dead != 0 {
-			faults = append(faults, tally.String())
-		}
+	counters, err := o.counters(ctx)
+	if err != nil {
+		return err
 	}
-	if o.kill && takenOver == 0 {
-		faults = append(faults, "a dispatcher was killed, but nothing was taken over from it")
-	}
-	if !o.board.live {
+	faults = append(faults, counters...)
+	if o.board.draw(); !o.board.live {
 		fmt.Fprintln(out)
 		o.board.table(out)
 	}
@@ -200,7 +199,21 @@ func (o *office) conclude(ctx context.Context, out io.Writer, took time.Duration
 	if len(faults) > 0 {
 		return fmt.Errorf("%d things are wrong", len(faults))
 	}
-	fmt.Fprintf(out, "\n%d deployments done in %.1f s, each once; %d taken over from the one that was killed; counters right, no limit exceeded\n",
-		len(o.plan), took.Seconds(), takenOver)
+	fmt.Fprintf(out, "\n%d deployments done in %.1f s, none lost; %d taken over, %d late writes refused\n", len(o.plan), took.Seconds(), over, o.late)
+	fmt.Fprintln(out, "audit: no limit exceeded, the oldest first, none done again without need, counters right")
 	return nil
+}
+
+// counters audits the counters of the semaphore: they must be those of its
+// rows, of which none are left.
+func (o *office) counters(ctx context.Context) (faults []string, _ error) {
+	for tally, err := range o.work.Audit(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !tally.OK() || tally.Changing || tally.Queued+tally.Running+tally.Dead != 0 {
+			faults = append(faults, tally.String())
+		}
+	}
+	return faults, nil
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,11 +20,12 @@ import (
 
 // event is what a dispatcher says on its standard output, as JSON lines.
 type event struct {
-	Kind        string `json:"kind"` // began, ended or failed
+	Kind        string `json:"kind"` // began, ended, failed or refused
 	Who         string `json:"who"`
 	Environment string `json:"environment"`
 	ID          string `json:"id"`
 	Error       string `json:"error,omitempty"`
+	Lost        bool   `json:"lost,omitempty"` // the job was lost meanwhile
 }
 
 // open is the semaphore as all processes of the demonstration use it.
@@ -34,8 +37,15 @@ func open(client *dynamodb.Client, s settings, table string) (*semaphore.Semapho
 	})
 }
 
-// dispatch is a dispatcher's process: it deploys until it is told to end.
+// dispatch is a dispatcher's process: it deploys until it is told to end, or
+// its parent is gone.
 func dispatch(ctx context.Context, s settings) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // the parent holds the other end
+		cancel()
+	}()
 	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
 	if err != nil {
 		return err
@@ -48,9 +58,12 @@ func dispatch(ctx context.Context, s settings) error {
 	to := site{engine.Client(), s.table + "-site"}
 	return work.Run(ctx, func(ctx context.Context, job *semaphore.Job[deployment]) error {
 		err := deploy(ctx, s.dispatcher, job, to)
-		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID}
-		if err != nil {
-			e.Kind, e.Error = failed, err.Error()
+		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID, Lost: job.Context().Err() != nil}
+		switch {
+		case errors.Is(err, errFenced):
+			e.Kind, e.Error = refused, errFenced.Error()
+		case err != nil:
+			e.Kind, e.Error = failed, strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
 		say(e)
 		return err
@@ -78,7 +91,7 @@ func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to 
 		return context.Cause(ctx)
 	}
 	if job.Attempt() <= d.Flaky {
-		return fmt.Errorf("%s %s: health check timed out", d.Service, d.Version)
+		return fmt.Errorf("%s: health check timed out", d.name())
 	}
 	if d.Needs != "" {
 		_, has, err := to.visits(ctx, d.Environment)
@@ -86,7 +99,7 @@ func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to 
 			return err
 		}
 		if !slices.Contains(has, d.Needs) {
-			return fmt.Errorf("%s %s: the environment has no %s", d.Service, d.Version, d.Needs)
+			return fmt.Errorf("%s: the environment has no %s", d.name(), d.Needs)
 		}
 	}
 	return nil

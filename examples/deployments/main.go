@@ -1,17 +1,19 @@
 // Command deployments deploys services to many environments: one at a time in
 // each (two in production), in parallel across them. The work is queued in one
 // semaphore table, and several dispatcher processes share it. One of them is
-// killed in the middle of a deployment; another takes it over when the lease is
-// over. Some deployments fail at first and are tried again; one fails for good
-// until the operator mends its environment and puts it back from the dead
-// letters. At the end everything is compared with the plan.
+// paused in the middle of a deployment, another killed: others take over when
+// the lease is over, and what the paused one writes late is refused by its
+// fencing token. Some deployments fail at first and are tried again; one fails
+// for good until the operator mends its environment and puts it back from the
+// dead letters. At the end everything is compared with the plan.
 //
 //	go run ./examples/deployments
-//	go run ./examples/deployments -dispatchers 5 -n 30 -kill=false
+//	go run ./examples/deployments -dispatchers 5 -n 30 -kill=false -pause=false
 //
 // Look at dispatch in dispatcher.go for the work, and at demo.go for the
-// operator. The plan is plan.jsonl. The program starts itself as dispatchers.
-// It uses the embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+// operator; disturb.go pauses and kills, audit.go checks. The plan is
+// plan.jsonl. The program starts itself as dispatchers. It uses the embedded
+// engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main
 
 import (
@@ -32,8 +34,10 @@ type settings struct {
 	n           int
 	lease       time.Duration
 	kill        bool
-	dispatcher  string // set in a dispatcher's process
-	table       string // set in a dispatcher's process: prefix of the tables
+	pauses      bool
+	disturb     func(*office, event) // in place of office.disturb
+	dispatcher  string               // set in a dispatcher's process
+	table       string               // set in a dispatcher's process: prefix of the tables
 }
 
 func main() {
@@ -73,6 +77,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	fs.IntVar(&s.n, "n", 64, "deployments of the plan that are made")
 	fs.DurationVar(&s.lease, "lease", time.Second, "lease of a running deployment, at least 1s")
 	fs.BoolVar(&s.kill, "kill", true, "kill one dispatcher in the middle of a deployment")
+	fs.BoolVar(&s.pauses, "pause", canPause, "pause one dispatcher past its lease, and refuse its late write")
 	fs.StringVar(&s.dispatcher, "dispatcher", "", "run as a dispatcher of this name (the program starts itself so)")
 	fs.StringVar(&s.table, "table", "", "prefix of the tables, for dispatchers")
 	if err := fs.Parse(args); err != nil {
@@ -87,8 +92,10 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 		err = fmt.Errorf("-n %d: use at least 1", s.n)
 	case s.lease < time.Second || s.lease > time.Minute:
 		err = fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
+	case s.pauses && !canPause:
+		err = errors.New("-pause: this system cannot pause processes")
 	case s.dispatchers < 2:
-		s.kill = false // somebody must be left to go on
+		s.kill, s.pauses = false, false // somebody must be left to go on
 	}
 	if err != nil {
 		fmt.Fprintln(errs, "deployments:", err)

@@ -23,6 +23,9 @@ type deployment struct {
 	Needs       string `json:"needs,omitempty"` // what the environment must have
 }
 
+// name is what people call it.
+func (d deployment) name() string { return d.Service + " " + d.Version }
+
 // readPlan reads the first n deployments of the plan.
 func readPlan(n int) (plan []deployment, err error) {
 	lines := json.NewDecoder(bytes.NewReader(planFile))

@@ -14,21 +14,23 @@ import (
 
 // site stands for the environments that are deployed to. It keeps a log of what
 // was done to each, in the order in which it happened, and knows nothing of
-// dispatchers. Where only one may be at work it refuses fencing tokens smaller
-// than the greatest that it has seen.
+// dispatchers. It refuses fencing tokens smaller than the greatest that it has
+// seen: of all its deployments where only one may be made at once, of the same
+// deployment elsewhere.
 type site struct {
 	client *dynamodb.Client
 	table  string
 }
 
-// errFenced: a later deployment has begun.
-var errFenced = errors.New("refused: a later deployment has begun")
+// errFenced: the token is smaller than one that the environment has seen.
+var errFenced = errors.New("refused: a greater token has been here")
 
-// What is written to the log.
+// What is written to the log; refused is what cannot be.
 const (
-	began  = "began"
-	ended  = "ended"
-	failed = "failed"
+	began   = "began"
+	ended   = "ended"
+	failed  = "failed"
+	refused = "refused"
 )
 
 // visit is a line of an environment's log.
@@ -44,22 +46,22 @@ func (s site) key(environment string) map[string]types.AttributeValue {
 
 // log appends a line.
 func (s site) log(ctx context.Context, environment string, v visit) error {
+	token := "token"
+	if limitOf(environment) > 1 {
+		token += "-" + v.id
+	}
 	in := &dynamodb.UpdateItemInput{
 		TableName:                &s.table,
 		Key:                      s.key(environment),
-		UpdateExpression:         aws.String("SET #log = list_append(if_not_exists(#log, :none), :line)"),
-		ExpressionAttributeNames: map[string]string{"#log": "log"},
+		UpdateExpression:         aws.String("SET #log = list_append(if_not_exists(#log, :none), :line), #token = :token"),
+		ConditionExpression:      aws.String("attribute_not_exists(#token) OR #token <= :token"),
+		ExpressionAttributeNames: map[string]string{"#log": "log", "#token": token},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":none": &types.AttributeValueMemberL{},
+			":token": &types.AttributeValueMemberN{Value: strconv.FormatInt(v.token, 10)},
+			":none":  &types.AttributeValueMemberL{},
 			":line": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{
 				Value: fmt.Sprint(v.what, " ", v.id, " ", v.token, " ", v.who)}}},
 		},
-	}
-	if limitOf(environment) == 1 {
-		*in.UpdateExpression += ", #token = :token"
-		in.ConditionExpression = aws.String("attribute_not_exists(#token) OR #token <= :token")
-		in.ExpressionAttributeNames["#token"] = "token"
-		in.ExpressionAttributeValues[":token"] = &types.AttributeValueMemberN{Value: strconv.FormatInt(v.token, 10)}
 	}
 	_, err := s.client.UpdateItem(ctx, in)
 	var refused *types.ConditionalCheckFailedException

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+// canPause says that processes can be stopped and continued.
+const canPause = false
+
+func pause(*os.Process) error  { return errors.ErrUnsupported }
+func resume(*os.Process) error { return errors.ErrUnsupported }

@@ -27,15 +27,22 @@ type Lock struct {
 }
 
 func newLock(l *Locker, h *hold.Hold, item ddb.Item) *Lock {
-	lock := &Lock{l: l, hold: h, drop: l.cfg.Mode == FailClosed, payload: payloadOf(item, l.cfg.Payload)}
-	// A row with attributes of somebody else is more than a lock: it stays.
-	for name := range item {
-		core := l.taker.Core
+	return &Lock{l: l, hold: h, drop: l.drops(item), payload: payloadOf(item, l.cfg.Payload)}
+}
+
+// drops reports whether a row goes with its lock. One with attributes of
+// somebody else is more than a lock: it stays.
+func (l *Locker) drops(row ddb.Item) bool {
+	if l.cfg.Mode != FailClosed {
+		return false
+	}
+	core := l.taker.Core
+	for name := range row {
 		if !core.IsKey(name) && !core.Reserved(name) && name != l.cfg.Payload && name != core.Attr.TTL {
-			lock.drop = false
+			return false
 		}
 	}
-	return lock
+	return true
 }
 
 func payloadOf(item ddb.Item, attr string) []byte {

@@ -126,7 +126,8 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) error {
 // Release releases a lock by the id of its hold ([Lock.ID]), for holders that
 // lost the handle: after a restart, or in another process. ErrNotHeld if nobody
 // holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
-// it acts as this locker's mode says: FailClosed deletes the row. One request.
+// it acts as this locker's mode says: FailClosed deletes the row. One request,
+// two in FailClosed, which looks first whether the row is more than a lock.
 func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	key, raw, err := l.key(name)
 	if err != nil {
@@ -135,7 +136,15 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	if id == "" {
 		return fmt.Errorf("%w: the id is empty", repo.ErrKey)
 	}
-	return l.taker.ReleaseByID(ctx, key, raw, id, l.cfg.Mode == FailClosed)
+	drop := false
+	if l.cfg.Mode == FailClosed {
+		row, err := l.taker.Core.Get(ctx, raw)
+		if err != nil {
+			return repo.Classify(err)
+		}
+		drop = l.drops(row)
+	}
+	return l.taker.ReleaseByID(ctx, key, raw, id, drop)
 }
 
 // key encodes a name.

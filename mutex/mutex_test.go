@@ -58,10 +58,15 @@ func TestS2_1_ARowThatIsMoreThanALockStays(t *testing.T) {
 	_, err := b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: map[string]types.AttributeValue{
 		"name": &types.AttributeValueMemberS{Value: "user-7"}, "mail": &types.AttributeValueMemberS{Value: "a@b.c"}}})
 	rig.Is(t, err)
-	held := lock(t, b.locker(t, mutex.Config{}), "user-7")
-	rig.Is(t, held.Unlock(t.Context()))
-	if row := b.row(t, "user-7"); row["mail"] == nil || row["lockedBy"] != nil {
-		t.Errorf("the row is %v", row)
+	l := b.locker(t, mutex.Config{})
+	for name, release := range map[string]func(held *mutex.Lock) error{
+		"by handle": func(held *mutex.Lock) error { return held.Unlock(t.Context()) },
+		"by id":     func(held *mutex.Lock) error { return l.Release(t.Context(), "user-7", held.ID()) },
+	} {
+		rig.Is(t, release(lock(t, l, "user-7")))
+		if row := b.row(t, "user-7"); row["mail"] == nil || row["lockedBy"] != nil {
+			t.Errorf("%s: the row is %v", name, row)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func BenchmarkWaiting(b *testing.B) {
 					for range waiters {
 						x := e.open(b, w, client, 30*time.Second)
 						all.Go(func() {
-							if _, err := x.lock(ctx); !errors.Is(err, repo.ErrLocked) {
+							if _, err := x.lock(ctx); !errors.Is(err, repo.ErrLocked) && !errors.Is(err, context.DeadlineExceeded) {
 								b.Errorf("waiting ended with %v", err)
 							}
 						})

@@ -183,6 +183,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 	if cause := context.Cause(j.Context()); cause != nil {
 		return cause
 	}
+	asked := time.Now()
 	j.beats = later(j.s.clock().Add(j.s.cfg.Lease), j.beats)
 	w := j.s.core.NewWrite()
 	until := ddb.Number(ddb.Seconds(j.beats))
@@ -201,7 +202,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 	case res.Outcome != ddb.Applied:
 		return repo.Classify(res.Err)
 	}
-	j.keep.Renewed(res.Sent.Add(j.s.cfg.Lease))
+	j.keep.Renewed(asked.Add(j.s.cfg.Lease))
 	return nil
 }
 

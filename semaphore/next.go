@@ -157,7 +157,7 @@ var errRaced = errors.New("raced")
 // start starts a job that waits, or takes over one that runs; the resource's
 // counters change in the first case only.
 func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J], error) {
-	now := s.clock()
+	asked, now := time.Now(), s.clock() // the deadline counts from before the end is reckoned
 	token := r.token + 1
 	if r.token == 0 {
 		token = now.UnixMicro() + 1
@@ -199,10 +199,10 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 		if l.state == queued {
 			r.Queued, r.Running = r.Queued-1, r.Running+1
 		}
-		return s.hand(ctx, r.Name, l, token, until, res.Sent)
+		return s.hand(ctx, r.Name, l, token, until, asked)
 	case ddb.Condition:
 		if found := res.Images[0]; found.Failed && text(found.Item, aOwner) == owner {
-			return s.hand(ctx, r.Name, l, token, until, res.Sent) // an earlier attempt was applied
+			return s.hand(ctx, r.Name, l, token, until, asked) // an earlier attempt was applied
 		}
 		if found := res.Images[1]; found.Failed {
 			fresh, err := parseResource(r.Name, found.Item)

@@ -86,6 +86,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 	attr, backoff := permitID(), ddb.Backoff{Min: p.cfg.Wait.Min, Max: p.cfg.Wait.Max}
 	clean := true
 	for try := 1; ; try++ {
+		asked := time.Now() // before the end is reckoned: the deadline counts from here
 		in, until, err := p.take(name, attr)
 		if err != nil {
 			return nil, repo.Classify(err)
@@ -104,7 +105,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		}
 		r, err := parseResource(name, row)
 		if _, ours := r.permits[attr]; ours && err == nil {
-			held := p.held(name, attr, r.token, res.Sent, until)
+			held := p.held(name, attr, r.token, asked, until)
 			if res.Outcome == ddb.Applied {
 				return held, nil
 			}
@@ -171,22 +172,33 @@ func (c Config) keeping(failed func(error)) lease.Config {
 }
 
 // fence draws the token of a permit whose answer was lost: others may have
-// drawn since. One request.
+// drawn since. It also moves the end, which may be that of an earlier try. One
+// request.
 func (h *Permit) fence(ctx context.Context) (*Permit, error) {
+	h.Queue()
+	asked := time.Now()
+	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
 	w := h.p.core.NewWrite()
 	h.p.nextToken(w, h.p.clock())
+	w.Set(h.attr, ddb.Number(ddb.Seconds(h.beats)))
 	w.IfExists(h.attr)
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
+		h.Leave()
 		return nil, repo.Classify(err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
 	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
-	if res.Outcome != ddb.Applied {
-		err := repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
-		if res.Outcome == ddb.Condition {
-			err = h.lost()
-		}
+	switch res.Outcome {
+	case ddb.Applied:
+		h.Renewed(asked.Add(h.p.cfg.Lease))
+	case ddb.Condition:
+		err = h.lost()
+	default:
+		err = repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
+	}
+	h.Leave()
+	if err != nil {
 		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
 	}
 	r, err := parseResource(h.name, res.Item)
@@ -279,6 +291,7 @@ func (h *Permit) renew(ctx context.Context) error {
 	if cause := context.Cause(h.Context()); cause != nil {
 		return cause
 	}
+	asked := time.Now()
 	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
 	w := h.p.core.NewWrite()
 	until := ddb.Number(ddb.Seconds(h.beats))
@@ -296,7 +309,7 @@ func (h *Permit) renew(ctx context.Context) error {
 	case res.Outcome != ddb.Applied:
 		return repo.Classify(res.Err)
 	}
-	h.Renewed(res.Sent.Add(h.p.cfg.Lease))
+	h.Renewed(asked.Add(h.p.cfg.Lease))
 	return nil
 }
 

@@ -52,6 +52,7 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 // try sends one request; without ticket and error, it was refused and line is
 // what was seen.
 func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, error) {
+	asked := time.Now() // before the end is reckoned: the deadline counts from here
 	id, now := newID(), q.clock()
 	until := now.Add(q.cfg.Lease)
 	in, err := q.enter(p, id, now, until, alone)
@@ -86,7 +87,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	// writes it, and we wrote no other yet.
 	mine, there := l.find(id)
 	if there && ddb.Equal(mine.beat, ddb.Number(ddb.Seconds(until))) {
-		return q.newTicket(p, mine, l, res.Sent.Add(q.cfg.Lease)), l, nil
+		return q.newTicket(p, mine, l, asked.Add(q.cfg.Lease)), l, nil
 	}
 	switch {
 	case res.Outcome == ddb.Applied:

@@ -164,6 +164,7 @@ func (t *Ticket) renew(ctx context.Context) error {
 	}
 	// The end is also the beat that clockless watchers look for: it grows with
 	// every renewal, even if the wall clock was set back.
+	asked := time.Now() // before the end is reckoned
 	until := t.q.clock().Add(t.q.cfg.Lease)
 	if least := t.beats.Add(time.Millisecond); until.Before(least) {
 		until = least
@@ -193,7 +194,7 @@ func (t *Ticket) renew(ctx context.Context) error {
 	if res.Outcome == ddb.Condition && !ddb.Equal(e.beat, ddb.Number(ddb.Seconds(until))) {
 		return fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
 	}
-	t.lease.Renewed(res.Sent.Add(t.q.cfg.Lease))
+	t.lease.Renewed(asked.Add(t.q.cfg.Lease))
 	t.tell(l)
 	return nil
 }

@@ -76,7 +76,9 @@ const (
 
 // try sends one acquire; (nil, next, nil) asks for another.
 func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
-	now := a.Taker.Clock()
+	// The deadline counts from before the end was reckoned: a process may stand
+	// still between any two lines.
+	asked, now := time.Now(), a.Taker.Clock()
 	a.id = ddb.NewID(a.Owner)
 	t := ddb.Taking{ID: a.id, Now: now, Until: a.until(now), Lease: a.Lease, Skew: a.Taker.Skew,
 		Hidden: a.Stub, Row: a.Row, Clockless: a.Clockless, Watched: a.watch.ripe(now)}
@@ -87,14 +89,14 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	res := a.Taker.Core.Update(ctx, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
-		return a.hold(res.Item, res.Sent.Add(a.Lease))
+		return a.hold(res.Item, asked.Add(a.Lease))
 	case ddb.Condition:
-		return a.refused(ctx, res, stub)
+		return a.refused(ctx, res, asked, stub)
 	case ddb.Unknown:
 		if a.lost == nil {
 			a.lost = map[string]time.Time{}
 		}
-		a.lost[a.id] = res.Sent
+		a.lost[a.id] = asked
 		if ctx.Err() == nil && (res.Limit == 0 || len(a.lost) < res.Limit) {
 			return nil, asItem, errAgain
 		}
@@ -106,7 +108,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 }
 
 // refused decides what a failed condition means.
-func (a *acquisition) refused(ctx context.Context, res ddb.Result, stub bool) (*Hold, next, error) {
+func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Time, stub bool) (*Hold, next, error) {
 	core, image := a.Taker.Core, res.Image
 	l, err := a.Lock(image)
 	if err != nil {
@@ -114,7 +116,7 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, stub bool) (*
 	}
 	sent, landed := a.lost[l.By]
 	if l.By == a.id {
-		sent, landed = res.Sent, true
+		sent, landed = asked, true
 	}
 	switch {
 	case landed:

@@ -78,6 +78,7 @@ func (h *Hold) extend(ctx context.Context) error {
 	}
 	// lockTime is also the beat that clockless watchers look for: it grows with
 	// every extension, even if the wall clock was set back.
+	asked := time.Now() // before the end is reckoned
 	until := h.t.until(h.t.Clock())
 	if least := h.beats.Add(time.Millisecond); until.Before(least) && h.t.Lease > 0 {
 		until = least
@@ -96,7 +97,7 @@ func (h *Hold) extend(ctx context.Context) error {
 	} else if res.Outcome != ddb.Applied {
 		return h.judge(res)
 	}
-	h.Renewed(res.Sent.Add(h.t.Lease))
+	h.Renewed(asked.Add(h.t.Lease))
 	return nil
 }
 

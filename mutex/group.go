@@ -29,8 +29,9 @@ type Group struct {
 // is locked once.
 //
 // While it waits for one lock it extends those that it has, before half of
-// their lease is over. If one is lost all the same, it frees the others and
-// begins anew.
+// their lease is over, unless heartbeats do. If one is lost all the same, it
+// frees the others and begins anew. With Config.Clockless set a Heartbeat too: a
+// watcher cannot be interrupted to extend other locks.
 func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
 	keys, err := l.inOrder(names)
 	if err != nil {
@@ -52,12 +53,12 @@ func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
 	for _, key := range keys {
 		lock, err := l.lockNext(ctx, g, key)
 		if err != nil {
-			return nil, errors.Join(err, g.unlock(context.WithoutCancel(ctx)))
+			return nil, errors.Join(err, g.abandon(ctx))
 		}
 		g.locks = append(g.locks, lock)
 	}
 	if err := g.refresh(ctx); err != nil {
-		return nil, errors.Join(err, g.unlock(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, g.abandon(ctx))
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	for _, lock := range g.locks {
@@ -74,7 +75,8 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 		}
 		until := g.fresh(l.taker.Lease)
 		wait, cancel := ctx, context.CancelFunc(func() {})
-		if !until.IsZero() {
+		// Heartbeats keep the others, and a watcher must not be interrupted.
+		if !until.IsZero() && l.taker.Every == 0 && !l.taker.Clockless {
 			wait, cancel = context.WithDeadlineCause(ctx, until, errRefresh)
 		}
 		lock, err := l.Lock(wait, key)
@@ -138,6 +140,16 @@ func (g *Group) Unlock(ctx context.Context) error {
 	}
 	return err
 }
+
+// abandon frees what was taken of a group that did not come about.
+func (g *Group) abandon(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	defer cancel()
+	return g.unlock(ctx)
+}
+
+// cleanup bounds requests that free locks after their caller's context ended.
+const cleanup = 3 * time.Second
 
 func (g *Group) unlock(ctx context.Context) (err error) {
 	for _, lock := range slices.Backward(g.locks) {

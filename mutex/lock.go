@@ -92,7 +92,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
 	}
-	payload = slices.Clone(payload)
+	payload = append([]byte{}, payload...)
 	err := l.hold.Write(ctx, func(w *ddb.Write) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
 	if err != nil {
 		return err

@@ -91,7 +91,9 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	lock := newLock(l, taken, item)
 	if !l.add(lock) {
 		// Closed in this moment: Close waits for this release.
-		return nil, errors.Join(ErrClosed, lock.release(context.Background(), true))
+		ctx, cancel := context.WithTimeout(context.Background(), cleanup)
+		defer cancel()
+		return nil, errors.Join(ErrClosed, lock.release(ctx, true))
 	}
 	return lock, nil
 }

@@ -291,6 +291,16 @@ func TestS3_2_ReleaseOutcomesAreDistinct(t *testing.T) {
 	})
 }
 
+func TestAHandleFindsOutThatItsLockWasReleasedByID(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen})
+	held := lock(t, l, "job")
+	rig.Is(t, l.Release(t.Context(), "job", held.ID()))
+	lock(t, l, "job")
+	rig.Is(t, held.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
+	rig.Is(t, lock(t, l, "other").SetPayload(t.Context(), nil))
+}
+
 func TestS3_4_ExtendWhileHolding(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})

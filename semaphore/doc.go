@@ -8,8 +8,8 @@
 // No more permits and running jobs of a resource than its limit, as long as
 // clocks differ by less than the allowance and handlers stop when their context
 // ends. A job that was acknowledged stays in the table until a handler has said
-// that it is done, or it is in the dead letters: it is worked on at least once,
-// and by one handler at a time. Counters are those of the rows, after any
+// that it is done, or it is in the dead letters: it is worked on at least once
+// (unless none of its starts was ever answered), and by one handler at a time. Counters are those of the rows, after any
 // crash, for they change in one transaction.
 //
 // # Protocol
@@ -45,7 +45,9 @@
 //
 // What internal/ddb trusts; that the service answers a repeated
 // ClientRequestToken of an applied transaction with success (it promises so for
-// ten minutes); and clocks, up to Config.ClockSkew, to tell when others may
+// ten minutes: an Enqueue or Requeue that the network delivers again after that
+// brings its job back; all other changes name tokens in their conditions and
+// are safe without it); and clocks, up to Config.ClockSkew, to tell when others may
 // take over what a dead holder has left. Every handle renews itself; its
 // context ends at its deadline, counted from when the request was first sent.
 //
@@ -53,8 +55,9 @@
 //
 // A process that dies keeps its permits and jobs for the rest of their lease;
 // then the next caller, or dispatcher, takes them over. A start without an
-// answer leaves a job that runs without a holder, with the same end. A job in
-// its last attempt whose holder dies goes to the dead letters.
+// answer leaves a job that runs without a holder, with the same end; it counts
+// as an attempt. A job in its last attempt whose holder dies goes to the dead
+// letters.
 //
 // # Cost
 //

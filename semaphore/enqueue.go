@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,9 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J) erro
 		id := s.ids.next(s.clock())
 		row := rowKey(jobsPrefix+resource, id)
 		row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
-		if err := ddb.CheckSize(row, ddb.Diff{}); err != nil {
+		// What a failed and started job has beside its value must fit too.
+		later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
+		if err := ddb.CheckSize(row, later); err != nil {
 			return repo.Classify(fmt.Errorf("job for %q: %w", resource, err))
 		}
 		w := s.core.NewWrite()
@@ -78,6 +81,10 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J) erro
 		}
 	}
 }
+
+// maxOwner is the most that a job's owner, its times and its token take, in
+// bytes.
+const maxOwner = 512
 
 // checkJobs refuses a name that is too long for the lines of its jobs.
 func (s *Semaphore[J]) checkJobs(resource string) error {

@@ -61,8 +61,9 @@ func (j *Job[J]) Until() time.Time { return j.keep.Until() }
 func (j *Job[J]) Context() context.Context { return j.keep.Context() }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
-// over, who works on it now; ErrReleased if it was ended already. One request:
-// a transaction of two rows.
+// over, who works on it now; ErrReleased if it was ended already. After other
+// errors it is not renewed any more, and may be called again until the lease is
+// over. One request: a transaction of two rows.
 func (j *Job[J]) Done(ctx context.Context) error {
 	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
 		return []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key())), j.s.ending(j.resource, "")}
@@ -156,10 +157,13 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 		j.keep.Finish(repo.ErrReleased)
 		return nil
 	case res.Outcome == ddb.Refused:
+		// Nobody may come back to it: it ends with its lease unless somebody does.
+		j.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)
 	case res.Outcome == ddb.Condition && res.Images[0].Failed && res.Clean:
 		return j.lost()
 	case res.Outcome == ddb.Condition && !res.Images[0].Failed:
+		j.keep.Forget(repo.ErrReleased)
 		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, j.resource)
 	}
 	j.keep.Finish(repo.ErrOutcomeUnknown)

@@ -144,7 +144,10 @@ func (s *Semaphore[J]) scan(ctx context.Context, r *Resource) (_ *Job[J], again 
 			}
 			again = true
 		}
-		if looked++; looked-runs >= maxLook || r.Running >= r.Limit && runs >= r.Running-len(r.permits) {
+		// Where the limit is used up, only the end of the line, or all that run,
+		// tell that nobody is dead.
+		full := r.Running >= r.Limit
+		if looked++; !full && looked-runs >= maxLook || full && runs >= r.Running-len(r.permits) {
 			break // nothing more can be started, or not now
 		}
 	}

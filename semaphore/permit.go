@@ -95,6 +95,10 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		// and a second one cannot be.
 		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, NoSettle: true})
 		clean = clean && res.Clean
+		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+			ddb.Pause(ctx, backoff.Next(p.clock(), 0, time.Time{})) // a job of the resource changed it
+			continue
+		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
 			p.undo(ctx, name, attr, clean)
 			return nil, repo.Classify(fmt.Errorf("resource %q: no permit: %w", name, res.Err))
@@ -107,6 +111,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		if _, ours := r.permits[attr]; ours && err == nil {
 			held := p.held(name, attr, r.token, asked, until)
 			if res.Outcome == ddb.Applied {
+				held.Start()
 				return held, nil
 			}
 			return held.fence(ctx)
@@ -122,9 +127,11 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 			if err != nil {
 				return nil, err
 			}
+			ddb.Pause(ctx, p.cfg.Wait.Min)
 			continue
 		}
 		if once || p.cfg.Wait.Attempts > 0 && try >= p.cfg.Wait.Attempts {
+			p.undo(ctx, name, attr, clean)
 			return nil, r.busy()
 		}
 		ddb.Pause(ctx, backoff.Next(p.clock(), r.token, time.Time{}))
@@ -162,7 +169,6 @@ func (p *permits) nextToken(w *ddb.Write, now time.Time) {
 func (p *permits) held(name, attr string, token int64, sent, until time.Time) *Permit {
 	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
 	h.Lease = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
-	h.Start()
 	return h
 }
 
@@ -175,35 +181,45 @@ func (c Config) keeping(failed func(error)) lease.Config {
 // drawn since. It also moves the end, which may be that of an earlier try. One
 // request.
 func (h *Permit) fence(ctx context.Context) (*Permit, error) {
+	again, err := true, error(nil)
+	for again && err == nil {
+		again, err = h.draw(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
+	}
+	return h, nil
+}
+
+// draw sends one request of fence; again says that an answer to it was lost.
+func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	h.Queue()
+	defer h.Leave()
 	asked := time.Now()
 	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
 	w := h.p.core.NewWrite()
 	h.p.nextToken(w, h.p.clock())
-	w.Set(h.attr, ddb.Number(ddb.Seconds(h.beats)))
-	w.IfExists(h.attr)
+	until := w.Value(ddb.Number(ddb.Seconds(h.beats)))
+	w.SetTo(h.attr, until)
+	w.If(w.Name(h.attr) + " < " + until) // a late copy must not move the end back
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
-		h.Leave()
-		return nil, repo.Classify(err)
+		return false, repo.Classify(err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
 	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
-	switch res.Outcome {
-	case ddb.Applied:
-		h.Renewed(asked.Add(h.p.cfg.Lease))
-	case ddb.Condition:
-		err = h.lost()
-	default:
-		err = repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
-	}
-	h.Leave()
-	if err != nil {
-		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
+	switch {
+	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil && ctx.Err() == nil:
+		return true, nil
+	case res.Outcome == ddb.Condition:
+		return false, h.lost()
+	case res.Outcome != ddb.Applied:
+		return false, repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
 	}
 	r, err := parseResource(h.name, res.Item)
 	h.token = r.token
-	return h, err
+	h.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
+	return false, err
 }
 
 // cleanup bounds requests that give back what a call took whose context ended.
@@ -353,7 +369,12 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
+	backoff := ddb.Backoff{Min: h.p.cfg.Wait.Min, Max: h.p.cfg.Wait.Max}
 	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil && !h.Expired() {
+		ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+		res = h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+	}
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.Expired():
 		h.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it

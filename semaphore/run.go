@@ -213,15 +213,21 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(errStopped) })()
 	err := call(held, d.handler, job)
+	end := job.Done
 	switch {
 	case err == nil:
-		err = job.Done(ctx)
 	case ctx.Err() != nil:
-		err = job.Return(ctx)
+		end = job.Return
 	default:
 		d.s.core.Observe.Log.Warn("dynahold: a job failed", slog.String("resource", job.resource),
 			slog.String("job", job.line.id), slog.Int("attempt", job.Attempt()), slog.Any("error", err))
-		err = job.Fail(ctx, err)
+		cause := err
+		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
+	}
+	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
+	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired(); err = end(ctx) {
+		// Refused for now, by throttling for example: it is ours until its deadline.
+		ddb.Pause(context.WithoutCancel(ctx), backoff.Next(time.Now(), 0, time.Time{}))
 	}
 	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
 		d.trouble("ending job "+job.line.id, job.resource, err)

@@ -41,6 +41,7 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 		if _, err := cmd.StdinPipe(); err != nil { // its end tells a dispatcher that this process is gone
 			return nil, err
 		}
+		apart(cmd)
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, dispatcherEnv+"=1")
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 10 * time.Second // then it is killed

@@ -62,7 +62,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 		return err
 	}
 	err = o.watch(ctx)
-	o.wake("for all is done") // who is paused could not be told to end
+	o.wake("to end") // while it is paused it cannot
 	stop()
 	for e := range o.crew.heard { // until all have ended
 		o.hear(e)
@@ -199,7 +199,7 @@ func (o *office) conclude(ctx context.Context, out io.Writer, took time.Duration
 	if len(faults) > 0 {
 		return fmt.Errorf("%d things are wrong", len(faults))
 	}
-	fmt.Fprintf(out, "\n%d deployments done in %.1f s, none lost; %d taken over, %d late writes refused\n", len(o.plan), took.Seconds(), over, o.late)
+	fmt.Fprintf(out, "\n%d deployments done in %.1f s, none lost; %d taken over, late writes refused: %d\n", len(o.plan), took.Seconds(), over, o.late)
 	fmt.Fprintln(out, "audit: no limit exceeded, the oldest first, none done again without need, counters right")
 	return nil
 }

@@ -27,7 +27,7 @@ func TestKilledAndPausedDispatchers(t *testing.T) {
 	var kills, pauses, late int
 	n := 64
 	if testing.Short() {
-		n = 40
+		n = 30
 	}
 	for round := range *killRounds {
 		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) //nolint:gosec // repeatable on purpose
@@ -56,5 +56,5 @@ func TestKilledAndPausedDispatchers(t *testing.T) {
 			t.Errorf("round %d: no verdict\n%s", round, &out)
 		}
 	}
-	t.Logf("%d kills, %d pauses, %d late writes refused, nothing lost (-killseed=%d)", kills, pauses, late, seed)
+	t.Logf("%d kills, %d pauses, %d late writes refused (-killseed=%d)", kills, pauses, late, seed)
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"syscall"
 )
 
@@ -12,3 +13,7 @@ const canPause = true
 
 func pause(p *os.Process) error  { return p.Signal(syscall.SIGSTOP) }
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
+
+// apart gives a process a group of its own: if this program is killed while
+// that process is paused, the system ends it, for nobody could let it go on.
+func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // What a candidate says on its standard output, as JSON lines.
@@ -31,8 +32,15 @@ type event struct {
 // pace is the time between two writes of a leader.
 const pace = 40 * time.Millisecond
 
-// stand is a candidate's process: it waits to be elected, and leads.
+// stand is a candidate's process: it waits to be elected, and leads, until it
+// is told to end, or its parent is gone.
 func stand(ctx context.Context, s settings) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // the parent holds the other end
+		cancel()
+	}()
 	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
 	if err != nil {
 		return err
@@ -61,7 +69,7 @@ func lead(ctx context.Context, who string, lock *mutex.Lock, to ledger) {
 	tell := func(kind string, err error) {
 		e := event{Kind: kind, Who: who, Token: lock.Token()}
 		if err != nil {
-			e.Error = err.Error()
+			e.Error = strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
 		say(e)
 	}
@@ -78,7 +86,7 @@ func lead(ctx context.Context, who string, lock *mutex.Lock, to ledger) {
 			tell(wrote, nil)
 		}
 	}
-	if err := lock.Unlock(ctx); errors.Is(err, repo.ErrLockLost) {
+	if err := lock.Unlock(ctx); err != nil {
 		tell(lost, err)
 	}
 }

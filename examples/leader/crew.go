@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strconv"
@@ -37,6 +38,10 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 		name := "c" + strconv.Itoa(i+1)
 		//nolint:gosec // the program starts itself
 		cmd := exec.CommandContext(ctx, self, "-candidate", name, "-table", table, "-lease", s.lease.String())
+		if _, err := cmd.StdinPipe(); err != nil { // its end tells a candidate that this process is gone
+			return nil, err
+		}
+		apart(cmd)
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, candidateEnv+"=1")
 		var said strings.Builder
 		cmd.Stderr = &said
@@ -68,4 +73,11 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 		close(c.heard)
 	}()
 	return c, nil
+}
+
+// ended says how processes ended that did not end well.
+func (c *crew) ended() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.ends)
 }

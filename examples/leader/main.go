@@ -8,7 +8,7 @@
 //	go run ./examples/leader -candidates 5 -lease 2s
 //
 // Look at lead in candidate.go for the lock, and at ledger.go for the resource
-// that the token protects. The program starts itself as candidates. It uses the
+// that the token protects; disturb.go pauses and kills. The program starts itself as candidates. It uses the
 // embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main
 
@@ -28,8 +28,9 @@ import (
 type settings struct {
 	candidates int
 	lease      time.Duration
-	candidate  string // set in a candidate's process
-	table      string // set in a candidate's process: prefix of the tables
+	disturb    func(*drama, event) // in place of drama.disturb
+	candidate  string              // set in a candidate's process
+	table      string              // set in a candidate's process: prefix of the tables
 }
 
 func main() {

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 )
 
 // canPause says that processes can be stopped and continued.
@@ -12,3 +13,5 @@ const canPause = false
 
 func pause(*os.Process) error  { return errors.ErrUnsupported }
 func resume(*os.Process) error { return errors.ErrUnsupported }
+
+func apart(*exec.Cmd) {}

@@ -129,6 +129,7 @@ func (t *Taker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id 
 		res = t.Core.Delete(ctx, w.Delete(raw), ddb.Options{})
 	} else {
 		w.Unlock()
+		w.SetTo(t.Core.Attr.LockStolen, w.Name(t.Core.Attr.LockHeld)) // its handle, if there is one, must find out
 		in, err := w.Update(raw)
 		if err != nil {
 			return repo.Classify(err)

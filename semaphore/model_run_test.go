@@ -1,0 +1,153 @@
+package semaphore_test
+
+import (
+	"maps"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// modelRun is a search of the protocol, and what it should come to.
+type modelRun struct {
+	rules
+	want []sight
+}
+
+// modelRuns are the searches of the protocol, each wide in one way.
+func modelRuns() map[string]modelRun {
+	ends := []sight{sawDone, sawFail, sawReturn, sawLost, sawUnknown, sawTakeover, sawFound, sawLateEnd}
+	uses := []sight{sawPermit, sawRelease, sawBesides, sawLost, sawUnknown, sawSweep, sawFound, sawBusy}
+	return map[string]modelRun{
+		"jobs":               {rules{jobs: 2, hands: 2, limit: 1, ticks: 2, lease: 1, tokens: 2, late: 1, fails: true}, slices.Concat(ends, []sight{sawBusy})},
+		"one job":            {rules{jobs: 1, hands: 2, limit: 1, ticks: 3, lease: 1, tokens: 3, late: 1, fails: true}, slices.Concat(ends, []sight{sawBury})},
+		"three handlers":     {rules{jobs: 1, hands: 3, limit: 1, ticks: 3, lease: 1, tokens: 3, fails: true}, slices.Concat(ends, []sight{sawBury})},
+		"limit of two":       {rules{jobs: 2, hands: 2, limit: 2, ticks: 3, lease: 1, tokens: 3, fails: true}, ends},
+		"three for two":      {rules{jobs: 2, hands: 3, limit: 2, ticks: 2, lease: 1, tokens: 2}, []sight{sawDone, sawLost, sawUnknown, sawFound, sawTakeover}},
+		"enqueue":            {rules{jobs: 2, hands: 1, limit: 1, ticks: 1, lease: 1, tokens: 3, late: 1, enqueue: true, fails: true}, []sight{sawDone, sawFail, sawReturn, sawUnknown}},
+		"dead letters":       {rules{jobs: 1, hands: 2, limit: 1, ticks: 2, lease: 1, tokens: 3, late: 1, fails: true, operator: 2}, slices.Concat(ends, []sight{sawBury, sawRequeue, sawDiscard})},
+		"renewals":           {rules{jobs: 1, hands: 2, limit: 1, ticks: 4, lease: 2, tokens: 2, late: 2, renewals: true}, []sight{sawRenewal, sawLost, sawTakeover}},
+		"conflicts":          {rules{jobs: 1, hands: 2, limit: 1, ticks: 3, lease: 1, tokens: 2, late: 1, conflicts: true}, []sight{sawDone, sawTakeover}},
+		"forgetful":          {rules{jobs: 2, hands: 2, limit: 1, ticks: 2, lease: 1, tokens: 2, late: 1, fails: true, forgetful: true}, slices.Concat(ends, []sight{sawBesides, sawBusy})},
+		"forgetful, one job": {rules{jobs: 1, hands: 2, limit: 1, ticks: 3, lease: 1, tokens: 3, late: 1, fails: true, forgetful: true}, slices.Concat(ends, []sight{sawBesides, sawBury})},
+		"permits":            {rules{hands: 2, permits: 2, limit: 1, ticks: 3, lease: 1, tokens: 3, late: 1}, uses},
+		"three permits":      {rules{hands: 3, permits: 3, limit: 1, ticks: 2, lease: 1, tokens: 3}, uses},
+		"permits of two":     {rules{hands: 3, permits: 3, limit: 2, ticks: 2, lease: 1, tokens: 3}, uses},
+		"permits, renewed":   {rules{hands: 2, permits: 2, limit: 1, ticks: 4, lease: 2, tokens: 2, late: 1, renewals: true}, slices.Concat(uses, []sight{sawRenewal})},
+		"permits, waiting":   {rules{hands: 2, permits: 2, limit: 1, ticks: 3, lease: 1, tokens: 3, late: 1, waits: true}, uses},
+		"permits and jobs":   {rules{jobs: 1, hands: 2, permits: 1, limit: 1, ticks: 2, lease: 1, tokens: 3, late: 1, fails: true}, slices.Concat(uses, ends)},
+		"permits and jobs 2": {rules{jobs: 1, hands: 2, permits: 1, limit: 2, ticks: 2, lease: 1, tokens: 3, late: 1}, []sight{sawDone, sawPermit, sawRelease, sawSweep, sawTakeover}},
+	}
+}
+
+// bounds widens a search, unless the run is to be short.
+func (r rules) bounds() rules {
+	if testing.Short() && !soak() {
+		return r
+	}
+	if r.late == 1 {
+		r.late = maxLate
+	}
+	if soak() {
+		r.tokens++
+		if r.late == 0 {
+			r.late = 1
+		}
+	}
+	return r
+}
+
+func run(r rules) (searched, sights) {
+	m := &model{rules: r}
+	return search(m.begin(), m.next), m.seen
+}
+
+func TestModel(t *testing.T) {
+	var states atomic.Int64
+	t.Cleanup(func() { t.Logf("%d states in all", states.Load()) })
+	runs := modelRuns()
+	for _, name := range slices.Sorted(maps.Keys(runs)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, s := run(runs[name].bounds())
+			mustHold(t, name, f, s, runs[name].want...)
+			states.Add(int64(f.states))
+		})
+	}
+}
+
+// TestModelMutants leaves out one rule at a time.
+func TestModelMutants(t *testing.T) {
+	runs := modelRuns()
+	for _, m := range []struct {
+		name, run, promise string
+		mutate             func(*rules)
+	}{
+		{"start without running < limit", "jobs", overTheLimit, func(r *rules) { r.noLimit = true }},
+		{"Acquire without running < limit", "permits", overTheLimit, func(r *rules) { r.noLimit = true }},
+		{"start without 'as it was read'", "jobs", notCounted, func(r *rules) { r.unseen = true }},
+		{"start without 'as it was read', with permits", "permits and jobs", notCounted, func(r *rules) { r.unseen = true }},
+		{"Done without the token", "one job", others, func(r *rules) { r.noOwn = true }},
+		{"takeover counts running+1", "one job", notCounted, func(r *rules) { r.takeoverCounts = true }},
+		{"Fail without running-1", "one job", notCounted, func(r *rules) { r.failKeepsRunning = true }},
+		{"Done without running-1", "one job", notCounted, func(r *rules) { r.doneKeepsRunning = true }},
+		{"Return without queued+1", "one job", notCounted, func(r *rules) { r.returnNotQueued = true }},
+		{"bury without dead+1", "one job", notCounted, func(r *rules) { r.buryNotDead = true }},
+		{"counters in a request of their own", "one job", notCounted, func(r *rules) { r.split, r.late = true, 0 }},
+		{"sweep without 'as seen'", "permits", notCounted, func(r *rules) { r.blindSweep = true }},
+		{"Release without 'attribute exists'", "permits", notCounted, func(r *rules) { r.blindRelease = true }},
+		{"takeover without the lease", "one job", twoOnOne, func(r *rules) { r.noLease = true }},
+		{"sweep without the lease", "permits", permitGone, func(r *rules) { r.noLease = true }},
+		{"takeover under the same token", "one job", tokenTwice, func(r *rules) { r.sameToken = true }},
+		{"every failed condition is a loss, jobs", "forgetful", falseLoss, func(r *rules) { r.hastyLost = true }},
+		{"every failed condition is a loss, permits", "permits", falseLoss, func(r *rules) { r.hastyLost = true }},
+		{"no answer is a success", "one job", falseSuccess, func(r *rules) { r.hopeful = true }},
+		{"success by deadline, without the deadline, jobs", "one job", falseSuccess, func(r *rules) { r.noDeadline = true }},
+		{"success by deadline, without the deadline, permits", "permits", falseSuccess, func(r *rules) { r.noDeadline = true }},
+	} {
+		r := runs[m.run].rules
+		m.mutate(&r)
+		f, _ := run(r)
+		mustFind(t, m.name, m.promise, f)
+	}
+}
+
+// TestModelTokens: which promises need that the service remembers the
+// ClientRequestTokens of applied transactions. Starts and ends of jobs do not
+// ("forgetful" above): tokens are in their conditions.
+func TestModelTokens(t *testing.T) {
+	runs := modelRuns()
+	r := runs["enqueue"].rules
+	r.forgetful = true
+	f, _ := run(r)
+	mustFind(t, "an Enqueue is forgotten, and arrives again", comesBack, f)
+	r.noDone = true
+	f, _ = run(r)
+	mustFind(t, "an Enqueue is forgotten, and arrives again after a Fail", isTwice, f)
+	r = runs["dead letters"].rules
+	r.forgetful, r.hands, r.ticks, r.tokens = true, 1, 1, 4
+	f, _ = run(r)
+	mustFind(t, "a Requeue is forgotten, and arrives again", appliedTwice, f)
+}
+
+// TestModelDeadlines: the deadline of a hold must count from when its end was
+// reckoned, whatever lies between that and the answer.
+func TestModelDeadlines(t *testing.T) {
+	runs := modelRuns()
+	r := runs["permits, waiting"].rules
+	r.fromLastTry = true
+	f, _ := run(r)
+	mustFind(t, "an earlier try of an Acquire that waits arrives late: its end is the row's, the deadline would be of the last try", permitGone, f)
+	r = runs["conflicts"].rules
+	r.fromLastStart = true
+	f, _ = run(r)
+	mustFind(t, "a start meets conflicts for long: its end is reckoned before them, its deadline would be after", twoOnOne, f)
+}
+
+// TestModelGap is what the protocol does not promise: attempts are starts, so a
+// job may be given up that nobody has worked on.
+func TestModelGap(t *testing.T) {
+	r := modelRuns()["one job"].rules
+	r.unworked = true
+	f, _ := run(r)
+	mustFind(t, "all starts of a job are without an answer", unworked, f)
+}

@@ -56,6 +56,12 @@
 // holder: fail-open it ends with its lease; fail-closed it stays, as whatever a
 // dead holder leaves, and [Locker.List] shows it.
 //
+// A late copy of a SetPayload puts an earlier payload back. Close waits for a
+// request that somebody else has under way for the same lock, and a fail-closed
+// Unlock without an answer reports a loss when it is called again and its row
+// is gone. Fail-closed lockers that use rows of fail-open ones delete them, with
+// payload and tokens.
+//
 // # Cost
 //
 // A free lock and its unlock are two requests, one write unit each; a heartbeat

@@ -59,6 +59,9 @@
 // as an attempt. A job in its last attempt whose holder dies goes to the dead
 // letters.
 //
+// A late copy of a SetLimit puts an earlier limit back. A Release without an
+// answer reports a loss when it is called again and the permit is gone.
+//
 // # Cost
 //
 // A free permit and its release are two requests of one write unit per KB of

@@ -196,7 +196,9 @@ func (l *Lease) beat() {
 	err := l.renew(ctx)
 	if err != nil {
 		l.mu.Lock()
-		l.failed = err
+		if l.failed == nil || ctx.Err() == nil { // that the time was over says less than what failed before
+			l.failed = err
+		}
 		l.mu.Unlock()
 	}
 	if l.ended == nil && l.Expired() {

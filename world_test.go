@@ -145,6 +145,15 @@ func strategies() []strategy {
 		{"pessimistic, clockless, renewing", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Clockless: true, Renew: true, LateCommit: true}))(t)
 		}},
+		{"pessimistic, combining", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Combine: true}))(t)
+		}},
+		{"optimistic, warm", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000, Warm: 100}))(t)
+		}},
+		{"optimistic, warm, combining", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000, Warm: 100, Combine: true}))(t)
+		}},
 	}
 }
 

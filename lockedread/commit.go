@@ -2,11 +2,9 @@ package lockedread
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // Commit writes what differs between item and [Held.Item], counts the version,
@@ -17,11 +15,23 @@ import (
 // the version differs; nothing was sent and the hold goes on. ErrReleased: the
 // hold is over already.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
+	return h.conclude(ctx, item, 1)
+}
+
+// conclude commits a difference that stands for so many changes.
+func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
+	item, next, err := h.commit(ctx, item, count)
+	h.yield(next)
+	return item, err
+}
+
+// commit sends the commit. The grip that it returns is for the next caller of
+// this process; it has no lock if that is not to stay here.
+func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, next grip, err error) {
 	h.hold.Take()
 	defer h.hold.Leave()
-	var zero T
 	if err := h.hold.Usable(); err != nil {
-		return zero, err
+		return written, next, err
 	}
 	core := h.l.taker.Core
 	edit, err := guard.Compare(h.l.table, h.start, item)
@@ -29,26 +39,24 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 		err = guard.Overtakes(core, h.start.Raw, edit.After)
 	}
 	if err != nil {
-		return zero, err
+		return written, next, err
 	}
-	w := core.NewWrite()
-	w.Apply(edit.Diff)
-	if h.fresh {
-		guard.Unhide(core, w, edit.Diff)
-	}
-	if h.fresh || !edit.Diff.Empty() {
-		item = guard.Bump(h.l.table, w, ddb.NewWriteID(), h.start.Raw, item)
-	}
-	w.Unlock()
-	w.Own(h.hold.ID(), h.Token(), h.hold.CommitTime())
-	in, err := w.Update(h.hold.Raw())
+	next.item = h.start.Raw
+	next.hold, err = h.hold.Commit(ctx, func(w *ddb.Write) {
+		w.Apply(edit.Diff)
+		if h.fresh {
+			guard.Unhide(core, w, edit.Diff)
+		}
+		if h.fresh || !edit.Diff.Empty() {
+			id := ddb.NewWriteID()
+			item = guard.Bump(h.l.table, w, id, h.start.Raw, item, count)
+			next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)
+		}
+	}, h.wanted())
 	if err != nil {
-		return zero, repo.Classify(fmt.Errorf("item %v: %w", h.Key(), err))
+		return written, next, err
 	}
-	if err := h.hold.Commit(ctx, in); err != nil {
-		return zero, err
-	}
-	return item, nil
+	return item, next, nil
 }
 
 // Delete deletes the item, and the lock with it, in one request. Its evidence,
@@ -61,12 +69,16 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		}
 		return guard.NotFound(h.Key(), h.l.taker.Core.Table)
 	}
+	err := h.delete(ctx)
+	h.yield(grip{})
+	return err
+}
+
+func (h *Held[T]) delete(ctx context.Context) error {
 	h.hold.Take()
 	defer h.hold.Leave()
 	if err := h.hold.Usable(); err != nil {
 		return err
 	}
-	w := h.l.taker.Core.NewWrite()
-	w.Own(h.hold.ID(), h.Token(), h.hold.CommitTime())
-	return h.hold.Delete(ctx, w.Delete(h.hold.Raw()))
+	return h.hold.Delete(ctx)
 }

@@ -29,6 +29,12 @@ type Config struct {
 	LateCommit bool
 	// Wait bounds the waiting for an item that others hold.
 	Wait repo.Wait
+	// Combine lets one write commit the changes of all callers of Update, or of
+	// Upsert, in this process that wait for the item. Readers of a stream then
+	// see fewer of the item's states: those between two changes of one write
+	// were never stored. A change gets the item as the change before it left
+	// it; it runs again, alone, if what it saw was not written after all.
+	Combine bool
 }
 
 // taking checks the settings and fills in defaults.

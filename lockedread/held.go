@@ -2,6 +2,7 @@ package lockedread
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/guard"
@@ -17,6 +18,10 @@ type Held[T any] struct {
 	hold  *hold.Hold
 	start guard.Start[T]
 	fresh bool // there is no item yet
+
+	place  *place[T] // its baton goes on when the hold ends; nil for who stands in no line
+	chain  chain
+	handed atomic.Bool
 }
 
 // Item is the item as it was when the lock was taken. For a key without an
@@ -49,4 +54,35 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) 
 // Release gives the lock back without a change. It is harmless after Commit or
 // Delete, for use with defer, and works although ctx is done: it then has 3 s
 // of its own. ErrLockLost if somebody else ended the hold. One request.
-func (h *Held[T]) Release(ctx context.Context) error { return h.hold.Release(ctx, hold.Releasing{}) }
+//
+// If a caller of this process waits for the item, the request passes the lock
+// on to it.
+func (h *Held[T]) Release(ctx context.Context) error {
+	next, err := h.hold.Release(ctx, hold.Releasing{Pass: h.wanted()})
+	h.hand(grip{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
+	return err
+}
+
+// wanted reports whether the lock should stay in this process.
+func (h *Held[T]) wanted() bool {
+	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.taker.Lease)
+}
+
+// yield hands the baton on if the hold is over.
+func (h *Held[T]) yield(next grip) {
+	if h.hold.Over() {
+		h.hand(next)
+	}
+}
+
+// hand hands the baton on: with the lock of the next one, if it was kept, and
+// the item as it is now.
+func (h *Held[T]) hand(next grip) {
+	if h.place == nil || h.handed.Swap(true) {
+		return
+	}
+	next.ghost = h.hold.Ghost()
+	next.chain = h.chain
+	next.chain.links++
+	pass(h.place, next)
+}

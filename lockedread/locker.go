@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/dynahold/dynahold/internal/batch"
+	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
@@ -12,8 +16,10 @@ import (
 
 // Locker locks and reads the items of a table. It is safe for concurrent use.
 type Locker[T any] struct {
-	table *repo.Table[T]
-	taker *hold.Taker
+	table   *repo.Table[T]
+	taker   *hold.Taker
+	combine bool
+	lines   baton.Lines[*batch.Part[T], grip] // of this process's callers, by item
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -25,7 +31,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{table: table, taker: &hold.Taker{Core: table.Core(), Config: taking}}, nil
+	return &Locker[T]{table: table, taker: &hold.Taker{Core: table.Core(), Config: taking}, combine: cfg.Combine}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One
@@ -57,16 +63,50 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 	if err != nil {
 		return nil, err
 	}
-	taken, item, err := l.taker.Acquire(ctx, key, raw, how)
-	if err != nil {
+	if how.Once {
+		return l.take(ctx, key, raw, how, nil)
+	}
+	p := l.join(raw, nil)
+	if _, err := l.stand(ctx, key, p); err != nil {
 		return nil, err
 	}
-	h := &Held[T]{l: l, hold: taken, fresh: l.taker.Core.Hidden(item)}
+	return l.take(ctx, key, raw, how, p)
+}
+
+// take makes the handle of the lock that was handed on, or takes the lock.
+func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how hold.Taking, p *place[T]) (*Held[T], error) {
+	var g grip
+	if p != nil {
+		g = p.Baton()
+	}
+	if g.hold == nil || g.hold.Expired() {
+		g, how.Ghost = grip{}, g.ghost
+		if p != nil {
+			how.Waiting = func(rival ddb.Lock) {
+				g.chain.rivals = true
+				p.Show(grip{rival: rival})
+			}
+		}
+		var err error
+		g.hold, g.item, err = l.taker.Acquire(ctx, key, raw, how)
+		if err != nil {
+			if p != nil {
+				pass(p, grip{})
+			}
+			return nil, err
+		}
+		g.chain.since = time.Now()
+	}
+	h := &Held[T]{l: l, hold: g.hold, place: p, chain: g.chain, fresh: l.taker.Core.Hidden(g.item)}
+	if p != nil {
+		p.Show(grip{hold: g.hold})
+	}
+	var err error
 	if h.fresh {
 		h.start, err = guard.Fresh(l.table, raw)
-		h.start.Raw = item
+		h.start.Raw = g.item
 	} else {
-		h.start, err = guard.Existing(l.table, item)
+		h.start, err = guard.Existing(l.table, g.item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/batch"
+	"github.com/dynahold/dynahold/internal/baton"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -23,6 +25,17 @@ type Config struct {
 	ClockSkew time.Duration
 	// Wait bounds the sleeps after conflicts and while the item is locked.
 	Wait repo.Wait
+	// Combine lets one write commit the changes of all callers of this process
+	// that wait for the item. Readers of a stream then see fewer of the item's
+	// states: those between two changes of one write were never stored. A
+	// change gets the item as the change before it left it, and may run again.
+	Combine bool
+	// Warm is how many items, those changed last, are kept in memory, for a
+	// change to start from without a read. What is kept is used only where it
+	// has proved true before, and the version condition protects the write: a
+	// change may run once more, nothing is lost. An error of a change is
+	// confirmed on a fresh read. Default 0: none.
+	Warm int
 }
 
 const defaultAttempts = 64
@@ -30,8 +43,11 @@ const defaultAttempts = 64
 // Repository implements [repo.Repository] by versions. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table  *repo.Table[T]
-	policy guard.Policy
+	table   *repo.Table[T]
+	policy  guard.Policy
+	combine bool
+	lines   baton.Lines[*batch.Part[T], known] // of this process's callers, by item
+	warm    *warm                              // nil: nothing is kept
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -51,12 +67,15 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = defaultAttempts
 	}
+	if cfg.Warm < 0 {
+		return nil, fmt.Errorf("%w: Warm is negative (%d): it is a number of items", repo.ErrConfig, cfg.Warm)
+	}
 	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
 	if err != nil {
 		return nil, err
 	}
 	policy := guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
-	return &Repository[T]{table: table, policy: policy}, nil
+	return &Repository[T]{table: table, policy: policy, combine: cfg.Combine, warm: newWarm(table.Core(), cfg.Warm)}, nil
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
@@ -71,21 +90,26 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 
 // Update reads an item, runs change on it, and writes the difference if nobody
 // else wrote meanwhile; else it tries again with the item that the failed
-// write returned. Two requests (a read and a write), and one more per conflict.
-// *repo.ConflictError when the attempts are used up.
+// write returned. Two requests (a read and a write), and one more per conflict;
+// one request where the caller of this process before it has just written the
+// item, or it is kept warm. *repo.ConflictError when the attempts are used up.
+//
+// Callers of this process that change the same item do so one after the other,
+// in the order of their calls. One that takes longer than a quarter of a second
+// is overtaken: who writes first wins, as between processes.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return guard.Update(ctx, r.table, &r.policy, key, false, change)
+	return r.inLine(ctx, key, false, change)
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return guard.Update(ctx, r.table, &r.policy, key, true, change)
+	return r.inLine(ctx, key, true, change)
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	_, err := guard.Update(ctx, r.table, &r.policy, key, false, func(context.Context, *T) error { return repo.Remove })
+	_, err := r.inLine(ctx, key, false, func(context.Context, *T) error { return repo.Remove })
 	return err
 }
 

@@ -2,7 +2,6 @@ package pessimistic
 
 import (
 	"context"
-	"errors"
 
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/lockedread"
@@ -63,31 +62,23 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 
 // Update locks an item, runs change on it once, commits the difference and
 // releases the lock. Two requests, two writes of the item's size in units; one
-// more per try while somebody else holds the item. If change fails or panics
-// the lock is released and nothing is written.
+// of each where a caller of this process passes the lock on to the next; one
+// more per try while another process holds the item. If change fails or panics
+// the lock is released and nothing is written. With Config.Combine change may
+// run again.
+//
+// Callers of this process that want the same item get it one after the other,
+// in the order of their calls.
 //
 // The context of change ends with the caller's, and when the lock is lost.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.under(ctx, key, r.locker.Acquire, change)
-}
-
-// under takes a lock in the given way and runs a change.
-func (r *Repository[T]) under(ctx context.Context, key repo.Key, take func(context.Context, repo.Key) (*lockedread.Held[T], error), change func(context.Context, *T) error) (T, error) {
-	var zero T
-	if change == nil {
-		return zero, guard.NoChange()
-	}
-	held, err := take(ctx, key)
-	if err != nil {
-		return zero, err
-	}
-	return apply(ctx, held, change)
+	return r.locker.Update(ctx, key, change)
 }
 
 // Upsert is Update, but a key without an item is locked too, and change gets a
 // new item with nothing but its key. Three requests for a new item.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.under(ctx, key, r.locker.AcquireOrCreate, change)
+	return r.locker.Upsert(ctx, key, change)
 }
 
 // Delete locks an item and deletes it. Two requests.
@@ -96,35 +87,6 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 	if err != nil {
 		return err
 	}
-	defer giveBack(ctx, held)
+	defer func() { _ = held.Release(ctx) }() // if it fails, the lock ends with its lease
 	return held.Delete(ctx)
 }
-
-// apply runs a change under a lock and ends the hold, whatever happens.
-func apply[T any](ctx context.Context, held *lockedread.Held[T], change func(context.Context, *T) error) (T, error) {
-	defer giveBack(ctx, held) // also when change panics
-	var zero T
-	item := held.Item()
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(held.Context(), func() { cancel(context.Cause(held.Context())) })
-	err := change(inner, &item)
-	stop()
-	switch {
-	case errors.Is(err, repo.Remove):
-		err := held.Delete(ctx)
-		if errors.Is(err, repo.ErrNotFound) && !held.Exists() {
-			err = nil // a new item that is not wanted after all
-		}
-		return zero, err
-	case err != nil && held.Context().Err() != nil:
-		return zero, errors.Join(err, context.Cause(held.Context()))
-	case err != nil:
-		return zero, err
-	}
-	return held.Commit(ctx, item)
-}
-
-// giveBack releases a hold that has not ended. That it fails is no news for
-// the caller, whose result is known: the lock ends with its lease.
-func giveBack[T any](ctx context.Context, held *lockedread.Held[T]) { _ = held.Release(ctx) }

@@ -260,6 +260,20 @@ func (w *Write) Unlock() {
 	w.Remove(a.LockedBy, a.LockTime, a.LockLease, a.LockHeld)
 }
 
+// PassOn puts the hold of the next one in the place of an own hold, whose token
+// is one less: nobody else can take the lock in between.
+func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Duration) {
+	a := &w.core.Attr
+	w.Set(a.LockedBy, Text(id))
+	w.Set(a.LockTime, Number(Seconds(until)))
+	if lease > 0 {
+		w.Set(a.LockLease, Number(LeaseSeconds(lease)))
+	}
+	w.Set(a.LockHeld, Integer(token))
+	// Counted, not set: others may have drawn tokens since ours.
+	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(Number("1")))
+}
+
 // Break ends the hold that was seen, by force, and leaves its token as
 // evidence for its holder.
 func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {

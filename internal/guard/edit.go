@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -81,18 +83,27 @@ func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
 	return Edit[T]{Item: item, After: after, Diff: d}, nil
 }
 
-// Bump counts a data write in the item's version, where the type has one, and
-// leaves the write's id as evidence. raw is the item that the write is based
-// on. It returns the item as it will be.
-func Bump[T any](t *repo.Table[T], w *ddb.Write, id ddb.WriteID, raw ddb.Item, item T) T {
+// Bump counts a data write, which stands for so many changes, in the item's
+// version, where the type has one, and leaves the write's id as evidence. raw
+// is the item that the write is based on. It returns the item as it will be.
+func Bump[T any](t *repo.Table[T], w *ddb.Write, id ddb.WriteID, raw ddb.Item, item T, count int64) T {
 	core := t.Core()
 	if core.Version == "" {
 		return item
 	}
-	next := t.Version(item) + 1
+	next := t.Version(item) + count
 	w.Set(core.Version, ddb.Integer(next))
-	w.Set(core.Attr.Writers, id.Push(core.Ring(raw)))
+	w.Set(core.Attr.Writers, Writers(core, id, raw))
 	return t.WithVersion(item, next)
+}
+
+// Writers is the ring that a write based on raw leaves; nil where the type has
+// no version.
+func Writers(core *ddb.Core, id ddb.WriteID, raw ddb.Item) types.AttributeValue {
+	if core.Version == "" {
+		return nil
+	}
+	return id.Push(core.Ring(raw))
 }
 
 // Unhide removes what made an item invisible to readers.

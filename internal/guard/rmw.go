@@ -29,15 +29,38 @@ type Policy struct {
 	Bury func(w *ddb.Write)
 }
 
-// update is one call of Update, Upsert or Delete.
+// Call is one change of one item.
+type Call[T any] struct {
+	Create bool // start a new item where there is none
+	Change func(context.Context, *T) error
+	// From is what this process believes the item to be; nil: it is read. The
+	// write's condition protects a change of it; what Change says without a
+	// write is confirmed on a fresh read.
+	From ddb.Item
+	// Begin, if set, is told before each Change whether there is no item yet.
+	Begin func(fresh bool)
+	// Count, if set, is how many changes the write stands for.
+	Count func() int64
+}
+
+// Course is how a call went.
+type Course struct {
+	After     ddb.Item // the item as the call left it; nil: not known, or none
+	Read      ddb.Item // what its first read found; nil: it did not read
+	Conflicts int      // writes that others' writes refused
+	Waited    bool     // somebody held the item's lock
+}
+
+// update is one call under way.
 type update[T any] struct {
 	*Policy
+	Call[T]
+	Course
 	table   *repo.Table[T]
 	turn    *Turn
-	create  bool
-	change  func(context.Context, *T) error
 	tries   int
 	backoff ddb.Backoff
+	sent    bool // the present attempt has sent its write
 }
 
 // Update reads an item, changes it and writes the difference if it is as read,
@@ -51,22 +74,45 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 	if err != nil {
 		return zero, err
 	}
-	u := &update[T]{Policy: p, table: t, create: create, change: change,
+	item, _, err := Run(ctx, t, p, key, raw, Call[T]{Create: create, Change: change})
+	return item, err
+}
+
+// Run is Update with all that a caller may know before and wants to know
+// afterwards; raw is the encoded key.
+func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Call[T]) (T, Course, error) {
+	u := &update[T]{Policy: p, Call: call, table: t,
 		turn:    &Turn{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings},
 		backoff: ddb.Backoff{Min: p.Wait.Min, Max: p.Wait.Max}}
 	defer u.turn.Done(ctx)
-	var image ddb.Item // what the last failed write returned; nil: read
+	item, err := u.run(ctx)
+	u.Waited = !u.turn.began.IsZero()
+	return item, u.Course, err
+}
+
+func (u *update[T]) run(ctx context.Context) (item T, err error) {
+	image, believed := u.From, u.From != nil
 	for {
 		if image == nil {
-			if image, err = u.turn.Core.Get(ctx, raw); err != nil {
-				return zero, u.turn.Ended(ctx, repo.Classify(err))
+			if image, err = u.turn.Core.Get(ctx, u.turn.Raw); err != nil {
+				return item, u.turn.Ended(ctx, repo.Classify(err))
+			}
+			if image == nil {
+				image = ddb.Item{}
+			}
+			if u.Read == nil {
+				u.Read = image
 			}
 		}
+		u.sent = false
 		item, next, err := u.attempt(ctx, image)
+		if believed && !u.sent {
+			next, err = nil, errAgain
+		}
 		if err == nil || !errors.Is(err, errAgain) {
 			return item, err
 		}
-		image = next
+		image, believed = next, false
 	}
 }
 
@@ -88,15 +134,19 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		}
 		return item, nil, errAgain
 	}
-	edit, err := Change(ctx, u.table, from, u.change)
+	hidden := core.Hidden(image)
+	if u.Begin != nil {
+		u.Begin(hidden)
+	}
+	edit, err := Change(ctx, u.table, from, u.Change)
 	if err != nil {
 		return item, nil, err
 	}
-	hidden := core.Hidden(image)
 	switch {
 	case edit.Remove && hidden:
 		return item, nil, nil // a new item that is not wanted after all
 	case !edit.Remove && edit.Diff.Empty() && !hidden:
+		u.After = image
 		return edit.Item, nil, nil
 	case !edit.Remove:
 		err := Overtakes(core, from.Raw, edit.After)
@@ -107,6 +157,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
 		}
 	}
+	u.sent = true
 	id := ddb.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
@@ -114,6 +165,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	}
 	switch res.Outcome {
 	case ddb.Applied:
+		u.applied(image, edit, id)
 		return written, nil, nil
 	case ddb.Condition:
 	default:
@@ -121,12 +173,31 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	}
 	switch u.verdict(res, id, image) {
 	case ddb.Committed:
+		u.applied(image, edit, id)
 		return written, nil, nil
 	case ddb.Undecided:
 		return item, nil, UnknownOutcome(u.turn.Key, nil)
 	}
 	next, err = u.conflict(ctx, res.Image)
 	return item, next, err
+}
+
+// applied notes the item as the write has left it.
+func (u *update[T]) applied(image ddb.Item, edit Edit[T], id ddb.WriteID) {
+	if edit.Remove {
+		return
+	}
+	if len(image) == 0 {
+		image = u.turn.Raw
+	}
+	u.After = After(u.turn.Core, image, edit.Diff, Writers(u.turn.Core, id, image), u.count())
+}
+
+func (u *update[T]) count() int64 {
+	if u.Count == nil {
+		return 1
+	}
+	return u.Count()
 }
 
 // write sends an edit under the condition that the item is as in the image. It
@@ -143,7 +214,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 	default:
 		w.Apply(edit.Diff)
-		item = Bump(u.table, w, id, image, edit.Item)
+		item = Bump(u.table, w, id, image, edit.Item, u.count())
 		if core.Version == "" && u.Ring {
 			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 		}
@@ -164,7 +235,7 @@ func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
 	if !core.Hidden(image) {
 		return Existing(u.table, image)
 	}
-	if !u.create {
+	if !u.Create {
 		return Start[T]{}, NotFound(u.turn.Key, core.Table)
 	}
 	from, err := Fresh(u.table, u.turn.Raw)
@@ -222,6 +293,7 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 		}
 		return nil, errAgain
 	}
+	u.Conflicts++
 	if u.tries++; u.tries >= u.Attempts {
 		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
 	}

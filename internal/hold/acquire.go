@@ -17,6 +17,11 @@ type Taking struct {
 	// What to do about a key without an item: by default ErrNotFound.
 	Stub bool // lock it by an item that readers do not see
 	Row  bool // make the item in the same request: the item is nothing but its lock
+	// Ghost is a hold that an earlier write of this process may have left: ours
+	// if it is there.
+	Ghost *Ghost
+	// Waiting is told whom the acquisition waits for; nil: nobody asks.
+	Waiting func(ddb.Lock)
 }
 
 // stubLife is how long after its lease DynamoDB's TTL may remove a stub that
@@ -46,6 +51,9 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
 	}}
 	defer a.Done(ctx)
+	if how.Ghost != nil {
+		a.lost = map[string]time.Time{how.Ghost.id: how.Ghost.sent}
+	}
 	stub := false
 	for {
 		held, again, err := a.try(ctx, stub)
@@ -140,6 +148,9 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 	}
 	if a.Clockless {
 		a.watch.see(image, l, core, a.Lease, a.Taker.Clock())
+	}
+	if a.Waiting != nil {
+		a.Waiting(l)
 	}
 	return nil, asItem, a.Sleep(ctx, l)
 }

@@ -13,25 +13,29 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// CommitTime is the time that the lease must not have passed. It is taken once
+// commitTime is the time that the lease must not have passed. It is taken once
 // per commit: all attempts carry the same, so that no late copy of an earlier
 // one can succeed where the verdict was "expired".
-func (h *Hold) CommitTime() time.Time {
+func (h *Hold) commitTime() time.Time {
 	if h.t.LateCommit {
 		return time.Time{}
 	}
 	return h.t.Clock()
 }
 
-// Commit sends the update that carries a change and ends the hold. The caller
-// holds op.
-func (h *Hold) Commit(ctx context.Context, in *dynamodb.UpdateItemInput) error {
-	return h.conclude(ctx, concluding{writes: true}, h.update(in))
+// Commit sends the update that carries a change, which set adds to it, and ends
+// the hold. With pass the lock stays with this process: the hold that it
+// returns is the next one's. The caller holds op.
+func (h *Hold) Commit(ctx context.Context, set func(*ddb.Write), pass bool) (next *Hold, err error) {
+	return h.write(ctx, concluding{writes: true}, set, pass, h.commitTime())
 }
 
 // Delete sends the delete of the item, which ends the hold too. The caller
 // holds op.
-func (h *Hold) Delete(ctx context.Context, in *dynamodb.DeleteItemInput) error {
+func (h *Hold) Delete(ctx context.Context) error {
+	w := h.t.Core.NewWrite()
+	w.Own(h.id, h.token, h.commitTime())
+	in := w.Delete(h.raw)
 	if h.doubt { // an earlier write may have ended the hold: no evidence
 		return h.conclude(ctx, concluding{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
 			return h.t.Core.Delete(ctx, in, opt)
@@ -113,21 +117,24 @@ type Releasing struct {
 	Drop bool
 	// Strict ends with ctx, without a last request after it.
 	Strict bool
+	// Pass keeps the lock for the next one of this process.
+	Pass bool
 }
 
 // Release gives the lock back without a change. It is harmless on a hold that
-// its holder has ended.
-func (h *Hold) Release(ctx context.Context, how Releasing) error {
+// its holder has ended. With Pass it returns the hold of the next one, if the
+// lock could be kept.
+func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err error) {
 	h.Take()
 	defer h.Leave()
 	switch why := h.Ended(); {
 	case errors.Is(why, repo.ErrReleased):
-		return nil
+		return nil, nil
 	case why != nil:
-		return h.Usable()
+		return nil, h.Usable()
 	}
 	if ctx.Err() != nil && how.Strict {
-		return fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
+		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
 	}
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -135,17 +142,20 @@ func (h *Hold) Release(ctx context.Context, how Releasing) error {
 		defer cancel()
 	}
 	h.Halt()
-	send := h.update(h.t.Core.Release(h.raw, h.id, h.token))
+	as := concluding{strict: how.Strict}
 	switch {
 	case how.Drop:
-		send = h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true)
+		err = h.conclude(ctx, as, h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true))
 	case h.stub:
-		send = h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false)
+		err = h.conclude(ctx, as, h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false))
+	case how.Pass && !h.doubt:
+		next, err = h.write(ctx, as, nil, true, time.Time{})
+	default:
+		err = h.conclude(ctx, as, h.update(h.t.Core.Release(h.raw, h.id, h.token)))
 	}
-	err := h.conclude(ctx, concluding{strict: how.Strict}, send)
 	if err != nil {
 		// Nothing renews the hold any more: it ends with its lease at the latest.
 		h.Forget(repo.ErrReleased)
 	}
-	return err
+	return next, err
 }

@@ -25,13 +25,19 @@ type Hold struct {
 	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
 	beats time.Time // guarded by op: the greatest lockTime that was ever sent
 	found ddb.Lock  // guarded by op: what stood in our place when the hold was found lost
+	ghost *Ghost    // guarded by op: what a write without a verdict may have left
 }
 
 func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
 	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
-	h.Lease = lease.New(a.lease(h.failed), end, h.extend)
-	h.Start()
+	h.keep(end)
 	return h
+}
+
+// keep begins to look after the hold, which others may take over at end.
+func (h *Hold) keep(end time.Time) {
+	h.Lease = lease.New(h.t.lease(h.failed), end, h.extend)
+	h.Start()
 }
 
 // Key is the item's key.

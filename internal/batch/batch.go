@@ -1,0 +1,189 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Bounds of a batch: so many callers, drawn within so long. They bound how long
+// the first one waits for the last, and what other processes wait for all.
+const (
+	maxParts  = 256
+	maxGather = 100 * time.Millisecond
+)
+
+// Batch runs the changes of its parts as one. It is used by one goroutine.
+type Batch[T any] struct {
+	table *repo.Table[T]
+	draw  func() *Part[T] // the next caller who waits; nil: there is none
+	parts []*member[T]
+	fresh bool  // there is no item yet
+	count int64 // changes that the write will carry
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	live   atomic.Int64 // parts whose callers have not left
+}
+
+// member is a part and what came of its change when it ran last.
+type member[T any] struct {
+	*Part[T]
+	ran     bool
+	item    T     // as the change left it
+	changed bool  // it differs from what the change got
+	err     error // the change's own
+	alone   bool  // it must run again, alone
+}
+
+// New starts a batch with its first part. draw takes along the next caller
+// who waits, nil where there is none; a nil draw takes nobody along.
+func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Batch[T] {
+	b := &Batch[T]{table: table, draw: draw}
+	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
+	b.add(first)
+	return b
+}
+
+// Context governs the batch: it has the first caller's values, and ends when
+// every caller's context has ended.
+func (b *Batch[T]) Context() context.Context { return b.ctx }
+
+func (b *Batch[T]) add(p *Part[T]) *member[T] {
+	b.live.Add(1)
+	left := func(ctx context.Context) bool {
+		if b.live.Add(-1) > 0 {
+			return false
+		}
+		b.cancel(context.Cause(ctx))
+		return true
+	}
+	p.left.Store(&left)
+	if p.ctx.Err() != nil {
+		p.tell() // its caller may have looked for us before
+	}
+	m := &member[T]{Part: p}
+	b.parts = append(b.parts, m)
+	return m
+}
+
+// Begin says, before each Change, whether there is an item.
+func (b *Batch[T]) Begin(fresh bool) { b.fresh = fresh }
+
+// Change is the change of all parts, those who are drawn while it runs
+// included.
+func (b *Batch[T]) Change(ctx context.Context, item *T) error {
+	b.count = 0
+	began := time.Now()
+	work := *item
+	for i := 0; ; i++ {
+		if i == len(b.parts) && !b.more(began) {
+			break
+		}
+		next, err := b.parts[i].apply(ctx, b.table, work, b.fresh && b.count == 0)
+		if err != nil {
+			return err
+		}
+		if b.parts[i].changed {
+			work = next
+			b.count++
+		}
+	}
+	switch {
+	case b.live.Load() == 0:
+		return ddb.CtxError(b.ctx)
+	case len(b.parts) == 1:
+		if err := b.parts[0].err; err != nil {
+			return err // the guard knows best whether what it saw was true
+		}
+	}
+	// To the guard it is one change; Count tells how many it stands for.
+	*item = b.table.WithVersion(work, b.table.Version(*item))
+	return nil
+}
+
+// Count is how many changes the write carries.
+func (b *Batch[T]) Count() int64 { return max(b.count, 1) }
+
+// more draws the next caller.
+func (b *Batch[T]) more(began time.Time) bool {
+	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || b.parts[0].alone {
+		return false
+	}
+	p := b.draw()
+	if p != nil {
+		b.add(p)
+	}
+	return p != nil
+}
+
+// apply runs a part's change on a copy of work, the item after the changes
+// before it; fresh says that there is none yet. An error means that the item
+// itself cannot be copied.
+func (m *member[T]) apply(ctx context.Context, table *repo.Table[T], work T, fresh bool) (after T, err error) {
+	m.changed, m.err, m.alone = false, nil, false
+	raw, err := table.Encode(work)
+	if err != nil {
+		return after, err
+	}
+	given, err := table.Decode(raw)
+	if err != nil {
+		return after, err
+	}
+	item := given
+	if m.ran, m.err = m.ask(ctx, &item); !m.ran || m.err != nil {
+		m.item = *new(T)
+		m.alone = m.ran && errors.Is(m.err, repo.Remove)
+		return work, nil
+	}
+	var edit guard.Edit[T]
+	if edit, m.err = guard.Compare(table, guard.Start[T]{Item: given, Before: raw, Raw: raw}, item); m.err != nil {
+		return work, nil //nolint:nilerr // this change's fault alone
+	}
+	if m.changed = fresh || !edit.Diff.Empty(); m.changed {
+		item = table.WithVersion(item, table.Version(item)+1)
+	}
+	m.item = item
+	return m.item, nil
+}
+
+// Conclude gives the parts their verdicts after the batch ended with err. Those
+// that it returns must run again, each alone.
+func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
+	defer b.cancel(nil)
+	for _, m := range b.parts {
+		m.left.Store(nil)
+		switch {
+		case !m.ran && err == nil:
+			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, m.changed && shared(err):
+			m.tellEnd(*new(T), err)
+		case m.alone, err != nil:
+			// It wants to be alone, saw what never was, or may not be the one
+			// for whom the write failed.
+			again = append(again, m.Part)
+		default:
+			m.tellEnd(m.item, m.err)
+		}
+	}
+	return again
+}
+
+func (m *member[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
+
+// shared reports whether an error has nothing to do with what was written: it
+// is every part's.
+func shared(err error) bool {
+	for _, e := range []error{repo.ErrOutcomeUnknown, repo.ErrConflict, repo.ErrLocked, repo.ErrLockLost, repo.ErrLockExpired,
+		repo.ErrReleased, repo.ErrNotFound, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

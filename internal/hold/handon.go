@@ -1,0 +1,99 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// successor is the hold that the next one of this process gets: the write that
+// ends ours puts it on the item.
+type successor struct {
+	id    string
+	asked time.Time // before its end was reckoned
+	until time.Time
+}
+
+// write sends the update that ends the hold: with what set adds to it, and,
+// with pass, with the lock passed on instead of removed. now, if set, is what
+// the lease must not have passed. The caller holds op.
+func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), pass bool, now time.Time) (next *Hold, err error) {
+	w := h.t.Core.NewWrite()
+	if set != nil {
+		set(w)
+	}
+	var s successor
+	if pass {
+		s = successor{id: ddb.NewID(h.t.Owner), asked: time.Now()}
+		s.until = h.t.until(h.t.Clock())
+		w.PassOn(s.id, h.token+1, s.until, h.t.Lease)
+	} else {
+		w.Unlock()
+	}
+	w.Own(h.id, h.token, now)
+	in, err := w.Update(h.raw)
+	if err != nil {
+		return nil, repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
+	}
+	if err := h.conclude(ctx, how, h.update(in)); err != nil {
+		if pass && errors.Is(err, repo.ErrOutcomeUnknown) {
+			h.ghost = &Ghost{s.id, s.asked, h.t, h.raw}
+		}
+		return nil, err
+	}
+	if !pass {
+		return nil, nil
+	}
+	return h.succeed(s), nil
+}
+
+// Ghost is a hold that a write without a verdict may have put on the item.
+type Ghost struct {
+	id   string
+	sent time.Time
+	t    *Taker
+	raw  ddb.Item
+}
+
+// Undo releases the hold, if it is there.
+func (g *Ghost) Undo() {
+	ctx, cancel := detached(context.Background())
+	defer cancel()
+	w := g.t.Core.NewWrite()
+	w.Unlock()
+	w.IfEqual(g.t.Core.Attr.LockedBy, ddb.Text(g.id))
+	if in, err := w.Update(g.raw); err == nil {
+		g.t.Core.Update(ctx, in, ddb.Options{NoSettle: true})
+	}
+}
+
+// Ghost is the hold that was to be passed on by a write that had no verdict;
+// nil if there is none.
+func (h *Hold) Ghost() *Ghost {
+	h.Queue()
+	defer h.Leave()
+	return h.ghost
+}
+
+// Over reports whether the hold has ended, or is known to be lost.
+func (h *Hold) Over() bool {
+	h.Queue()
+	defer h.Leave()
+	return h.Ended() != nil
+}
+
+// Locked is the error of those who wait for this hold.
+func (h *Hold) Locked() error {
+	return &repo.LockedError{Key: h.key, Owner: h.t.Owner, Until: h.Until(), Token: h.token}
+}
+
+// succeed makes the handle of the hold that was passed on.
+func (h *Hold) succeed(s successor) *Hold {
+	n := &Hold{t: h.t, key: h.key, raw: h.raw, id: s.id, token: h.token + 1, beats: s.until}
+	n.keep(s.asked.Add(h.t.Lease))
+	return n
+}

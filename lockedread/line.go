@@ -1,0 +1,98 @@
+package lockedread
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/batch"
+	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// How long a lock may stay in one process while callers there wait for it: then
+// it is let go, so that other processes get their turn. Four hand-ons rather
+// than sixteen while others are known to wait: a little less throughput, and a
+// third off their longest waits.
+const (
+	linksAlone   = 16
+	linksRivals  = 4
+	chainOfLease = 10 // a chain lasts at most this part of a lease
+)
+
+// grip is what the caller that has the baton of an item hands on.
+type grip struct {
+	hold  *hold.Hold // the lock; nil: it is to be taken, and the chain begins anew
+	item  ddb.Item   // as stored under the lock
+	chain chain
+	ghost *hold.Ghost // what a write without a verdict may have left
+	rival ddb.Lock    // whom the caller waits for, while it has no lock
+}
+
+// chain counts how long the lock has been in this process.
+type chain struct {
+	links  int
+	since  time.Time
+	rivals bool // other processes wanted the item when the lock was taken
+}
+
+// more reports whether the lock may be passed on once more.
+func (c chain) more(lease time.Duration) bool {
+	limit := linksAlone
+	if c.rivals {
+		limit = linksRivals
+	}
+	return c.links < limit && (lease == 0 || time.Since(c.since) < lease/chainOfLease)
+}
+
+// place is a caller's place in the line of its item; nil for one that does not
+// stand in line.
+type place[T any] = baton.Place[*batch.Part[T], grip]
+
+// join takes a place; part, where set, can be taken along by others.
+func (l *Locker[T]) join(raw ddb.Item, part *batch.Part[T]) *place[T] {
+	return l.lines.Join(l.taker.Core.KeyText(raw), part)
+}
+
+// stand waits for the baton of an item, as long as the lock of one of this
+// process can last.
+func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton.State, error) {
+	began := time.Now()
+	state, err := p.Wait(ctx, l.taker.Lease+l.taker.Skew)
+	if p.Stood() {
+		l.taker.Core.Observe.Waited(ctx, l.taker.Core.Table, time.Since(began))
+	}
+	if err == nil && ctx.Err() != nil && state == baton.Holding {
+		pass(p, p.Baton())
+		err = ctx.Err()
+	}
+	if err != nil {
+		return state, errors.Join(locked(key, p.Seen()), ddb.CtxError(ctx))
+	}
+	return state, nil
+}
+
+// pass hands the baton on; what nobody takes is cleared away.
+func pass[T any](p *place[T], g grip) {
+	if p.Pass(g) {
+		return
+	}
+	if g.hold != nil {
+		// Nobody is waiting any more. That it fails is no news: the lock ends
+		// with its lease.
+		_, _ = g.hold.Release(context.Background(), hold.Releasing{})
+	}
+	if g.ghost != nil {
+		g.ghost.Undo()
+	}
+}
+
+// locked is the error of a caller that waited in line: who holds the item.
+func locked(key repo.Key, g grip) error {
+	if g.hold != nil {
+		return g.hold.Locked()
+	}
+	return hold.Locked(key, g.rival)
+}

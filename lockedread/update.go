@@ -1,0 +1,125 @@
+package lockedread
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dynahold/dynahold/internal/batch"
+	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Update locks an item, runs change on it once, commits the difference and
+// releases the lock: the closure form of Acquire. Two requests; one, where a
+// caller of this process passes the lock on; one more per try while others
+// hold the item. If change fails or panics the lock is released and nothing is
+// written. An error that is repo.Remove deletes the item.
+//
+// The context of change ends with the caller's, and when the lock is lost.
+// With Config.Combine change may run again.
+func (l *Locker[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return l.change(ctx, key, false, change)
+}
+
+// Upsert is Update, but a key without an item is locked too, and change gets a
+// new item with nothing but its key. Three requests for a new item.
+func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return l.change(ctx, key, true, change)
+}
+
+func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if change == nil {
+		return item, guard.NoChange()
+	}
+	raw, err := l.table.EncodeKey(key)
+	if err != nil {
+		return item, err
+	}
+	var p *place[T]
+	var part *batch.Part[T]
+	if l.combine {
+		part = batch.NewPart(ctx, create, change, func() error { return locked(key, p.Seen()) })
+	}
+	p = l.join(raw, part)
+	state, err := l.stand(ctx, key, p)
+	switch {
+	case err != nil:
+		return item, err
+	case state == baton.Drawn:
+		return part.Await()
+	case l.combine:
+		go l.lead(key, raw, p, part)
+		return part.Await()
+	}
+	held, err := l.take(ctx, key, raw, hold.Taking{Stub: create}, p)
+	if err != nil {
+		return item, err
+	}
+	return held.apply(ctx, change, nil)
+}
+
+// lead commits the changes of the first caller and of those that wait behind
+// it with one write. It runs on its own, so that no caller's end ends it.
+func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *batch.Part[T]) {
+	b := batch.New(l.table, first, func() *batch.Part[T] {
+		next := p.Draw(func(c *batch.Part[T]) bool { return c != nil && c.Create == first.Create })
+		if next == nil {
+			return nil
+		}
+		return next.Caller
+	})
+	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
+		b := batch.New(l.table, alone, nil)
+		p := l.join(raw, nil)
+		_, err := l.stand(b.Context(), key, p)
+		if err == nil {
+			err = l.commit(key, raw, p, b, alone.Create)
+		}
+		b.Conclude(err)
+	}
+}
+
+// commit runs a batch under the lock.
+func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *batch.Batch[T], create bool) error {
+	held, err := l.take(b.Context(), key, raw, hold.Taking{Stub: create}, p)
+	if err != nil {
+		return err
+	}
+	b.Begin(held.fresh)
+	_, err = held.apply(b.Context(), b.Change, b.Count)
+	return err
+}
+
+// apply runs a change under the lock and ends the hold, whatever happens.
+// count, if set, is how many changes it stands for.
+func (h *Held[T]) apply(ctx context.Context, change func(context.Context, *T) error, count func() int64) (zero T, err error) {
+	// That the lock could not be given back is no news for a caller whose result
+	// is known: it ends with its lease.
+	defer func() { _ = h.Release(ctx) }() // also when change panics
+	item := h.Item()
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })
+	err = change(inner, &item)
+	stop()
+	switch {
+	case errors.Is(err, repo.Remove):
+		err := h.Delete(ctx)
+		if errors.Is(err, repo.ErrNotFound) && !h.Exists() {
+			err = nil // a new item that is not wanted after all
+		}
+		return zero, err
+	case err != nil && h.Context().Err() != nil:
+		return zero, errors.Join(err, context.Cause(h.Context()))
+	case err != nil:
+		return zero, err
+	}
+	n := int64(1)
+	if count != nil {
+		n = count()
+	}
+	return h.conclude(ctx, item, n)
+}

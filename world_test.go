@@ -38,18 +38,19 @@ type Account struct {
 // engine is shared by the tests of this package; every test has its own table.
 var engine *localdb.Engine
 
-func TestMain(m *testing.M) {
+// withEngine runs the tests with an engine.
+func withEngine(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	var err error
 	engine, err = localdb.Start(ctx, localdb.Config{})
 	cancel()
 	if err != nil {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		os.Exit(1)
+		return 1
 	}
 	code := m.Run()
 	_ = engine.Close()
-	os.Exit(code)
+	return code
 }
 
 // world is a table of its own on the engine.
@@ -129,31 +130,42 @@ func (w *world) raw(t testing.TB, key repo.Key) map[string]types.AttributeValue 
 type strategy struct {
 	name string
 	open func(t testing.TB, w *world, client repo.Client) repo.Repository[Account]
+	// combines: one write carries the changes of all callers that wait.
+	combines bool
 }
 
 func strategies() []strategy {
 	return []strategy{
 		{"nolock", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(nolock.New(w.repoTable(t, c), nolock.Config{Attempts: 1000}))(t)
-		}},
+		}, false},
 		{"optimistic", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000}))(t)
-		}},
+		}, false},
 		{"pessimistic", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{}))(t)
-		}},
+		}, false},
 		{"pessimistic, clockless, renewing", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Clockless: true, Renew: true, LateCommit: true}))(t)
-		}},
+		}, false},
 		{"pessimistic, combining", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Combine: true}))(t)
-		}},
+		}, true},
+		{"pessimistic, fair", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Fair: true}))(t)
+		}, false},
+		{"pessimistic, combining, fair", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(pessimistic.New(w.repoTable(t, c), pessimistic.Config{Combine: true, Fair: true}))(t)
+		}, true},
+		{"optimistic, warm, combining, fair", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
+			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000, Warm: 100, Combine: true, Fair: true}))(t)
+		}, true},
 		{"optimistic, warm", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000, Warm: 100}))(t)
-		}},
+		}, false},
 		{"optimistic, warm, combining", func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
 			return must(optimistic.New(w.repoTable(t, c), optimistic.Config{Attempts: 1000, Warm: 100, Combine: true}))(t)
-		}},
+		}, true},
 	}
 }
 

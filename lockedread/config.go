@@ -27,6 +27,12 @@ type Config struct {
 	// LateCommit accepts a commit after the lease ran out if nobody took over.
 	// Off: such a commit fails with ErrLockExpired, as in the article.
 	LateCommit bool
+	// Fair waits in a queue on the item, in the order of arrival over all
+	// processes that are fair: no write is wasted on a lock that another has, and
+	// the longest wait is hardly longer than the usual one. It costs reads. While
+	// fair processes wait, the lock goes from one to the next and is never free:
+	// others, and writers without the lock, wait until the queue is empty.
+	Fair bool
 	// Wait bounds the waiting for an item that others hold.
 	Wait repo.Wait
 	// Combine lets one write commit the changes of all callers of Update, or of
@@ -39,7 +45,7 @@ type Config struct {
 
 // taking checks the settings and fills in defaults.
 func (c Config) taking() (h hold.Config, err error) {
-	h = hold.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Clock: time.Now}
+	h = hold.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair, Clock: time.Now}
 	if h.Lease, err = hold.Lease(c.Lease); err != nil {
 		return h, err
 	}

@@ -17,7 +17,7 @@ import (
 // than sixteen while others are known to wait: a little less throughput, and a
 // third off their longest waits.
 const (
-	linksAlone   = 16
+	linksAlone   = 32
 	linksRivals  = 4
 	chainOfLease = 10 // a chain lasts at most this part of a lease
 )

@@ -31,7 +31,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{table: table, taker: &hold.Taker{Core: table.Core(), Config: taking}, combine: cfg.Combine}, nil
+	return &Locker[T]{table: table, taker: &hold.Taker{Core: table.Core(), Config: taking, Rivals: guard.NewRivals(), Turns: hold.NewTurns()}, combine: cfg.Combine}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One
@@ -81,9 +81,11 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	}
 	if g.hold == nil || g.hold.Expired() {
 		g, how.Ghost = grip{}, g.ghost
+		g.chain.rivals = l.taker.Rivals.Lately(l.taker.Core.KeyText(raw))
 		if p != nil {
 			how.Waiting = func(rival ddb.Lock) {
 				g.chain.rivals = true
+				l.taker.Rivals.Note(l.taker.Core.KeyText(raw))
 				p.Show(grip{rival: rival})
 			}
 		}
@@ -96,6 +98,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 			return nil, err
 		}
 		g.chain.since = time.Now()
+		g.chain.rivals = g.chain.rivals || g.hold.Rivals()
 	}
 	h := &Held[T]{l: l, hold: g.hold, place: p, chain: g.chain, fresh: l.taker.Core.Hidden(g.item)}
 	if p != nil {

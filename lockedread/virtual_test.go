@@ -92,6 +92,7 @@ type actor struct {
 	name      string
 	clockless bool
 	skew      time.Duration // its clock, against the others'
+	fair      bool
 }
 
 // TestVirtualDays runs clients whose clocks differ, that pause in the middle of
@@ -103,9 +104,12 @@ func TestVirtualDays(t *testing.T) {
 		hours = 24 * 20
 	}
 	for name, actors := range map[string][]actor{
-		"clocks within the allowance": {{"a", false, 0}, {"b", false, 4 * time.Second}, {"c", false, -4 * time.Second}},
-		"any clocks, nobody trusts":   {{"a", true, 0}, {"b", true, time.Hour}, {"c", true, -24 * time.Hour}},
-		"beyond the allowance":        {{"a", false, 0}, {"b", false, 10 * time.Minute}, {"c", false, -10 * time.Minute}},
+		"clocks within the allowance": {{"a", false, 0, false}, {"b", false, 4 * time.Second, false}, {"c", false, -4 * time.Second, false}},
+		"any clocks, nobody trusts":   {{"a", true, 0, false}, {"b", true, time.Hour, false}, {"c", true, -24 * time.Hour, false}},
+		"beyond the allowance":        {{"a", false, 0, false}, {"b", false, 10 * time.Minute, false}, {"c", false, -10 * time.Minute, false}},
+		"fair":                        {{"a", false, 0, true}, {"b", false, 4 * time.Second, true}, {"c", false, -4 * time.Second, true}},
+		"fair, any clocks":            {{"a", true, 0, true}, {"b", true, time.Hour, true}, {"c", true, -24 * time.Hour, true}},
+		"some are fair":               {{"a", false, 0, true}, {"b", false, 4 * time.Second, true}, {"c", false, -4 * time.Second, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seed := rand.Uint64()
@@ -131,13 +135,17 @@ func live(t *testing.T, b *bench, bridge *bridge, actors []actor, seed uint64, s
 	verdicts := map[string]error{}
 	var inside string // who executes; guarded by mu
 	began := time.Now()
+	idle := 20 * time.Minute
+	if actors[0].fair { // a queue wants to be waited in
+		idle, span = 15*time.Second, min(span/12, 4*time.Hour)
+	}
 	var done sync.WaitGroup
 	for i, who := range actors {
 		rng := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // repeatable on purpose
 		l := virtualLocker(t, b, bridge, who, seed+uint64(i))
 		done.Go(func() {
 			for n := 0; time.Since(began) < span; n++ {
-				time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Minute))))
+				time.Sleep(time.Duration(rng.Int64N(int64(idle))))
 				id := who.name + strconv.Itoa(n)
 				h, err := l.Acquire(t.Context(), journalKey)
 				if err != nil {
@@ -203,7 +211,7 @@ func virtualLocker(t *testing.T, b *bench, bridge *bridge, who actor, seed uint6
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := lockedread.New(table, lockedread.Config{Lease: 30 * time.Second, Renew: seed%2 == 0, Clockless: who.clockless, ClockSkew: 10 * time.Second, Owner: who.name})
+	l, err := lockedread.New(table, lockedread.Config{Lease: 30 * time.Second, Renew: seed%2 == 0, Clockless: who.clockless, ClockSkew: 10 * time.Second, Owner: who.name, Fair: who.fair})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,31 @@ type within struct {
 	key        string
 }
 
-// inLine makes a change when it is the caller's turn.
+// change makes a change: by version, or, with Config.Fair where others want the
+// item too, under its lock.
+func (r *Repository[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if r.fair == nil {
+		return r.inLine(ctx, key, create, change)
+	}
+	raw, err := r.table.EncodeKey(key)
+	if err != nil {
+		return item, err
+	}
+	text := r.table.Core().KeyText(raw)
+	if !r.rivals.Lately(text) {
+		item, err = r.inLine(ctx, key, create, change)
+		if !errors.Is(err, guard.ErrGaveWay) {
+			return item, err
+		}
+		r.rivals.Note(text)
+	}
+	if create {
+		return r.fair.Upsert(ctx, key, change)
+	}
+	return r.fair.Update(ctx, key, change)
+}
+
+// inLine makes a change by version when it is the caller's turn.
 func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if change == nil {
 		return item, guard.NoChange()

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/batch"
 	"github.com/dynahold/dynahold/internal/baton"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -36,6 +37,11 @@ type Config struct {
 	// change may run once more, nothing is lost. An error of a change is
 	// confirmed on a fresh read. Default 0: none.
 	Warm int
+	// Fair changes an item that other processes want too under its lock, for
+	// which it waits in the queue on the item: first come, first served, and no
+	// write is wasted (see lockedread.Config.Fair). An item is taken for wanted
+	// for 2 s after others wrote first or held it.
+	Fair bool
 }
 
 const defaultAttempts = 64
@@ -47,7 +53,9 @@ type Repository[T any] struct {
 	policy  guard.Policy
 	combine bool
 	lines   baton.Lines[*batch.Part[T], known] // of this process's callers, by item
-	warm    *warm                              // nil: nothing is kept
+	warm    warm
+	fair    *lockedread.Locker[T] // nil: Config.Fair is off
+	rivals  *guard.Rivals         // with fair: who goes to it
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -74,8 +82,17 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
-	return &Repository[T]{table: table, policy: policy, combine: cfg.Combine, warm: newWarm(table.Core(), cfg.Warm)}, nil
+	r := &Repository[T]{table: table, combine: cfg.Combine, warm: newWarm(table.Core(), cfg.Warm)}
+	r.policy = guard.Policy{Settings: settings, Attempts: cfg.Attempts, GiveWay: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
+	if !cfg.Fair {
+		return r, nil
+	}
+	if cfg.FailLocked {
+		return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
+	}
+	r.rivals = guard.NewRivals()
+	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
+	return r, err
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
@@ -98,18 +115,18 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // in the order of their calls. One that takes longer than a quarter of a second
 // is overtaken: who writes first wins, as between processes.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.inLine(ctx, key, false, change)
+	return r.change(ctx, key, false, change)
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.inLine(ctx, key, true, change)
+	return r.change(ctx, key, true, change)
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	_, err := r.inLine(ctx, key, false, func(context.Context, *T) error { return repo.Remove })
+	_, err := r.change(ctx, key, false, func(context.Context, *T) error { return repo.Remove })
 	return err
 }
 

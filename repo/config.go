@@ -50,16 +50,17 @@ type Attributes struct {
 	LockTime   string // N, while held: Unix seconds, when others may take over. Default "lockTime"
 	LockLease  string // N, while held: the lease in seconds. Default "lockLease"
 	LockHeld   string // N, while held: token of the hold. Default "lockHeld"
-	LockToken  string // N: last token given out. Default "lockToken"
+	LockToken  string // N: next token to be given out. Default "lockToken"
 	LockStolen string // N: newest token whose hold somebody else ended. Default "lockStolen"
 	LockStub   string // BOOL: the key was locked before it had data. Default "lockStub"
+	LockQueue  string // begins the names of N attributes, one for each process that waits in line. Default "w#"
 	Writers    string // B: random ids of the latest writes. Default "writers"
 	Tombstone  string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
 	TTL        string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
 }
 
 func (a Attributes) withDefaults() Attributes {
-	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "writers", "tombstone", "expiresAt"}
+	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "w#", "writers", "tombstone", "expiresAt"}
 	v, d := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
 	for i := range v.NumField() {
 		if v.Field(i).String() == "" {

@@ -47,8 +47,8 @@ func (a KeyAttribute) field(which string, attrs Attributes) (field, error) {
 	}
 	v := reflect.ValueOf(attrs)
 	for i := range v.NumField() {
-		if f.name == v.Field(i).String() {
-			return f, fmt.Errorf("%w: the %s key has the name %q, which the library keeps for itself: set TableConfig.Attributes.%s to another name", ErrConfig, which, f.name, v.Type().Field(i).Name)
+		if role := v.Type().Field(i).Name; f.name == v.Field(i).String() || role == "LockQueue" && ddb.Attributes(attrs).IsEntry(f.name) {
+			return f, fmt.Errorf("%w: the %s key has the name %q, which the library keeps for itself: set TableConfig.Attributes.%s to another name", ErrConfig, which, f.name, role)
 		}
 	}
 	return f, nil
@@ -192,7 +192,7 @@ func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {
 	if err != nil {
 		return Lock{}, fmt.Errorf("%w: item %v: %w", ErrSchema, key, err)
 	}
-	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: l.Token, Until: l.Until, Lease: l.Lease, Stub: l.Stub}, nil
+	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: max(l.Token-1, 0), Until: l.Until, Lease: l.Lease, Stub: l.Stub}, nil
 }
 
 // Lock is what an item says of its lock.
@@ -200,7 +200,7 @@ type Lock struct {
 	Held  bool          // somebody holds it, or held it and let it expire
 	Owner string        // the holder, without the random part of the id
 	Token int64         // fencing token of the hold; 0 if it was taken by hand
-	Last  int64         // last token given out on this item
+	Last  int64         // last token given out on this item, or number drawn by one who waits
 	Until time.Time     // when others may take over, on the holder's clock
 	Lease time.Duration // 0 if unknown
 	Stub  bool          // the key has no data yet

@@ -107,7 +107,7 @@ func (s *schema) collisions(fields []field, attrs Attributes) error {
 	for i := range v.NumField() {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
 		for _, f := range fields {
-			if f.name == name && (role != "TTL" || f.role != "") {
+			if (f.name == name || role == "LockQueue" && ddb.Attributes(attrs).IsEntry(f.name)) && (role != "TTL" || f.role != "") {
 				return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, name, role)
 			}
 		}

@@ -96,7 +96,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, NoSettle: true})
 		clean = clean && res.Clean
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Pause(ctx, backoff.Next(p.clock(), 0, time.Time{})) // a job of the resource changed it
+			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
 			continue
 		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
@@ -134,7 +134,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 			p.undo(ctx, name, attr, clean)
 			return nil, r.busy()
 		}
-		ddb.Pause(ctx, backoff.Next(p.clock(), r.token, time.Time{}))
+		ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{}))
 		if ctx.Err() != nil {
 			p.undo(ctx, name, attr, clean)
 			return nil, errors.Join(r.busy(), ddb.CtxError(ctx))
@@ -372,7 +372,7 @@ func (h *Permit) Release(ctx context.Context) error {
 	backoff := ddb.Backoff{Min: h.p.cfg.Wait.Min, Max: h.p.cfg.Wait.Max}
 	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil && !h.Expired() {
-		ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+		ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
 		res = h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
 	}
 	switch {

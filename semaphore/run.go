@@ -227,7 +227,7 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
 	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired(); err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
-		ddb.Pause(context.WithoutCancel(ctx), backoff.Next(time.Now(), 0, time.Time{}))
+		ddb.Pause(context.WithoutCancel(ctx), backoff.Next(time.Now(), time.Time{}))
 	}
 	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
 		d.trouble("ending job "+job.line.id, job.resource, err)

@@ -143,7 +143,7 @@ func (s *Semaphore[J]) transact(ctx context.Context, opt ddb.Options, writes ...
 		if res.Outcome != ddb.Refused || !ddb.Conflicted(res.Err) || ctx.Err() != nil {
 			return res
 		}
-		ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+		ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
 	}
 }
 

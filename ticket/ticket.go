@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,7 +28,7 @@ type Ticket struct {
 
 	waiting chan struct{} // one Wait at a time: it owns judge and pace
 	judge   judge
-	pace    pace
+	pace    pace.Pace
 
 	mu    sync.Mutex
 	fresh *look         // guarded by mu: an answer that no Wait has used yet
@@ -227,7 +228,7 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 		res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed)})
 		t.doubt = t.doubt || !res.Clean
 		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !t.lease.Expired() {
-			ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
 			continue
 		}
 		err := t.verdict(ctx, res)

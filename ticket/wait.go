@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -115,9 +116,9 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		}
 		now := time.Now()
 		live, rest := w.judge.sort(ahead, w.q.clock(), now)
-		w.pace.see(len(ahead), now)
+		w.pace.See(len(ahead), now)
 		if live > 0 {
-			return nil, min(w.pace.delay(live, now, w.q.cfg.Wait, w.q.cfg.Lease/3), rest+w.q.cfg.Wait.Min), nil
+			return nil, min(w.pace.Delay(live, now, w.q.pacing()), rest+w.q.cfg.Wait.Min), nil
 		}
 		// We are the first who is alive. That those ahead are stale is not
 		// enough: only their removal settles it against a renewal under way.
@@ -146,50 +147,7 @@ func (w *waiter) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// pace estimates how long a turn takes, from looks at the line.
-type pace struct {
-	turn  time.Duration // the estimate; 0 while nothing moved
-	ahead int
-	last  time.Time     // of the last look
-	since time.Duration // from the look before to the last
-	moved time.Time     // when the line was last seen to have moved
-}
-
-func (p *pace) see(ahead int, now time.Time) {
-	if p.moved.IsZero() {
-		p.ahead, p.moved, p.last = ahead, now, now
-		return
-	}
-	p.since, p.last = now.Sub(p.last), now
-	if ahead >= p.ahead {
-		return
-	}
-	// Counted from the last look, not from the last move: a line that stood still
-	// and then runs must not be taken for a slow one, for whoever looks too late
-	// makes it slow. For the same reason the estimate falls at once and rises
-	// slowly: to look too often costs a read, to look too late everybody's time.
-	sample := p.since / time.Duration(p.ahead-ahead)
-	if p.turn == 0 || sample < p.turn {
-		p.turn = sample
-	} else {
-		p.turn += (sample - p.turn) / 8
-	}
-	p.ahead, p.moved = ahead, now
-}
-
-// delay is when to look again with so many live ones ahead.
-func (p *pace) delay(ahead int, now time.Time, wait repo.Wait, limit time.Duration) time.Duration {
-	since := now.Sub(p.moved) / 8
-	if ahead <= 1 {
-		return max(wait.Min, min(since, wait.Max))
-	}
-	// Half of the time until it is next: if the line moves faster than it
-	// did, that is noticed, for a number of looks that grows with the logarithm.
-	// Never more than twice the last pause: one look may have met the end of a
-	// long turn.
-	d := max(since, wait.Min)
-	if p.turn > 0 {
-		d = max(d, time.Duration(ahead-1)*p.turn/2)
-	}
-	return max(wait.Min, min(d, max(2*p.since, wait.Min), limit))
+// pacing: who is next looks often, the others halfway to being next.
+func (q *Queue) pacing() pace.Line {
+	return pace.Line{Near: 1, Min: q.cfg.Wait.Min, Max: q.cfg.Wait.Max, Limit: q.cfg.Lease / 3, Quarters: 2}
 }

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -116,6 +117,12 @@ func (b *Batch[T]) more(began time.Time) bool {
 		return false
 	}
 	p := b.draw()
+	if p == nil {
+		// Callers who were told of the write before this one are about to come
+		// back: they get the chance to, once they can run.
+		runtime.Gosched()
+		p = b.draw()
+	}
 	if p != nil {
 		b.add(p)
 	}
@@ -161,7 +168,7 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 		switch {
 		case !m.ran && err == nil:
 			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
-		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, m.changed && shared(err):
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, m.changed && shared(err), errors.Is(err, guard.ErrGaveWay):
 			m.tellEnd(*new(T), err)
 		case m.alone, err != nil:
 			// It wants to be alone, saw what never was, or may not be the one

@@ -9,6 +9,7 @@ import (
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
+	LockQueue                                                                string // begins the names of the queue's entries
 	Writers, Tombstone, TTL                                                  string
 }
 
@@ -24,12 +25,13 @@ type Core struct {
 	IDKind    string   // its type, S or N
 	Mapped    []string // attributes of the user's type, keys left out
 
-	lock lockShapes
+	lock  lockShapes
+	queue queueShapes
 }
 
 // NewCore prepares the expressions of a table.
 func NewCore(c Core) *Core {
-	c.lock = newLockShapes(c.Attr, c.Partition)
+	c.lock, c.queue = newShapes(c.Attr, c.Partition)
 	return &c
 }
 
@@ -54,7 +56,7 @@ func (c *Core) Reserved(name string) bool {
 	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.Writers, a.Tombstone:
 		return true
 	}
-	return false
+	return c.Attr.IsEntry(name)
 }
 
 // Hidden reports whether an item is there for the library's use only: readers

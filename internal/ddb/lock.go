@@ -18,7 +18,7 @@ type Lock struct {
 	Timed  bool      // Until is present
 	Lease  time.Duration
 	Held   int64 // token of the present hold, 0 when absent
-	Token  int64 // last token given out, 0 when absent
+	Token  int64 // next token to be given out, 0 when absent
 	Stolen int64 // newest token whose hold somebody else ended, -1 when absent
 	Stub   bool
 }
@@ -38,6 +38,8 @@ func (l Lock) Live(now time.Time, skew time.Duration) bool {
 // idBytes is the length of an acquisition's random id: 128 bits.
 const idBytes = 16
 
+var idLen = base64.RawURLEncoding.EncodedLen(idBytes)
+
 // NewID makes the identity of one acquisition: <owner>#<random id>.
 func NewID(owner string) string {
 	var b [idBytes]byte
@@ -47,11 +49,23 @@ func NewID(owner string) string {
 
 // Owner is the part of an id that may be shown: the random part is left out.
 func (l Lock) Owner() string {
-	i := strings.LastIndexByte(l.By, '#')
-	if i >= 0 && len(l.By)-i-1 == base64.RawURLEncoding.EncodedLen(idBytes) {
-		return l.By[:i]
+	if owner, random := splitID(l.By); random != "" {
+		return owner
 	}
 	return l.By
+}
+
+// splitID parts an id of this library; random is "" for one made by hand.
+func splitID(id string) (owner, random string) {
+	i := strings.LastIndexByte(id, '#')
+	if i < 0 {
+		return id, ""
+	}
+	n := len(id) - i - 1
+	if n == idLen || n == entryLen && id[:i] == next {
+		return id[:i], id[i+1:]
+	}
+	return id, ""
 }
 
 // maxLease bounds leases read from items.

@@ -29,9 +29,9 @@ const (
 // lockItem is the item; numbers are 0 where the attribute is absent.
 type lockItem struct {
 	exists, stub bool
-	by           int8 // lockedBy: acquirer i is i+1
-	time         int8 // lockTime
-	held, token  token
+	by           int8  // lockedBy: acquirer i is i+1
+	time         int8  // lockTime
+	held, token  token // token: the next one
 	stolen       token // -1 where absent
 	try          int8  // part of lockedBy: every attempt of an acquire has its own id
 	life         int8  // how often the item has come into being; no attribute
@@ -123,13 +123,13 @@ func (w *lockWorld) take(r *lockRules, i int, req copies) bool {
 	case it.stolen < 0 && r.stolenAtZero:
 		it.stolen = 0
 	case it.stolen < 0:
-		it.stolen = floor
+		it.stolen = floor - 1
 	}
 	if it.token == 0 {
 		it.token = floor
 	}
-	it.token++
 	it.held, it.by, it.time = it.token, int8(i+1), sent+lease
+	it.token++ // the next one
 	it.try = req.try
 	return true
 }

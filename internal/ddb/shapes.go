@@ -28,22 +28,22 @@ type lockShapes struct {
 	drop    shape // a DeleteItem of any item
 }
 
-// takeLock gives out the next token. Where an item begins to be locked,
-// lockStolen begins at the same floor as the tokens: whoever held an earlier
-// item of this key finds it above its own token, and draws no conclusion.
+// takeLock gives out the token that is next, which lockToken has: a function's
+// operand cannot be a sum, and a draw (queue.go) must be able to write "the
+// token that stands, else the next one". Where an item begins to be locked,
+// lockStolen begins right below the tokens: whoever held an earlier item of
+// this key finds it above its own token, and draws no conclusion.
 const (
-	takeLock = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " +
-		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
-		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :floor))"
+	giveToken  = "#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor), "
+	noteStolen = "#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :before))"
+	takeLock   = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " + giveToken + noteStolen
 	// takeClosed names no lease: nobody who watches the hold may take it over.
-	takeClosed = "SET #lockedBy = :me, #lockTime = :until, " +
-		"#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor) + :one, " +
-		"#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :floor)) REMOVE #lockLease"
-	free = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
-	own  = "#lockedBy = :me AND #lockHeld = :token"
+	takeClosed = "SET #lockedBy = :me, #lockTime = :until, " + giveToken + noteStolen + " REMOVE #lockLease"
+	free       = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
+	own        = "#lockedBy = :me AND #lockHeld = :token"
 )
 
-func newLockShapes(a Attributes, pk string) lockShapes {
+func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
 	all := map[string]string{
 		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
 		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#ttl": a.TTL, "#pk": pk,
@@ -105,7 +105,7 @@ func newLockShapes(a Attributes, pk string) lockShapes {
 			cond:  own,
 			names: pick("#lockedBy", "#lockHeld"),
 		},
-	}
+	}, newQueueShapes(pick)
 }
 
 func (c *Core) request(s *shape, key, values Item) *dynamodb.UpdateItemInput {
@@ -137,10 +137,11 @@ type Taking struct {
 
 func (t *Taking) values() Item {
 	values := Item{
-		":me":    Text(t.ID),
-		":until": Number(Seconds(t.Until)),
-		":floor": Integer(t.Now.UnixMicro()),
-		":one":   Number("1"),
+		":me":     Text(t.ID),
+		":until":  Number(Seconds(t.Until)),
+		":floor":  Integer(t.Now.UnixMicro()),
+		":before": Integer(t.Now.UnixMicro() - 1),
+		":one":    Number("1"),
 	}
 	if t.Lease > 0 {
 		values[":lease"] = Number(LeaseSeconds(t.Lease))
@@ -270,7 +271,7 @@ func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Durat
 		w.Set(a.LockLease, Number(LeaseSeconds(lease)))
 	}
 	w.Set(a.LockHeld, Integer(token))
-	// Counted, not set: others may have drawn tokens since ours.
+	// Counted, not set: others may have drawn numbers since ours.
 	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(Number("1")))
 }
 
@@ -283,6 +284,9 @@ func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
 		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
 	}
 	w.Unlock()
+	if l, err := c.ParseLock(seen); err == nil && seen[c.entry(EntryOf(l.By))] != nil {
+		w.Depart(EntryOf(l.By)) // a holder that drew its lock stands in the queue till it is done
+	}
 	w.IfExists(c.Partition)
 	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)
 	return w.Update(key)

@@ -25,6 +25,9 @@ type Policy struct {
 	Ring     bool     // keep the ring of writers also where the type has no version
 	// Check refuses a change by its encodings; nil: none.
 	Check func(before, after ddb.Item) error
+	// GiveWay ends a call with ErrGaveWay where others hold the item, or wrote
+	// first, instead of waiting or trying again.
+	GiveWay bool
 	// Bury makes the write that stands for a delete; nil: a DeleteItem.
 	Bury func(w *ddb.Write)
 }
@@ -56,11 +59,10 @@ type update[T any] struct {
 	*Policy
 	Call[T]
 	Course
-	table   *repo.Table[T]
-	turn    *Turn
-	tries   int
-	backoff ddb.Backoff
-	sent    bool // the present attempt has sent its write
+	table *repo.Table[T]
+	turn  *Turn
+	tries int
+	sent  bool // the present attempt has sent its write
 }
 
 // Update reads an item, changes it and writes the difference if it is as read,
@@ -82,8 +84,7 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 // afterwards; raw is the encoded key.
 func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Call[T]) (T, Course, error) {
 	u := &update[T]{Policy: p, Call: call, table: t,
-		turn:    &Turn{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings},
-		backoff: ddb.Backoff{Min: p.Wait.Min, Max: p.Wait.Max}}
+		turn: &Turn{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
 	defer u.turn.Done(ctx)
 	item, err := u.run(ctx)
 	u.Waited = !u.turn.began.IsZero()
@@ -116,6 +117,9 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 	}
 }
 
+// ErrGaveWay is why a call ended that makes way for others. Nothing was written.
+var ErrGaveWay = errors.New("others want the item")
+
 // errAgain asks for another attempt.
 var errAgain = errors.New("again")
 
@@ -129,6 +133,9 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	}
 	if image[core.Attr.LockedBy] != nil {
 		// The write would be refused: do not even run the change.
+		if u.GiveWay {
+			return item, nil, ErrGaveWay
+		}
 		if err := u.turn.Yield(ctx, image); err != nil {
 			return item, nil, err
 		}
@@ -287,13 +294,16 @@ func (u *update[T]) unmoved(base, now ddb.Item) bool {
 // conflict prepares the next attempt after others wrote first.
 func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
 	core := u.turn.Core
-	if image[core.Attr.LockedBy] != nil {
+	if image[core.Attr.LockedBy] != nil && !u.GiveWay {
 		if err := u.turn.Yield(ctx, image); err != nil {
 			return nil, err
 		}
 		return nil, errAgain
 	}
 	u.Conflicts++
+	if u.GiveWay {
+		return nil, ErrGaveWay
+	}
 	if u.tries++; u.tries >= u.Attempts {
 		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
 	}
@@ -303,7 +313,7 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 	if u.tries <= atOnce && !core.Absent(image) {
 		return image, errAgain
 	}
-	ddb.Pause(ctx, u.backoff.Next(u.Clock(), Version(core, image), time.Time{}))
+	u.turn.Pause(ctx, time.Time{})
 	return nil, errAgain
 }
 

@@ -27,8 +27,19 @@ type Turn struct {
 
 	backoff ddb.Backoff
 	tries   int
-	began   time.Time
-	last    ddb.Lock // the hold that was waited for last
+	began   time.Time // of the first sleep
+	last    ddb.Lock  // the hold that was waited for last
+}
+
+// Pause sleeps after a try that failed because of others; end is when they are
+// done at the latest.
+func (t *Turn) Pause(ctx context.Context, end time.Time) {
+	now := t.Clock()
+	if t.began.IsZero() {
+		t.began = now
+		t.backoff = ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}
+	}
+	ddb.Pause(ctx, t.backoff.Next(now, end))
 }
 
 // Lock parses the lock attributes of an image.
@@ -79,16 +90,11 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 		return err
 	}
 	t.last = l
-	t.backoff.Min, t.backoff.Max = t.Wait.Min, t.Wait.Max
-	now := t.Clock()
-	if t.began.IsZero() {
-		t.began = now
-	}
 	end := l.Until
 	if l.Timed {
 		end = end.Add(t.Skew)
 	}
-	ddb.Pause(ctx, t.backoff.Next(now, l.Token, end))
+	t.Pause(ctx, end)
 	if ctx.Err() != nil {
 		return errors.Join(t.Locked(l), ddb.CtxError(ctx))
 	}

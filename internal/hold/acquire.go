@@ -54,6 +54,16 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 	if how.Ghost != nil {
 		a.lost = map[string]time.Time{how.Ghost.id: how.Ghost.sent}
 	}
+	if a.fairly() {
+		held, err := (&queuing{acquisition: a}).run(ctx)
+		switch {
+		case err == nil:
+			return held, a.item, nil
+		case !errors.Is(err, errByHand):
+			a.abandon(ctx)
+			return nil, nil, a.Ended(ctx, err)
+		}
+	}
 	stub := false
 	for {
 		held, again, err := a.try(ctx, stub)
@@ -61,7 +71,7 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		case held != nil:
 			return held, a.item, nil
 		case errors.Is(err, errAgain):
-			ddb.Pause(ctx, a.resend.Next(time.Now(), 0, time.Time{}))
+			ddb.Pause(ctx, a.resend.Next(time.Now(), time.Time{}))
 		case err != nil:
 			a.abandon(ctx)
 			return nil, nil, a.Ended(ctx, err)

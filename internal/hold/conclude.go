@@ -20,7 +20,7 @@ func (h *Hold) commitTime() time.Time {
 	if h.t.LateCommit {
 		return time.Time{}
 	}
-	return h.t.Clock()
+	return h.t.Clock().Add(h.ahead)
 }
 
 // Commit sends the update that carries a change, which set adds to it, and ends
@@ -89,7 +89,7 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 		clean = clean && res.Clean
 		res.Clean = clean
 		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !h.Expired() {
-			ddb.Pause(ctx, backoff.Next(time.Now(), 0, time.Time{}))
+			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
 			continue
 		}
 		if res.Outcome == ddb.Refused && !clean {
@@ -146,10 +146,12 @@ func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err erro
 	switch {
 	case how.Drop:
 		err = h.conclude(ctx, as, h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true))
-	case h.stub:
+	case h.stub && len(h.queue) == 0:
 		err = h.conclude(ctx, as, h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false))
 	case how.Pass && !h.doubt:
 		next, err = h.write(ctx, as, nil, true, time.Time{})
+	case h.t.Fair:
+		_, err = h.write(ctx, as, nil, false, time.Time{})
 	default:
 		err = h.conclude(ctx, as, h.update(h.t.Core.Release(h.raw, h.id, h.token)))
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Skew       time.Duration // how much clocks may differ
 	Clockless  bool
 	LateCommit bool
+	Fair       bool // wait in the queue on the item
 	Wait       repo.Wait
 	Clock      func() time.Time
 }
@@ -78,6 +79,8 @@ func (c *Config) until(now time.Time) time.Time {
 type Taker struct {
 	Core *ddb.Core
 	Config
+	Rivals *guard.Rivals // nil: nothing is remembered
+	Turns  *Turns        // nil: nothing is remembered
 }
 
 // Break ends the hold of a token by force; ErrNotHeld if there is no such hold,

@@ -31,15 +31,14 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 		s = successor{id: ddb.NewID(h.t.Owner), asked: time.Now()}
 		s.until = h.t.until(h.t.Clock())
 		w.PassOn(s.id, h.token+1, s.until, h.t.Lease)
-	} else {
-		w.Unlock()
+		w.Depart(h.entry)
 	}
 	w.Own(h.id, h.token, now)
-	in, err := w.Update(h.raw)
+	send, err := h.last(w, pass, now)
 	if err != nil {
 		return nil, repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
-	if err := h.conclude(ctx, how, h.update(in)); err != nil {
+	if err := h.conclude(ctx, how, send); err != nil {
 		if pass && errors.Is(err, repo.ErrOutcomeUnknown) {
 			h.ghost = &Ghost{s.id, s.asked, h.t, h.raw}
 		}
@@ -49,6 +48,18 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 		return nil, nil
 	}
 	return h.succeed(s), nil
+}
+
+// last makes the request of a write that ends the hold, or passes it on.
+func (h *Hold) last(w *ddb.Write, pass bool, now time.Time) (send, error) {
+	if h.t.Fair && !pass {
+		return h.bequeath(w, now)
+	}
+	if !pass {
+		w.Unlock()
+	}
+	in, err := w.Update(h.raw)
+	return h.update(in), err
 }
 
 // Ghost is a hold that a write without a verdict may have put on the item.
@@ -93,7 +104,7 @@ func (h *Hold) Locked() error {
 
 // succeed makes the handle of the hold that was passed on.
 func (h *Hold) succeed(s successor) *Hold {
-	n := &Hold{t: h.t, key: h.key, raw: h.raw, id: s.id, token: h.token + 1, beats: s.until}
+	n := &Hold{t: h.t, key: h.key, raw: h.raw, id: s.id, token: h.token + 1, beats: s.until, queue: h.queue, drawn: h.drawn + 1}
 	n.keep(s.asked.Add(h.t.Lease))
 	return n
 }

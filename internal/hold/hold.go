@@ -26,10 +26,17 @@ type Hold struct {
 	beats time.Time // guarded by op: the greatest lockTime that was ever sent
 	found ddb.Lock  // guarded by op: what stood in our place when the hold was found lost
 	ghost *Ghost    // guarded by op: what a write without a verdict may have left
+
+	// Of a fair hold.
+	entry string        // guarded by op: own entry in the queue; "" if there is none
+	queue ddb.Queue     // guarded by op: who else waits, as the last image showed
+	drawn int64         // guarded by op: lockToken in it
+	ahead time.Duration // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
 func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
 	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
+	h.note(a.item)
 	h.keep(end)
 	return h
 }
@@ -90,7 +97,11 @@ func (h *Hold) extend(ctx context.Context) error {
 		until = least
 	}
 	h.beats = until
+	ahead := until.Sub(h.t.until(h.t.Clock()))
 	in := h.t.Core.Extend(h.raw, h.id, h.token, until)
+	if h.t.Fair {
+		in = h.t.Core.Claim(h.raw, h.id, h.token, until, h.t.Lease)
+	}
 	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: true})
 	if res.Outcome == ddb.Condition {
 		l, err := h.t.Core.ParseLock(res.Image)
@@ -103,6 +114,11 @@ func (h *Hold) extend(ctx context.Context) error {
 	} else if res.Outcome != ddb.Applied {
 		return h.judge(res)
 	}
+	if res.Outcome == ddb.Condition {
+		res.Item = res.Image
+	}
+	h.note(res.Item)
+	h.ahead = max(ahead, 0)
 	h.Renewed(asked.Add(h.t.Lease))
 	return nil
 }

@@ -23,8 +23,9 @@ func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duratio
 		return
 	}
 	w.seen, w.since, w.lease, w.endless = seen, now, l.Lease, l.Endless()
-	if w.lease == 0 {
-		w.lease = own
+	if l.ByHand() || w.lease == 0 {
+		// It names no lease, or shows what the hold before it left there.
+		w.lease = max(w.lease, own)
 	}
 }
 

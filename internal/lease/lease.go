@@ -44,6 +44,8 @@ type Lease struct {
 	stopRenew context.CancelFunc // guarded by mu: ends a renewal under way; nil when there is none
 	failed    error              // guarded by mu: why the last renewal failed
 	halted    bool               // guarded by mu: no timer may be started any more
+	claim     time.Time          // guarded by mu: renew then, whatever Every says; zero: no need
+	again     time.Duration      // guarded by mu: between claims without success
 }
 
 // New keeps something until end, from now on.
@@ -51,6 +53,15 @@ func New(cfg Config, end time.Time, renew Renewal) *Lease {
 	l := &Lease{cfg: cfg, renew: renew, end: end}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
+}
+
+// Claim asks for one renewal at a time of its own, repeated in steps until it
+// succeeds: for what was given for a shorter time than it will be kept. It is
+// called before Start.
+func (l *Lease) Claim(at time.Time, again time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.claim, l.again = at, again
 }
 
 // Start starts the timer.
@@ -106,7 +117,7 @@ func (l *Lease) Ended() error { return l.ended }
 // Renewed moves the end. The caller holds op.
 func (l *Lease) Renewed(end time.Time) {
 	l.mu.Lock()
-	l.end, l.failed = end, nil
+	l.end, l.failed, l.claim = end, nil, time.Time{}
 	l.mu.Unlock()
 	l.schedule()
 }
@@ -159,6 +170,9 @@ func (l *Lease) arm() {
 		next := time.Until(l.end.Add(l.cfg.Every-l.cfg.Length)) + rand.N(l.cfg.Every/10+1)
 		due = min(due, max(next, l.cfg.Length/20))
 	}
+	if !l.claim.IsZero() {
+		due = min(due, time.Until(l.claim))
+	}
 	due = max(due, 0)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(due, l.beat)
@@ -174,10 +188,13 @@ func (l *Lease) beat() {
 		return
 	}
 	l.mu.Lock()
-	if l.halted || l.cfg.Every == 0 {
+	if l.halted || l.cfg.Every == 0 && l.claim.IsZero() {
 		l.arm() // an extension has moved the deadline
 		l.mu.Unlock()
 		return
+	}
+	if !l.claim.IsZero() {
+		l.claim = time.Now().Add(l.again)
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), l.deadline())
 	l.stopRenew = cancel

@@ -1,0 +1,393 @@
+package ddb
+
+// The queue on the item, seen from those who wait in it.
+
+type queuePhase int8
+
+const (
+	idle queuePhase = iota
+	drawing
+	waiting
+	passing // a request to take the lock over is to be sent
+	having
+	giving // the write that ends the hold is to be sent
+	leaving
+	away
+)
+
+// queuer is a process that acquires the lock, once or more.
+type queuer struct {
+	phase   queuePhase
+	turns   int8 // acquisitions still to come
+	dead    bool
+	entry   int8
+	made    int8 // age of the draw's bytes
+	unseen  int8 // age of the last request whose answer did not show the lock as ours
+	asked   int8 // age of the read under way; -1: none
+	seen    stamp
+	since   int8 // age of the first answer that showed it
+	term    int8 // of what is watched
+	left    int8 // ticks until the own deadline
+	claimed bool // lockTime is of its own making
+	broken  bool // by the operator: nobody promises anything
+	unsure  bool // an attempt of the present request had no answer
+	req     request
+}
+
+func (q *queuer) live() bool   { return !q.dead && q.phase != away }
+func (q *queuer) inLine() bool { return q.phase == waiting || q.phase == drawing || q.phase == passing }
+
+// believes tells whether it acts as the holder.
+func (q *queuer) believes() bool {
+	return q.live() && q.phase == having && q.left > 0 && !q.broken
+}
+
+// queueWorld is a state of everything.
+type queueWorld struct {
+	item             queueItem
+	who              [queuers]queuer
+	late             request // a copy that is on its way
+	alien            int8    // the acquirer that is not fair: 1 holds, 2 is done
+	alienBase        int8
+	last             int8          // the last token of a hold
+	first            [entries]int8 // the first ticket of an entry
+	applied, refused [entries]bool
+	disorder         bool // the lock may be free while somebody waits
+	faulty           bool // something went wrong: writes may fail
+
+	losses, copies, deaths, leaves, breaks, aliens int8
+}
+
+type queueModel struct {
+	queueRules
+	given  verdicts
+	wasted int
+}
+
+func (m *queueModel) start() queueWorld {
+	w := queueWorld{item: queueItem{token: 1}, losses: m.losses, copies: m.copies, deaths: m.deaths, leaves: m.leaves, breaks: m.breaks, aliens: m.alien, faulty: !m.noTime}
+	for i := range w.who {
+		w.who[i] = queuer{phase: away}
+		if i < m.members {
+			w.who[i] = queuer{turns: m.turns, entry: int8(i * draws), asked: -1}
+		}
+	}
+	return w
+}
+
+const fault = "!" // begins the names of steps that nobody may wait for
+
+func (m *queueModel) next(w queueWorld, emit emit[queueWorld]) {
+	out := func(who, what string, to queueWorld, wrong string) {
+		to.forget()
+		if wrong == "" {
+			wrong = m.wrong(&to)
+		}
+		emit(who, what, to, wrong)
+	}
+	m.world(w, out)
+	for i := range m.members {
+		if i > 0 && w.who[i].phase == idle && w.who[i-1].phase == idle && w.who[i].turns == m.turns && w.who[i-1].turns == m.turns {
+			break // they are alike: in order
+		}
+		if w.who[i].live() {
+			m.act(w, i, out)
+		}
+	}
+}
+
+// wrong checks what must hold in every state.
+func (m *queueModel) wrong(w *queueWorld) string {
+	believers := 0
+	if w.alien == 1 && w.item.by == stranger && w.item.age < w.item.term {
+		believers++
+	}
+	for i := range w.who {
+		if w.who[i].believes() {
+			believers++
+		}
+		q := &w.who[i]
+		if w.item.by == 0 && !w.disorder && q.live() && q.inLine() && w.item.w[q.entry] != 0 {
+			return "the lock is free while somebody waits"
+		}
+	}
+	if believers > 1 {
+		return "two believe that they hold"
+	}
+	return ""
+}
+
+// act is what a process may do next.
+func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
+	q := &w.who[i]
+	name := queueIDs[taker(q.entry)]
+	if w.deaths > 0 && q.phase != idle {
+		on := w
+		on.deaths--
+		on.faulty = true
+		on.who[i].dead = true
+		out(fault+name, "dies", on, "")
+	}
+	if w.leaves > 0 && q.inLine() && (q.phase != drawing || q.unsure) {
+		on := w
+		on.leaves--
+		on.faulty = true
+		l := &on.who[i]
+		l.phase, l.turns, l.unsure = leaving, 0, false
+		l.req = request{kind: toLeave, entry: l.entry}
+		out(fault+name, "wants to leave", on, "")
+	}
+	switch q.phase {
+	case idle:
+		q.phase, q.turns, q.made, q.unseen = drawing, q.turns-1, 0, 0
+		q.req = request{kind: toDraw, entry: q.entry}
+		out(name, "begins", w, "")
+	case drawing, passing, giving, leaving:
+		m.send(w, i, out)
+	case waiting:
+		m.read(w, i, out)
+	case having:
+		m.have(w, i, out)
+	}
+}
+
+// read asks for the item, and is answered then or later.
+func (m *queueModel) read(w queueWorld, i int, out emit[queueWorld]) {
+	name := queueIDs[taker(w.who[i].entry)]
+	if w.who[i].asked < 0 {
+		w.who[i].asked = 0
+		if !m.quick {
+			out(name, "asks", w, "")
+			return
+		}
+	}
+	asked := w.who[i].asked
+	w.who[i].asked = -1
+	m.see(&w, i, asked)
+	out(name, "is answered", w, "")
+}
+
+// see is what a process makes of an answer whose request was sent that long ago.
+func (m *queueModel) see(w *queueWorld, i int, asked int8) {
+	q, it := &w.who[i], &w.item
+	q.unsure = false
+	e := q.entry
+	switch it.by {
+	case taker(e):
+		m.hold(w, i, max(0, fullLease-q.made))
+		return
+	case handed(e):
+		left := graceTime - q.unseen
+		if m.fromSeen {
+			left = graceTime
+		}
+		if !m.clockless && !m.noClock {
+			left = min(left, it.term-it.age)
+		}
+		m.hold(w, i, max(0, left))
+		return
+	}
+	ticket := it.w[e]
+	if ticket == 0 {
+		m.again(w, i) // passed over
+		return
+	}
+	q.phase, q.unseen = waiting, asked
+	if s := it.stamp(); q.seen != s || q.term == 0 {
+		q.seen, q.since, q.term = s, 0, it.term
+		if m.earlyWatch {
+			q.since = asked
+		}
+	}
+	var ahead int8
+	var gone [entries]bool
+	if own := ownEntry(it.by); own >= 0 && it.w[own] != 0 {
+		gone[own] = true
+	}
+	for o, t := range it.w {
+		if int8(o) != ownEntry(it.by) && t != 0 && t < ticket {
+			ahead++
+			gone[o] = true
+		}
+	}
+	dead := q.since >= q.term+ahead*graceTime
+	if it.by == 0 {
+		dead = q.since >= ahead*graceTime
+	} else if !m.clockless {
+		dead = dead || it.age >= it.term+ahead*graceTime
+	}
+	if dead {
+		q.phase = passing
+		q.req = request{kind: toPass, entry: e, ticket: ticket, seen: q.seen, gone: gone}
+	}
+}
+
+// again draws once more, if the bounds allow it.
+func (m *queueModel) again(w *queueWorld, i int) {
+	q := &w.who[i]
+	e, turns := q.entry+1, q.turns
+	*q = queuer{phase: away, dead: q.dead, asked: -1, entry: e - 1}
+	if e%draws != 0 {
+		*q = queuer{phase: idle, turns: turns + 1, entry: e, asked: -1}
+	}
+}
+
+// finish ends an acquisition.
+func (m *queueModel) finish(w *queueWorld, i int) {
+	q := &w.who[i]
+	if q.turns > 0 {
+		q.turns--
+		m.again(w, i)
+		return
+	}
+	*q = queuer{phase: away, entry: q.entry, asked: -1}
+}
+
+// hold makes the handle: what is known of the queue is what the item shows now.
+func (m *queueModel) hold(w *queueWorld, i int, left int8) {
+	q, it := &w.who[i], &w.item
+	q.phase, q.left, q.unsure, q.claimed = having, left, false, !isHanded(it.by)
+	q.req = request{kind: toEnd, entry: q.entry, by: it.by, token: it.held, base: it.version}
+	note(it, &q.req)
+}
+
+// note keeps whom to hand over to.
+func note(it *queueItem, req *request) {
+	req.to, req.ticket, req.drawn = -1, 0, it.token
+	for o, t := range it.w {
+		if int8(o) != req.entry && t != 0 && (req.to < 0 || t < req.ticket) {
+			req.to, req.ticket = int8(o), t
+		}
+	}
+}
+
+// have is what a holder does.
+func (m *queueModel) have(w queueWorld, i int, out emit[queueWorld]) {
+	q := &w.who[i]
+	name := queueIDs[taker(q.entry)]
+	if q.left > 0 || q.claimed {
+		for _, writes := range []bool{true, false} {
+			if !writes && m.quick {
+				continue
+			}
+			on := w
+			h := &on.who[i]
+			h.phase, h.unsure = giving, false
+			h.req.writes, h.req.age, h.req.beat = writes, 0, w.item.beat
+			h.req.due = w.item.age >= w.item.term
+			out(name, "is done", on, "")
+		}
+	}
+	if q.claimed || m.quick && q.left > 0 || m.noTime {
+		return
+	}
+	// A claim, in one step; its copies come late.
+	req := request{kind: toClaim, entry: q.entry, by: q.req.by, token: q.req.token}
+	m.fates(w, i, req, "claims", out, func(on *queueWorld, applied bool) string {
+		q := &on.who[i]
+		switch {
+		case applied:
+			q.left, q.claimed = fullLease, true
+			note(&on.item, &q.req)
+		case on.item.by == q.req.by && on.item.held == q.req.token: // landed before
+			note(&on.item, &q.req)
+			q.left, q.claimed = max(0, fullLease-on.item.age), true
+		default:
+			m.again(on, i)
+		}
+		return ""
+	}, func(*queueWorld) {})
+}
+
+// send sends the present request.
+func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
+	q := w.who[i]
+	name, what := queueIDs[taker(q.entry)], [...]string{toDraw: "draws", toEnd: "ends", toPass: "takes over", toLeave: "leaves"}[q.req.kind]
+	asked := q.req.age
+	m.fates(w, i, q.req, what, out, func(on *queueWorld, applied bool) string {
+		switch q.req.kind {
+		case toDraw:
+			m.see(on, i, asked)
+		case toPass:
+			if applied {
+				m.hold(on, i, fullLease-asked)
+				break
+			}
+			m.see(on, i, asked)
+		case toLeave:
+			return m.left(on, i, applied)
+		case toEnd:
+			return m.judge(on, i, applied)
+		}
+		return ""
+	}, func(on *queueWorld) {
+		l := &on.who[i]
+		switch q.req.kind {
+		case toDraw, toEnd:
+			l.unsure = true
+		case toPass:
+			l.phase = waiting // the next look tells
+			l.req = request{}
+		case toLeave:
+			m.finish(on, i)
+		}
+	})
+	if q.req.kind == toEnd && q.unsure {
+		on := w
+		m.finish(&on, i)
+		out(fault+name, "gives up", on, "")
+	}
+}
+
+// left is the end of a leave; what was handed over meanwhile is given back.
+func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
+	q := &w.who[i]
+	ours := w.item.by == taker(q.entry) || w.item.by == handed(q.entry)
+	if applied || !ours {
+		m.finish(w, i)
+		return ""
+	}
+	if m.leaveBlind {
+		return "somebody left with the lock in its hands"
+	}
+	m.hold(w, i, 0)
+	q.phase = giving
+	return ""
+}
+
+// judge is what a holder makes of the answer to the write that ends its hold.
+func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
+	q := &w.who[i]
+	if applied {
+		m.finish(w, i)
+		return ""
+	}
+	if !w.faulty {
+		m.wasted++
+	}
+	req := &q.req
+	if w.own(&queueRules{}, req) && (!req.writes || w.inTime(req)) && !w.fits(&queueRules{}, req) {
+		to := req.to
+		note(&w.item, req) // somebody has come, or left
+		if to >= 0 && !w.faulty {
+			return "a hand-over failed although nothing went wrong"
+		}
+		return ""
+	}
+	if !req.writes {
+		m.finish(w, i)
+		return ""
+	}
+	v := w.item.lock().Commit(queueIDs[req.by], int64(req.token), true, !q.unsure)
+	m.given[v]++
+	e, wrong := req.entry, ""
+	switch {
+	case v == Committed && !w.applied[e]:
+		wrong = "the verdict is committed, but the write is not applied"
+	case (v == Lost || v == Expired) && w.applied[e]:
+		wrong = "the verdict is not applied, but the write is"
+	}
+	w.refused[e] = v == Lost || v == Expired
+	m.finish(w, i)
+	return wrong
+}

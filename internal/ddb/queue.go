@@ -1,0 +1,231 @@
+package ddb
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// entryLen is the length of an entry's id: the first 66 bits of its
+// acquisition's id, so that everybody sees which entry is the holder's own.
+const entryLen = 11
+
+// next takes the owner's place in lockedBy while a hold that was handed over
+// stands: next#<id of the entry>. Its holder is the one who made the entry.
+const next = "next"
+
+// NextID is what lockedBy says when the lock was handed over to an entry.
+func NextID(entry string) string { return next + "#" + entry }
+
+// EntryOf is the id of the entry that belongs to what lockedBy says; "" for a
+// hold by hand.
+func EntryOf(by string) string {
+	_, random := splitID(by)
+	return random[:min(len(random), entryLen)]
+}
+
+// ByHand reports whether a hold is not one of this library.
+func (l Lock) ByHand() bool {
+	_, random := splitID(l.By)
+	return random == ""
+}
+
+// Handed reports whether the hold was handed over and its holder has shown no
+// sign of life yet.
+func (l Lock) Handed() bool {
+	owner, random := splitID(l.By)
+	return owner == next && len(random) == entryLen
+}
+
+// IsEntry reports whether an attribute is an entry of the queue.
+func (a Attributes) IsEntry(name string) bool {
+	return a.LockQueue != "" && len(name) == len(a.LockQueue)+entryLen && strings.HasPrefix(name, a.LockQueue)
+}
+
+// Waiter is an entry of the queue on an item: somebody who waits for its lock.
+type Waiter struct {
+	ID     string
+	Ticket int64
+}
+
+// Queue are the entries in the order of their tickets.
+type Queue []Waiter
+
+// ParseQueue reads the entries of an item. What is not a ticket is no entry.
+func (c *Core) ParseQueue(item Item) (q Queue) {
+	for name, v := range item {
+		if !c.Attr.IsEntry(name) {
+			continue
+		}
+		if ticket, err := Int(v); err == nil {
+			q = append(q, Waiter{name[len(c.Attr.LockQueue):], ticket})
+		}
+	}
+	slices.SortFunc(q, func(a, b Waiter) int {
+		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), strings.Compare(a.ID, b.ID))
+	})
+	return q
+}
+
+// Find returns the entry of an id and those who wait before it.
+func (q Queue) Find(id string) (entry Waiter, ahead Queue, there bool) {
+	i := slices.IndexFunc(q, func(w Waiter) bool { return w.ID == id })
+	if i < 0 {
+		return Waiter{}, nil, false
+	}
+	return q[i], q[:i], true
+}
+
+// Without is the queue without one entry.
+func (q Queue) Without(id string) Queue {
+	return slices.DeleteFunc(slices.Clone(q), func(w Waiter) bool { return w.ID == id })
+}
+
+// entry is the attribute of an entry.
+func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
+
+// queueShapes are the fixed texts of the queue's requests.
+type queueShapes struct {
+	draw  shape // on an item that readers see
+	any   shape // also on a stub or a tombstone
+	leave shape
+	claim shape
+}
+
+// drawn is a draw: a ticket, and the lock if it is free, in one step. If it is
+// not, everything that names its holder stays as it is.
+const (
+	drawn = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
+		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), " +
+		"#lockLease = if_not_exists(#lockLease, :lease), #lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
+		"#lockStolen = if_not_exists(#lockStolen, :before)"
+	// whole refuses what a lock by hand leaves: it names no token, so there is
+	// nothing to wait for in a queue. Holds that never end are the same.
+	whole = "attribute_not_exists(#entry) AND " +
+		"(attribute_exists(#lockedBy) AND attribute_exists(#lockTime) AND attribute_exists(#lockLease) AND attribute_exists(#lockHeld) OR " +
+		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld))"
+)
+
+func newQueueShapes(pick func(...string) map[string]string) queueShapes {
+	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
+	return queueShapes{
+		draw: shape{
+			update:  drawn,
+			cond:    "attribute_exists(#pk) AND attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone) AND " + whole,
+			names:   pick(append(lock, "#lockStub", "#tombstone")...),
+			returns: types.ReturnValueAllNew,
+		},
+		any: shape{
+			update:  drawn,
+			cond:    "attribute_exists(#pk) AND " + whole,
+			names:   pick(lock...),
+			returns: types.ReturnValueAllNew,
+		},
+		leave: shape{
+			update: "REMOVE #entry",
+			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
+			names:  pick("#lockedBy"),
+		},
+		claim: shape{
+			update:  "SET #lockTime = :until, #lockLease = :lease REMOVE #entry",
+			cond:    own + " AND #lockTime < :until",
+			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
+			returns: types.ReturnValueAllNew,
+		},
+	}
+}
+
+// onEntry is a request with a fixed text about one entry.
+func (c *Core) onEntry(s *shape, key, values Item, entry string) *dynamodb.UpdateItemInput {
+	in := c.request(s, key, values)
+	in.ExpressionAttributeNames = maps.Clone(s.names)
+	in.ExpressionAttributeNames["#entry"] = c.entry(entry)
+	return in
+}
+
+// Draw enters the queue, and takes the lock if it is free. It can be repeated:
+// if it landed, the image of its failed condition has its entry or its id.
+func (c *Core) Draw(key Item, t Taking) *dynamodb.UpdateItemInput {
+	s := &c.queue.draw
+	if t.Hidden {
+		s = &c.queue.any
+	}
+	return c.onEntry(s, key, t.values(), EntryOf(t.ID))
+}
+
+// Leave takes the entry of an acquisition out of the queue, unless it holds.
+func (c *Core) Leave(key Item, id string) *dynamodb.UpdateItemInput {
+	return c.onEntry(&c.queue.leave, key, Item{":me": Text(id)}, EntryOf(id))
+}
+
+// Claim is Extend for a hold that others were told a shorter lease of. It
+// returns the item, which shows who waits by now.
+func (c *Core) Claim(key Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
+	values := ownValues(id, token)
+	values[":until"] = Number(Seconds(until))
+	values[":lease"] = Number(LeaseSeconds(lease))
+	return c.onEntry(&c.queue.claim, key, values, EntryOf(id))
+}
+
+// Overtake takes the lock that t.Watched shows, dead or free, for one who
+// waits in the queue under ticket, and takes the entries gone out of it: those
+// of whoever did not.
+func (c *Core) Overtake(key Item, t Taking, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
+	w, a := c.NewWrite(), &c.Attr
+	floor := w.Value(Integer(t.Now.UnixMicro()))
+	before := w.Value(Integer(t.Now.UnixMicro() - 1))
+	token := "if_not_exists(" + w.Name(a.LockToken) + ", " + floor + ")"
+	w.Set(a.LockedBy, Text(t.ID))
+	w.Set(a.LockTime, Number(Seconds(t.Until)))
+	w.Set(a.LockLease, Number(LeaseSeconds(t.Lease)))
+	w.SetTo(a.LockHeld, token)
+	w.SetTo(a.LockToken, token+" + "+w.Value(Number("1")))
+	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")
+	own := c.entry(EntryOf(t.ID))
+	w.Remove(own)
+	for _, id := range gone {
+		w.Remove(c.entry(id))
+	}
+	w.IfExists(c.Partition)
+	w.IfSeen(t.Watched, a.LockedBy, a.LockTime, a.LockHeld)
+	w.IfEqual(own, Integer(ticket))
+	in, err := w.Update(key)
+	if err == nil {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	return in, err
+}
+
+// HandOver puts the hold of the first one who waits in the place of an own
+// hold, whose token is one less. It fails if that one has left.
+func (w *Write) HandOver(to Waiter, token int64, until time.Time, grace time.Duration) {
+	w.PassOn(NextID(to.ID), token, until, grace)
+	entry := w.core.entry(to.ID)
+	w.Remove(entry)
+	w.IfEqual(entry, Integer(to.Ticket))
+}
+
+// IfAlone demands that nobody has drawn a number since lockToken was token.
+func (w *Write) IfAlone(token int64) { w.IfEqual(w.core.Attr.LockToken, Integer(token)) }
+
+// Depart takes an entry away in passing.
+func (w *Write) Depart(entry string) {
+	if entry != "" {
+		w.Remove(w.core.entry(entry))
+	}
+}
+
+// Clone is a copy to add more to.
+func (w *Write) Clone() *Write {
+	c := *w
+	c.names, c.values = maps.Clone(w.names), maps.Clone(w.values)
+	for _, s := range []*[]string{&c.known, &c.set, &c.remove, &c.add, &c.del, &c.cond} {
+		*s = slices.Clone(*s)
+	}
+	return &c
+}

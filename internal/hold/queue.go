@@ -1,0 +1,229 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/pace"
+	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// queuing is an acquisition that waits in the queue on the item (see
+// lockedread's doc.go, "Fair").
+type queuing struct {
+	*acquisition
+	entry  string
+	ticket int64
+	drawn  time.Time // before the draw was sent
+	// unseen is before the last request was sent whose answer did not show the
+	// lock in our hands: it was handed over later than that.
+	unseen time.Time
+	pace   pace.Pace
+	failed int // reads without an answer, in a row
+}
+
+// Turns remembers how long a turn took lately on items that many wanted.
+type Turns = recent.Memory[time.Duration]
+
+// turnsKept bounds how many items are remembered.
+const turnsKept = 1024
+
+// NewTurns makes a memory of turns.
+func NewTurns() *Turns { return recent.New[time.Duration](turnsKept) }
+
+// errByHand says that the lock is not one that a queue can form behind: it was
+// taken by hand, or never ends.
+var errByHand = errors.New("no queue behind this lock")
+
+// fairly reports whether the acquisition waits in the queue.
+func (a *acquisition) fairly() bool { return a.Fair && !a.Once && !a.Row && a.Lease > 0 }
+
+// run draws a number and waits for its turn.
+func (q *queuing) run(ctx context.Context) (*Hold, error) {
+	for {
+		held, err := q.draw(ctx)
+		if !errors.Is(err, errAgain) {
+			return held, err
+		}
+		ddb.Pause(ctx, q.resend.Next(time.Now(), time.Time{}))
+	}
+}
+
+// draw enters the queue, or takes the lock if it is free. The request may be
+// repeated: its entry tells whether it has landed.
+func (q *queuing) draw(ctx context.Context) (*Hold, error) {
+	q.drawn = time.Now() // before the end is reckoned
+	now := q.Taker.Clock()
+	q.id = ddb.NewID(q.Owner)
+	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
+	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
+	core := q.Taker.Core
+	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
+		ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
+	switch res.Outcome {
+	case ddb.Applied:
+		return q.wait(ctx, res.Item)
+	case ddb.Condition:
+		return q.undrawn(ctx, res.Image)
+	case ddb.Unknown:
+		q.leave(ctx)
+		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
+	}
+	return nil, repo.Classify(res.Err)
+}
+
+// undrawn decides what the failed condition of a draw means.
+func (q *queuing) undrawn(ctx context.Context, image ddb.Item) (*Hold, error) {
+	core := q.Taker.Core
+	l, err := q.Lock(image)
+	if err != nil {
+		return nil, err
+	}
+	_, lost := q.lost[l.By]
+	_, _, there := core.ParseQueue(image).Find(q.entry)
+	switch {
+	case there, lost, l.By == q.id, l.By == ddb.NextID(q.entry):
+		return q.wait(ctx, image) // an earlier attempt landed
+	case core.Absent(image) && q.Stub:
+		held, _, err := q.try(ctx, true)
+		if held == nil && err == nil {
+			err = errAgain // the item came into being meanwhile
+		}
+		return held, err
+	case core.Absent(image), !q.Stub && core.Hidden(image):
+		return nil, guard.NotFound(q.Key, core.Table)
+	}
+	return nil, errByHand
+}
+
+// wait looks at the item until the lock is ours. image is what the draw left.
+func (q *queuing) wait(ctx context.Context, image ddb.Item) (*Hold, error) {
+	asked := q.drawn
+	for {
+		held, l, pause, err := q.use(ctx, image, asked)
+		if held != nil || errors.Is(err, errAgain) {
+			return held, err
+		}
+		for image = nil; err == nil && image == nil; {
+			if err = q.Look(ctx, l, pause); err != nil {
+				break
+			}
+			asked = time.Now()
+			image, err = q.look(ctx)
+			pause = q.Taker.Wait.Max // after a look without an answer
+		}
+		if err != nil {
+			q.leave(ctx)
+			return nil, err
+		}
+	}
+}
+
+// looks without an answer that are borne in a row; each is repeated by the
+// client's policy before.
+const maxFailed = 3
+
+// look reads the item: nil if there was no answer, and another look may have one.
+func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
+	image, err := q.Taker.Core.Get(ctx, q.Raw)
+	switch {
+	case err == nil:
+		q.failed = 0
+		if image == nil {
+			image = ddb.Item{}
+		}
+		return image, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	if q.failed++; q.failed >= maxFailed {
+		return nil, repo.Classify(err)
+	}
+	return nil, nil //nolint:nilnil // says that nothing is known
+}
+
+// use draws the conclusion from what an answer showed, whose request was sent
+// after asked: the lock is ours, or how long to wait until the next look.
+func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Hold, ddb.Lock, time.Duration, error) {
+	core := q.Taker.Core
+	for {
+		l, err := q.Lock(image)
+		switch {
+		case err != nil:
+			return nil, l, 0, err
+		case core.Absent(image) && q.Stub:
+			return nil, l, 0, errAgain
+		case core.Absent(image):
+			return nil, l, 0, guard.NotFound(q.Key, core.Table)
+		}
+		if end, ours := q.ours(l); ours {
+			held, err := q.take(ctx, image, l, end)
+			return held, l, 0, err
+		}
+		me, ahead, there := core.ParseQueue(image).Without(ddb.EntryOf(l.By)).Find(q.entry)
+		switch {
+		case !there:
+			return nil, l, 0, errAgain // we were passed over
+		case !q.Stub && core.Hidden(image):
+			return nil, l, 0, guard.NotFound(q.Key, core.Table)
+		}
+		q.ticket, q.unseen = me.Ticket, asked
+		if q.Waiting != nil {
+			q.Waiting(l)
+		}
+		now := time.Now()
+		q.watch.see(image, l, core, q.Lease, now)
+		q.pace.See(len(ahead)+1, now)
+		q.Turns.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
+		if rest := q.rest(l, now) + time.Duration(len(ahead))*q.grace(); rest >= 0 {
+			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing()), rest+time.Millisecond), nil
+		}
+		asked = time.Now()
+		res := q.overtake(ctx, image, l, ahead)
+		switch res.Outcome {
+		case ddb.Applied:
+			if l, err = q.Lock(res.Item); err != nil {
+				return nil, l, 0, err
+			}
+			held, err := q.take(ctx, res.Item, l, asked.Add(q.Lease))
+			return held, l, 0, err
+		case ddb.Condition:
+			image = res.Image
+		case ddb.Refused:
+			return nil, l, 0, q.Ended(ctx, repo.Classify(res.Err))
+		default:
+			return nil, l, q.Taker.Wait.Min, nil // the next look tells
+		}
+	}
+}
+
+// pacing: who is next looks nearly without pause, the others sleep for three
+// quarters of the time until they are next, and everybody looks often enough to
+// notice in time that it was handed the lock.
+func (q *queuing) pacing() pace.Line {
+	limit := q.grace() / 3
+	return pace.Line{Near: 1, Max: limit, Limit: limit, Quarters: 3}
+}
+
+// leave takes the entry away and gives back what was handed to us meanwhile: the
+// caller is told that it does not have the lock.
+func (q *queuing) leave(ctx context.Context) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	core := q.Taker.Core
+	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true})
+	if res.Outcome != ddb.Condition {
+		return // without an answer: who is passed over costs the others a grace
+	}
+	l, err := q.Lock(res.Image)
+	if _, ours := q.ours(l); err != nil || !ours {
+		return
+	}
+	h := q.handle(res.Image, l, time.Now())
+	_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
+}

@@ -1,0 +1,120 @@
+package hold
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+)
+
+// ours reports whether the lock is in our hands, and when others may take it
+// over, on the own clock.
+func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
+	if sent, landed := q.lost[l.By]; landed {
+		return sent.Add(q.Lease), true
+	}
+	switch l.By {
+	case q.id:
+		// Taken by the draw, or later by a request without an answer.
+		return q.drawn.Add(q.Lease), true
+	case ddb.NextID(q.entry):
+		// Others count the grace from when they first saw the hold, and it came
+		// into being after the last look that did not show it was sent.
+		end = q.unseen.Add(q.grace())
+		if !q.Clockless {
+			// The write may have been on its way for long, and lockTime says when it
+			// was made.
+			if byClock := time.Now().Add(l.Until.Sub(q.Taker.Clock())); byClock.Before(end) {
+				end = byClock
+			}
+		}
+		return end, true
+	}
+	return end, false
+}
+
+// rest is how long the hold remains beyond the reach of those who wait for it,
+// on the evidence so far; below zero: the first of them may take it. A free
+// lock is from when it was seen to be.
+func (q *queuing) rest(l ddb.Lock, now time.Time) time.Duration {
+	if !l.Timed {
+		return q.watch.since.Sub(now) - 1
+	}
+	rest := time.Duration(1<<63 - 1 - int64(maxLease))
+	if !l.Endless() && (q.Clockless || !l.ByHand()) {
+		// It stood unchanged for its lease, whatever any clock says. A lock by hand
+		// names no lease: what stands there is its predecessor's.
+		rest = q.watch.since.Add(q.watch.lease).Sub(now)
+	}
+	if !q.Clockless {
+		rest = min(rest, l.Until.Add(q.Taker.Skew).Sub(q.Taker.Clock()))
+	}
+	return rest
+}
+
+// overtake takes the lock out of the hands of a dead holder, or a free one. The
+// first in line does it at once; who comes later has waited a grace for each
+// one ahead, who must be dead too, and takes their entries away.
+func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahead ddb.Queue) ddb.Result {
+	var gone []string
+	for _, w := range ahead {
+		gone = append(gone, w.ID)
+	}
+	queue := q.Taker.Core.ParseQueue(image)
+	if _, _, there := queue.Find(ddb.EntryOf(l.By)); there {
+		gone = append(gone, ddb.EntryOf(l.By))
+	}
+	now := q.Taker.Clock()
+	in, err := q.Taker.Core.Overtake(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Watched: image}, q.ticket, gone)
+	if err != nil {
+		return ddb.Result{Outcome: ddb.Refused, Err: err}
+	}
+	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
+}
+
+// handle makes the handle of a lock that is ours; end is when others may take it
+// over. Nothing looks after it yet.
+func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
+	h := &Hold{t: q.Taker, key: q.Key, raw: q.Raw, stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
+	h.note(image)
+	if l.Handed() {
+		end = end.Add(Margin(q.Lease) - Margin(q.grace())) // its margin is that of a grace
+		if q.Clockless {
+			// lockTime is by the clock of who handed it over.
+			h.ahead = l.Until.Sub(q.Taker.Clock().Add(time.Until(end)))
+		}
+	}
+	h.Lease = lease.New(h.t.lease(h.failed), end, h.extend)
+	return h
+}
+
+// take makes the handle and begins to look after the hold. One that was handed
+// over is claimed before its grace is over: at once if little of it is left,
+// else if the holder is not done soon.
+func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time.Time) (*Hold, error) {
+	if l.Held == 0 {
+		_, _, err := q.hold(image, end) // says what is wrong
+		return nil, err
+	}
+	q.item = image
+	h := q.handle(image, l, end)
+	third := q.grace() / 3
+	if time.Until(h.Until()) < third {
+		h.Queue()
+		err := h.extend(ctx)
+		over := h.Ended() != nil
+		h.Leave()
+		switch {
+		case over:
+			return nil, errAgain // it was taken over
+		case err != nil:
+			_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
+			return nil, q.Ended(ctx, err)
+		}
+	} else if l.Handed() {
+		h.Claim(time.Now().Add(third), third/4)
+	}
+	h.Start()
+	return h, nil
+}

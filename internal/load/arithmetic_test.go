@@ -1,0 +1,155 @@
+package load
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+)
+
+func TestJain(t *testing.T) {
+	for _, c := range []struct {
+		shares []float64
+		want   float64
+	}{
+		{[]float64{5, 5, 5, 5}, 1},
+		{[]float64{1, 0, 0, 0}, 0.25},
+		{[]float64{1, 1, 0, 0}, 0.5},
+		{[]float64{1, 2, 3}, 36.0 / 42},
+		{[]float64{7}, 1},
+		{[]float64{0, 0}, 1},
+		{nil, 1},
+	} {
+		if got := jain(c.shares); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("jain(%v) = %v, want %v", c.shares, got, c.want)
+		}
+	}
+}
+
+func TestSharesAreThoseOfProcesses(t *testing.T) {
+	workers := []*worker{{measured: 1}, {measured: 2}, {measured: 3}, {measured: 4}}
+	c := &crew{workload: Workload{Processes: 2, Workers: 2}, workers: workers}
+	if got := c.shares(); len(got) != 2 || got[0] != 3 || got[1] != 7 {
+		t.Errorf("two processes: %v", got)
+	}
+	c.workload = Workload{Processes: 1, Workers: 4}
+	if got := c.shares(); len(got) != 4 || got[2] != 3 {
+		t.Errorf("one process: %v", got)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	var hundred []time.Duration
+	for i := range 100 {
+		hundred = append(hundred, time.Duration(i+1))
+	}
+	for _, c := range []struct {
+		values []time.Duration
+		p      float64
+		want   time.Duration
+	}{
+		{hundred, 0.5, 50},
+		{hundred, 0.99, 99},
+		{hundred[:1], 0.99, 1},
+		{hundred[:2], 0.5, 1},
+		{nil, 0.5, 0},
+	} {
+		if got := percentile(c.values, c.p); got != c.want {
+			t.Errorf("percentile %v of %d values is %v, want %v", c.p, len(c.values), got, c.want)
+		}
+	}
+}
+
+func TestLatencyHasItsPercentiles(t *testing.T) {
+	d := newDelays(Latency{4 * time.Millisecond, 10 * time.Millisecond}, 1, 0)
+	below50, below99 := 0, 0
+	const n = 100_000
+	for range n {
+		switch x := d.next(); {
+		case x < 4*time.Millisecond:
+			below50++
+			below99++
+		case x < 10*time.Millisecond:
+			below99++
+		}
+	}
+	if math.Abs(float64(below50)/n-0.5) > 0.01 || math.Abs(float64(below99)/n-0.99) > 0.002 {
+		t.Errorf("%d and %d of %d", below50, below99, n)
+	}
+}
+
+func TestWeight(t *testing.T) {
+	for wire, want := range map[string]int{
+		`{"id":{"S":"abc"}}`:                 5,
+		`{"n":{"N":"12345"}}`:                5,
+		`{"b":{"B":"AAAA"}}`:                 4,
+		`{"t":{"BOOL":true}}`:                2,
+		`{"t":{"NULL":true}}`:                2,
+		`{"l":{"L":[{"S":"ab"},{"N":"1"}]}}`: 1 + 3 + 1 + 2 + 1 + 2,
+		`{"m":{"M":{"key":{"S":"ab"}}}}`:     1 + 3 + 1 + 3 + 2,
+		`{"s":{"SS":["ab","c"]}}`:            4,
+		`{"s":{"NS":["12","3"]}}`:            1 + 3 + 2,
+		`{"s":{"BS":["AAAA","AAA="]}}`:       1 + 3 + 2,
+		`{"s":{"S":""}}`:                     1,
+	} {
+		var item map[string]value
+		if err := json.Unmarshal([]byte(wire), &item); err != nil {
+			t.Fatal(err)
+		}
+		if got := weight(item); got != want {
+			t.Errorf("%s weighs %d, want %d", wire, got, want)
+		}
+	}
+}
+
+func TestConsumed(t *testing.T) {
+	for body, want := range map[string]float64{
+		`{}`: 0,
+		`{"ConsumedCapacity":{"TableName":"t","CapacityUnits":2.5}}`:                                2.5,
+		`{"ConsumedCapacity":{"CapacityUnits":1},"Attributes":{"padding":{"S":"xxx"}}}`:             1,
+		`{"Responses":{},"ConsumedCapacity":[{"CapacityUnits":1},{"CapacityUnits":2}]}`:             3,
+		`{"Item":{"text":{"S":"\"ConsumedCapacity\":9"}},"ConsumedCapacity":{"CapacityUnits":4.0}}`: 4,
+		`{"ConsumedCapacity":`: 0,
+	} {
+		if got := consumed([]byte(body)); got != want {
+			t.Errorf("%s: %v units, want %v", body, got, want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tally := newTally(3000)
+	for body, want := range map[string]struct {
+		units  float64
+		wasted bool
+	}{
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`:                                                   {3, true},
+		`{"__type":"ConditionalCheckFailedException","Item":{"id":{"S":"a"}}}`:                                                            {1, true},
+		`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"X"}]}`: {12, true},
+		`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`:                                            {0, false},
+		`no answer of an engine`: {0, false},
+	} {
+		if units, wasted := tally.refused([]byte(body)); units != want.units || wasted != want.wasted {
+			t.Errorf("%s: %v, %v", body, units, wasted)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	good, err := Workload{}.withDefaults()
+	if err != nil || good.Processes != 1 || good.Workers != 1 || good.Items != 1 || good.Size != 1024 || good.Span != 2*time.Second || good.Warmup != 400*time.Millisecond || good.Latency.P99 != 10*time.Millisecond {
+		t.Errorf("%+v, %v", good, err)
+	}
+	for name, bad := range map[string]Workload{
+		"negative workers": {Workers: -1},
+		"negative span":    {Span: -1},
+		"too large":        {Size: 400 << 10},
+		"no skew":          {Zipf: 0.9},
+		"no median":        {Latency: Latency{P99: 1}},
+		"reversed latency": {Latency: Latency{Median: 2, P99: 1}},
+	} {
+		if _, err := bad.withDefaults(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// crew is all the processes of one run. Its method run is the part that
+// happens in virtual time.
+type crew struct {
+	workload  Workload
+	contender Contender
+	table     string
+	from      *dynamodb.Client // whose options the clients take over
+	who       aws.Credentials
+	transport func() doer
+	tally     *tally
+
+	// outer is the caller's context. In virtual time nobody may wait for it:
+	// its channel is from outside, and waiting for it would stop the clock.
+	outer context.Context //nolint:containedctx // see above
+
+	window  *window
+	workers []*worker
+
+	// adrift are requests whose callers have gone: a bubble of virtual time
+	// must not end before them.
+	adrift sync.WaitGroup
+
+	// For whoever watches from outside.
+	done atomic.Int64 // share of the run that is over
+	life atomic.Int64 // grows with requests and with time
+}
+
+const (
+	perMille = 1000
+	// beat is how often the crew looks after the time and its caller.
+	beat = 20 * time.Millisecond
+	// grace is for changes that are under way when the measured time ends.
+	// Then they are cancelled: something has got stuck.
+	grace = 30 * time.Second
+)
+
+// errStuck is the cause of the end of what outlasts the grace.
+var errStuck = errors.New("load: the change was still under way 30 s after the end")
+
+// run works until the measured time is over and everything has ended that was
+// begun in it.
+func (c *crew) run() error {
+	defer c.adrift.Wait()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	c.window = newWindow(c.workload)
+	for p := range c.workload.Processes {
+		transport := &wire{crew: c, next: c.transport(), delays: newDelays(c.workload.Latency, c.workload.Seed, p)}
+		change, err := c.contender.Open(ctx, newClient(c.from, transport, c.who), c.table)
+		if err != nil {
+			return fmt.Errorf("opening: %w", err)
+		}
+		for range c.workload.Workers {
+			n := len(c.workers)
+			c.workers = append(c.workers, newWorker(c, source(c.workload.Seed, streamItems, n), change))
+		}
+	}
+	c.window.begin(c.workload)
+	var all sync.WaitGroup
+	for _, w := range c.workers {
+		all.Go(func() { w.work(ctx) })
+	}
+	finished := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() { c.watch(finished, cancel) })
+	all.Wait()
+	close(finished)
+	watch.Wait()
+	return c.outer.Err()
+}
+
+// watch cancels what takes too long or is not wanted any more. Then it ends:
+// as long as it looks at the clock, the clock moves, and the runtime finds no
+// deadlock among the others.
+func (c *crew) watch(finished <-chan struct{}, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-finished:
+			return
+		case <-tick.C:
+		}
+		c.life.Add(1)
+		c.done.Store(int64(perMille * c.window.done()))
+		if err := c.outer.Err(); err != nil {
+			cancel(err)
+			return
+		}
+		if c.window.late() > grace {
+			cancel(errStuck)
+			return
+		}
+	}
+}

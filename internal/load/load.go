@@ -1,0 +1,78 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Workload says who changes what. Changes are read-modify-writes of a counter
+// on items of a given size; every worker makes one after the other.
+type Workload struct {
+	Processes int           // each has its own client and its own contender; default 1
+	Workers   int           // goroutines in each process; default 1
+	Items     int           // default 1
+	Zipf      float64       // skew of the choice of an item, above 1; 0: all alike
+	Size      int           // bytes of an item with what contenders add to it, about; default 1 KB
+	Work      time.Duration // spent inside every change
+	Pause     time.Duration // between the changes of one worker
+	Warmup    time.Duration // nothing that happens in it is measured; default a fifth of Span
+	Span      time.Duration // how long changes are measured; default 2 s
+	Enough    int           // acknowledged changes after which the measured time soon ends; 0: none
+	Budget    int           // the same for requests, which are what a run takes time for
+	Latency   Latency
+	Seed      uint64
+}
+
+// Latency of a request, log-normal: half of it on the way there, half on the
+// way back. The zero value is 4 ms in the median and 10 ms at the 99th
+// percentile.
+type Latency struct{ Median, P99 time.Duration }
+
+// Contender is a way to change items.
+type Contender struct {
+	Name string
+	// Open makes the contender's share of one process. The table exists and its
+	// items too, each with "id" (S, the key), "n" (N, the counter) and
+	// "padding" (S); Contender.Prepare, if set, may add to them. The context
+	// ends with the run, and everything that Open starts must end with it.
+	Open func(ctx context.Context, client *dynamodb.Client, table string) (Change, error)
+	// Prepare adds attributes to new items, such as a version. Optional.
+	Prepare func(item map[string]any)
+	// Unknown tells whether an error leaves open if the change is in the item.
+	// Nil: every error of a call of which a write had no clear answer does.
+	Unknown func(err error) bool
+}
+
+// Change makes one change of the item: it must add one to the counter, and
+// call inside once while nobody else may change it in between, or once per
+// attempt where attempts can fail. nil is the promise that the change is in
+// the item exactly once.
+type Change func(ctx context.Context, id string, inside func(context.Context)) error
+
+// Result is what a contender did with a workload. Requests, units and waste
+// are those of the whole measured time, so that Requests/Changes is the cost
+// of one.
+type Result struct {
+	Contender string
+	Workload  Workload
+	Virtual   bool
+	Measured  time.Duration // Span, or less where Enough or Budget ended it
+
+	Changes    int            // acknowledged
+	Failed     int            // calls that ended in an error, by far the most for having given up
+	Error      string         // the first of these errors, for whoever wonders
+	Rate       float64        // acknowledged changes per second
+	Requests   float64        // per acknowledged change
+	Operations map[string]int // all of them, by operation
+	Reads      float64        // of them
+	Writes     float64        // of them, applied or not
+	Wasted     float64        // of them: writes whose condition failed, or that were cancelled by a conflict
+	WriteUnits float64        // billed, per acknowledged change
+	ReadUnits  float64        // the same
+	P50, P99   time.Duration  // of a change begun in the measured time, from the call to its result
+	Jain       float64        // fairness between processes, or between workers of a single one; 1 is even
+	Lost       int            // acknowledged changes that are not in the items: must be 0
+	Extra      int            // changes in the items that nobody acknowledged and nobody called unknown: must be 0
+}

@@ -1,0 +1,126 @@
+package load_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
+
+// A single worker whose change is one request makes one change per mean
+// latency, work and pause. The mean of a log-normal distribution is its median
+// times exp(sigma²/2).
+func TestVirtualRateIsThatOfTheLatency(t *testing.T) {
+	sigma := math.Log(10.0/4) / 2.3263
+	mean := 0.004 * math.Exp(sigma*sigma/2)
+	for name, c := range map[string]struct {
+		workload load.Workload
+		each     float64
+	}{
+		"latency":         {load.Workload{}, mean},
+		"work and pause":  {load.Workload{Work: 5 * time.Millisecond, Pause: 50 * time.Millisecond}, mean + 0.055},
+		"another latency": {load.Workload{Latency: load.Latency{Median: time.Second, P99: time.Second}, Span: 5 * time.Minute}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.workload.Span == 0 {
+				c.workload.Span = 5 * time.Second
+			}
+			r := run(t, true, c.workload, adding())
+			if ratio := r.Rate * c.each; ratio < 0.97 || ratio > 1.03 {
+				t.Errorf("%.1f changes per second, %.1f were to be expected", r.Rate, 1/c.each)
+			}
+			if want := float64(r.Workload.Latency.Median + c.workload.Work); math.Abs(float64(r.P50)/want-1) > 0.05 {
+				t.Errorf("median %v, %v was to be expected", r.P50, time.Duration(want))
+			}
+		})
+	}
+}
+
+func TestTheSameSeedGivesTheSameResult(t *testing.T) {
+	for _, c := range load.Modes() {
+		t.Run(c.Name, func(t *testing.T) {
+			w := load.Workload{Items: 20, Zipf: 1.2, Span: time.Second, Seed: 7}
+			first := run(t, true, w, c)
+			if diff := cmp.Diff(first, run(t, true, w, c)); diff != "" {
+				t.Error(diff)
+			}
+			w.Seed = 8
+			if other := run(t, true, w, c); other.P99 == first.P99 {
+				t.Error("another seed changes nothing")
+			}
+		})
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		mode        string
+		size        int
+		write, read float64
+	}{
+		{"optimistic", 1 << 10, 1, 1},
+		{"optimistic", 10 << 10, 10, 3},
+		{"pessimistic", 1 << 10, 2, 0},
+		{"pessimistic", 10 << 10, 20, 0},
+		{"nolock", 10 << 10, 10, 3},
+	} {
+		for _, m := range load.Modes() {
+			if m.Name != c.mode {
+				continue
+			}
+			r := run(t, true, load.Workload{Size: c.size, Span: 400 * time.Millisecond}, m)
+			// A request whose change ends just outside is one of about 50.
+			if math.Abs(r.WriteUnits/c.write-1) > 0.05 || math.Abs(r.ReadUnits-c.read) > 0.05*c.read {
+				t.Errorf("%s at %d bytes: %.2f write units and %.2f read units, want %v and %v", c.mode, c.size, r.WriteUnits, r.ReadUnits, c.write, c.read)
+			}
+			if math.Abs(r.Requests-2) > 0.1 || r.Wasted != 0 || math.Abs(r.Requests-r.Reads-r.Writes) > 1e-9 {
+				t.Errorf("%s: %+v", c.mode, r)
+			}
+		}
+	}
+}
+
+// Failed writes bill the item's size, though no answer says so.
+func TestUnitsOfFailedWrites(t *testing.T) {
+	for _, size := range []int{100, 1 << 10, 10 << 10} {
+		for _, show := range []types.ReturnValuesOnConditionCheckFailure{"", types.ReturnValuesOnConditionCheckFailureAllOld} {
+			failing := written("failing", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
+				_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+					TableName: &table, Key: key,
+					UpdateExpression:                    aws.String("REMOVE nothing"),
+					ConditionExpression:                 aws.String("attribute_exists(nothing)"),
+					ReturnValuesOnConditionCheckFailure: show,
+				})
+				return err
+			})
+			r := run(t, true, load.Workload{Size: size, Span: 200 * time.Millisecond}, failing)
+			each := math.Ceil(float64(size) / 1024)
+			if r.Wasted == 0 || r.Wasted != r.Writes || r.WriteUnits != r.Wasted*each || r.Failed == 0 || r.Lost+r.Extra != 0 {
+				t.Errorf("%d bytes, %q: %+v", size, show, r)
+			}
+		}
+	}
+}
+
+func TestEnoughEndsTheMeasuredTime(t *testing.T) {
+	for name, w := range map[string]load.Workload{"changes": {Enough: 100}, "requests": {Budget: 100}} {
+		t.Run(name, func(t *testing.T) {
+			w.Workers, w.Span, w.Warmup = 8, time.Hour, 100*time.Millisecond
+			r := run(t, true, w, adding())
+			// 8 workers make about 185 changes in 100 ms.
+			if r.Measured != 100*time.Millisecond || r.Changes < 150 || r.Changes > 220 || math.Abs(r.Rate-10*float64(r.Changes)) > 1e-6 {
+				t.Errorf("%d changes in %v, rate %v", r.Changes, r.Measured, r.Rate)
+			}
+			if n := r.Operations["UpdateItem"]; n < r.Changes-8 || n > r.Changes+8 {
+				t.Errorf("%v", r.Operations)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Modes returns every mode of this library as a contender.
+func Modes() []Contender {
+	return []Contender{
+		byEventTime("nolock", nolock.Config{}),
+		byVersion("optimistic", optimistic.Config{}),
+		byVersion("optimistic, warm", optimistic.Config{Warm: 1024}),
+		byVersion("optimistic, combine", optimistic.Config{Combine: true}),
+		byVersion("optimistic, warm, combine", optimistic.Config{Warm: 1024, Combine: true}),
+		byVersion("optimistic, warm, fair", optimistic.Config{Warm: 1024, Fair: true}),
+		byVersion("optimistic, warm, combine, fair", optimistic.Config{Warm: 1024, Combine: true, Fair: true}),
+		byLock("pessimistic", pessimistic.Config{}),
+		byLock("pessimistic, combine", pessimistic.Config{Combine: true}),
+		byLock("pessimistic, fair", pessimistic.Config{Fair: true}),
+		byLock("pessimistic, combine, fair", pessimistic.Config{Combine: true, Fair: true}),
+	}
+}
+
+// versioned is the item for the strategies with a version; the pessimistic one
+// needs none, but takes part in it where the type has one.
+type versioned struct {
+	ID      string `dynamodbav:"id" repo:"pk"`
+	N       int    `dynamodbav:"n"`
+	Padding string `dynamodbav:"padding"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+// timed is the item for the strategy with an event time.
+type timed struct {
+	ID      string `dynamodbav:"id" repo:"pk"`
+	N       int    `dynamodbav:"n"`
+	Padding string `dynamodbav:"padding"`
+	At      int64  `dynamodbav:"at" repo:"eventtime"`
+}
+
+func byVersion(name string, cfg optimistic.Config) Contender {
+	return mode(name, func(t *repo.Table[versioned]) (repo.Repository[versioned], error) { return optimistic.New(t, cfg) },
+		func(item *versioned) { item.N++ })
+}
+
+func byLock(name string, cfg pessimistic.Config) Contender {
+	return mode(name, func(t *repo.Table[versioned]) (repo.Repository[versioned], error) { return pessimistic.New(t, cfg) },
+		func(item *versioned) { item.N++ })
+}
+
+// byEventTime counts by Update: a counter is no event that carries its value,
+// so the one-request writes do not fit it.
+func byEventTime(name string, cfg nolock.Config) Contender {
+	c := mode(name, func(t *repo.Table[timed]) (repo.Repository[timed], error) { return nolock.New(t, cfg) },
+		func(item *timed) { item.N++; item.At++ })
+	c.Prepare = func(item map[string]any) { item["at"] = 1 }
+	return c
+}
+
+func mode[T any](name string, open func(*repo.Table[T]) (repo.Repository[T], error), add func(*T)) Contender {
+	return Contender{
+		Name: name,
+		Open: func(_ context.Context, client *dynamodb.Client, table string) (Change, error) {
+			t, err := repo.NewTable[T](client, table, repo.TableConfig{})
+			if err != nil {
+				return nil, err
+			}
+			r, err := open(t)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, id string, inside func(context.Context)) error {
+				_, err := r.Update(ctx, repo.Key{Partition: id}, func(ctx context.Context, item *T) error {
+					add(item)
+					inside(ctx)
+					return nil
+				})
+				return err
+			}, nil
+		},
+		Unknown: func(err error) bool { return errors.Is(err, repo.ErrOutcomeUnknown) },
+	}
+}

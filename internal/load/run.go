@@ -1,0 +1,90 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Options say how a workload is run.
+type Options struct {
+	// Virtual runs it in virtual time: latency, work and pauses pass at once,
+	// and the clock stands still while the engine and the processor work.
+	Virtual bool
+	// Progress is told now and then which share of the run is over, from 0 to
+	// 1, in real time and never after Run has returned. Optional.
+	Progress func(done float64)
+}
+
+// Run lets a contender work and checks the result. An error means that there
+// is none: the engine did not start, a contender did not open, ctx ended. Lost
+// and doubled changes are no error but part of the result.
+func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (Result, error) {
+	w, err := w.withDefaults()
+	if err != nil {
+		return Result{}, err
+	}
+	engine, err := h.start(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	from := engine.Client()
+	who, err := from.Options().Credentials.Retrieve(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("load: credentials: %w", err)
+	}
+	table, err := makeCounters(ctx, from, w, c.Prepare)
+	if err != nil {
+		return Result{}, err
+	}
+	crew := &crew{workload: w, contender: c, table: table.name, from: from, who: who, outer: ctx, tally: newTally(w.Size)}
+	stop := crew.observe(o)
+	if o.Virtual {
+		bridge := newBridge(from.Options().HTTPClient)
+		crew.transport = func() doer { return bridge }
+		err = h.bubble(c.Name, crew.run)
+		bridge.close()
+	} else {
+		var all connections
+		crew.transport = func() doer { return all.open(from.Options().HTTPClient) }
+		err = crew.run()
+		all.close()
+	}
+	stop()
+	var result Result
+	if err == nil {
+		result, err = crew.result(ctx, table)
+	}
+	if err = errors.Join(err, table.drop(ctx)); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	result.Virtual = o.Virtual
+	return result, nil
+}
+
+// connections are those of the processes in real time: each has its own.
+type connections []*http.Client
+
+func (c *connections) open(shared dynamodb.HTTPClient) doer {
+	client, ok := shared.(*http.Client)
+	if !ok {
+		return shared
+	}
+	transport, ok := client.Transport.(*http.Transport)
+	if !ok {
+		return shared
+	}
+	own := *client
+	own.Transport = transport.Clone()
+	*c = append(*c, &own)
+	return &own
+}
+
+func (c connections) close() {
+	for _, client := range c {
+		client.CloseIdleConnections()
+	}
+}

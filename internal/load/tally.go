@@ -1,0 +1,118 @@
+package load
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// tally counts the measured requests of all processes and what they bill.
+type tally struct {
+	size int // bytes of an item, about
+
+	mu   sync.Mutex
+	bill bill // guarded by mu
+}
+
+// bill is what was asked of the engine.
+type bill struct {
+	operations            map[string]int
+	wasted                int
+	readUnits, writeUnits float64
+}
+
+func newTally(size int) *tally { return &tally{size: size, bill: bill{operations: map[string]int{}}} }
+
+func (t *tally) request(operation string) {
+	t.mu.Lock()
+	t.bill.operations[operation]++
+	t.mu.Unlock()
+}
+
+func (t *tally) answer(operation string, status int, body []byte) {
+	var units float64
+	wasted := false
+	if status == http.StatusOK {
+		units = consumed(body)
+	} else {
+		units, wasted = t.refused(body)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if wasted {
+		t.bill.wasted++
+	}
+	if isRead(operation) {
+		t.bill.readUnits += units
+	} else {
+		t.bill.writeUnits += units
+	}
+}
+
+func (t *tally) sum() bill {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.bill
+	b.operations = maps.Clone(b.operations)
+	return b
+}
+
+// consumed reads the billed units from the answer of a request that asked for
+// them. They are looked for as text: decoding a large item only to find them
+// would cost as much as the contender's own work.
+func consumed(body []byte) (units float64) {
+	const name = `"ConsumedCapacity":`
+	at := bytes.LastIndex(body, []byte(name))
+	if at < 0 {
+		return 0
+	}
+	var raw json.RawMessage
+	if json.NewDecoder(bytes.NewReader(body[at+len(name):])).Decode(&raw) != nil {
+		return 0
+	}
+	type capacity struct{ CapacityUnits float64 }
+	var all []capacity // of a transaction or a batch
+	if json.Unmarshal(raw, &all) != nil {
+		all = make([]capacity, 1)
+		_ = json.Unmarshal(raw, &all[0]) // what is no capacity bills nothing
+	}
+	for _, c := range all {
+		units += c.CapacityUnits
+	}
+	return units
+}
+
+// refused is what a write bills whose condition failed or that was cancelled:
+// the item's size, as if it had been applied. Engines do not tell it. The item
+// is weighed where the answer shows it.
+func (t *tally) refused(body []byte) (units float64, wasted bool) {
+	var failure struct {
+		Type                string `json:"__type"`
+		Item                map[string]value
+		CancellationReasons []struct{ Code string }
+	}
+	if json.Unmarshal(body, &failure) != nil {
+		return 0, false
+	}
+	_, code, found := strings.Cut(failure.Type, "#")
+	if !found {
+		code = failure.Type
+	}
+	switch code {
+	case "ConditionalCheckFailedException":
+		size := t.size
+		if len(failure.Item) > 0 {
+			size = weight(failure.Item)
+		}
+		return kilobytes(size), true
+	case "TransactionCanceledException": // writes of transactions bill twice
+		return 2 * kilobytes(t.size) * float64(max(1, len(failure.CancellationReasons))), true
+	}
+	return 0, false
+}
+
+// kilobytes is a size as writes are billed, at least one.
+func kilobytes(size int) float64 { return float64(max(1, (size+1023)/1024)) }

@@ -1,0 +1,103 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
+
+var crowd = load.Workload{Processes: 2, Workers: 4, Span: 500 * time.Millisecond}
+
+func TestLostUpdatesAreFound(t *testing.T) {
+	overwriting := written("overwriting", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error {
+		out, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(out.Item["n"].(*types.AttributeValueMemberN).Value)
+		if err != nil {
+			return err
+		}
+		inside(ctx)
+		out.Item["n"] = &types.AttributeValueMemberN{Value: strconv.Itoa(n + 1)}
+		_, err = c.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: out.Item})
+		return err
+	})
+	both(t, func(t *testing.T, virtual bool) {
+		if r := run(t, virtual, crowd, overwriting); r.Lost < r.Changes/2 || r.Extra != 0 || r.Failed != 0 {
+			t.Errorf("eight workers overwrite each other: lost %d, extra %d, failed %d", r.Lost, r.Extra, r.Failed)
+		}
+	})
+}
+
+func TestDoubledUpdatesAreFound(t *testing.T) {
+	doubling := written("doubling", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
+		return add(ctx, c, table, key, "2")
+	})
+	both(t, func(t *testing.T, virtual bool) {
+		if r := run(t, virtual, crowd, doubling); r.Extra < r.Changes || r.Lost != 0 {
+			t.Errorf("every change counts twice: lost %d, extra %d of %d", r.Lost, r.Extra, r.Changes)
+		}
+	})
+}
+
+func TestAChangeThatWasDeniedButMadeIsExtra(t *testing.T) {
+	denying := written("denying", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
+		return errors.Join(add(ctx, c, table, key, "1"), errors.New("not applied"))
+	})
+	r := run(t, true, crowd, denying)
+	if r.Changes != 0 || r.Failed == 0 || r.Extra < r.Failed || r.Error != "not applied" {
+		t.Errorf("%+v", r)
+	}
+	denying.Unknown = func(error) bool { return true }
+	if r := run(t, true, crowd, denying); r.Extra != 0 || r.Failed == 0 {
+		t.Errorf("called unknown, and yet %d of %d are extra", r.Extra, r.Failed)
+	}
+}
+
+// A caller who leaves does not call back what is on its way.
+func TestCancelledRequestsReachTheEngine(t *testing.T) {
+	leaving := written("leaving", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Millisecond) // before it is there
+		defer cancel()
+		return add(ctx, c, table, key, "1")
+	})
+	leaving.Unknown = func(error) bool { return false }
+	crowd := load.Workload{Processes: 2, Workers: 2, Span: 100 * time.Millisecond}
+	both(t, func(t *testing.T, virtual bool) {
+		if r := run(t, virtual, crowd, leaving); r.Changes != 0 || r.Extra < r.Failed || r.Failed == 0 {
+			t.Errorf("%d of %d requests that nobody waited for are in the item", r.Extra, r.Failed)
+		}
+	})
+	leaving.Unknown = nil // by hand, the harness knows which calls had no clear answer
+	if r := run(t, true, crowd, leaving); r.Extra != 0 || r.Failed == 0 {
+		t.Errorf("%d calls without an answer: %d extra", r.Failed, r.Extra)
+	}
+}
+
+func TestModesLoseNothing(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range load.Modes() {
+		if names[c.Name] {
+			t.Errorf("two modes are called %q", c.Name)
+		}
+		names[c.Name] = true
+		t.Run(c.Name, func(t *testing.T) {
+			both(t, func(t *testing.T, virtual bool) {
+				w := crowd
+				w.Items, w.Zipf, w.Work = 3, 1.5, time.Millisecond
+				if r := run(t, virtual, w, c); r.Lost != 0 || r.Extra != 0 || r.Changes == 0 {
+					t.Errorf("lost %d, extra %d of %d", r.Lost, r.Extra, r.Changes)
+				}
+			})
+		})
+	}
+}

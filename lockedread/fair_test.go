@@ -1,0 +1,404 @@
+package lockedread_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func addOne(_ context.Context, s *stock) error { s.Count++; return nil }
+
+// entries are the places in the queue on the item.
+func (b *bench) entries(t testing.TB) (n int) {
+	t.Helper()
+	for name := range b.raw(t) {
+		if strings.HasPrefix(name, "w#") {
+			n++
+		}
+	}
+	return n
+}
+
+// wantClean fails the test unless nobody holds the item or waits for it.
+func wantClean(t testing.TB, b *bench) {
+	t.Helper()
+	item := b.raw(t)
+	if item["lockedBy"] != nil || item["lockTime"] != nil || b.entries(t) != 0 {
+		t.Errorf("left on the item: %v", item)
+	}
+}
+
+// soon bounds what must not take long.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestFairAlone(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, lockedread.Config{Fair: true})
+	for range 3 {
+		if _, err := l.Update(t.Context(), key, addOne); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.count.Total(); got != 6 {
+		t.Errorf("%d requests for three changes, want 6", got)
+	}
+	h, err := l.Acquire(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := h.Token()
+	wantIs(t, h.Release(t.Context()), nil)
+	if h = acquire(t, l); h.Token() <= before {
+		t.Errorf("token %d after %d", h.Token(), before)
+	}
+	wantIs(t, h.Release(t.Context()), nil)
+	wantCount(t, b, 13)
+	wantClean(t, b)
+}
+
+// TestFairWastesNothing: processes in a closed loop, each with a locker of its
+// own, so that nothing is passed on within a process.
+func TestFairWastesNothing(t *testing.T) {
+	const workers, rounds = 12, 8
+	b := newBench(t)
+	ctx := soon(t)
+	var done sync.WaitGroup
+	for range workers {
+		l := b.locker(t, lockedread.Config{Fair: true})
+		done.Go(func() {
+			for range rounds {
+				if _, err := l.Update(ctx, key, addOne); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	wantCount(t, b, 10+workers*rounds)
+	wantClean(t, b)
+	// A release may meet a newcomer where nobody was known to wait: at the
+	// beginning, and when the queue has become short.
+	if got, least := b.count.Count("UpdateItem"), 2*workers*rounds; got > least+workers {
+		t.Errorf("%d writes for %d changes", got, workers*rounds)
+	}
+}
+
+func TestFairServesInOrderOfArrival(t *testing.T) {
+	b := newBench(t)
+	ctx := soon(t)
+	first := acquire(t, b.locker(t, lockedread.Config{Fair: true}))
+	const n = 5
+	var mu sync.Mutex
+	var order []int
+	var tokens []int64
+	var done sync.WaitGroup
+	for i := range n {
+		l := b.locker(t, lockedread.Config{Fair: true})
+		done.Go(func() {
+			h, err := l.Acquire(ctx, key)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order, tokens = append(order, i), append(tokens, h.Token())
+			mu.Unlock()
+			wantIs(t, h.Release(ctx), nil)
+		})
+		for b.entries(t) <= i {
+			if ctx.Err() != nil {
+				t.Fatal("it does not come into the queue")
+			}
+		}
+	}
+	held := first.Token()
+	wantIs(t, first.Release(ctx), nil)
+	done.Wait()
+	for i := range order {
+		if order[i] != i || tokens[i] <= held {
+			t.Errorf("order %v, tokens %v after %d", order, tokens, held)
+			break
+		}
+		held = tokens[i]
+	}
+	wantClean(t, b)
+}
+
+// TestFairUnderFaults: every request may be lost, repeated or late; every
+// verdict is compared with the item.
+func TestFairUnderFaults(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	b := newBench(t)
+	ctx := soon(t)
+	var committed, unknown atomic.Int64
+	var done sync.WaitGroup
+	for i := range 4 {
+		client := engine.NewClient(func(o *dynamodb.Options) {
+			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: seed + uint64(i), Rate: 0.15, MaxDelay: 20 * time.Millisecond, Kinds: []fault.Kind{
+				fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Resend, fault.LateDuplicate, fault.Delay, fault.DelayResponse,
+				fault.Truncate, fault.Error500, fault.Error500After, fault.TransactionConflict}})
+		})
+		table, err := repo.NewTable[stock](client, b.table, repo.TableConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := lockedread.New(table, lockedread.Config{Fair: true, Lease: 2 * time.Second, Clockless: seed%2 == 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done.Go(func() {
+			for range 12 {
+				switch _, err := l.Update(ctx, key, addOne); {
+				case err == nil:
+					committed.Add(1)
+				case errors.Is(err, repo.ErrOutcomeUnknown):
+					unknown.Add(1)
+				}
+			}
+		})
+	}
+	done.Wait()
+	got, err := b.tableOf(t).Get(t.Context(), key)
+	if n := int64(got.Count - 10); err != nil || n < committed.Load() || n > committed.Load()+unknown.Load() {
+		t.Errorf("%d changes in the item, %v; %d committed, %d unknown", n, err, committed.Load(), unknown.Load())
+	}
+	if committed.Load() < 24 {
+		t.Errorf("only %d of 48 were committed", committed.Load())
+	}
+}
+
+// TestFairDrawsOnce loses the answers of draws: the place is drawn once.
+func TestFairDrawsOnce(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.LoseResponse, fault.Error500After, fault.Resend, fault.Truncate} {
+		b := newBench(t)
+		holder := acquire(t, b.locker(t, lockedread.Config{Fair: true}))
+		var once atomic.Bool
+		b.faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "UpdateItem" && !once.Swap(true) {
+				return kind
+			}
+			return fault.None
+		})
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := b.locker(t, lockedread.Config{Fair: true}).Update(soon(t), key, addOne)
+			waiting <- err
+		}()
+		for ctx := soon(t); b.count.Count("GetItem") < 3 && ctx.Err() == nil; {
+			time.Sleep(time.Millisecond)
+		}
+		if n := b.entries(t); n != 1 {
+			t.Errorf("%v: %d entries", kind, n)
+		}
+		wantIs(t, holder.Release(t.Context()), nil)
+		if err := <-waiting; err != nil {
+			t.Errorf("%v: %v", kind, err)
+		}
+		b.faults(nil)
+		wantCount(t, b, 11)
+		wantClean(t, b)
+	}
+}
+
+// TestFairLeaving: contexts that end at any moment leave nothing behind.
+func TestFairLeaving(t *testing.T) {
+	b := newBench(t)
+	var done sync.WaitGroup
+	var committed, unknown atomic.Int64
+	for i := range 6 {
+		l := b.locker(t, lockedread.Config{Fair: true})
+		rng := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // repeatable on purpose
+		done.Go(func() {
+			for range 20 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.Int64N(int64(20*time.Millisecond))))
+				switch _, err := l.Update(ctx, key, addOne); {
+				case err == nil:
+					committed.Add(1)
+				case errors.Is(err, repo.ErrOutcomeUnknown):
+					unknown.Add(1)
+				case !errors.Is(err, context.DeadlineExceeded):
+					t.Error(err)
+				}
+				cancel()
+			}
+		})
+	}
+	done.Wait()
+	got, err := b.tableOf(t).Get(t.Context(), key)
+	if n := int64(got.Count - 10); err != nil || n < committed.Load() || n > committed.Load()+unknown.Load() {
+		t.Errorf("%d changes in the item, %v; %d committed, %d unknown", n, err, committed.Load(), unknown.Load())
+	}
+	wantClean(t, b)
+}
+
+func TestFairGivesUp(t *testing.T) {
+	b := newBench(t)
+	holder := acquire(t, b.locker(t, lockedread.Config{Owner: "worker-1"}))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var locked *repo.LockedError
+	_, err := b.locker(t, lockedread.Config{Fair: true}).Acquire(ctx, key)
+	if !errors.Is(err, repo.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &locked) || locked.Owner != "worker-1" {
+		t.Errorf("error %v", err)
+	}
+	_, err = b.locker(t, lockedread.Config{Fair: true, Wait: repo.Wait{Attempts: 3}}).Acquire(t.Context(), key)
+	wantIs(t, err, repo.ErrLocked)
+	if n := b.entries(t); n != 0 {
+		t.Errorf("%d entries are left", n)
+	}
+	wantIs(t, holder.Release(t.Context()), nil)
+	_, err = b.locker(t, lockedread.Config{Fair: true}).Acquire(t.Context(), repo.Key{Partition: "pear"})
+	wantIs(t, err, repo.ErrNotFound)
+	wantClean(t, b)
+}
+
+// TestFairClaims: what was handed over for a grace is kept for as long as its
+// holder needs, with and without renewal.
+func TestFairClaims(t *testing.T) {
+	t.Parallel()
+	for _, clockless := range []bool{false, true} {
+		b := newBench(t)
+		cfg := lockedread.Config{Fair: true, Lease: 2 * time.Second, Clockless: clockless, ClockSkew: time.Nanosecond}
+		first := acquire(t, b.locker(t, cfg))
+		second := b.locker(t, cfg)
+		if clockless {
+			second.SetClock(lockedread.Ahead(time.Hour))
+		}
+		waiting := make(chan *lockedread.Held[stock])
+		go func() {
+			h, err := second.Acquire(soon(t), key)
+			wantIs(t, err, nil)
+			waiting <- h
+		}()
+		for b.entries(t) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		wantIs(t, first.Release(t.Context()), nil)
+		h := <-waiting
+		third := b.locker(t, cfg)
+		last := make(chan error, 1)
+		go func() {
+			_, err := third.Update(soon(t), key, addOne)
+			last <- err
+		}()
+		time.Sleep(1200 * time.Millisecond) // more than two graces, less than the lease
+		item := h.Item()
+		item.Count = 20
+		if _, err := h.Commit(t.Context(), item); err != nil {
+			t.Errorf("clockless %v: %v", clockless, err)
+		}
+		wantIs(t, <-last, nil)
+		wantCount(t, b, 21)
+		wantClean(t, b)
+	}
+}
+
+func TestFairNewItems(t *testing.T) {
+	b := newBench(t)
+	pear := repo.Key{Partition: "pear"}
+	ctx := soon(t)
+	var done sync.WaitGroup
+	for range 5 {
+		l := b.locker(t, lockedread.Config{Fair: true})
+		done.Go(func() {
+			if _, err := l.Upsert(ctx, pear, addOne); err != nil {
+				t.Error(err)
+			}
+			if _, err := l.Upsert(ctx, pear, func(context.Context, *stock) error { return repo.Remove }); err != nil {
+				t.Error(err)
+			}
+			if _, err := l.Upsert(ctx, pear, addOne); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if got, err := b.tableOf(t).Get(t.Context(), pear); err != nil || got.Count < 1 || got.Count > 10 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestFairAmongOthers: those who are fair, those who are not, writers without a
+// lock and programs that follow the article by hand, on one item.
+func TestFairAmongOthers(t *testing.T) {
+	const rounds = 8
+	b := newBench(t)
+	ctx := soon(t)
+	var done sync.WaitGroup
+	n := 0
+	add := func(update func(context.Context, repo.Key, func(context.Context, *stock) error) (stock, error)) {
+		n++
+		done.Go(func() {
+			for range rounds {
+				if _, err := update(ctx, key, addOne); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 3 {
+		add(b.locker(t, lockedread.Config{Fair: true}).Update)
+	}
+	add(b.locker(t, lockedread.Config{}).Update)
+	writer, err := optimistic.New(b.tableOf(t), optimistic.Config{Attempts: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(writer.Update)
+	n++
+	done.Go(func() {
+		a := byHand{b, "by hand"}
+		for range rounds {
+			for {
+				item, ok := a.acquire(t, time.Minute)
+				if !ok {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				var s stock
+				if s, err = b.tableOf(t).Decode(item); err != nil || !a.commit(t, s.Count+1) {
+					t.Errorf("by hand: %v", err)
+				}
+				break
+			}
+		}
+	})
+	done.Wait()
+	wantCount(t, b, 10+n*rounds)
+	wantClean(t, b)
+}
+
+func TestFairEntriesAreReserved(t *testing.T) {
+	b := newBench(t)
+	type mapped struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+		N  int    `dynamodbav:"w#AAAAAAAAAAA"`
+	}
+	_, err := repo.NewTable[mapped](b.client, b.table, repo.TableConfig{})
+	wantIs(t, err, repo.ErrSchema)
+	if _, err = repo.NewTable[mapped](b.client, b.table, repo.TableConfig{Attributes: repo.Attributes{LockQueue: "q#"}}); err != nil {
+		t.Error(err)
+	}
+	// What looks like a place but is no number is somebody else's.
+	b.put(t, map[string]types.AttributeValue{"w#AAAAAAAAAAA": &types.AttributeValueMemberS{Value: "x"}})
+	_, err = b.locker(t, lockedread.Config{Fair: true}).Update(t.Context(), key, addOne)
+	wantIs(t, err, nil)
+}

@@ -29,7 +29,7 @@ const (
 	stock     = 3000
 )
 
-var soldOut = errors.New("sold out")
+var errSoldOut = errors.New("sold out")
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(sellerEnv); mode != "" {
@@ -89,7 +89,7 @@ func sellAll(ctx context.Context, r repo.Repository[Account]) error {
 				id := fmt.Sprintf("%08x", rand.Uint32())
 				_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 					if a.Balance == 0 {
-						return soldOut
+						return errSoldOut
 					}
 					a.Balance--
 					a.Ops = append(a.Ops, id)
@@ -99,7 +99,7 @@ func sellAll(ctx context.Context, r repo.Repository[Account]) error {
 				switch {
 				case err == nil:
 					fmt.Println(id)
-				case errors.Is(err, soldOut):
+				case errors.Is(err, errSoldOut):
 					out.Unlock()
 					return
 				default:

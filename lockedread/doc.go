@@ -20,8 +20,7 @@
 // # Protocol
 //
 // Identity. Every acquisition has a fresh id, <owner>#<128 random bits>, in
-// lockedBy, and a fencing token, one more than the last, in lockToken and
-// lockHeld. A hold is its holder's own while both lockedBy and lockHeld are
+// lockedBy, and a fencing token in lockHeld; lockToken is the next one. A hold is its holder's own while both lockedBy and lockHeld are
 // as it wrote them: a late copy of an acquire makes a ghost with the same id
 // but another token.
 //
@@ -42,6 +41,50 @@
 //
 // Deadline. The holder stops at [Held.Until]: counted from when the request
 // that succeeded was first sent, minus a margin.
+//
+// # Fair
+//
+// With Config.Fair processes wait in a queue on the item.
+//
+// Draw (1 request). An attribute for each waiting acquisition, named by the
+// first 66 bits of its id, gets the number in lockToken, which grows by one. If
+// the lock is free the same request takes it. Number and place are one step, so
+// nobody is overtaken by a later number, and a repeated draw changes nothing. An
+// item that is locked by hand has no queue: it is waited for as without Fair.
+//
+// Hand over. The write that ends a hold puts the smallest number's acquisition
+// in lockedBy, as next#<place>, with the token after its own, and a grace for
+// lockLease: a quarter of the lease, at most 1 s. Its condition has that place
+// in it. If nobody is known to wait it frees the lock, under the condition that
+// lockToken has not moved. When either fails although the hold stands, the image
+// shows who came or left, and the write follows in its new form: the refused one
+// can never succeed any more. So the lock is never free while somebody waits.
+//
+// Wait. Consistent reads; one costs a read unit per 4 KB. Who is next looks
+// nearly without pause, who stands further back sleeps for three quarters of the
+// time that the line will need, everybody at most for a third of the grace. The
+// deadline of a hold that was handed over counts the grace from when the last
+// read was sent that did not show it; it is not later than lockTime either,
+// unless Clockless. A change that takes longer than a third of the grace claims
+// the hold, which makes it one of a full lease (1 request).
+//
+// Take over. A hold that stood unchanged for its lockLease since the first answer
+// that showed it, or whose lockTime is past by more than the skew, is dead. The
+// smallest number takes it, under the condition that hold and place are as seen;
+// each number behind waits a grace longer, and takes the places of those ahead
+// away. So somebody who died in the queue costs a grace, a dead holder its
+// lease. Who finds its place gone draws again. A lock that is found free, because
+// it was broken or its holder was not fair, is taken in the same way.
+//
+// Leave. Whoever gives up takes its place away, and hands over, or releases, what
+// it was handed meanwhile.
+//
+// While fair processes wait the lock goes from one to the next without ever being
+// free, so writers without the lock, and lockers that are not fair, get their
+// turn when the queue is empty. Deleting an item ends its queue. A place has
+// some 22 bytes, which every request on the item bills.
+//
+// # New items
 //
 // A key without an item is locked, for an upsert only, by a stub that readers
 // do not see; commit turns it into the item, release deletes it.

@@ -30,6 +30,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childEndpoint) != "" {
+		os.Exit(child())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	var err error
 	engine, err = localdb.Start(ctx, localdb.Config{})

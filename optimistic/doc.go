@@ -4,10 +4,21 @@
 // Choose it where changes of one item seldom collide, or where items are large:
 // a change costs a read and one write. change may run several times.
 //
+// # Items that many want
+//
+// Callers of one process stand in line, and each starts from the item that the
+// one before it has written: one write per change, no read, no conflict. With
+// Config.Combine one write carries the changes of all who wait; with Config.Warm
+// a change starts without a read where this process is the one that changes
+// the item. Between processes who writes first wins, with random backoff; with
+// Config.Fair an item that several processes want is changed under its lock,
+// for which they wait in a queue on the item.
+//
 // # Protocol
 //
 // The attribute tagged repo:"version" grows by one with every data write of
-// every strategy; the first version of an item is 1. Beside it the attribute
+// every strategy, by the number of changes that it carries; the first version
+// of an item is 1. Beside it the attribute
 // "writers" keeps the random ids of the latest eight writes, newest first.
 //
 // A write based on version v demands that version and writers are as read

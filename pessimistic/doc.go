@@ -7,4 +7,12 @@
 // It bills two writes of the whole item per change, so from some 10 KB on
 // optimistic is cheaper. The protocol and its guarantees are those of package
 // lockedread.
+//
+// # Items that many want
+//
+// Callers of one process stand in line and pass the lock on: one write per
+// change. Config.Combine lets one write commit the changes of all who wait.
+// Between processes the default is random backoff: the best rate, some wasted
+// tries, long tails. Config.Fair is a queue on the item: no try is wasted and
+// the longest wait is close to the usual one, for some reads.
 package pessimistic

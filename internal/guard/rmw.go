@@ -15,7 +15,7 @@ import (
 // atOnce is how many conflicts in a row are answered at once with the item
 // that the failed write returned. From then on the writer sleeps and reads
 // again: an item kept over a sleep is stale.
-const atOnce = 3
+const atOnce = 2
 
 // Policy is how a strategy without locks reads, changes and writes an item.
 type Policy struct {

@@ -57,13 +57,18 @@ func (q *queuing) run(ctx context.Context) (*Hold, error) {
 // draw enters the queue, or takes the lock if it is free. The request may be
 // repeated: its entry tells whether it has landed.
 func (q *queuing) draw(ctx context.Context) (*Hold, error) {
+	if ctx.Err() != nil {
+		return nil, ddb.CtxError(ctx)
+	}
 	q.drawn = time.Now() // before the end is reckoned
 	now := q.Taker.Clock()
 	q.id = ddb.NewID(q.Owner)
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
 	core := q.Taker.Core
-	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
+	settled, cancel := settling(ctx)
+	defer cancel()
+	res := core.Update(settled, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
 		ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
 	switch res.Outcome {
 	case ddb.Applied:
@@ -75,6 +80,24 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
 	}
 	return nil, repo.Classify(res.Err)
+}
+
+// settle is how long the answer to a request that may have taken the lock is
+// waited for after the caller's context ended. Given up in flight it could land
+// behind the request that takes it back.
+const settle = time.Second
+
+// settling is a context that ends a while after another.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.AfterFunc(time.Hour, cancel)
+	timer.Stop()
+	stop := context.AfterFunc(ctx, func() { timer.Reset(settle) })
+	return later, func() {
+		stop()
+		timer.Stop()
+		cancel()
+	}
 }
 
 // undrawn decides what the failed condition of a draw means.

@@ -21,7 +21,7 @@ func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
 	case ddb.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
-		end = q.unseen.Add(q.grace())
+		end = q.unseen.Add(l.Lease) // the grace, as whoever handed it over has set it
 		if !q.Clockless {
 			// The write may have been on its way for long, and lockTime says when it
 			// was made.
@@ -70,6 +70,8 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
+	ctx, cancel := settling(ctx)
+	defer cancel()
 	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
 }
 
@@ -79,7 +81,7 @@ func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
 	h := &Hold{t: q.Taker, key: q.Key, raw: q.Raw, stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
 	h.note(image)
 	if l.Handed() {
-		end = end.Add(Margin(q.Lease) - Margin(q.grace())) // its margin is that of a grace
+		end = end.Add(Margin(q.Lease) - Margin(l.Lease)) // its margin is that of a grace
 		if q.Clockless {
 			// lockTime is by the clock of who handed it over.
 			h.ahead = l.Until.Sub(q.Taker.Clock().Add(time.Until(end)))
@@ -99,7 +101,7 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 	}
 	q.item = image
 	h := q.handle(image, l, end)
-	third := q.grace() / 3
+	third := min(q.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
 		h.Queue()
 		err := h.extend(ctx)

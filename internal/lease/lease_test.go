@@ -162,3 +162,30 @@ func TestTheLastWriteRunsAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestClaim: one renewal at a time of its own, repeated until it succeeds.
+func TestClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, failures := time.Now(), 2
+		var renewals []time.Duration
+		var l *lease.Lease
+		l = lease.New(lease.Config{Length: length, Margin: margin}, began.Add(3*time.Second), func(context.Context) error {
+			renewals = append(renewals, time.Since(began))
+			if failures--; failures >= 0 {
+				return errors.New("no answer")
+			}
+			l.Renewed(time.Now().Add(length))
+			return nil
+		})
+		l.Claim(began.Add(time.Second), 100*time.Millisecond)
+		l.Start()
+		time.Sleep(10 * time.Second)
+		if want := []time.Duration{time.Second, 1100 * time.Millisecond, 1200 * time.Millisecond}; !slices.Equal(renewals, want) {
+			t.Errorf("renewed after %v, want %v", renewals, want)
+		}
+		if l.Context().Err() != nil {
+			t.Error("it ended")
+		}
+		finish(l)
+	})
+}

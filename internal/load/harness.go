@@ -3,17 +3,22 @@ package load
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/dynahold/dynahold/localdb"
 )
 
-// Harness runs workloads against one engine. Use it from one goroutine.
+// Harness runs workloads against one engine. In virtual time several can run at
+// once: each has a clock of its own, and they do not change each other's
+// figures. In real time they would.
 type Harness struct {
+	t *testing.T // makes bubbles of virtual time; nil: there are none
+
+	mu     sync.Mutex      // guards what follows
 	engine *localdb.Engine // nil until it is needed
 	own    bool            // the engine was started here
-	t      *testing.T      // makes bubbles of virtual time; nil: there are none
 }
 
 // New makes a harness for a test. A nil engine means one of its own, which
@@ -29,8 +34,10 @@ func New(t *testing.T, engine *localdb.Engine) *Harness {
 // ends.
 func RealTime(engine *localdb.Engine) *Harness { return &Harness{engine: engine} }
 
-// Close ends the engine if the harness has started it.
+// Close ends the engine if the harness has started it; no run may be under way.
 func (h *Harness) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.own {
 		_ = h.engine.Close()
 		h.engine, h.own = nil, false
@@ -39,6 +46,8 @@ func (h *Harness) Close() {
 
 // start starts the engine at the first call.
 func (h *Harness) start(ctx context.Context) (*localdb.Engine, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.engine == nil {
 		engine, err := localdb.Start(ctx, localdb.Config{})
 		if err != nil {

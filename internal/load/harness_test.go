@@ -3,10 +3,13 @@ package load_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynahold/dynahold/internal/load"
 )
@@ -24,18 +27,37 @@ func TestCancelledRunsEnd(t *testing.T) {
 }
 
 func TestProgressGrows(t *testing.T) {
-	last := -1.0
-	calls := 0
-	h := load.New(t, engine)
-	_, err := h.Run(t.Context(), load.Workload{Span: 700 * time.Millisecond}, adding(), load.Options{Progress: func(done float64) {
-		if done < last || done > 1 {
-			t.Errorf("%v after %v", done, last)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var told []float64
+	_, err := load.New(t, engine).Run(ctx, load.Workload{Span: 20 * time.Second}, adding(), load.Options{Progress: func(done float64) {
+		if told = append(told, done); len(told) > 3 && done > 0.02 {
+			cancel() // seen enough
 		}
-		last = done
-		calls++
 	}})
-	if err != nil || calls < 3 || last < 0.5 {
-		t.Errorf("%v: %d calls, the last with %v", err, calls, last)
+	if !errors.Is(err, context.Canceled) || !slices.IsSorted(told) || slices.Max(told) > 1 {
+		t.Errorf("%v, %v", told, err)
+	}
+}
+
+// Bubbles do not share a clock: two runs at once have the results of two runs
+// after each other.
+func TestRunsAtOnce(t *testing.T) {
+	h := load.New(t, engine)
+	var results [2]load.Result
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() {
+			r, err := h.Run(t.Context(), load.Workload{Span: time.Second, Seed: 3}, adding(), load.Options{Virtual: true})
+			if err != nil {
+				t.Error(err)
+			}
+			results[i] = r
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff(results[0], results[1]); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -44,7 +66,7 @@ func TestRealTimeHarnessHasNoVirtualTime(t *testing.T) {
 	if _, err := h.Run(t.Context(), load.Workload{}, adding(), load.Options{Virtual: true}); err == nil {
 		t.Error("virtual time without a test")
 	}
-	if r, err := h.Run(t.Context(), load.Workload{Span: 100 * time.Millisecond}, adding(), load.Options{}); err != nil || r.Changes == 0 {
+	if r, err := h.Run(t.Context(), load.Workload{Enough: 5, Span: time.Minute, Warmup: time.Millisecond}, adding(), load.Options{}); err != nil || r.Changes == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/dynahold/dynahold/internal/load"
 )
 
-var crowd = load.Workload{Processes: 2, Workers: 4, Span: 500 * time.Millisecond}
+// crowd works until there are enough changes, however slow the machine is.
+var crowd = load.Workload{Processes: 2, Workers: 4, Enough: 80, Span: time.Minute, Warmup: 20 * time.Millisecond}
 
 func TestLostUpdatesAreFound(t *testing.T) {
 	overwriting := written("overwriting", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error {
@@ -50,6 +51,7 @@ func TestDoubledUpdatesAreFound(t *testing.T) {
 }
 
 func TestAChangeThatWasDeniedButMadeIsExtra(t *testing.T) {
+	crowd := load.Workload{Processes: 2, Workers: 4, Span: 200 * time.Millisecond} // in virtual time
 	denying := written("denying", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
 		return errors.Join(add(ctx, c, table, key, "1"), errors.New("not applied"))
 	})
@@ -71,7 +73,8 @@ func TestCancelledRequestsReachTheEngine(t *testing.T) {
 		return add(ctx, c, table, key, "1")
 	})
 	leaving.Unknown = func(error) bool { return false }
-	crowd := load.Workload{Processes: 2, Workers: 2, Span: 100 * time.Millisecond}
+	crowd := crowd
+	crowd.Budget = 50 // nothing is acknowledged
 	both(t, func(t *testing.T, virtual bool) {
 		if r := run(t, virtual, crowd, leaving); r.Changes != 0 || r.Extra < r.Failed || r.Failed == 0 {
 			t.Errorf("%d of %d requests that nobody waited for are in the item", r.Extra, r.Failed)

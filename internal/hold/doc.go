@@ -8,6 +8,10 @@
 // ours, or unknown. What an acquisition without an answer may have left behind
 // is given back before its caller is told that it failed.
 //
+// With Config.Fair an acquisition waits in the queue on the item: queue.go
+// (draw, wait, leave), turn.go (whose turn it is, taking over), bequeath.go (the
+// write that ends a hold hands the lock over). See lockedread's doc.go, "Fair".
+//
 // # Trust
 //
 // What internal/ddb trusts, and clocks as far as [Config] says.

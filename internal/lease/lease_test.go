@@ -180,6 +180,7 @@ func TestClaim(t *testing.T) {
 		l.Claim(began.Add(time.Second), 100*time.Millisecond)
 		l.Start()
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if want := []time.Duration{time.Second, 1100 * time.Millisecond, 1200 * time.Millisecond}; !slices.Equal(renewals, want) {
 			t.Errorf("renewed after %v, want %v", renewals, want)
 		}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/load"
+	"github.com/dynahold/dynahold/localdb"
+)
+
+// The quick run of everybody keeps the contenders from rotting; it says
+// nothing about speed.
+func TestEverybodyLosesNothing(t *testing.T) {
+	engine, err := localdb.Start(t.Context(), localdb.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	for name, real := range map[string]bool{"virtual": false, "real": true} {
+		t.Run(name, func(t *testing.T) {
+			h := load.New(t, engine)
+			s := settings{scenarios: regexp.MustCompile("^" + eightOf8 + "$"), contenders: regexp.MustCompile(""), real: real, short: true, seed: 1}
+			results, err := measure(t.Context(), h, s, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := verdict(results); err != nil {
+				t.Error(err)
+			}
+			for _, r := range results {
+				if r.Changes == 0 || r.Failed > r.Changes || r.Virtual == real {
+					t.Errorf("%+v", r)
+				}
+			}
+			checkReport(t, results, len(contenders()))
+		})
+	}
+}
+
+// checkReport verifies that nobody was forgotten on the way to the reader.
+func checkReport(t *testing.T, results []result, want int) {
+	t.Helper()
+	page := tabulate(results).RenderMarkdown()
+	for _, c := range contenders() {
+		if n := strings.Count(page, "| "+c.Name+" |"); n != 1 {
+			t.Errorf("the table has %d rows of %q", n, c.Name)
+		}
+	}
+	if rows := tabulate(results).Length(); rows != want {
+		t.Errorf("%d rows, %d contenders", rows, want)
+	}
+	folder := t.TempDir()
+	if err := write(folder, report{Virtual: true, Seed: 1, Results: results}); err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	data, err := os.ReadFile(filepath.Join(folder, "results.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &back)
+	}
+	if err != nil || len(back.Results) != want || back.Results[0].Rate != results[0].Rate || back.Results[0].Scenario == "" {
+		t.Errorf("%v: %+v", err, back)
+	}
+	svg, err := os.ReadFile(filepath.Join(folder, "results.svg"))
+	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
+		t.Errorf("the chart is no XML: %v", err)
+	}
+	for _, c := range contenders() {
+		if !strings.Contains(string(svg), ">"+c.Name+"<") {
+			t.Errorf("the chart has no %q", c.Name)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	if err := verdict([]result{{}, {}}); err != nil {
+		t.Error(err)
+	}
+	for _, r := range []load.Result{{Lost: 1}, {Extra: 1}} {
+		if err := verdict([]result{{}, {Result: r}}); !errors.Is(err, errWrong) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+func TestRatiosAreThoseOfTheScenario(t *testing.T) {
+	results := []result{
+		{Result: load.Result{Contender: "other", Rate: 300}},
+		{Result: load.Result{Contender: articleName, Rate: 200}},
+	}
+	compare(results)
+	if results[0].Ratio != 1.5 || results[1].Ratio != 1 {
+		t.Errorf("%+v", results)
+	}
+	alone := results[:1]
+	alone[0].Ratio = 0
+	if compare(alone); alone[0].Ratio != 0 || ratio(alone[0].Ratio) != "" {
+		t.Error("a ratio to nothing")
+	}
+}
+
+func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
+	for _, short := range []bool{false, true} {
+		var names []string
+		for _, s := range scenarios(short) {
+			if slices.Contains(names, s.name) {
+				t.Errorf("two scenarios are called %q", s.name)
+			}
+			names = append(names, s.name)
+		}
+		if len(names) != 24 {
+			t.Errorf("%d scenarios", len(names))
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	s, err := parse([]string{"-scenario", "^alone", "-contender", "hand$", "-real", "-span", "3s", "-seed", "9", "-out", "x"})
+	if err != nil || !s.real || s.short || s.seed != 9 || s.out != "x" || s.span.Seconds() != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if n := len(selected(scenarios(false), s.scenarios, func(s scenario) string { return s.name })); n != 3 {
+		t.Errorf("%d scenarios begin with alone", n)
+	}
+	for _, args := range [][]string{{"-scenario", "("}, {"-unknown"}, {"extra"}} {
+		if _, err := parse(args); !errors.Is(err, errUsage) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if _, err := parse([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 0.02345: "0.023", 1.234: "1.23", 23.45: "23.4", 7284.4: "7284"} {
+		if got := figures(x); got != want {
+			t.Errorf("%v is shown as %s, want %s", x, got, want)
+		}
+	}
+}

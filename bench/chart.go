@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"image/color"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Peers are grey and brown, this library's modes blue and green.
+var (
+	peerColors = []color.RGBA{{0x9e, 0x9e, 0x9e, 0xff}, {0x61, 0x61, 0x61, 0xff}, {0xa1, 0x88, 0x7f, 0xff}, {0xd7, 0xcc, 0xc8, 0xff}}
+	ownColors  = []color.RGBA{
+		{0x90, 0xca, 0xf9, 0xff}, {0x21, 0x96, 0xf3, 0xff}, {0x0d, 0x47, 0xa1, 0xff}, {0xa5, 0xd6, 0xa7, 0xff}, {0x4c, 0xaf, 0x50, 0xff},
+		{0x1b, 0x5e, 0x20, 0xff}, {0xb3, 0x9d, 0xdb, 0xff}, {0x67, 0x3a, 0xb7, 0xff}, {0x00, 0x96, 0x88, 0xff}, {0x00, 0xbc, 0xd4, 0xff},
+	}
+)
+
+// In points.
+const (
+	chartHeight vg.Length = 480
+	groupWidth  vg.Length = 118
+	margin      vg.Length = 12
+)
+
+// chart draws changes per second, grouped by scenario, as SVG. Its ground is
+// white and opaque, so that it can be read on pages of any colour.
+func chart(results []result) ([]byte, error) {
+	var names, groups []string
+	for _, r := range results {
+		if !slices.Contains(names, r.Contender) {
+			names = append(names, r.Contender)
+		}
+		if !slices.Contains(groups, r.Scenario) {
+			groups = append(groups, r.Scenario)
+		}
+	}
+	p := frame(groups)
+	colors := palette(names)
+	for slot, name := range names {
+		b := bars{slot: slot, slots: len(names), rates: make([]float64, len(groups)), color: colors[slot]}
+		for _, r := range results {
+			if r.Contender == name {
+				b.rates[slices.Index(groups, r.Scenario)] = r.Rate
+			}
+		}
+		p.Add(b)
+		p.Legend.Add(name, b)
+	}
+	p.Y.Max *= 2 // some room for the legend
+
+	svg := vgsvg.New(2*margin+groupWidth*vg.Length(max(len(groups), 4)), chartHeight)
+	canvas := draw.New(svg)
+	canvas.FillPolygon(color.White, rectangle(canvas.Min.X, canvas.Min.Y, canvas.Max.X, canvas.Max.Y))
+	p.Draw(draw.Crop(canvas, margin, -margin, margin, -margin))
+	var out bytes.Buffer
+	if _, err := svg.WriteTo(&out); err != nil {
+		return nil, err
+	}
+	// Where the typeface is not installed, one of the same widths shall do.
+	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), nil
+}
+
+// frame is the chart without its bars.
+func frame(groups []string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = "Changes per second (more is better; logarithmic)"
+	p.Title.Padding = vg.Points(8)
+	p.Y.Scale = plot.LogScale{}
+	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Padding = vg.Points(2)
+	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+		f.Typeface, f.Variant = "Liberation", "Sans"
+	}
+	labels := make([]string, len(groups))
+	for i, group := range groups {
+		labels[i] = strings.Replace(group, ", ", ",\n", 1)
+	}
+	p.NominalX(labels...)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{Y: 0xdd}
+	p.Add(grid) // first, so that it is behind the bars
+	return p
+}
+
+// palette gives every contender a colour of its kind.
+func palette(names []string) []color.Color {
+	var others []string
+	for _, c := range peers() {
+		others = append(others, c.Name)
+	}
+	colors := make([]color.Color, len(names))
+	peer, own := 0, 0
+	for i, name := range names {
+		if slices.Contains(others, name) {
+			colors[i] = peerColors[peer%len(peerColors)]
+			peer++
+		} else {
+			colors[i] = ownColors[own%len(ownColors)]
+			own++
+		}
+	}
+	return colors
+}

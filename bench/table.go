@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// tabulate makes one table of all scenarios.
+func tabulate(results []result) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× article", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
+	var columns []table.ColumnConfig
+	for n := 3; n <= 13; n++ {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	before := ""
+	for _, r := range results {
+		scenario := r.Scenario
+		if scenario == before {
+			scenario = "" // once for its rows
+		} else if before != "" {
+			t.AppendSeparator()
+		}
+		before = r.Scenario
+		t.AppendRow(table.Row{
+			scenario, r.Contender, figures(r.Rate), ratio(r.Ratio),
+			figures(r.Requests), figures(r.Wasted), figures(r.WriteUnits), figures(r.ReadUnits),
+			milliseconds(r.P50), milliseconds(r.P99), strconv.FormatFloat(r.Jain, 'f', 2, 64), r.Failed, wrong(r),
+		})
+	}
+	return t
+}
+
+// figures shows three significant ones, so that small costs can be told apart
+// and large rates are not more precise than they are.
+func figures(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x >= 100:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case x >= 10:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	case x >= 1:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 3, 64)
+}
+
+func ratio(x float64) string {
+	if x == 0 {
+		return "" // the article's pattern was not run, or got nowhere
+	}
+	return figures(x)
+}
+
+func milliseconds(d time.Duration) string { return figures(float64(d) / float64(time.Millisecond)) }
+
+// wrong is the column of lost changes, with those that were made unasked.
+func wrong(r result) string {
+	if r.Extra > 0 {
+		return fmt.Sprintf("%d, %d extra", r.Lost, r.Extra)
+	}
+	return strconv.Itoa(r.Lost)
+}

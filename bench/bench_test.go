@@ -128,8 +128,8 @@ func TestArguments(t *testing.T) {
 	if err != nil || !s.real || s.short || s.seed != 9 || s.out != "x" || s.span.Seconds() != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if n := len(selected(scenarios(false), s.scenarios, func(s scenario) string { return s.name })); n != 3 {
-		t.Errorf("%d scenarios begin with alone", n)
+	if n := len(plan(s)); n != 3*2 {
+		t.Errorf("%d runs of two contenders by hand, alone with three sizes", n)
 	}
 	for _, args := range [][]string{{"-scenario", "("}, {"-unknown"}, {"extra"}} {
 		if _, err := parse(args); !errors.Is(err, errUsage) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
+	"sync"
 
 	"github.com/dynahold/dynahold/internal/load"
 )
@@ -16,44 +19,87 @@ type result struct {
 	load.Result
 }
 
-// measure runs every selected contender in every selected scenario.
-func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([]result, error) {
-	all := selected(scenarios(s.short), s.scenarios, func(s scenario) string { return s.name })
-	runners := selected(contenders(), s.contenders, func(c load.Contender) string { return c.Name })
-	if len(all) == 0 || len(runners) == 0 {
-		return nil, errors.New("nothing matches: see scenarios.go and contenders.go for the names")
-	}
-	p := newProgress(log, len(all)*len(runners))
-	var results []result
-	for _, scenario := range all {
-		w := scenario.workload
+// run is a contender in a scenario.
+type run struct {
+	scenario  string
+	workload  load.Workload
+	contender load.Contender
+}
+
+// plan returns the selected runs, scenario by scenario.
+func plan(s settings) (runs []run) {
+	for _, sc := range scenarios(s.short) {
+		if !s.scenarios.MatchString(sc.name) {
+			continue
+		}
+		w := sc.workload
 		w.Seed = s.seed
 		if s.span > 0 {
 			w.Span, w.Warmup, w.Enough, w.Budget = s.span, 0, 0, 0
 		}
-		first := len(results)
-		for _, c := range runners {
-			p.start(scenario.name, c.Name)
-			r, err := h.Run(ctx, w, c, load.Options{Virtual: !s.real, Progress: p.share})
-			if err != nil {
-				return results, fmt.Errorf("%s: %w", scenario.name, err)
+		for _, c := range contenders() {
+			if s.contenders.MatchString(c.Name) {
+				runs = append(runs, run{sc.name, w, c})
 			}
-			p.end(r)
-			results = append(results, result{Scenario: scenario.name, Result: r})
 		}
-		compare(results[first:])
 	}
-	return results, nil
+	return runs
 }
 
-// compare fills in the ratios within one scenario.
-func compare(results []result) {
-	for _, base := range results {
-		if base.Contender != articleName || base.Rate == 0 {
-			continue
+// measure makes the selected runs. With an error it returns those that were
+// made before.
+func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([]result, error) {
+	runs := plan(s)
+	if len(runs) == 0 {
+		return nil, errors.New("nothing matches: see scenarios.go and contenders.go for the names")
+	}
+	// In virtual time runs do not disturb each other; in real time they would.
+	at := 1
+	if !s.real {
+		at = runtime.GOMAXPROCS(0)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p := newProgress(log, len(runs))
+	results := make([]result, len(runs))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range at {
+		all.Go(func() {
+			for i := range next {
+				r, err := h.Run(ctx, runs[i].workload, runs[i].contender, load.Options{Virtual: !s.real})
+				if err != nil {
+					cancel(fmt.Errorf("%s: %w", runs[i].scenario, err))
+					continue
+				}
+				results[i] = result{Scenario: runs[i].scenario, Result: r}
+				p.end(runs[i].scenario, r)
+			}
+		})
+	}
+	for i := range runs {
+		if ctx.Err() == nil {
+			next <- i
 		}
-		for i := range results {
-			results[i].Ratio = results[i].Rate / base.Rate
+	}
+	close(next)
+	all.Wait()
+	results = slices.DeleteFunc(results, func(r result) bool { return r.Contender == "" })
+	compare(results)
+	return results, context.Cause(ctx)
+}
+
+// compare fills in the ratios to the article's pattern in the same scenario.
+func compare(results []result) {
+	rates := map[string]float64{}
+	for _, r := range results {
+		if r.Contender == articleName {
+			rates[r.Scenario] = r.Rate
+		}
+	}
+	for i := range results {
+		if rate := rates[results[i].Scenario]; rate > 0 {
+			results[i].Ratio = results[i].Rate / rate
 		}
 	}
 }

@@ -3,46 +3,30 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/load"
 )
 
-// progress tells how far the runs are.
+// progress tells how far the runs are, a line for each that has ended.
 type progress struct {
-	out      io.Writer
-	terminal bool // whose line can be overwritten; a log only gets the results
-	runs     int
-	done     int
-	running  string
-	began    time.Time
+	runs  int
+	began time.Time
+
+	mu   sync.Mutex
+	out  io.Writer // guarded by mu
+	done int       // guarded by mu
 }
 
 func newProgress(out io.Writer, runs int) *progress {
-	p := &progress{out: out, runs: runs, began: time.Now()}
-	if file, ok := out.(*os.File); ok {
-		info, err := file.Stat()
-		p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return p
+	return &progress{runs: runs, began: time.Now(), out: out}
 }
 
-func (p *progress) start(scenario, contender string) {
-	p.running = fmt.Sprintf("[%d/%d] %s: %s", p.done+1, p.runs, scenario, contender)
-	p.share(0)
-}
-
-func (p *progress) share(done float64) {
-	if p.terminal {
-		_, _ = fmt.Fprintf(p.out, "\r\x1b[K%s %3.0f %%", p.running, 100*done)
-	}
-}
-
-func (p *progress) end(r load.Result) {
+func (p *progress) end(scenario string, r load.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done++
-	if p.terminal {
-		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
-	}
-	_, _ = fmt.Fprintf(p.out, "%s: %.0f changes/s, %d lost (%v)\n", p.running, r.Rate, r.Lost, time.Since(p.began).Round(time.Second))
+	_, _ = fmt.Fprintf(p.out, "[%d/%d, %v] %s: %s: %s changes/s, %d lost\n",
+		p.done, p.runs, time.Since(p.began).Round(time.Second), scenario, r.Contender, figures(r.Rate), r.Lost)
 }

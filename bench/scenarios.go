@@ -44,9 +44,11 @@ const (
 	enough = 4000
 	budget = 4000
 
-	shortSpan   = 100 * time.Millisecond
+	// A short run ends with this many changes, however slow the machine is.
+	shortEnough = 20
+	shortSpan   = time.Minute
+	shortWarmup = 10 * time.Millisecond
 	shortCrowd  = 6
-	shortBudget = 100
 )
 
 // scenarios returns all of them; a short run has fewer callers and items and
@@ -77,7 +79,7 @@ func scenarios(short bool) []scenario {
 		w := &all[i].workload
 		if short {
 			w.Processes, w.Workers, w.Items = min(w.Processes, shortCrowd), min(w.Workers, shortCrowd), min(w.Items, 4*shortCrowd)
-			w.Span, w.Warmup, w.Budget = shortSpan, shortSpan/10, shortBudget
+			w.Span, w.Warmup, w.Enough = shortSpan, shortWarmup, shortEnough
 		} else {
 			w.Span, w.Warmup, w.Enough, w.Budget = span, warmup, enough, budget
 		}

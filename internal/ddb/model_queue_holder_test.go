@@ -1,0 +1,173 @@
+package ddb
+
+// The queue on the item, seen from those who hold the lock, or leave.
+
+// again draws once more, if the bounds allow it.
+func (m *queueModel) again(w *queueWorld, i int) {
+	q := &w.who[i]
+	e, turns := q.entry+1, q.turns
+	*q = queuer{phase: away, dead: q.dead, asked: -1, entry: e - 1}
+	if e%draws != 0 {
+		*q = queuer{phase: idle, turns: turns + 1, entry: e, asked: -1}
+	}
+}
+
+// finish ends an acquisition.
+func (m *queueModel) finish(w *queueWorld, i int) {
+	q := &w.who[i]
+	if q.turns > 0 {
+		q.turns--
+		m.again(w, i)
+		return
+	}
+	*q = queuer{phase: away, entry: q.entry, asked: -1}
+}
+
+// hold makes the handle: what is known of the queue is what the item shows now.
+func (m *queueModel) hold(w *queueWorld, i int, left int8) {
+	q, it := &w.who[i], &w.item
+	q.phase, q.left, q.unsure, q.claimed = having, left, false, !isHanded(it.by)
+	q.req = request{kind: toEnd, entry: q.entry, by: it.by, token: it.held, base: it.version}
+	note(it, &q.req)
+}
+
+// note keeps whom to hand over to.
+func note(it *queueItem, req *request) {
+	req.to, req.ticket, req.drawn = -1, 0, it.token
+	for o, t := range it.w {
+		if int8(o) != req.entry && t != 0 && (req.to < 0 || t < req.ticket) {
+			req.to, req.ticket = int8(o), t
+		}
+	}
+}
+
+// have is what a holder does.
+func (m *queueModel) have(w queueWorld, i int, out emit[queueWorld]) {
+	q := &w.who[i]
+	name := queueIDs[taker(q.entry)]
+	if q.left > 0 || q.claimed {
+		for _, writes := range []bool{true, false} {
+			if !writes && m.quick {
+				continue
+			}
+			on := w
+			h := &on.who[i]
+			h.phase, h.unsure = giving, false
+			h.req.writes, h.req.age, h.req.beat = writes, 0, w.item.beat
+			h.req.due = w.item.age >= w.item.term
+			out(name, "is done", on, "")
+		}
+	}
+	if q.claimed || m.quick && q.left > 0 || m.noTime {
+		return
+	}
+	// A claim, in one step; its copies come late.
+	req := request{kind: toClaim, entry: q.entry, by: q.req.by, token: q.req.token}
+	m.fates(w, i, req, "claims", out, func(on *queueWorld, applied bool) string {
+		q := &on.who[i]
+		switch {
+		case applied:
+			q.left, q.claimed = fullLease, true
+			note(&on.item, &q.req)
+		case on.item.by == q.req.by && on.item.held == q.req.token: // landed before
+			note(&on.item, &q.req)
+			q.left, q.claimed = max(0, fullLease-on.item.age), true
+		default:
+			m.again(on, i)
+		}
+		return ""
+	}, func(*queueWorld) {})
+}
+
+// send sends the present request.
+func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
+	q := w.who[i]
+	name, what := queueIDs[taker(q.entry)], [...]string{toDraw: "draws", toEnd: "ends", toPass: "takes over", toLeave: "leaves"}[q.req.kind]
+	asked := q.req.age
+	m.fates(w, i, q.req, what, out, func(on *queueWorld, applied bool) string {
+		switch q.req.kind {
+		case toDraw:
+			m.see(on, i, asked)
+		case toPass:
+			if applied {
+				m.hold(on, i, fullLease-asked)
+				break
+			}
+			m.see(on, i, asked)
+		case toLeave:
+			return m.left(on, i, applied)
+		case toEnd:
+			return m.judge(on, i, applied)
+		}
+		return ""
+	}, func(on *queueWorld) {
+		l := &on.who[i]
+		switch q.req.kind {
+		case toDraw, toEnd:
+			l.unsure = true
+		case toPass:
+			l.phase = waiting // the next look tells
+			l.req = request{}
+		case toLeave:
+			m.finish(on, i)
+		}
+	})
+	if q.req.kind == toEnd && q.unsure {
+		on := w
+		m.finish(&on, i)
+		out(fault+name, "gives up", on, "")
+	}
+}
+
+// left is the end of a leave; what was handed over meanwhile is given back.
+func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
+	q := &w.who[i]
+	ours := w.item.by == taker(q.entry) || w.item.by == handed(q.entry)
+	if applied || !ours {
+		m.finish(w, i)
+		return ""
+	}
+	if m.leaveBlind {
+		return "somebody left with the lock in its hands"
+	}
+	m.hold(w, i, 0)
+	q.phase = giving
+	return ""
+}
+
+// judge is what a holder makes of the answer to the write that ends its hold.
+func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
+	q := &w.who[i]
+	if applied {
+		m.finish(w, i)
+		return ""
+	}
+	if !w.faulty {
+		m.wasted++
+	}
+	req := &q.req
+	if w.own(&queueRules{}, req) && (!req.writes || w.inTime(req)) && !w.fits(&queueRules{}, req) {
+		to := req.to
+		note(&w.item, req) // somebody has come, or left
+		if to >= 0 && !w.faulty {
+			return "a hand-over failed although nothing went wrong"
+		}
+		return ""
+	}
+	if !req.writes {
+		m.finish(w, i)
+		return ""
+	}
+	v := w.item.lock().Commit(queueIDs[req.by], int64(req.token), true, !q.unsure)
+	m.given[v]++
+	e, wrong := req.entry, ""
+	switch {
+	case v == Committed && !w.applied[e]:
+		wrong = "the verdict is committed, but the write is not applied"
+	case (v == Lost || v == Expired) && w.applied[e]:
+		wrong = "the verdict is not applied, but the write is"
+	}
+	w.refused[e] = v == Lost || v == Expired
+	m.finish(w, i)
+	return wrong
+}

@@ -15,10 +15,11 @@ import (
 // the version differs; nothing was sent and the hold goes on. ErrReleased: the
 // hold is over already.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	return h.conclude(ctx, item, 1)
+	return h.conclude(ctx, item, 0)
 }
 
-// conclude commits a difference that stands for so many changes.
+// conclude commits a difference that stands for so many changes, which may
+// cancel each other out; 0: for one, if there is a difference.
 func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
 	item, next, err := h.commit(ctx, item, count)
 	h.yield(next)
@@ -47,7 +48,8 @@ func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, n
 		if h.fresh {
 			guard.Unhide(core, w, edit.Diff)
 		}
-		if h.fresh || !edit.Diff.Empty() {
+		if h.fresh || !edit.Diff.Empty() || count > 0 {
+			count := max(count, 1)
 			id := ddb.NewWriteID()
 			item = guard.Bump(h.l.table, w, id, h.start.Raw, item, count)
 			next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)

@@ -68,11 +68,18 @@ func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton
 		pass(p, p.Baton())
 		err = ctx.Err()
 	}
+	if err != nil && !p.Stood() {
+		return state, ddb.CtxError(ctx) // it waited for nobody
+	}
 	if err != nil {
 		return state, errors.Join(locked(key, p.Seen()), ddb.CtxError(ctx))
 	}
 	return state, nil
 }
+
+// clearing bounds how long a caller whose result is known, or whose context
+// ended, works for nobody.
+const clearing = 3 * time.Second
 
 // pass hands the baton on; what nobody takes is cleared away.
 func pass[T any](p *place[T], g grip) {
@@ -82,7 +89,9 @@ func pass[T any](p *place[T], g grip) {
 	if g.hold != nil {
 		// Nobody is waiting any more. That it fails is no news: the lock ends
 		// with its lease.
-		_, _ = g.hold.Release(context.Background(), hold.Releasing{})
+		ctx, cancel := context.WithTimeout(context.Background(), clearing)
+		defer cancel()
+		_, _ = g.hold.Release(ctx, hold.Releasing{})
 	}
 	if g.ghost != nil {
 		g.ghost.Undo()

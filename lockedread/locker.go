@@ -115,6 +115,10 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 		// The item does not fit the type: give it back rather than block it.
 		return nil, errors.Join(err, h.Release(context.Background()))
 	}
+	if h.fresh && !how.Stub { // handed on by one who would have made it
+		_ = h.Release(ctx)
+		return nil, guard.NotFound(key, l.taker.Core.Table)
+	}
 	return h, nil
 }
 

@@ -3,6 +3,7 @@ package lockedread
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/dynahold/dynahold/internal/batch"
 	"github.com/dynahold/dynahold/internal/baton"
@@ -30,14 +31,27 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 	return l.change(ctx, key, true, change)
 }
 
-func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
-	if change == nil {
+// within marks the context of a change under a lock: a call for the same item
+// from inside it would wait for itself.
+type within struct {
+	locker any
+	key    string
+}
+
+func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, inner func(context.Context, *T) error) (item T, err error) {
+	if inner == nil {
 		return item, guard.NoChange()
 	}
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return item, err
 	}
+	mark := within{l, l.taker.Core.KeyText(raw)}
+	if ctx.Value(mark) != nil {
+		return item, fmt.Errorf("a change cannot change its own item by another call: %w",
+			&repo.LockedError{Key: key, Owner: l.taker.Owner})
+	}
+	change := func(ctx context.Context, item *T) error { return inner(context.WithValue(ctx, mark, true), item) }
 	var p *place[T]
 	var part *batch.Part[T]
 	if l.combine {
@@ -117,7 +131,7 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, *T) er
 	case err != nil:
 		return zero, err
 	}
-	n := int64(1)
+	n := int64(0)
 	if count != nil {
 		n = count()
 	}

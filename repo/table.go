@@ -25,6 +25,7 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 	if err != nil {
 		return nil, err
 	}
+	keys.core.Shares = sharesValues(reflect.TypeFor[T](), map[reflect.Type]bool{})
 	known := append([]string{s.pk.name}, s.mapped...)
 	if s.sk.name != "" {
 		known = append(known, s.sk.name)

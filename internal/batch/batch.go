@@ -103,13 +103,19 @@ func (b *Batch[T]) Change(ctx context.Context, item *T) error {
 			return err // the guard knows best whether what it saw was true
 		}
 	}
+	if b.fresh && b.count == 0 {
+		return errNothing // nobody wants the new item
+	}
 	// To the guard it is one change; Count tells how many it stands for.
 	*item = b.table.WithVersion(work, b.table.Version(*item))
 	return nil
 }
 
-// Count is how many changes the write carries.
-func (b *Batch[T]) Count() int64 { return max(b.count, 1) }
+// errNothing ends a batch that would make an item without a change.
+var errNothing = errors.New("nothing to write")
+
+// Count is how many changes the write carries; 0: it needs no write.
+func (b *Batch[T]) Count() int64 { return b.count }
 
 // more draws the next caller.
 func (b *Batch[T]) more(began time.Time) bool {
@@ -163,6 +169,9 @@ func (m *member[T]) apply(ctx context.Context, table *repo.Table[T], work T, fre
 // that it returns must run again, each alone.
 func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 	defer b.cancel(nil)
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
 	for _, m := range b.parts {
 		m.left.Store(nil)
 		switch {

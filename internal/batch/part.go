@@ -140,6 +140,7 @@ func (p *Part[T]) refuse(a ask[T]) {
 
 // leave ends the part. An ask that was announced is answered.
 func (p *Part[T]) leave() {
+	p.tell() // the batch may still work, but not for us
 	if p.state.Swap(away) == asked {
 		p.refuse(<-p.asks)
 	}

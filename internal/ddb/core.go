@@ -24,6 +24,7 @@ type Core struct {
 	EventID   string   // attribute that breaks ties of event times, "" without one
 	IDKind    string   // its type, S or N
 	Mapped    []string // attributes of the user's type, keys left out
+	Shares    bool     // the user's type may share parts of what it is decoded from or encoded to
 
 	lock  lockShapes
 	queue queueShapes

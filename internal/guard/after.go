@@ -11,10 +11,13 @@ import (
 // After is what a stored item is after a change: who wrote it need not read it.
 // writers is the ring that the write left, nil where it left none; count is how
 // many changes it stands for. Nobody holds the item in it.
-func After(core *ddb.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) ddb.Item {
-	after := maps.Clone(raw)
+func After(core *ddb.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) (after ddb.Item) {
+	after = maps.Clone(raw)
 	if after == nil {
 		after = ddb.Item{}
+	}
+	if core.Shares {
+		defer func() { after = ddb.Copy(after) }()
 	}
 	a := &core.Attr
 	if raw[a.LockStub] != nil || raw[a.Tombstone] != nil {

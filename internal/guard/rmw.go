@@ -152,7 +152,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	switch {
 	case edit.Remove && hidden:
 		return item, nil, nil // a new item that is not wanted after all
-	case !edit.Remove && edit.Diff.Empty() && !hidden:
+	case !edit.Remove && edit.Diff.Empty() && !hidden && (u.Count == nil || u.Count() == 0):
 		u.After = image
 		return edit.Item, nil, nil
 	case !edit.Remove:
@@ -204,7 +204,7 @@ func (u *update[T]) count() int64 {
 	if u.Count == nil {
 		return 1
 	}
-	return u.Count()
+	return max(u.Count(), 1)
 }
 
 // write sends an edit under the condition that the item is as in the image. It

@@ -3,6 +3,7 @@ package lockedread
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/batch"
@@ -102,6 +103,9 @@ func pass[T any](p *place[T], g grip) {
 func locked(key repo.Key, g grip) error {
 	if g.hold != nil {
 		return g.hold.Locked()
+	}
+	if !g.rival.Busy() { // the one in front is on its way to the item
+		return fmt.Errorf("item %v: %w: a caller of this process is before this one", key, repo.ErrLocked)
 	}
 	return hold.Locked(key, g.rival)
 }

@@ -79,7 +79,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	if p != nil {
 		g = p.Baton()
 	}
-	if g.hold == nil || g.hold.Expired() {
+	if g.hold == nil || g.hold.Expired() || g.hold.Over() {
 		g, how.Ghost = grip{}, g.ghost
 		g.chain.rivals = l.taker.Rivals.Lately(l.taker.Core.KeyText(raw))
 		if p != nil {

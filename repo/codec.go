@@ -12,8 +12,14 @@ import (
 
 // Encode returns the attributes of an item, as a write would send them. Its
 // key must be valid (ErrKey).
-func (t *Table[T]) Encode(item T) (map[string]types.AttributeValue, error) {
-	raw, err := attributevalue.MarshalMap(item)
+func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err error) {
+	// A type that encodes itself may panic, and not only in its user's goroutine.
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: encoding %T: %v", ErrSchema, item, p)
+		}
+	}()
+	raw, err = attributevalue.MarshalMap(item)
 	if err != nil {
 		return nil, fmt.Errorf("%w: encoding %T: %w", ErrSchema, item, err)
 	}

@@ -108,7 +108,7 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 		u.sent = false
 		item, next, err := u.attempt(ctx, image)
 		if believed && !u.sent {
-			next, err = nil, errAgain
+			next, err, u.After = nil, errAgain, nil
 		}
 		if err == nil || !errors.Is(err, errAgain) {
 			return item, err

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/compare"
+)
+
+// grammar is the command line.
+type grammar struct {
+	Compare compareCommand `cmd:"" help:"Measure which strategy suits a workload: a table, a recommendation with its reason, a report."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // something failed or was lost
+	exitUsage  = 2 // the command line makes no sense; nothing was done
+)
+
+// usageError is a fault of whoever called that the parser cannot see.
+type usageError struct{ text string }
+
+func (e usageError) Error() string { return e.text }
+
+// run is the program: what main does, on any console.
+func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
+	var cli grammar
+	helped := false
+	parser, err := kong.New(&cli,
+		kong.Name("dynahold"),
+		kong.Description("Safe concurrent changes to DynamoDB items: the tool of the Go library Dynahold."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: c.width}),
+		kong.Writers(c.out, c.err),
+		kong.WithHyphenPrefixedParameters(true), // so that --workers -1 is told what is wrong with it
+		kong.Exit(func(int) { helped = true }),  // main must return
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.BindTo(h, (*compare.Runner)(nil)),
+		kong.Bind(c),
+		kong.Vars{
+			"price_write": fmt.Sprint(compare.OnDemand.Write),
+			"price_read":  fmt.Sprint(compare.OnDemand.Read),
+		},
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "workload", Title: "Workload"},
+			{Key: "measuring", Title: "Measuring"},
+			{Key: "judging", Title: "Judging"},
+			{Key: "output", Title: "Output"},
+		}),
+	)
+	if err != nil {
+		return c.fail(err, exitFailed) // the grammar itself
+	}
+	call, err := parser.Parse(args)
+	if helped {
+		return exitOK
+	}
+	if err != nil {
+		return c.fail(fmt.Errorf("%w\n%s", err, hint(err)), exitUsage)
+	}
+	err = call.Run()
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil:
+		// Whatever went wrong then is a consequence.
+		return c.fail(errors.New("interrupted"), exitFailed)
+	case errors.As(err, new(usageError)):
+		return c.fail(err, exitUsage)
+	}
+	return c.fail(err, exitFailed)
+}
+
+// hint names the help that would have told.
+func hint(err error) string {
+	var parse *kong.ParseError
+	command := ""
+	if errors.As(err, &parse) && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().Name + " "
+	}
+	return "Run \"dynahold " + command + "--help\" for help."
+}

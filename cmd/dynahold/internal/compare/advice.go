@@ -1,0 +1,74 @@
+package compare
+
+import "slices"
+
+// Advice is what the figures say.
+type Advice struct {
+	Choice   string   // a mode; empty: there is none
+	Code     string   // that makes the mode, in Go
+	Reasons  []string // why it is the choice
+	Even     []string // modes within noise of it, with more settings
+	RunnerUp string   // empty: no other mode is left
+	When     []string // when to take that instead
+	Notes    []string // what else to know
+
+	Ranked []string          // all modes that are in question, the best first
+	Out    map[string]string // why the others are not
+}
+
+// Advise judges the modes.
+func Advise(s Settings, modes []Mode) Advice {
+	left, out := judge(s, modes)
+	ranked, even := rank(left)
+	a := Advice{Ranked: names(ranked), Even: names(even), Out: out}
+	if len(ranked) == 0 {
+		a.Reasons = []string{"No mode is left: " + excluded(modes, out) + "."}
+		return a
+	}
+	best := ranked[0]
+	a.Choice, a.Code = best.Name, code(best)
+	a.Reasons = reasons(s, best, even, modes, out)
+	var answered []need
+	if next, when, ok := runnerUp(best, ranked[1:]); ok {
+		a.RunnerUp = next.Name
+		for _, n := range when {
+			a.When = append(a.When, n.text(best, next))
+			answered = append(answered, n)
+		}
+		if len(when) == 0 {
+			a.When = []string{"the choice is out for a reason that is not measured here"}
+		}
+	}
+	a.Notes = notes(s, best, ranked, modes, out, answered)
+	return a
+}
+
+// runnerUp is the best other mode that answers a need better than the choice
+// does; where none does, the next one.
+func runnerUp(best Mode, others []Mode) (next Mode, when []need, ok bool) {
+	for _, m := range others {
+		if when := needsMetBy(m, best); len(when) > 0 {
+			return m, when, true
+		}
+	}
+	if len(others) == 0 {
+		return Mode{}, nil, false
+	}
+	return others[0], nil, true
+}
+
+func names(modes []Mode) []string {
+	var list []string
+	for _, m := range modes {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func find(modes []Mode, name string) (Mode, bool) {
+	i := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
+	if i < 0 {
+		return Mode{}, false
+	}
+	return modes[i], true
+}

@@ -1,0 +1,122 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// largeItem is the size from which on writing an item twice costs more than
+// reading it.
+const largeItem = 10 << 10
+
+// notes say what else to know: consequences of the choice, and when another
+// mode is right for a reason that no figure shows.
+func notes(s Settings, best Mode, ranked, modes []Mode, out map[string]string, answered []need) []string {
+	var list []string
+	if best.has(combine) {
+		list = append(list, "Combining makes fewer events in the table's stream: states of the item between two changes of one write are never stored. --every-state compares without it.")
+	}
+	list = append(list, instead(best, ranked, answered)...)
+	if s.SideEffects {
+		list = append(list, "A lock keeps two changes apart, but a commit can still fail after the effect. Give the fencing token along, and let whatever is outside refuse smaller ones.")
+	}
+	if n := large(s, best, modes); n != "" {
+		list = append(list, n)
+	}
+	if best.Rate > best.PartitionMax {
+		list = append(list, fmt.Sprintf("The embedded engine never throttles. One partition of DynamoDB takes %s write units and %s read units a second, which is %s changes per second on the hottest item and all others beside it, not %s. Modes are judged by that.",
+			thousands(partitionWriteUnits), thousands(partitionReadUnits), rate(best.PartitionMax), rate(best.Rate)))
+	}
+	if n := fasterButUnfair(s, best, modes, out); n != "" {
+		list = append(list, n)
+	}
+	if !s.SideEffects {
+		list = append(list, events(s))
+	}
+	if rest := excluded(modes, out); rest != "" {
+		list = append(list, "Not in question: "+rest+".")
+	}
+	return list
+}
+
+// instead names a mode for each need that follows from the mode itself, and
+// that neither the choice nor the runner-up answers.
+func instead(best Mode, ranked []Mode, answered []need) (list []string) {
+	for _, n := range needs {
+		if !n.property || slices.ContainsFunc(answered, func(a need) bool { return a.name == n.name }) {
+			continue
+		}
+		for _, m := range ranked {
+			if n.met(m, best) {
+				list = append(list, fmt.Sprintf("If %s: %s, %s changes per second, %s per million, p99 %s.",
+					n.text(best, m), quoted(m.Name), rate(m.effectiveRate()), usd(m.Cost), latency(m.P99)))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// large: the lock is in the item, so taking it writes the whole item.
+func large(s Settings, best Mode, modes []Mode) string {
+	size := s.Workload.Size
+	if size <= largeItem {
+		return ""
+	}
+	text := fmt.Sprintf("At %s the item is large: the lock is kept in the item, so taking it bills the whole item a second time", FormatSize(size))
+	lock, hasLock := find(modes, pessimistic)
+	version, hasVersion := find(modes, optimistic)
+	if hasLock && hasVersion {
+		text += fmt.Sprintf(" (%s write units for a change with plain %s, %s with plain %s)", units(lock.WriteUnits), quoted(lock.Name), units(version.WriteUnits), quoted(version.Name))
+	}
+	if best.strategy() == pessimistic {
+		text += ". What is locked often is better kept in a small item beside the large one"
+	}
+	return text + "."
+}
+
+// fasterButUnfair mentions the fastest mode that was ruled out for its
+// fairness alone: whether that matters depends on who waits.
+func fasterButUnfair(s Settings, best Mode, modes []Mode, out map[string]string) string {
+	var fastest Mode
+	for _, m := range modes {
+		if reason := unfair(s, m); reason != "" && out[m.Name] == reason && byRate.better(m, best) && m.Rate > fastest.Rate {
+			fastest = m
+		}
+	}
+	if fastest.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s was faster, %s changes per second, but unfair (%.2f). Take it only if it does not matter whose changes are made; its percentiles do not show who starved.",
+		quoted(fastest.Name), rate(fastest.effectiveRate()), fastest.Jain)
+}
+
+// events: the one case in which a request without a read is enough.
+func events(s Settings) string {
+	writeUnits := math.Ceil(float64(s.Workload.Size) / 1024)
+	return fmt.Sprintf("If a change is an event that carries its own time and need not be computed from the item: nolock.Put is one write without a read, %s per million.",
+		usd(s.Prices.of(writeUnits, 0)))
+}
+
+// excluded lists the modes that the rules have ruled out, those with the same
+// reason together.
+func excluded(modes []Mode, out map[string]string) string {
+	var order []string
+	byReason := map[string][]string{}
+	for _, m := range modes {
+		reason, is := out[m.Name]
+		if !is {
+			continue
+		}
+		if byReason[reason] == nil {
+			order = append(order, reason)
+		}
+		byReason[reason] = append(byReason[reason], quoted(m.Name))
+	}
+	for i, reason := range order {
+		order[i] = enumerate(byReason[reason]) + " (" + reason + ")"
+	}
+	return strings.Join(order, "; ")
+}

@@ -1,0 +1,88 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// rank orders modes, the best first, by their rate, cost and tail together:
+// twice the rate counts as much as half the cost or half the 99th percentile.
+// The rate is what DynamoDB lets through.
+//
+// Modes that are within noise of the best one in all three are even with it.
+// Of these the one with the fewest settings goes first: what is not switched
+// on needs no explanation.
+func rank(modes []Mode) (ranked, even []Mode) {
+	if len(modes) == 0 {
+		return nil, nil
+	}
+	ranked = slices.Clone(modes)
+	slices.SortStableFunc(ranked, func(a, b Mode) int { return cmp.Compare(score(b), score(a)) })
+	best := ranked[0]
+	for _, m := range ranked {
+		if same(best, m) {
+			even = append(even, m)
+		}
+	}
+	simplest := slices.MinFunc(even, func(a, b Mode) int { return cmp.Compare(len(a.options()), len(b.options())) })
+	ranked = moveFirst(ranked, simplest.Name)
+	return ranked, moveFirst(even, simplest.Name)[1:]
+}
+
+// score multiplies the three, by logarithms, so that only ratios count. A cost
+// of nothing, by prices of 0, makes no difference between modes.
+func score(m Mode) float64 {
+	s := log(m.effectiveRate()) - log(m.P99.Seconds())
+	return s - log(m.Cost)
+}
+
+func log(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	return math.Log(x)
+}
+
+func moveFirst(modes []Mode, name string) []Mode {
+	i := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
+	first := modes[i]
+	rest := slices.Delete(slices.Clone(modes), i, i+1)
+	return slices.Insert(rest, 0, first)
+}
+
+// A measure is one of the figures by which modes are ranked.
+type measure struct {
+	value  func(Mode) float64
+	spread func(Mode) float64
+	less   bool // less is better
+}
+
+var (
+	byRate = measure{value: Mode.effectiveRate, spread: func(m Mode) float64 { return m.RateSpread }}
+	byCost = measure{value: func(m Mode) float64 { return m.Cost }, spread: func(m Mode) float64 { return m.CostSpread }, less: true}
+	byTail = measure{value: func(m Mode) float64 { return m.P99.Seconds() }, spread: func(m Mode) float64 { return m.P99Spread }, less: true}
+)
+
+// leastNoise is what two modes may differ by at least before it means
+// anything: latencies are drawn at random, and no workload is that exact.
+const leastNoise = 0.05
+
+// noise is the share by which two modes may differ in a measure for no reason:
+// the mean range of their rounds.
+func (by measure) noise(a, b Mode) float64 {
+	return max(leastNoise, (by.spread(a)+by.spread(b))/2)
+}
+
+// better tells whether a is better than b by more than noise.
+func (by measure) better(a, b Mode) bool {
+	x, y := by.value(a), by.value(b)
+	if by.less {
+		x, y = y, x
+	}
+	return x > y && x-y > by.noise(a, b)*max(x, y)
+}
+
+func (by measure) even(a, b Mode) bool { return !by.better(a, b) && !by.better(b, a) }
+
+func same(a, b Mode) bool { return byRate.even(a, b) && byCost.even(a, b) && byTail.even(a, b) }

@@ -1,0 +1,119 @@
+package compare
+
+import "fmt"
+
+// A rule says of a mode why it is out of the question, or nothing.
+type rule struct {
+	out func(Settings, Mode) string
+	// lenient rules are set aside where they would leave nobody: the least bad
+	// mode is still an answer. A mode that loses changes is none.
+	lenient bool
+}
+
+// rules in the order in which they are asked. Correctness comes first: no rate
+// makes up for a lost change.
+var rules = []rule{
+	{out: wrong},
+	{out: idle},
+	{out: runsAgain},
+	{out: skipsStates},
+	{out: forEvents},
+	{out: gaveUp, lenient: true},
+	{out: unfair, lenient: true},
+}
+
+func wrong(_ Settings, m Mode) string {
+	switch {
+	case m.Lost > 0:
+		return "lost " + count(m.Lost, "change")
+	case m.Extra > 0:
+		return fmt.Sprintf("made %s that nobody was told of", count(m.Extra, "change"))
+	}
+	return ""
+}
+
+func idle(_ Settings, m Mode) string {
+	if m.Changes == 0 {
+		return "made no change"
+	}
+	return ""
+}
+
+func runsAgain(s Settings, m Mode) string {
+	switch {
+	case !s.SideEffects || m.once():
+		return ""
+	case m.has(combine):
+		return "may run a change again, and it has side effects"
+	}
+	return "runs a change again after a conflict, and it has side effects"
+}
+
+func skipsStates(s Settings, m Mode) string {
+	if s.EveryState && m.has(combine) {
+		return "stores several changes as one state of the item"
+	}
+	return ""
+}
+
+// forEvents: Update of nolock loses nothing, but it has no advantage over a
+// version. What nolock is made for, a write without a read, is no
+// read-modify-write, and so not what is measured.
+func forEvents(_ Settings, m Mode) string {
+	if m.strategy() == nolock {
+		return "made for events that carry their own time"
+	}
+	return ""
+}
+
+func gaveUp(_ Settings, m Mode) string {
+	if m.Failed > 0 {
+		return fmt.Sprintf("%s failed", count(m.Failed, "call"))
+	}
+	return ""
+}
+
+// evenShare is the fairness below which some get much less than others. It
+// must be asked before rate and tail: who starves hardly begins a change, and
+// does not show in the percentiles.
+const evenShare = 0.8
+
+func unfair(s Settings, m Mode) string {
+	if m.Jain >= evenShare {
+		return ""
+	}
+	return fmt.Sprintf("unfair: %s got far less than others", who(s))
+}
+
+// who shares the changes: the harness compares processes, or the workers of a
+// single one.
+func who(s Settings) string {
+	if s.Workload.Processes == 1 {
+		return "some workers"
+	}
+	return "some processes"
+}
+
+// judge asks all rules: who is left, and why each other one is not.
+func judge(s Settings, modes []Mode) (left []Mode, out map[string]string) {
+	left, out = modes, map[string]string{}
+	for _, r := range rules {
+		var stay []Mode
+		reasons := map[string]string{}
+		for _, m := range left {
+			if reason := r.out(s, m); reason != "" {
+				reasons[m.Name] = reason
+			} else {
+				stay = append(stay, m)
+			}
+		}
+		if r.lenient && len(stay) == 0 {
+			continue
+		}
+		left = stay
+		for name, reason := range reasons {
+			out[name] = reason
+		}
+	}
+	return left, out
+}

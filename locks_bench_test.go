@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -174,63 +172,4 @@ func BenchmarkJobs(b *testing.B) {
 			b.ReportMetric(float64(client.reads.Load())/10/n, "RU/job")
 		})
 	}
-}
-
-// Locks that one process holds and renews: their memory, and the goroutines
-// while nothing is due. It runs long enough for every lock to be renewed twice.
-func BenchmarkHeldLocks(b *testing.B) {
-	locks, lease := 10_000, 30*time.Second
-	if testing.Short() {
-		locks, lease = 500, 3*time.Second
-	}
-	for b.Loop() {
-		w := makeLockTable(b, "mutex")
-		l := must(mutex.New(w.counted(), w.table, mutex.Config{Mode: mutex.FailOpen, Lease: lease, Heartbeat: lease / 3}))(b)
-		before := heap()
-		routines := runtime.NumGoroutine()
-		held := make([]*mutex.Lock, locks)
-		var all sync.WaitGroup
-		for part := range 16 {
-			all.Go(func() {
-				for i := part; i < locks; i += 16 {
-					lock, err := l.TryLock(context.Background(), fmt.Sprint("lock-", i))
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					held[i] = lock
-				}
-			})
-		}
-		all.Wait()
-		took := w.count.Total()
-		b.ReportMetric(float64(heap()-before)/float64(locks), "B/lock")
-		b.ReportMetric(float64(runtime.NumGoroutine()-routines), "goroutines")
-		began := time.Now()
-		for time.Since(began) < lease {
-			time.Sleep(time.Second)
-		}
-		lost := 0
-		for _, lock := range held {
-			if lock.Context().Err() != nil {
-				lost++
-			}
-		}
-		b.ReportMetric(float64(lost), "lost")
-		b.ReportMetric(float64(w.count.Total()-took)/time.Since(began).Seconds(), "renewals/s")
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if err := l.Close(ctx); err != nil {
-			b.Error(err)
-		}
-		cancel()
-	}
-}
-
-// heap is the memory in use.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc + m.StackInuse) //nolint:gosec // far below the limit
 }

@@ -19,7 +19,7 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 			err = fmt.Errorf("%w: encoding %T: %v", ErrSchema, item, p)
 		}
 	}()
-	raw, err = attributevalue.MarshalMap(item)
+	raw, err = t.encode(&item)
 	if err != nil {
 		return nil, fmt.Errorf("%w: encoding %T: %w", ErrSchema, item, err)
 	}
@@ -27,6 +27,14 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 		return nil, err
 	}
 	return raw, nil
+}
+
+// encode is Encode without its check.
+func (t *Table[T]) encode(item *T) (ddb.Item, error) {
+	if t.plan == nil {
+		return attributevalue.MarshalMap(*item)
+	}
+	return t.plan.encode(reflect.ValueOf(item).Elem())
 }
 
 func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
@@ -60,6 +68,12 @@ func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err erro
 			err = fmt.Errorf("%w: the item does not fit %T: %v", ErrSchema, item, p)
 		}
 	}()
+	if t.plan != nil {
+		if t.plan.decode(raw, reflect.ValueOf(&item).Elem()) {
+			return item, nil
+		}
+		item = *new(T)
+	}
 	// The decoder also matches names that differ in case: it must not see what
 	// T does not map.
 	mine := make(ddb.Item, len(t.known))

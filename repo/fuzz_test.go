@@ -18,11 +18,11 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-func mustTable[T any](f *testing.F) *repo.Table[T] {
-	f.Helper()
+func mustTable[T any](t testing.TB) *repo.Table[T] {
+	t.Helper()
 	table, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
 	return table
 }

@@ -29,6 +29,7 @@ func (f field) has(option string) bool { return slices.Contains(f.options, optio
 type schema struct {
 	pk, sk, version, eventTime, eventID field
 	mapped                              []string // without keys
+	fields                              []field  // all
 }
 
 var roles = []string{"pk", "sk", "version", "eventtime", "eventid"}
@@ -57,7 +58,7 @@ func newSchema(t reflect.Type, attrs Attributes) (*schema, error) {
 
 // assign gives the roles to fields and verifies their types.
 func assign(fields []field) (*schema, error) {
-	s := &schema{}
+	s := &schema{fields: fields}
 	for _, f := range fields {
 		if f.role == "" {
 			s.mapped = append(s.mapped, f.name)

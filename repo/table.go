@@ -11,6 +11,7 @@ import (
 type Table[T any] struct {
 	*KeyTable
 	schema *schema
+	plan   *plan    // nil: attributevalue codes T
 	known  []string // every attribute of T, keys included
 }
 
@@ -30,7 +31,7 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 	if s.sk.name != "" {
 		known = append(known, s.sk.name)
 	}
-	return &Table[T]{KeyTable: keys, schema: s, known: known}, nil
+	return &Table[T]{KeyTable: keys, schema: s, plan: newPlan(reflect.TypeFor[T](), s.fields), known: known}, nil
 }
 
 // Get reads an item with a consistent read. ErrNotFound if there is none, also

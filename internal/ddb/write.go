@@ -30,11 +30,31 @@ type Write struct {
 	add    []string // of a merged expression only
 	del    []string // of a merged expression only
 	cond   []string
+	room   [24]string // where known, remove and cond begin, to spare their growing
 }
 
 // NewWrite starts an empty write.
 func (c *Core) NewWrite() *Write {
-	return &Write{core: c, names: make(map[string]string, 16), known: make([]string, 0, 16), values: make(Item, 8)}
+	w := &Write{core: c, names: make(map[string]string, 8), values: make(Item, 8)}
+	w.known, w.remove, w.cond = w.room[0:0:8], w.room[8:8:16], w.room[16:16:24]
+	return w
+}
+
+// Most writes need no more placeholders than these, which are made once.
+var namePlaceholders, valuePlaceholders = placeholders("#n"), placeholders(":v")
+
+func placeholders(prefix string) (all [32]string) {
+	for i := range all {
+		all[i] = prefix + strconv.Itoa(i)
+	}
+	return all
+}
+
+func placeholder(made *[32]string, prefix string, i int) string {
+	if i < len(made) {
+		return made[i]
+	}
+	return prefix + strconv.Itoa(i)
 }
 
 // Name returns the placeholder of an attribute.
@@ -44,14 +64,14 @@ func (w *Write) Name(attr string) string {
 		i = len(w.known)
 		w.known = append(w.known, attr)
 	}
-	p := "#n" + strconv.Itoa(i)
+	p := placeholder(&namePlaceholders, "#n", i)
 	w.names[p] = attr
 	return p
 }
 
 // Value returns a placeholder for a value.
 func (w *Write) Value(v types.AttributeValue) string {
-	p := ":v" + strconv.Itoa(len(w.values)) // distinct: values only grow
+	p := placeholder(&valuePlaceholders, ":v", len(w.values)) // distinct: values only grow
 	w.values[p] = v
 	return p
 }
@@ -111,12 +131,12 @@ func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }
 // Update returns the request. It returns the old item if the condition fails,
 // and nothing if the write is applied: the writer knows the item.
 func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
-	var expr strings.Builder
-	section(&expr, "SET ", w.set)
-	section(&expr, " REMOVE ", w.remove)
-	section(&expr, " ADD ", w.add)
-	section(&expr, " DELETE ", w.del)
-	text := expr.String()
+	expr := make([]byte, 0, 256)
+	expr = section(expr, "SET ", w.set)
+	expr = section(expr, " REMOVE ", w.remove)
+	expr = section(expr, " ADD ", w.add)
+	expr = section(expr, " DELETE ", w.del)
+	text := string(expr)
 	cond := strings.Join(w.cond, " AND ")
 	if err := checkExpression(text, cond); err != nil {
 		return nil, err
@@ -155,15 +175,14 @@ func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
 	return in
 }
 
-func section(b *strings.Builder, word string, parts []string) {
+func section(expr []byte, word string, parts []string) []byte {
 	for i, p := range parts {
-		if i == 0 {
-			b.WriteString(word)
-		} else {
-			b.WriteString(", ")
+		if i > 0 {
+			word = ", "
 		}
-		b.WriteString(p)
+		expr = append(append(expr, word...), p...)
 	}
+	return expr
 }
 
 func checkExpression(texts ...string) error {

@@ -2,9 +2,7 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -28,10 +26,8 @@ type Renewal func(ctx context.Context) error
 // Lease is something held until a time, with its deadline, its renewal and its
 // context. It is safe for concurrent use.
 type Lease struct {
-	cfg    Config
-	renew  Renewal
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	cfg   Config
+	renew Renewal
 
 	// op is held while a request for the lease is under way: a renewal never
 	// runs beside the write that ends it.
@@ -43,16 +39,25 @@ type Lease struct {
 	timer     *time.Timer
 	stopRenew context.CancelFunc // guarded by mu: ends a renewal under way; nil when there is none
 	failed    error              // guarded by mu: why the last renewal failed
+	over      error              // guarded by mu: the cause of the context's end; nil while it goes on
+	watched   *watched           // guarded by mu: the context; nil until somebody asks for it
+	paced     bool               // guarded by mu: counted by the pace of the process
+	turn      bool               // guarded by mu: the timer waits for a turn
 	halted    bool               // guarded by mu: no timer may be started any more
 	claim     time.Time          // guarded by mu: renew then, whatever Every says; zero: no need
 	again     time.Duration      // guarded by mu: between claims without success
 }
 
+// watched is a context that somebody has asked for: many leases are held
+// without one, so it is made late.
+type watched struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
 // New keeps something until end, from now on.
 func New(cfg Config, end time.Time, renew Renewal) *Lease {
-	l := &Lease{cfg: cfg, renew: renew, end: end}
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	return l
+	return &Lease{cfg: cfg, renew: renew, end: end}
 }
 
 // Claim asks for one renewal at a time of its own, repeated in steps until it
@@ -68,7 +73,34 @@ func (l *Lease) Claim(at time.Time, again time.Duration) {
 func (l *Lease) Start() { l.schedule() }
 
 // Context is cancelled, with the cause, when the lease is over.
-func (l *Lease) Context() context.Context { return l.ctx }
+func (l *Lease) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.watched == nil {
+		l.watched = &watched{}
+		l.watched.ctx, l.watched.cancel = context.WithCancelCause(context.Background())
+		if l.over == nil && passed(l.deadline()) {
+			l.over = l.expired()
+		}
+		if l.over != nil {
+			l.watched.cancel(l.over)
+		} else if l.cfg.Every == 0 {
+			l.arm() // from now on somebody is to be told
+		}
+	}
+	return l.watched.ctx
+}
+
+// Cause is why the context is cancelled, without the cost of one; nil while the
+// lease goes on.
+func (l *Lease) Cause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over == nil && passed(l.deadline()) {
+		return l.expired()
+	}
+	return l.over
+}
 
 // Until is when its keeper must stop, on its own clock; zero if there is no
 // end.
@@ -86,11 +118,14 @@ func (l *Lease) deadline() time.Time {
 	return l.end.Add(-l.cfg.Margin)
 }
 
-// Expired reports whether the deadline has passed. Go's monotonic clock stands
+// Expired reports whether the deadline has passed.
+func (l *Lease) Expired() bool { return passed(l.Until()) }
+
+// passed reports whether a deadline has passed. Go's monotonic clock stands
 // still while a machine is suspended and wall clocks can be set back: the
 // keeper believes whichever says that more time has passed.
-func (l *Lease) Expired() bool {
-	until, now := l.Until(), time.Now()
+func passed(until time.Time) bool {
+	now := time.Now()
 	return !until.IsZero() && (!now.Before(until) || !now.Round(0).Before(until.Round(0)))
 }
 
@@ -117,22 +152,23 @@ func (l *Lease) Ended() error { return l.ended }
 // Renewed moves the end. The caller holds op.
 func (l *Lease) Renewed(end time.Time) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.end, l.failed, l.claim = end, nil, time.Time{}
-	l.mu.Unlock()
-	l.schedule()
+	l.arm()
 }
 
 // Finish ends the lease. The caller holds op.
 func (l *Lease) Finish(why error) {
 	l.ended = why
-	l.Halt()
-	l.cancel(why)
+	l.Forget(why)
 }
 
 // Forget cancels the context although the lease may live on at the service
 // until its end: nobody renews it any more.
 func (l *Lease) Forget(why error) {
 	l.Halt()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.cancel(why)
 }
 
@@ -140,95 +176,28 @@ func (l *Lease) Forget(why error) {
 // last write can tell whether somebody has taken over since.
 func (l *Lease) Expire() {
 	l.mu.Lock()
-	why := l.failed
-	l.mu.Unlock()
-	if why == nil {
-		l.cancel(repo.ErrLockExpired)
-		return
-	}
-	l.cancel(fmt.Errorf("%w: it could not be renewed: %w", repo.ErrLockExpired, why))
-}
-
-// schedule sets the one timer: for the next renewal, or, without renewal, for
-// the deadline.
-func (l *Lease) schedule() {
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.arm()
+	l.unpace()
+	l.cancel(l.expired())
 }
 
-// arm starts the timer. The caller holds mu.
-func (l *Lease) arm() {
-	if l.halted || l.cfg.Length == 0 {
-		return
+// expired is the cause of a deadline that has passed. The caller holds mu.
+func (l *Lease) expired() error {
+	if l.failed == nil {
+		return repo.ErrLockExpired
 	}
-	due := time.Until(l.deadline())
-	if l.cfg.Every > 0 {
-		// A while after the last success, and then in small steps as long as
-		// renewals fail. The random part keeps what was taken at one moment
-		// from being renewed at one moment for ever.
-		next := time.Until(l.end.Add(l.cfg.Every-l.cfg.Length)) + rand.N(l.cfg.Every/10+1)
-		due = min(due, max(next, l.cfg.Length/20))
-	}
-	if !l.claim.IsZero() {
-		due = min(due, time.Until(l.claim))
-	}
-	due = max(due, 0)
-	if l.timer == nil {
-		l.timer = time.AfterFunc(due, l.beat)
-		return
-	}
-	l.timer.Reset(due)
+	return fmt.Errorf("%w: it could not be renewed: %w", repo.ErrLockExpired, l.failed)
 }
 
-// beat runs when the timer is due, in the timer's own goroutine.
-func (l *Lease) beat() {
-	if l.Expired() {
-		l.Expire()
+// cancel ends the context. The first cause stays. The caller holds mu.
+func (l *Lease) cancel(why error) {
+	if l.over != nil {
 		return
 	}
-	l.mu.Lock()
-	if l.halted || l.cfg.Every == 0 && l.claim.IsZero() {
-		l.arm() // an extension has moved the deadline
-		l.mu.Unlock()
-		return
+	l.over = why
+	if l.watched != nil {
+		l.watched.cancel(why)
 	}
-	if !l.claim.IsZero() {
-		l.claim = time.Now().Add(l.again)
-	}
-	ctx, cancel := context.WithDeadline(context.Background(), l.deadline())
-	l.stopRenew = cancel
-	l.mu.Unlock()
-	defer cancel()
-
-	if !l.op.TryLock() {
-		// Another request for this lease is under way; look again soon.
-		l.schedule()
-		return
-	}
-	defer l.op.Unlock()
-	if l.ended != nil {
-		return
-	}
-	err := l.renew(ctx)
-	if err != nil {
-		l.mu.Lock()
-		if l.failed == nil || ctx.Err() == nil { // that the time was over says less than what failed before
-			l.failed = err
-		}
-		l.mu.Unlock()
-	}
-	if l.ended == nil && l.Expired() {
-		l.Expire()
-		return
-	}
-	if err == nil || l.ended != nil || errors.Is(err, repo.ErrLockLost) || l.ctx.Err() != nil {
-		return
-	}
-	if l.cfg.Failed != nil {
-		l.cfg.Failed(err)
-	}
-	l.schedule()
 }
 
 // Halt stops the timer for good and ends a renewal under way.
@@ -236,6 +205,7 @@ func (l *Lease) Halt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.halted = true
+	l.unpace()
 	if l.timer != nil {
 		l.timer.Stop()
 	}

@@ -190,3 +190,47 @@ func TestClaim(t *testing.T) {
 		finish(l)
 	})
 }
+
+func TestAContextAskedForLate(t *testing.T) {
+	cfg := lease.Config{Length: length, Margin: margin}
+	sour := errors.New("sour")
+	for name, c := range map[string]struct {
+		before func(l *lease.Lease) // after which the context is asked for
+		after  time.Duration        // it ends so long after
+		cause  error
+	}{
+		"at once":          {func(*lease.Lease) {}, length - margin, repo.ErrLockExpired},
+		"in the middle":    {func(*lease.Lease) { time.Sleep(length / 2) }, length/2 - margin, repo.ErrLockExpired},
+		"after the end":    {func(*lease.Lease) { time.Sleep(length) }, 0, repo.ErrLockExpired},
+		"after Finish":     {func(l *lease.Lease) { l.Take(); l.Finish(sour); l.Leave() }, 0, sour},
+		"after Forget":     {func(l *lease.Lease) { l.Forget(sour) }, 0, sour},
+		"after two causes": {func(l *lease.Lease) { l.Expire(); l.Forget(sour) }, 0, repo.ErrLockExpired},
+		"after a renewal":  {func(l *lease.Lease) { time.Sleep(length / 2); l.Queue(); l.Renewed(time.Now().Add(length)); l.Leave() }, length - margin, repo.ErrLockExpired},
+		"after a claim":    {func(*lease.Lease) { time.Sleep(every + time.Second) }, length - margin - time.Second, repo.ErrLockExpired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l *lease.Lease
+				l = lease.New(cfg, time.Now().Add(length), func(context.Context) error {
+					l.Renewed(time.Now().Add(length))
+					return nil
+				})
+				if name == "after a claim" {
+					l.Claim(time.Now().Add(every), every/10)
+				}
+				l.Start()
+				c.before(l)
+				asked := time.Now()
+				ended := l.Cause()
+				<-l.Context().Done()
+				if took := time.Since(asked); took != c.after || (ended != nil) != (took == 0) {
+					t.Errorf("ended after %v; before that: %v", took, ended)
+				}
+				if cause := context.Cause(l.Context()); !errors.Is(cause, c.cause) || !errors.Is(l.Cause(), c.cause) {
+					t.Errorf("cause %v, without a context %v", cause, l.Cause())
+				}
+				finish(l)
+			})
+		})
+	}
+}

@@ -8,17 +8,23 @@ import (
 	"time"
 )
 
-// rate with about three digits: more would be noise.
+// rate per second.
 func rate(perSecond float64) string {
-	switch {
-	case math.IsInf(perSecond, 0):
+	if math.IsInf(perSecond, 0) {
 		return "any"
-	case perSecond >= 100:
-		return thousands(int64(math.Round(perSecond)))
-	case perSecond >= 10:
-		return fmt.Sprintf("%.1f", perSecond)
 	}
-	return fmt.Sprintf("%.2f", perSecond)
+	return units(perSecond)
+}
+
+// units writes a number with about three digits: more would be noise.
+func units(n float64) string {
+	switch {
+	case n >= 99.95:
+		return thousands(int64(math.Round(n)))
+	case n >= 9.995:
+		return fmt.Sprintf("%.1f", n)
+	}
+	return fmt.Sprintf("%.2f", n)
 }
 
 func thousands(n int64) string {
@@ -27,17 +33,6 @@ func thousands(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// units also writes requests per change.
-func units(n float64) string {
-	switch {
-	case n >= 100:
-		return thousands(int64(math.Round(n)))
-	case n >= 10:
-		return fmt.Sprintf("%.1f", n)
-	}
-	return fmt.Sprintf("%.2f", n)
 }
 
 func usd(n float64) string {

@@ -48,21 +48,21 @@ type modeJSON struct {
 	Rank         *int     `json:"rank"` // null: excluded
 	Excluded     string   `json:"excluded_because,omitempty"`
 	Rate         float64  `json:"changes_per_second"`
-	RateSpread   float64  `json:"changes_per_second_spread"`
+	RateSpread   float64  `json:"changes_per_second_spread_ratio"`
 	PartitionMax *float64 `json:"partition_limit_changes_per_second"` // null: none
 	Requests     float64  `json:"requests_per_change"`
 	WriteUnits   float64  `json:"write_units_per_change"`
 	ReadUnits    float64  `json:"read_units_per_change"`
 	Cost         float64  `json:"cost_usd_per_million_changes"`
-	CostSpread   float64  `json:"cost_spread"`
+	CostSpread   float64  `json:"cost_spread_ratio"`
 	P50          float64  `json:"p50_ms"`
 	P99          float64  `json:"p99_ms"`
-	P99Spread    float64  `json:"p99_spread"`
+	P99Spread    float64  `json:"p99_spread_ratio"`
 	Jain         float64  `json:"fairness_jain"`
 	Changes      int      `json:"changes"`
-	Failed       int      `json:"failed"`
-	Lost         int      `json:"lost"`
-	Extra        int      `json:"extra"`
+	Failed       int      `json:"failed_calls"`
+	Lost         int      `json:"lost_changes"`
+	Extra        int      `json:"extra_changes"`
 	Error        string   `json:"first_error,omitempty"`
 }
 

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		says string
+	}{
+		{"", `expected one of "compare", "version"`},
+		{"bogus", "unexpected argument bogus"},
+		{"compare extra", "unexpected argument extra"},
+		{"compare --bogus", "unknown flag --bogus"},
+		{"compare --workers -1", "--workers must be from 1 to 10000, not -1"},
+		{"compare --workers 0", "--workers must be from 1"},
+		{"compare --workers x", "--workers"},
+		{"compare --processes=-3", "--processes must be from 1"},
+		{"compare --processes 200 --workers 200", "--processes times --workers is 40000"},
+		{"compare --items 0", "--items must be from 1"},
+		{"compare --items 100000 --size 100KB", "more than 1 GB"},
+		{"compare --zipf 0.5", "--zipf must be above 1"},
+		{"compare --zipf 1", "--zipf must be above 1"},
+		{"compare --zipf -2", "--zipf must be above 1"},
+		{"compare --zipf NaN", "--zipf must be above 1"},
+		{"compare --size 401KB", "--size can be 390KB, not 401KB"},
+		{"compare --size 1MB", `"1MB" is no size`},
+		{"compare --size -1", `"-1" is no size`},
+		{"compare --size 0", "--size must be at least 1B"},
+		{"compare --size 99999999999999999999KB", "more than an item"},
+		{"compare --work 5", "missing unit"},
+		{"compare --work -5ms", "--work must be from 0s to 1h"},
+		{"compare --pause -5ms", "--pause must be"},
+		{"compare --span 1ms", "--span must be from 100ms"},
+		{"compare --latency 0s", "--latency must be"},
+		{"compare --latency 20ms --p99 10ms", "--p99 (10ms) is below the median --latency (20ms)"},
+		{"compare --rounds 0", "--rounds must be"},
+		{"compare --seed -1", "--seed"},
+		{"compare --price-write -1", "--price-write must be a price"},
+		{"compare --price-read NaN", "--price-read must be a price"},
+		{"compare -o xml", `--output must be one of "table","json"`},
+		{"compare --output=", "--output must be one of"},
+		{"compare --html --quiet", "--html needs a file"},
+		{"compare --html /no/such/folder/r.html", "there is no folder"},
+		{"compare --html /", "is a folder"},
+	} {
+		f := &fake{}
+		code, out, errs := call(t.Context(), f, strings.Fields(c.args)...)
+		if code != exitUsage || out != "" || !strings.HasPrefix(errs, "dynahold: ") || !strings.Contains(errs, c.says) {
+			t.Errorf("%q: code %d, %q, %q; want %q", c.args, code, out, errs, c.says)
+		}
+		if len(f.asked) > 0 {
+			t.Errorf("%q was measured", c.args)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for args, wants := range map[string][]string{
+		"--help":         {"compare", "version"},
+		"compare --help": {"Examples:", "--side-effects", "--workers=8", "Exit codes:", "Workload\n", "default: 0.625"},
+		"compare -h":     {"Examples:"},
+		"version --help": {"Print the version"},
+	} {
+		code, out, errs := call(t.Context(), &fake{}, strings.Fields(args)...)
+		if code != exitOK || errs != "" {
+			t.Errorf("%q: code %d, %q", args, code, errs)
+		}
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q does not say %q:\n%s", args, want, out)
+			}
+		}
+		for line := range strings.Lines(out) {
+			if len(line) > plainWidth+1 {
+				t.Errorf("%q: a line of %d: %s", args, len(line), line)
+			}
+		}
+	}
+}
+
+// The examples of the help are what they say: command lines that work.
+func TestExamplesOfTheHelp(t *testing.T) {
+	t.Chdir(t.TempDir())
+	n := 0
+	for line := range strings.Lines(compareCommand{}.Help()) {
+		args, is := strings.CutPrefix(strings.TrimSpace(line), "dynahold ")
+		if !is {
+			continue
+		}
+		n++
+		args, _, _ = strings.Cut(args, " |")
+		if code, out, errs := call(t.Context(), &fake{}, strings.Fields(args)...); code != exitOK || out == "" {
+			t.Errorf("%s: code %d, %s", args, code, errs)
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d examples", n)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, out, errs := call(t.Context(), &fake{}, "version")
+	if code != exitOK || errs != "" || !strings.HasPrefix(out, "dynahold ") || strings.Count(out, "\n") != 1 {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	revision := debug.BuildSetting{Key: "vcs.revision", Value: "0123456789abcdef"}
+	modified := debug.BuildSetting{Key: "vcs.modified", Value: "true"}
+	for want, info := range map[string]*debug.BuildInfo{
+		"v1.2.3":                             {Main: debug.Module{Version: "v1.2.3"}},
+		"(from source)":                      {Main: debug.Module{Version: "(devel)"}},
+		"(commit 0123456789ab)":              {Settings: []debug.BuildSetting{revision}},
+		"(commit 0123456789ab with changes)": {Settings: []debug.BuildSetting{revision, modified}},
+	} {
+		if got := versionOf(info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
+
+func TestFlagsReachTheHarness(t *testing.T) {
+	f := &fake{}
+	code, _, errs := call(t.Context(), f, strings.Fields(`compare --processes 2 --workers 3 --items 4 --zipf 1.5 --size 2.5KB --work 5ms
+		--pause 6ms --latency 8ms --span 3s --rounds 2 --seed 7 --real --quiet`)...)
+	if code != exitOK || errs != "" {
+		t.Fatalf("code %d, %s", code, errs)
+	}
+	want := load.Workload{
+		Processes: 2, Workers: 3, Items: 4, Zipf: 1.5, Size: 2560, Work: 5 * time.Millisecond, Pause: 6 * time.Millisecond, Span: 3 * time.Second,
+		Latency: load.Latency{Median: 8 * time.Millisecond, P99: 20 * time.Millisecond}, Seed: 7,
+	}
+	got := f.asked[0]
+	if got.Budget == 0 {
+		t.Error("a round has no end in sight")
+	}
+	got.Budget = 0
+	if got != want || !f.real {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if n := 2 * len(load.Modes()); len(f.asked) != n || f.asked[n-1].Seed != 8 {
+		t.Errorf("%d runs, not %d; the last one of seed %d", len(f.asked), n, f.asked[n-1].Seed)
+	}
+}
+
+func TestTableGoesOutAndProgressDoesNot(t *testing.T) {
+	code, out, errs := call(t.Context(), &fake{}, "compare", "--rounds", "1")
+	if code != exitOK || !strings.Contains(out, "Recommendation: optimistic\n") || !strings.Contains(out, "Runner-up:") {
+		t.Errorf("code %d\n%s", code, out)
+	}
+	if n := strings.Count(errs, "round 1 of 1: "); n != len(load.Modes()) || strings.Contains(out, "round 1 of 1") {
+		t.Errorf("%d lines of progress:\n%s", n, errs)
+	}
+	if strings.ContainsAny(out+errs, "\x1b\r") {
+		t.Error("control characters")
+	}
+	if _, _, errs := call(t.Context(), &fake{}, "compare", "--rounds", "1", "-q"); errs != "" {
+		t.Errorf("quiet, and yet: %s", errs)
+	}
+}
+
+func TestJSONIsOneDocument(t *testing.T) {
+	_, out, _ := call(t.Context(), &fake{}, "compare", "-o", "json", "--rounds", "1", "--price-write", "1.25")
+	d := json.NewDecoder(strings.NewReader(out))
+	var doc struct {
+		Command        string
+		Modes          []struct{ Mode string }
+		Prices         map[string]any
+		Recommendation struct{ Mode string }
+	}
+	if err := d.Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	if d.More() || len(doc.Modes) != len(load.Modes()) || doc.Recommendation.Mode == "" {
+		t.Errorf("%s", out)
+	}
+	if doc.Prices["write_usd_per_million_units"] != 1.25 || doc.Prices["source"] != "given on the command line" {
+		t.Errorf("%v", doc.Prices)
+	}
+
+	// The command in it measures the same once more.
+	f := &fake{}
+	if code, _, errs := call(t.Context(), f, append(strings.Fields(doc.Command)[1:], "-q")...); code != exitOK || len(f.asked) != len(load.Modes()) {
+		t.Errorf("%s: code %d, %s", doc.Command, code, errs)
+	}
+}
+
+func TestReportIsWrittenWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "report.html")
+	code, _, errs := call(t.Context(), &fake{}, "compare", "--rounds", "1", "--html", path)
+	page, err := os.ReadFile(path)
+	if code != exitOK || err != nil || !strings.HasSuffix(string(page), "</html>\n") || !strings.Contains(errs, "report: "+path) {
+		t.Errorf("code %d, %v, %s", code, err, errs)
+	}
+	if code, _, _ := call(t.Context(), &fake{err: errors.New("no engine")}, "compare", "--html", path); code != exitFailed {
+		t.Errorf("code %d", code)
+	}
+	if again, err := os.ReadFile(path); err != nil || string(again) != string(page) {
+		t.Errorf("a failed comparison has touched the old report: %v", err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		fake *fake
+		code int
+		says string
+	}{
+		"fine":      {&fake{}, exitOK, ""},
+		"no engine": {&fake{err: errors.New("no engine")}, exitFailed, "dynahold: no engine"},
+		"lost":      {&fake{change: func(r *load.Result) { r.Lost = 1 }}, exitFailed, "failed or were lost"},
+		"doubled":   {&fake{change: func(r *load.Result) { r.Extra = 1 }}, exitFailed, "failed or were lost"},
+		"failed":    {&fake{change: func(r *load.Result) { r.Failed = 1 }}, exitFailed, "failed or were lost"},
+	} {
+		code, out, errs := call(t.Context(), c.fake, "compare", "-q", "--rounds", "1")
+		if code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: code %d, %q", name, code, errs)
+		}
+		if c.fake.err == nil && !strings.Contains(out, "ecommendation") {
+			t.Errorf("%s: no table", name)
+		}
+	}
+}
+
+func TestInterruptedBeforeItBegan(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, out, errs := call(ctx, &fake{}, "compare", "-q"); code != exitFailed || out != "" || errs != "dynahold: interrupted\n" {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestOnlyTheEmbeddedEngineIsMeasured(t *testing.T) {
+	for _, c := range []struct {
+		endpoint, ignore string
+		code             int
+	}{
+		{"https://dynamodb.us-east-1.amazonaws.com", "", exitUsage},
+		{"https://dynamodb.us-east-1.amazonaws.com", "true", exitOK},
+		{"http://10.0.0.1:8000", "", exitUsage},
+		{"http://127.0.0.1:8000", "", exitOK},
+		{"http://[::1]:8000", "", exitOK},
+		{"http://localhost:8000", "", exitOK},
+		{":", "", exitUsage},
+		{"", "", exitOK},
+	} {
+		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+		t.Setenv("AWS_ENDPOINT_URL", c.endpoint)
+		t.Setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", c.ignore)
+		f := &fake{}
+		if code, _, errs := call(t.Context(), f, "compare", "-q"); code != c.code || (len(f.asked) > 0) != (code == exitOK) {
+			t.Errorf("%+v: code %d, %s", c, code, errs)
+		}
+	}
+}
+
+// A pipe that is closed early is an error, not a table that nobody saw.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	r, w := io.Pipe()
+	_ = r.Close()
+	var errs strings.Builder
+	code := run(t.Context(), []string{"compare", "-q", "--rounds", "1"}, &console{out: w, err: &errs, width: plainWidth}, &fake{})
+	if code != exitFailed || !strings.Contains(errs.String(), "closed") {
+		t.Errorf("code %d, %q", code, errs.String())
+	}
+}
+
+func TestBarOnTerminals(t *testing.T) {
+	var out, errs strings.Builder
+	c := &console{out: &out, err: &errs, errIsTerminal: true, width: plainWidth}
+	if code := run(t.Context(), []string{"compare", "--rounds", "1"}, c, &fake{}); code != exitOK {
+		t.Errorf("code %d", code)
+	}
+	if !strings.Contains(errs.String(), "starting the embedded engine") || !strings.HasSuffix(errs.String(), "\r") || strings.Contains(errs.String(), "\n") {
+		t.Errorf("a bar is one line, and gone at the end: %q", errs.String())
+	}
+	if strings.Contains(out.String(), "\r") {
+		t.Error("the bar is in the output")
+	}
+}

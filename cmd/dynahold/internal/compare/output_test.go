@@ -1,0 +1,203 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s has changed; if that is meant: go test ./internal/compare -update\n%s", path, got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := NewReport(hot, measured()).JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.json", b.Bytes())
+}
+
+// Nothing that is left, and a limit of infinity, are not beyond JSON.
+func TestJSONWithoutChoice(t *testing.T) {
+	var b bytes.Buffer
+	if err := NewReport(hot, []Mode{mode("optimistic", loses(1))}).JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Modes          []map[string]any
+		Recommendation map[string]any
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Recommendation["mode"] != nil || d.Modes[0]["rank"] != nil || d.Modes[0]["excluded_because"] != "lost 1 change" {
+		t.Errorf("%s", &b)
+	}
+	if list, is := d.Recommendation["runner_up_when"].([]any); !is || len(list) != 0 {
+		t.Errorf("a list without entries is no list: %s", &b)
+	}
+}
+
+func TestTableForAPipe(t *testing.T) {
+	var b bytes.Buffer
+	if err := NewReport(hot, measured()).Table(&b, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\r") {
+		t.Error("control characters")
+	}
+	for i, line := range strings.Split(b.String(), "\n") {
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("line %d ends in blanks: %q", i+1, line)
+		}
+	}
+	golden(t, "table.txt", b.Bytes())
+}
+
+func TestTableForTerminals(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	escapes := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for _, limited := range []bool{false, true} {
+		modes := measured()
+		if limited {
+			modes[0].PartitionMax = 100
+		}
+		for _, width := range []int{80, 120} {
+			var b bytes.Buffer
+			if err := NewReport(hot, modes).Table(&b, width, true); err != nil {
+				t.Fatal(err)
+			}
+			text := escapes.ReplaceAllString(b.String(), "")
+			for line := range strings.Lines(text) {
+				line = strings.TrimRight(line, "\n")
+				if n := utf8.RuneCountInString(line); n > width && !strings.HasPrefix(line, "    ") {
+					t.Errorf("a line of %d in %d columns: %q", n, width, line)
+				}
+			}
+			if got := strings.Contains(text, "read"); !got {
+				t.Error("no prices")
+			}
+			if got, want := strings.Contains(text, "wider terminal"), width == 80; got != want {
+				t.Errorf("%d columns: cut %v", width, got)
+			}
+			if got := strings.Contains(text, "limit"); got != limited {
+				t.Errorf("limit shown: %v, want %v", got, limited)
+			}
+		}
+	}
+}
+
+func TestPage(t *testing.T) {
+	modes := measured()
+	modes[2].PartitionMax = 100 // one more column
+	for name, r := range map[string]Report{
+		"choice":    NewReport(hot, modes),
+		"no choice": NewReport(hot, []Mode{mode("optimistic", loses(1))}),
+		"markup":    NewReport(hot, []Mode{mode(`optimistic, <b> & "x"`, loses(1))}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := r.HTML(&b); err != nil {
+				t.Fatal(err)
+			}
+			page := b.String()
+			wellFormed(t, page)
+			standsAlone(t, page)
+			for _, want := range []string{"prefers-color-scheme: dark", "<table>", r.Settings.Command(), "var(--ink)"} {
+				if !strings.Contains(page, want) {
+					t.Errorf("%q is missing", want)
+				}
+			}
+			if n := strings.Count(page, "<svg"); n != len(charts) {
+				t.Errorf("%d charts", n)
+			}
+			if left := regexp.MustCompile(`(fill|stroke):#[0-9A-Fa-f]+`).FindString(page); left != "" {
+				t.Errorf("%q would not be seen in dark or in light", left)
+			}
+			if r.Advice.Choice != "" && (!strings.Contains(page, r.Advice.Code) || !strings.Contains(page, "Runner-up: "+r.Advice.RunnerUp)) {
+				t.Error("the recommendation is not in it")
+			}
+		})
+	}
+}
+
+// wellFormed: the page is XML too, so every parser sees the same.
+func wellFormed(t *testing.T, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	depth := 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token.(type) {
+		case xml.StartElement:
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+	}
+	if depth != 0 {
+		t.Errorf("%d elements are open", depth)
+	}
+}
+
+// standsAlone: no script, and nothing that a browser would fetch.
+func standsAlone(t *testing.T, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	for {
+		token, err := d.Token()
+		if err != nil {
+			break
+		}
+		element, is := token.(xml.StartElement)
+		if !is {
+			continue
+		}
+		switch element.Name.Local {
+		case "script", "link", "img", "iframe", "object", "embed", "image", "use":
+			t.Errorf("element %s", element.Name.Local)
+		}
+		for _, a := range element.Attr {
+			if a.Name.Space == "xmlns" || a.Name.Local == "xmlns" {
+				continue // a name, not an address
+			}
+			if strings.Contains(a.Value, "//") || strings.Contains(a.Value, "url(") {
+				t.Errorf("attribute %s: %s", a.Name.Local, a.Value)
+			}
+		}
+	}
+	if strings.Contains(page, "@import") || strings.Contains(page, "url(") {
+		t.Error("the style loads something")
+	}
+}

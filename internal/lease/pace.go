@@ -1,0 +1,80 @@
+package lease
+
+import (
+	"sync"
+	"time"
+)
+
+// Bounds on the renewals of a process.
+const (
+	// haste is how much faster than they fall due on average renewals may start:
+	// what is due at one moment is spread over 1/haste of an interval.
+	haste = 2
+	// leastPace may start in a second however few leases there are.
+	leastPace = 500
+	// mostUnderWay is how many may wait for an answer. A service that does not
+	// answer must not be met by a goroutine and a connection for every lease.
+	mostUnderWay = 1000
+)
+
+// pace gives out the turns in which renewals start. It keeps no goroutine, no
+// timer and no queue: whoever is due gets a time, and waits with its own timer.
+type pace struct {
+	mu       sync.Mutex
+	leases   int       // guarded by mu: leases that are renewed
+	rate     float64   // guarded by mu: renewals a second that they need on average
+	next     time.Time // guarded by mu: when the next turn begins
+	underWay int       // guarded by mu
+}
+
+// process is the pace of all leases: they share one network and, mostly, one
+// table.
+var process pace
+
+// join counts a lease that is renewed at this interval, until it leaves.
+func (p *pace) join(every time.Duration) { p.count(1, every) }
+
+func (p *pace) leave(every time.Duration) { p.count(-1, every) }
+
+func (p *pace) count(n int, every time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leases += n
+	p.rate += float64(n) / every.Seconds()
+	if p.leases == 0 {
+		p.rate = 0 // of what adding and taking off has left
+	}
+}
+
+// turn returns how long to wait for the next turn.
+func (p *pace) turn(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gap := time.Duration(float64(time.Second) / max(leastPace, haste*p.rate))
+	at := now
+	// A lease has one turn at a time. That more turns than leases seem to be out
+	// means that the clock was set back, or that leases ended: begin anew.
+	if p.next.After(now) && !p.next.After(now.Add(time.Duration(p.leases)*gap)) {
+		at = p.next
+	}
+	p.next = at.Add(gap)
+	return at.Sub(now)
+}
+
+// begin reports whether a renewal may start now; end follows if so. One that
+// cannot wait may always: it comes once, and after a request of its own.
+func (p *pace) begin(now bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.underWay >= mostUnderWay && !now {
+		return false
+	}
+	p.underWay++
+	return true
+}
+
+func (p *pace) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.underWay--
+}

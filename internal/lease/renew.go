@@ -1,0 +1,152 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// schedule sets the one timer.
+func (l *Lease) schedule() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.arm()
+}
+
+// arm sets the one timer: for the next renewal, or, without renewal, for the
+// deadline, if somebody is to be told. The caller holds mu.
+func (l *Lease) arm() {
+	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil {
+		return
+	}
+	l.turn = false
+	due := time.Until(l.deadline())
+	if l.cfg.Every > 0 {
+		if !l.paced {
+			l.paced = true
+			process.join(l.cfg.Every)
+		}
+		// A while after the last success, and then in small steps as long as
+		// renewals fail. The random part keeps what was taken at one moment
+		// from being renewed at one moment for ever.
+		next := time.Until(l.end.Add(l.cfg.Every-l.cfg.Length)) + rand.N(l.cfg.Every/10+1)
+		due = min(due, max(next, l.cfg.Length/20))
+	}
+	if !l.claim.IsZero() {
+		due = min(due, time.Until(l.claim))
+	}
+	l.wake(due)
+}
+
+// renewed reports whether a renewal will be due. The caller holds mu.
+func (l *Lease) renewed() bool { return l.cfg.Every > 0 || !l.claim.IsZero() }
+
+// wake sets the timer. The caller holds mu.
+func (l *Lease) wake(due time.Duration) {
+	due = max(due, 0)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(due, l.beat)
+		return
+	}
+	l.timer.Reset(due)
+}
+
+// await sets the timer for the next turn, but not past the deadline. The caller
+// holds mu.
+func (l *Lease) await(wait time.Duration) {
+	l.turn = true
+	l.wake(min(wait, time.Until(l.deadline())))
+}
+
+// unpace takes the lease out of the pace. The caller holds mu.
+func (l *Lease) unpace() {
+	if l.paced {
+		l.paced = false
+		process.leave(l.cfg.Every)
+	}
+}
+
+// beat runs when the timer is due, in the timer's own goroutine.
+func (l *Lease) beat() {
+	if l.Expired() {
+		l.Expire()
+		return
+	}
+	ctx, stop := l.begin()
+	if ctx == nil {
+		return
+	}
+	defer stop()
+	if !l.op.TryLock() {
+		// Another request for this lease is under way; look again soon.
+		l.schedule()
+		return
+	}
+	defer l.op.Unlock()
+	if l.ended == nil {
+		l.attempt(ctx)
+	}
+}
+
+// begin returns the context of a renewal, and how to end it; nil if it is not
+// the time for one.
+func (l *Lease) begin() (context.Context, func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.halted || !l.renewed() {
+		l.arm() // an extension has moved the deadline
+		return nil, nil
+	}
+	now := time.Now()
+	claims := !l.claim.IsZero()
+	if claims {
+		l.claim = now.Add(l.again)
+	} else if !l.turn {
+		if wait := process.turn(now); wait > 0 {
+			l.await(wait)
+			return nil, nil
+		}
+	}
+	if !process.begin(claims) {
+		l.await(process.turn(now))
+		return nil, nil
+	}
+	l.turn = false
+	ctx, cancel := context.WithDeadline(context.Background(), l.deadline())
+	l.stopRenew = cancel
+	return ctx, func() {
+		process.end()
+		cancel()
+		l.mu.Lock()
+		l.stopRenew = nil // whose context would be kept until the next renewal
+		l.mu.Unlock()
+	}
+}
+
+// attempt sends a renewal. The caller holds op.
+func (l *Lease) attempt(ctx context.Context) {
+	err := l.renew(ctx)
+	l.mu.Lock()
+	if err != nil && (l.failed == nil || ctx.Err() == nil) { // that the time was over says less than what failed before
+		l.failed = err
+	}
+	over := l.over != nil
+	l.mu.Unlock()
+	switch {
+	case l.ended == nil && l.Expired():
+		l.Expire()
+		return
+	case err == nil || l.ended != nil || over:
+		return
+	case errors.Is(err, repo.ErrLockLost):
+		l.Halt()
+		return
+	}
+	if l.cfg.Failed != nil {
+		l.cfg.Failed(err)
+	}
+	l.schedule()
+}

@@ -1,0 +1,254 @@
+package repo
+
+import (
+	"reflect"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// plan is how the fields of a type are coded, made once per table, while
+// attributevalue looks at every field of every value. It codes those itself
+// that leave no choice: texts, numbers, truths and lists of texts. All else, in
+// the type or in an item, attributevalue decides: the result is always as if
+// there were no plan.
+type plan struct {
+	fields         []planned
+	texts, numbers int // how many of the fields are such
+}
+
+var (
+	encoder = attributevalue.NewEncoder()
+	decoder = attributevalue.NewDecoder()
+)
+
+type planned struct {
+	name      string
+	index     []int
+	kind      reflect.Kind // String, Bool, Int64, Uint64, Float32, Float64; Slice: of texts; Invalid: anything
+	omitEmpty bool
+}
+
+// newPlan returns nil for a type that attributevalue must code as a whole.
+func newPlan(t reflect.Type, fields []field) *plan {
+	if codesItself(t) {
+		return nil
+	}
+	p := &plan{}
+	for _, f := range fields {
+		omit := len(f.options) == 1 && f.options[0] == "omitempty"
+		if f.viaPtr || len(f.options) > 0 && !omit || t.FieldByIndex(f.index).Anonymous {
+			return nil
+		}
+		kind := planKind(f.typ)
+		switch {
+		case kind == reflect.Invalid && !standsAlone(f.typ):
+			return nil
+		case kind == reflect.String:
+			p.texts++
+		case kind != reflect.Invalid && kind != reflect.Bool && kind != reflect.Slice:
+			p.numbers++
+		}
+		p.fields = append(p.fields, planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit})
+	}
+	return p
+}
+
+// codesItself reports whether attributevalue would ask the type.
+func codesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(marshaler) || p.Implements(reflect.TypeFor[attributevalue.Unmarshaler]())
+}
+
+// standsAlone reports whether attributevalue makes the same of a value by
+// itself as in a struct: at what an interface holds it looks in another way, and
+// what it cannot code it leaves out.
+func standsAlone(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Chan, reflect.Func, reflect.UnsafePointer:
+		return false
+	}
+	return true
+}
+
+// numberText is how attributevalue knows texts that are numbers.
+type numberText interface {
+	Float64() (float64, error)
+	Int64() (int64, error)
+	String() string
+}
+
+// planKind is the kind by which the plan codes a type, Invalid if it does not.
+func planKind(t reflect.Type) reflect.Kind {
+	if codesItself(t) {
+		return reflect.Invalid
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.Float32, reflect.Float64:
+		return t.Kind()
+	case reflect.String:
+		if !t.Implements(reflect.TypeFor[numberText]()) {
+			return reflect.String
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return reflect.Int64
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return reflect.Uint64
+	case reflect.Slice:
+		if t == reflect.TypeFor[[]string]() {
+			return reflect.Slice
+		}
+	}
+	return reflect.Invalid
+}
+
+// encode is attributevalue.MarshalMap. Values of one type share an allocation.
+func (p *plan) encode(v reflect.Value) (ddb.Item, error) {
+	item := make(ddb.Item, len(p.fields))
+	texts := make([]types.AttributeValueMemberS, 0, p.texts)
+	numbers := make([]types.AttributeValueMemberN, 0, p.numbers)
+	for i := range p.fields {
+		f := &p.fields[i]
+		fv := v.FieldByIndex(f.index)
+		if f.omitEmpty && f.empty(fv) {
+			continue
+		}
+		switch f.kind {
+		case reflect.Invalid:
+			av, err := encoder.Encode(fv.Interface())
+			if err != nil {
+				return nil, err
+			}
+			item[f.name] = av
+		case reflect.String:
+			texts = append(texts, types.AttributeValueMemberS{Value: fv.String()})
+			item[f.name] = &texts[len(texts)-1]
+		case reflect.Bool:
+			item[f.name] = &types.AttributeValueMemberBOOL{Value: fv.Bool()}
+		case reflect.Slice:
+			item[f.name] = encodeTexts(*fv.Addr().Interface().(*[]string))
+		default:
+			numbers = append(numbers, types.AttributeValueMemberN{Value: f.number(fv)})
+			item[f.name] = &numbers[len(numbers)-1]
+		}
+	}
+	return item, nil
+}
+
+func (f *planned) empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Struct:
+		return false // whatever is in it
+	case reflect.Array:
+		return v.Len() == 0
+	case reflect.Float32, reflect.Float64:
+		return v.Float() == 0 // also the negative zero
+	}
+	return v.IsZero()
+}
+
+func (f *planned) number(v reflect.Value) string {
+	switch f.kind {
+	case reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10)
+	case reflect.Float32:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 32)
+	}
+	return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+}
+
+func encodeTexts(list []string) types.AttributeValue {
+	if list == nil {
+		return &types.AttributeValueMemberNULL{Value: true}
+	}
+	texts := make([]types.AttributeValueMemberS, len(list))
+	all := make([]types.AttributeValue, len(list))
+	for i, s := range list {
+		texts[i].Value = s
+		all[i] = &texts[i]
+	}
+	return &types.AttributeValueMemberL{Value: all}
+}
+
+// decode is attributevalue.UnmarshalMap; false where that must decide.
+func (p *plan) decode(raw ddb.Item, v reflect.Value) bool {
+	for i := range p.fields {
+		f := &p.fields[i]
+		if av, ok := raw[f.name]; ok && !f.decode(av, v.FieldByIndex(f.index)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *planned) decode(av types.AttributeValue, v reflect.Value) bool {
+	switch av := av.(type) {
+	case *types.AttributeValueMemberS:
+		if f.kind == reflect.String {
+			v.SetString(av.Value)
+			return true
+		}
+	case *types.AttributeValueMemberN:
+		if f.kind != reflect.Invalid {
+			return f.decodeNumber(av.Value, v)
+		}
+	case *types.AttributeValueMemberBOOL:
+		if f.kind == reflect.Bool {
+			v.SetBool(av.Value)
+			return true
+		}
+	case *types.AttributeValueMemberL:
+		if f.kind == reflect.Slice {
+			list, ok := decodeTexts(av.Value)
+			*v.Addr().Interface().(*[]string) = list
+			return ok
+		}
+	}
+	return f.kind == reflect.Invalid && decoder.Decode(av, v.Addr().Interface()) == nil
+}
+
+func (f *planned) decodeNumber(s string, v reflect.Value) bool {
+	switch f.kind {
+	case reflect.Int64:
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || v.OverflowInt(n) {
+			return false
+		}
+		v.SetInt(n)
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil || v.OverflowUint(n) {
+			return false
+		}
+		v.SetUint(n)
+	case reflect.Float32, reflect.Float64:
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil || v.OverflowFloat(n) {
+			return false
+		}
+		v.SetFloat(n)
+	default:
+		return false
+	}
+	return true
+}
+
+func decodeTexts(all []types.AttributeValue) ([]string, bool) {
+	list := make([]string, len(all))
+	for i, av := range all {
+		s, ok := av.(*types.AttributeValueMemberS)
+		if !ok {
+			return nil, false
+		}
+		list[i] = s.Value
+	}
+	return list, true
+}

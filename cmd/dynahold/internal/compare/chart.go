@@ -92,7 +92,7 @@ func (c chart) svg(r Report) (template.HTML, error) {
 	p.NominalY(names...)
 	p.X.Max = max(most*labelRoom, 1e-9)
 	p.Y.Min, p.Y.Max = -0.7, float64(len(modes))-0.3
-	p.Y.LineStyle.Color = inkColour
+	p.Y.Color = inkColour
 	style(&p.Y.Tick.Label)
 	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
 

@@ -20,21 +20,21 @@ const fairer = 0.05
 var needs = []need{
 	{
 		name: "rate",
-		met:  func(m, best Mode) bool { return byRate.better(m, best) },
+		met:  byRate.better,
 		text: func(best, m Mode) string {
 			return fmt.Sprintf("throughput counts most: %s changes per second, not %s", rate(m.effectiveRate()), rate(best.effectiveRate()))
 		},
 	},
 	{
 		name: "cost",
-		met:  func(m, best Mode) bool { return byCost.better(m, best) },
+		met:  byCost.better,
 		text: func(best, m Mode) string {
 			return fmt.Sprintf("money counts most: %s per million changes, not %s", usd(m.Cost), usd(best.Cost))
 		},
 	},
 	{
 		name: "tail",
-		met:  func(m, best Mode) bool { return byTail.better(m, best) },
+		met:  byTail.better,
 		text: func(best, m Mode) string {
 			return fmt.Sprintf("the slowest changes count most: p99 %s, not %s", latency(m.P99), latency(best.P99))
 		},

@@ -47,6 +47,7 @@ type member[T any] struct {
 func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Batch[T] {
 	b := &Batch[T]{table: table, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
+	b.live.Store(1)
 	b.add(first)
 	return b
 }
@@ -55,22 +56,34 @@ func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Bat
 // every caller's context has ended.
 func (b *Batch[T]) Context() context.Context { return b.ctx }
 
-func (b *Batch[T]) add(p *Part[T]) *member[T] {
-	b.live.Add(1)
-	left := func(ctx context.Context) bool {
-		if b.live.Add(-1) > 0 {
-			return false
-		}
-		b.cancel(context.Cause(ctx))
-		return true
-	}
+// add takes p in, which is counted in live already.
+func (b *Batch[T]) add(p *Part[T]) {
+	left := func(ctx context.Context) bool { return b.without(context.Cause(ctx)) }
 	p.left.Store(&left)
 	if p.ctx.Err() != nil {
 		p.tell() // its caller may have looked for us before
 	}
-	m := &member[T]{Part: p}
-	b.parts = append(b.parts, m)
-	return m
+	b.parts = append(b.parts, &member[T]{Part: p})
+}
+
+// within counts one more part in live; false if all have left: whoever came to
+// such a batch would end with it.
+func (b *Batch[T]) within() bool {
+	for {
+		n := b.live.Load()
+		if n == 0 || b.live.CompareAndSwap(n, n+1) {
+			return n > 0
+		}
+	}
+}
+
+// without counts one part less; true if it was the last: the batch ends.
+func (b *Batch[T]) without(cause error) bool {
+	if b.live.Add(-1) > 0 {
+		return false
+	}
+	b.cancel(cause)
+	return true
 }
 
 // Begin says, before each Change, whether there is an item.
@@ -119,7 +132,7 @@ func (b *Batch[T]) Count() int64 { return b.count }
 
 // more draws the next caller.
 func (b *Batch[T]) more(began time.Time) bool {
-	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || b.parts[0].alone {
+	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || b.parts[0].alone || !b.within() {
 		return false
 	}
 	p := b.draw()
@@ -129,10 +142,12 @@ func (b *Batch[T]) more(began time.Time) bool {
 		runtime.Gosched()
 		p = b.draw()
 	}
-	if p != nil {
-		b.add(p)
+	if p == nil {
+		b.without(context.Canceled)
+		return false
 	}
-	return p != nil
+	b.add(p)
+	return true
 }
 
 // apply runs a part's change on a copy of work, the item after the changes

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/lockedread"
@@ -407,6 +408,38 @@ func TestTokensSurviveTheRow(t *testing.T) {
 		}
 		wantIs(t, g.release(t.Context()), repo.ErrLockLost)
 		if err := next.release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A release whose context ends in its middle, before the request is on its way,
+// used to leave the lock to its lease.
+func TestAReleaseOutlivesItsContext(t *testing.T) {
+	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		var atOnce func() // at the beginning of the next request
+		early := func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("early",
+				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+					if now := atOnce; now != nil {
+						atOnce = nil
+						now()
+					}
+					return next.HandleInitialize(ctx, in)
+				}), middleware.Before)
+		}
+		l := e.open(t, w, w.newClient(func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, early) }), time.Minute)
+		held := must(l.lock(t.Context()))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		atOnce = cancel
+		if err := held.release(ctx); err != nil {
+			t.Errorf("release: %v", err)
+		}
+		if ctx.Err() == nil {
+			t.Error("the context did not end")
+		}
+		again := must(l.try(t.Context()))(t)
+		if err := again.release(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -78,10 +78,6 @@ func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton
 	return state, nil
 }
 
-// clearing bounds how long a caller whose result is known, or whose context
-// ended, works for nobody.
-const clearing = 3 * time.Second
-
 // pass hands the baton on; what nobody takes is cleared away.
 func pass[T any](p *place[T], g grip) {
 	if p.Pass(g) {
@@ -90,7 +86,7 @@ func pass[T any](p *place[T], g grip) {
 	if g.hold != nil {
 		// Nobody is waiting any more. That it fails is no news: the lock ends
 		// with its lease.
-		ctx, cancel := context.WithTimeout(context.Background(), clearing)
+		ctx, cancel := ddb.Detached(context.Background())
 		defer cancel()
 		_, _ = g.hold.Release(ctx, hold.Releasing{})
 	}

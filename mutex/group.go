@@ -143,13 +143,10 @@ func (g *Group) Unlock(ctx context.Context) error {
 
 // abandon frees what was taken of a group that did not come about.
 func (g *Group) abandon(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	return g.unlock(ctx)
 }
-
-// cleanup bounds requests that free locks after their caller's context ended.
-const cleanup = 3 * time.Second
 
 func (g *Group) unlock(ctx context.Context) (err error) {
 	for _, lock := range slices.Backward(g.locks) {

@@ -91,7 +91,7 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	lock := newLock(l, taken, item)
 	if !l.add(lock) {
 		// Closed in this moment: Close waits for this release.
-		ctx, cancel := context.WithTimeout(context.Background(), cleanup)
+		ctx, cancel := ddb.Detached(context.Background())
 		defer cancel()
 		return nil, errors.Join(ErrClosed, lock.release(ctx, true))
 	}

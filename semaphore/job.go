@@ -145,11 +145,8 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	}
 	w := j.s.core.NewWrite()
 	j.own(w)
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-		defer cancel()
-	}
+	ctx, cancel := ddb.Lingering(ctx)
+	defer cancel()
 	res := j.s.transact(ctx, ddb.Options{}, writes(w)...)
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():

@@ -222,15 +222,12 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	return false, err
 }
 
-// cleanup bounds requests that give back what a call took whose context ended.
-const cleanup = 3 * time.Second
-
 // undo gives back a permit that a try without an answer may have taken.
 func (p *permits) undo(ctx context.Context, name, attr string, clean bool) {
 	if clean {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	if in, err := p.giveBack(name, attr); err == nil {
 		p.core.Update(ctx, in, ddb.Options{NoSettle: true})
@@ -359,11 +356,8 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-		defer cancel()
-	}
+	ctx, cancel := ddb.Lingering(ctx)
+	defer cancel()
 	h.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {

@@ -10,15 +10,6 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// cleanup bounds requests that free a place after their caller's context
-// ended.
-const cleanup = 3 * time.Second
-
-// detached keeps the values of a context but not its end.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)
-}
-
 // maxTries bounds tries that end in somebody else's favour just when they
 // begin.
 const maxTries = 8
@@ -144,7 +135,7 @@ func (q *Queue) abandon(ctx context.Context, p place, id string) line {
 	if err != nil {
 		return line{}
 	}
-	ctx, cancel := detached(ctx)
+	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true})
 	image := res.Image

@@ -212,9 +212,9 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	case ended != nil:
 		return t.describe(ended)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !errors.Is(why, ErrClosed) { // Close keeps to its own deadline
 		var cancel context.CancelFunc
-		ctx, cancel = detached(ctx)
+		ctx, cancel = ddb.Lingering(ctx)
 		defer cancel()
 	}
 	t.lease.Halt()
@@ -224,7 +224,6 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	}
 	backoff := ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}
 	for {
-		// Close keeps to its own deadline.
 		res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed)})
 		t.doubt = t.doubt || !res.Clean
 		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !t.lease.Expired() {

@@ -110,6 +110,7 @@ func (b *Batch[T]) Change(ctx context.Context, item *T) error {
 	}
 	switch {
 	case b.live.Load() == 0:
+		<-b.ctx.Done() // who left last is about to end it
 		return ddb.CtxError(b.ctx)
 	case len(b.parts) == 1:
 		if err := b.parts[0].err; err != nil {

@@ -185,7 +185,7 @@ func (a *acquisition) abandon(ctx context.Context) {
 	if len(a.lost) == 0 {
 		return
 	}
-	ctx, cancel := detached(ctx)
+	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	for id := range a.lost {
 		a.undo(ctx, id)
@@ -210,12 +210,4 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 	if in, err := w.Update(a.Raw); err == nil {
 		core.Update(ctx, in, ddb.Options{NoSettle: true})
 	}
-}
-
-// cleanup bounds requests that free a lock after its caller's context ended.
-const cleanup = 3 * time.Second
-
-// detached keeps the values of a context but not its end.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 }

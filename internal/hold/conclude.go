@@ -136,9 +136,9 @@ func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err erro
 	if ctx.Err() != nil && how.Strict {
 		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
 	}
-	if ctx.Err() != nil {
+	if !how.Strict {
 		var cancel context.CancelFunc
-		ctx, cancel = detached(ctx)
+		ctx, cancel = ddb.Lingering(ctx)
 		defer cancel()
 	}
 	h.Halt()

@@ -72,7 +72,7 @@ type Ghost struct {
 
 // Undo releases the hold, if it is there.
 func (g *Ghost) Undo() {
-	ctx, cancel := detached(context.Background())
+	ctx, cancel := ddb.Detached(context.Background())
 	defer cancel()
 	w := g.t.Core.NewWrite()
 	w.Unlock()

@@ -236,7 +236,7 @@ func (q *queuing) pacing() pace.Line {
 // leave takes the entry away and gives back what was handed to us meanwhile: the
 // caller is told that it does not have the lock.
 func (q *queuing) leave(ctx context.Context) {
-	ctx, cancel := detached(ctx)
+	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	core := q.Taker.Core
 	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true})

@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -158,5 +162,101 @@ func TestNestedChangesUnderALock(t *testing.T) {
 				t.Errorf("error %v, want ErrLocked at once", err)
 			}
 		})
+	}
+}
+
+// The lock of a deleted item, handed on by an Upsert that failed, let an Update
+// bring the item back.
+func TestUpdateOfADeletedItemThatIsHandedOn(t *testing.T) {
+	for _, cfg := range []pessimistic.Config{{}, {Combine: true}, {Fair: true}} {
+		w := newWorld(t)
+		ctx := t.Context()
+		buries := must(nolock.New(w.repoTable(t, w.client), nolock.Config{}))(t)
+		must(buries.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+		if err := buries.DeleteAt(ctx, hotKey, int64(2)); err != nil {
+			t.Fatal(err)
+		}
+		r := must(pessimistic.New(w.repoTable(t, w.client), cfg))(t)
+		c := newCrowd()
+		mine := errors.New("no")
+		var done sync.WaitGroup
+		done.Go(func() {
+			_, err := r.Upsert(ctx, hotKey, func(_ context.Context, a *Account) error { _ = c.first(a); return mine })
+			wantIs(t, err, mine)
+		})
+		<-c.inside
+		done.Go(func() {
+			_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.At, a.Balance = 3, 7; return nil })
+			wantIs(t, err, repo.ErrNotFound)
+		})
+		c.standing(t, 1)
+		done.Wait()
+	}
+}
+
+// A context that has ended is no lock: nobody holds the item.
+func TestCancelledIsNotLocked(t *testing.T) {
+	for _, cfg := range []lockedread.Config{{}, {Combine: true}, {Fair: true}} {
+		w := newWorld(t)
+		l := w.locker(t, w.client, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := l.Update(ctx, hotKey, func(context.Context, *Account) error { return nil })
+		_, err2 := l.Acquire(ctx, hotKey)
+		for _, err := range []error{err, err2} {
+			if !errors.Is(err, context.Canceled) || errors.Is(err, repo.ErrLocked) {
+				t.Errorf("%+v: error %v, want Canceled and nothing of a lock", cfg, err)
+			}
+		}
+	}
+}
+
+// Who had committed waited, for a lease if need be, until the lock that was
+// passed on, and that nobody wanted any more, was given back.
+func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
+	const lease = 30 * time.Second
+	w := newWorld(t)
+	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+	var down atomic.Bool
+	var inj *fault.Injector
+	client := w.newClient(func(o *dynamodb.Options) {
+		inj = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
+			switch {
+			case n == 1: // the commit that passes the lock on
+				return fault.HoldResponse
+			case down.Load():
+				return fault.DropRequest
+			}
+			return fault.None
+		}})
+		o.HTTPClient = inj
+	})
+	l := w.locker(t, client, lockedread.Config{Lease: lease})
+	c := newCrowd()
+	var done sync.WaitGroup
+	done.Go(func() {
+		got := must(l.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) }))(t)
+		if got.Balance != 1 {
+			t.Errorf("committed %+v", got)
+		}
+	})
+	<-c.inside
+	waiting, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	done.Go(func() {
+		defer close(gone)
+		_, err := l.Update(waiting, hotKey, func(context.Context, *Account) error { return nil })
+		wantIs(t, err, context.Canceled)
+	})
+	c.standing(t, 1)
+	commit := <-inj.Held()
+	leave()
+	<-gone
+	down.Store(true)
+	began := time.Now()
+	commit.Release()
+	done.Wait()
+	if took := time.Since(began); took > lease/2 {
+		t.Errorf("Update returned %v after its write was answered", took)
 	}
 }

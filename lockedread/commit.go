@@ -42,6 +42,7 @@ func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, n
 	if err != nil {
 		return written, next, err
 	}
+	pass := h.wanted()
 	next.item = h.start.Raw
 	next.hold, err = h.hold.Commit(ctx, func(w *ddb.Write) {
 		w.Apply(edit.Diff)
@@ -52,9 +53,11 @@ func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, n
 			count := max(count, 1)
 			id := ddb.NewWriteID()
 			item = guard.Bump(h.l.table, w, id, h.start.Raw, item, count)
-			next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)
+			if pass { // nobody else needs to know
+				next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)
+			}
 		}
-	}, h.wanted())
+	}, pass)
 	if err != nil {
 		return written, next, err
 	}

@@ -76,13 +76,14 @@ func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, c
 		part = batch.NewPart(ctx, create, marked, nil)
 	}
 	p := r.lines.Join(one.text, part)
+	one.place = p
 	switch state, err := p.Wait(ctx, patience); {
 	case err != nil:
 		return item, ddb.CtxError(ctx)
 	case state == baton.Drawn:
 		return part.Await()
 	case r.combine:
-		go one.lead(p, part)
+		go one.lead(part)
 		return part.Await()
 	}
 	handed := known{} // what the next one gets, also if change panics
@@ -97,11 +98,14 @@ type one[T any] struct {
 	key  repo.Key
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
+
+	place *place[T]
 }
 
 // run makes a change, starting from what the caller before has left, or from
 // what is kept.
 func (o *one[T]) run(ctx context.Context, left ddb.Item, call guard.Call[T]) (item T, after ddb.Item, err error) {
+	call.Keep = func() bool { return o.r.warm.items != nil || o.place.Waiting() > 0 }
 	call.From = left
 	if left == nil {
 		call.From = o.r.warm.get(o.text)
@@ -113,7 +117,8 @@ func (o *one[T]) run(ctx context.Context, left ddb.Item, call guard.Call[T]) (it
 
 // lead makes the changes of the first caller and of those that wait behind it
 // with one write. It runs on its own, so that no caller's end ends it.
-func (o *one[T]) lead(p *place[T], first *batch.Part[T]) {
+func (o *one[T]) lead(first *batch.Part[T]) {
+	p := o.place
 	var last known
 	defer func() { p.Pass(last) }()
 	b := batch.New(o.r.table, first, func() *batch.Part[T] {

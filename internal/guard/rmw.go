@@ -44,11 +44,14 @@ type Call[T any] struct {
 	Begin func(fresh bool)
 	// Count, if set, is how many changes the write stands for.
 	Count func() int64
+	// Keep reports whether anybody needs the item as the call leaves it; nil:
+	// nobody does.
+	Keep func() bool
 }
 
 // Course is how a call went.
 type Course struct {
-	After     ddb.Item // the item as the call left it; nil: not known, or none
+	After     ddb.Item // the item as the call left it; nil: not known, none, or not to be kept
 	Read      ddb.Item // what its first read found; nil: it did not read
 	Conflicts int      // writes that others' writes refused
 	Waited    bool     // somebody held the item's lock
@@ -191,7 +194,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 
 // applied notes the item as the write has left it.
 func (u *update[T]) applied(image ddb.Item, edit Edit[T], id ddb.WriteID) {
-	if edit.Remove {
+	if edit.Remove || u.Keep == nil || !u.Keep() {
 		return
 	}
 	if len(image) == 0 {

@@ -74,12 +74,12 @@ func (h *Hold) will(w *ddb.Write) (*dynamodb.UpdateItemInput, error) {
 	if len(h.queue) == 0 {
 		w.Unlock()
 		w.IfAlone(h.drawn)
-		return w.Update(h.raw)
+		return w.Update(h.raw())
 	}
 	grace := h.t.grace()
 	// Clocks that differ by the allowance must not cut the grace short.
 	w.HandOver(h.queue[0], h.token+1, h.t.Clock().Add(grace+2*h.t.Skew), grace)
-	return w.Update(h.raw)
+	return w.Update(h.raw())
 }
 
 // moved reports whether it was the queue that refused the write, and takes over

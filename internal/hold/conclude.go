@@ -35,7 +35,7 @@ func (h *Hold) Commit(ctx context.Context, set func(*ddb.Write), pass bool) (nex
 func (h *Hold) Delete(ctx context.Context) error {
 	w := h.t.Core.NewWrite()
 	w.Own(h.id, h.token, h.commitTime())
-	in := w.Delete(h.raw)
+	in := w.Delete(h.raw())
 	if h.doubt { // an earlier write may have ended the hold: no evidence
 		return h.conclude(ctx, concluding{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
 			return h.t.Core.Delete(ctx, in, opt)
@@ -145,15 +145,15 @@ func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err erro
 	as := concluding{strict: how.Strict}
 	switch {
 	case how.Drop:
-		err = h.conclude(ctx, as, h.remove(h.t.Core.Drop(h.raw, h.id, h.token), true))
+		err = h.conclude(ctx, as, h.remove(h.t.Core.Drop(h.raw(), h.id, h.token), true))
 	case h.stub && len(h.queue) == 0:
-		err = h.conclude(ctx, as, h.remove(h.t.Core.Unstub(h.raw, h.id, h.token), false))
+		err = h.conclude(ctx, as, h.remove(h.t.Core.Unstub(h.raw(), h.id, h.token), false))
 	case how.Pass && !h.doubt:
 		next, err = h.write(ctx, as, nil, true, time.Time{})
 	case h.t.Fair:
 		_, err = h.write(ctx, as, nil, false, time.Time{})
 	default:
-		err = h.conclude(ctx, as, h.update(h.t.Core.Release(h.raw, h.id, h.token)))
+		err = h.conclude(ctx, as, h.update(h.t.Core.Release(h.raw(), h.id, h.token)))
 	}
 	if err != nil {
 		// Nothing renews the hold any more: it ends with its lease at the latest.

@@ -40,7 +40,7 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 	}
 	if err := h.conclude(ctx, how, send); err != nil {
 		if pass && errors.Is(err, repo.ErrOutcomeUnknown) {
-			h.ghost = &Ghost{s.id, s.asked, h.t, h.raw}
+			h.ghost = &Ghost{s.id, s.asked, h.t, h.packed}
 		}
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (h *Hold) last(w *ddb.Write, pass bool, now time.Time) (send, error) {
 	if !pass {
 		w.Unlock()
 	}
-	in, err := w.Update(h.raw)
+	in, err := w.Update(h.raw())
 	return h.update(in), err
 }
 
@@ -67,7 +67,7 @@ type Ghost struct {
 	id   string
 	sent time.Time
 	t    *Taker
-	raw  ddb.Item
+	key  ddb.Key
 }
 
 // Undo releases the hold, if it is there.
@@ -77,7 +77,7 @@ func (g *Ghost) Undo() {
 	w := g.t.Core.NewWrite()
 	w.Unlock()
 	w.IfEqual(g.t.Core.Attr.LockedBy, ddb.Text(g.id))
-	if in, err := w.Update(g.raw); err == nil {
+	if in, err := w.Update(g.t.Core.Unpack(g.key)); err == nil {
 		g.t.Core.Update(ctx, in, ddb.Options{NoSettle: true})
 	}
 }
@@ -104,7 +104,7 @@ func (h *Hold) Locked() error {
 
 // succeed makes the handle of the hold that was passed on.
 func (h *Hold) succeed(s successor) *Hold {
-	n := &Hold{t: h.t, key: h.key, raw: h.raw, id: s.id, token: h.token + 1, beats: s.until, queue: h.queue, drawn: h.drawn + 1}
+	n := &Hold{t: h.t, key: h.key, packed: h.packed, id: s.id, token: h.token + 1, beats: s.until, queue: h.queue, drawn: h.drawn + 1}
 	n.keep(s.asked.Add(h.t.Lease))
 	return n
 }

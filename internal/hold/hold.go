@@ -15,16 +15,16 @@ import (
 // Hold is a lock on an item. It is safe for concurrent use.
 type Hold struct {
 	*lease.Lease
-	t     *Taker
-	key   repo.Key
-	raw   ddb.Item // the primary key, encoded
-	stub  bool     // the item is nothing but a lock that readers do not see
-	id    string
-	token int64
+	t      *Taker
+	key    repo.Key
+	packed ddb.Key // the primary key, encoded
+	stub   bool    // the item is nothing but a lock that readers do not see
+	id     string
+	token  int64
 
 	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
 	beats time.Time // guarded by op: the greatest lockTime that was ever sent
-	found ddb.Lock  // guarded by op: what stood in our place when the hold was found lost
+	found *ddb.Lock // guarded by op: what stood in our place when the hold was found lost
 	ghost *Ghost    // guarded by op: what a write without a verdict may have left
 
 	// Of a fair hold.
@@ -35,7 +35,7 @@ type Hold struct {
 }
 
 func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
-	h := &Hold{t: a.Taker, key: a.Key, raw: a.Raw, stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
+	h := &Hold{t: a.Taker, key: a.Key, packed: a.Taker.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
 	h.note(a.item)
 	h.keep(end)
 	return h
@@ -50,8 +50,8 @@ func (h *Hold) keep(end time.Time) {
 // Key is the item's key.
 func (h *Hold) Key() repo.Key { return h.key }
 
-// Raw is the item's key, encoded.
-func (h *Hold) Raw() ddb.Item { return h.raw }
+// raw is the item's key, encoded.
+func (h *Hold) raw() ddb.Item { return h.t.Core.Unpack(h.packed) }
 
 // ID is the identity of the hold.
 func (h *Hold) ID() string { return h.id }
@@ -63,7 +63,10 @@ func (h *Hold) Token() int64 { return h.token }
 func (h *Hold) Found() ddb.Lock {
 	h.Queue()
 	defer h.Leave()
-	return h.found
+	if h.found == nil {
+		return ddb.Lock{}
+	}
+	return *h.found
 }
 
 // Usable returns why the hold cannot be used any more. The caller holds op.
@@ -86,7 +89,7 @@ func (h *Hold) extend(ctx context.Context) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
-	if cause := context.Cause(h.Context()); cause != nil {
+	if cause := h.Cause(); cause != nil {
 		return cause
 	}
 	// lockTime is also the beat that clockless watchers look for: it grows with
@@ -98,9 +101,9 @@ func (h *Hold) extend(ctx context.Context) error {
 	}
 	h.beats = until
 	ahead := until.Sub(h.t.until(h.t.Clock()))
-	in := h.t.Core.Extend(h.raw, h.id, h.token, until)
+	in := h.t.Core.Extend(h.raw(), h.id, h.token, until)
 	if h.t.Fair {
-		in = h.t.Core.Claim(h.raw, h.id, h.token, until, h.t.Lease)
+		in = h.t.Core.Claim(h.raw(), h.id, h.token, until, h.t.Lease)
 	}
 	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: true})
 	if res.Outcome == ddb.Condition {
@@ -147,7 +150,7 @@ func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
 	w := h.t.Core.NewWrite()
 	set(w)
 	w.Own(h.id, h.token, time.Time{})
-	in, err := w.Update(h.raw)
+	in, err := w.Update(h.raw())
 	if err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
@@ -177,7 +180,7 @@ func (h *Hold) judge(res ddb.Result) error {
 	if err != nil {
 		return fmt.Errorf("%w: item %v: %w", repo.ErrSchema, h.key, err)
 	}
-	h.found = l
+	h.found = &l
 	switch l.Commit(h.id, h.token, !h.t.Core.Absent(res.Image), res.Clean) {
 	case ddb.Committed:
 		return nil

@@ -78,7 +78,7 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 // handle makes the handle of a lock that is ours; end is when others may take it
 // over. Nothing looks after it yet.
 func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
-	h := &Hold{t: q.Taker, key: q.Key, raw: q.Raw, stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
+	h := &Hold{t: q.Taker, key: q.Key, packed: q.Taker.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
 	h.note(image)
 	if l.Handed() {
 		end = end.Add(Margin(q.Lease) - Margin(l.Lease)) // its margin is that of a grace

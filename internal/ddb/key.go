@@ -17,6 +17,27 @@ func (c *Core) KeyText(key Item) string {
 	return strconv.Itoa(len(pk)) + ":" + pk + scalarText(key[c.Sort])
 }
 
+// Key is a primary key in a fifth of the memory that a map takes: for those who
+// keep many.
+type Key struct{ partition, sort types.AttributeValue }
+
+// Pack makes a Key of the map that requests take.
+func (c *Core) Pack(key Item) Key {
+	k := Key{partition: key[c.Partition]}
+	if c.Sort != "" {
+		k.sort = key[c.Sort]
+	}
+	return k
+}
+
+// Unpack is the opposite of Pack.
+func (c *Core) Unpack(k Key) Item {
+	if c.Sort == "" {
+		return Item{c.Partition: k.partition}
+	}
+	return Item{c.Partition: k.partition, c.Sort: k.sort}
+}
+
 func scalarText(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -87,6 +88,7 @@ func TestOneVoicePerKeyUnderCancellation(t *testing.T) {
 					if inside[k].Add(1) != 1 {
 						t.Error("two have the baton")
 					}
+					runtime.Gosched() // others come and wait
 					if rng.IntN(4) == 0 {
 						p.Draw(all)
 					}

@@ -48,10 +48,10 @@ var charts = []chart{
 }
 
 const (
-	chartWidth = 430
-	barWidth   = 11
-	barStep    = 21
-	fontSize   = 10
+	chartWidth = 460
+	barWidth   = 13
+	barStep    = 24
+	fontSize   = 12
 	labelRoom  = 1.2 // of the longest bar, for the figure beside it
 )
 

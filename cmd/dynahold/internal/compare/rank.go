@@ -64,14 +64,19 @@ var (
 	byTail = measure{value: func(m Mode) float64 { return m.P99.Seconds() }, spread: func(m Mode) float64 { return m.P99Spread }, less: true}
 )
 
-// leastNoise is what two modes may differ by at least before it means
-// anything: latencies are drawn at random, and no workload is that exact.
-const leastNoise = 0.05
+// What two modes may differ by at least before it means anything: latencies are
+// drawn at random, and no workload is that exact. And at most: where a mode's
+// own rounds are further apart, a mode that is better by so much is better all
+// the same.
+const (
+	leastNoise = 0.05
+	mostNoise  = 0.25
+)
 
 // noise is the share by which two modes may differ in a measure for no reason:
-// the mean range of their rounds.
+// the mean range of their rounds, within bounds.
 func (by measure) noise(a, b Mode) float64 {
-	return max(leastNoise, (by.spread(a)+by.spread(b))/2)
+	return min(max(leastNoise, (by.spread(a)+by.spread(b))/2), mostNoise)
 }
 
 // better tells whether a is better than b by more than noise.

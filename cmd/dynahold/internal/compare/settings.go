@@ -21,7 +21,7 @@ type Settings struct {
 
 // budget ends a round early that needs very many requests: they are what
 // takes real time, and the figures do not get better from then on.
-const budget = 8000
+const budget = 3000
 
 // workload of one round. Each round has its own latencies, the same for all
 // modes.

@@ -35,7 +35,9 @@ type Config struct {
 	// change to start from without a read. What is kept is used only where it
 	// has proved true before, and the version condition protects the write: a
 	// change may run once more, nothing is lost. An error of a change is
-	// confirmed on a fresh read. Default 0: none.
+	// confirmed on a fresh read. As with every version, others must count it: what
+	// a program writes that does not is not seen until the item is read again.
+	// Default 0: none.
 	Warm int
 	// Fair changes an item that other processes want too under its lock, for
 	// which it waits in the queue on the item: first come, first served, and no

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/repo"
@@ -193,7 +195,7 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 		switch {
 		case !m.ran && err == nil:
 			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
-		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, m.changed && shared(err), errors.Is(err, guard.ErrGaveWay):
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && shared(err), errors.Is(err, guard.ErrGaveWay):
 			m.tellEnd(*new(T), err)
 		case m.alone, err != nil:
 			// It wants to be alone, saw what never was, or may not be the one
@@ -209,13 +211,14 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 func (m *member[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
 
 // shared reports whether an error has nothing to do with what was written: it
-// is every part's.
+// is every part's. Of a service that cannot be reached, or that throttles, each
+// part would only learn the same once more, one after the other.
 func shared(err error) bool {
-	for _, e := range []error{repo.ErrOutcomeUnknown, repo.ErrConflict, repo.ErrLocked, repo.ErrLockLost, repo.ErrLockExpired,
-		repo.ErrReleased, repo.ErrNotFound, context.Canceled, context.DeadlineExceeded} {
+	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrDenied} {
 		if errors.Is(err, e) {
-			return true
+			return false // policies can be about attributes, too
 		}
 	}
-	return false
+	var api smithy.APIError
+	return !errors.As(err, &api) || api.ErrorCode() != "ItemCollectionSizeLimitExceededException"
 }

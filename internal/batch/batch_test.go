@@ -3,9 +3,12 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/batch"
 	"github.com/dynahold/dynahold/repo"
@@ -104,5 +107,59 @@ func TestABatchThatAllHaveLeft(t *testing.T) {
 	b.Conclude(context.Canceled)
 	if got := <-told; !errors.Is(got.err, context.Canceled) {
 		t.Errorf("told %+v", got)
+	}
+}
+
+// Where a write fails for what it writes, only who is at fault shall fail: its
+// callers run again, alone. Where it fails for another reason, all fail at once.
+func TestWhoseErrorItIs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		err   error
+		again bool
+	}{
+		{"too large", fmt.Errorf("%w: 500 KB", repo.ErrTooLarge), true},
+		{"invalid", repo.Classify(&smithy.GenericAPIError{Code: "ValidationException"}), true},
+		{"collection too large", &smithy.GenericAPIError{Code: "ItemCollectionSizeLimitExceededException"}, true},
+		{"denied", repo.Classify(&smithy.GenericAPIError{Code: "AccessDeniedException"}), true},
+		{"throttled", repo.Classify(&smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}), false},
+		{"unreachable", fmt.Errorf("UpdateItem: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")}), false},
+		{"conflict", &repo.ConflictError{Attempts: 64}, false},
+		{"unknown", repo.ErrOutcomeUnknown, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parts := []*batch.Part[item]{batch.NewPart(t.Context(), false, add, nil), batch.NewPart(t.Context(), false, add, nil)}
+			told := []<-chan verdict{await(parts[0]), await(parts[1])}
+			left := parts[1:]
+			b := batch.New(newTable(t), parts[0], func() (p *batch.Part[item]) {
+				if len(left) > 0 {
+					p, left = left[0], nil
+				}
+				return p
+			})
+			work := item{ID: "a", Version: 1}
+			if err := b.Change(b.Context(), &work); err != nil || work.Count != 2 {
+				t.Fatalf("error %v, item %+v", err, work)
+			}
+			again := b.Conclude(c.err)
+			if c.again != (len(again) == 2) || !c.again && len(again) > 0 {
+				t.Fatalf("%d run again", len(again))
+			}
+			for _, p := range again {
+				alone := batch.New(newTable(t), p, nil)
+				work := item{ID: "a", Version: 1}
+				if err := alone.Change(alone.Context(), &work); err != nil || work.Count != 1 {
+					t.Errorf("alone: error %v, item %+v", err, work)
+				}
+				if more := alone.Conclude(c.err); len(more) != 0 {
+					t.Errorf("%d would run for ever", len(more))
+				}
+			}
+			for _, v := range told {
+				if got := <-v; !errors.Is(got.err, c.err) {
+					t.Errorf("told %+v", got)
+				}
+			}
+		})
 	}
 }

@@ -189,6 +189,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)
 		}
 	}
+	// A greatest wait below the least one's default is a setting, no fault.
+	if _, err := optimistic.New(table, optimistic.Config{Wait: repo.Wait{Max: time.Millisecond}}); err != nil {
+		t.Error(err)
+	}
 	_, err := optimistic.New[customer](nil, optimistic.Config{})
 	wantIs(t, err, repo.ErrConfig)
 	type plain struct {

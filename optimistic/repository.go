@@ -24,7 +24,9 @@ type Config struct {
 	// ClockSkew is how much clocks may differ before an expired lock is
 	// broken. Default 1 s; use 1 ns for none.
 	ClockSkew time.Duration
-	// Wait bounds the sleeps after conflicts and while the item is locked.
+	// Wait bounds the sleeps after conflicts and while the item is locked. Min is
+	// 10 ms by default, twice that of a lock: what follows is two requests, a read
+	// and a write.
 	Wait repo.Wait
 	// Combine lets one write commit the changes of all callers of this process
 	// that wait for the item. Readers of a stream then see fewer of the item's
@@ -46,7 +48,10 @@ type Config struct {
 	Fair bool
 }
 
-const defaultAttempts = 64
+const (
+	defaultAttempts = 64
+	leastWait       = 10 * time.Millisecond
+)
 
 // Repository implements [repo.Repository] by versions. It is safe for
 // concurrent use.
@@ -80,7 +85,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if cfg.Warm < 0 {
 		return nil, fmt.Errorf("%w: Warm is negative (%d): it is a number of items", repo.ErrConfig, cfg.Warm)
 	}
-	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
+	settings, err := guard.NewSettings(waitOf(cfg.Wait), cfg.ClockSkew, cfg.FailLocked)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +100,17 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	r.rivals = guard.NewRivals()
 	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
 	return r, err
+}
+
+// waitOf fills in this strategy's own default.
+func waitOf(w repo.Wait) repo.Wait {
+	if w.Min == 0 {
+		w.Min = leastWait
+		if w.Max > 0 {
+			w.Min = min(w.Min, w.Max)
+		}
+	}
+	return w
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.

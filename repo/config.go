@@ -86,7 +86,7 @@ func (a Attributes) check() error {
 
 // Wait bounds the waiting for an item that others hold or write.
 type Wait struct {
-	Min      time.Duration // least bound of the random sleep between tries; default 5 ms
+	Min      time.Duration // least bound of the random sleep between tries; default 5 ms, of optimistic changes 10 ms
 	Max      time.Duration // greatest bound; default 500 ms
 	Attempts int           // tries before giving up; default 0: as long as the context allows
 }

@@ -284,3 +284,33 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 		wantIs(t, err, repo.ErrSchema)
 	}
 }
+
+// Save said "locked", so not written, although an earlier attempt was still on
+// its way, and fitted when the lock was released without a change.
+func TestSaveThatMayStillLandIsNotRefused(t *testing.T) {
+	for _, cfg := range []optimistic.Config{{FailLocked: true}, {Wait: repo.Wait{Attempts: 1}}} {
+		w := newWorld(t)
+		h := &hooked{Client: w.client}
+		locks := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
+		versions := must(optimistic.New(w.repoTable(t, h), cfg))(t)
+		item := must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+		var delayed *dynamodb.UpdateItemInput
+		var release func(context.Context) error
+		h.update = func(n int, in *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
+			if n > 1 {
+				return send()
+			}
+			delayed, release = in, must(locks.Acquire(t.Context(), hookedKey))(t).Release
+			return nil, errNoAnswer
+		}
+		item.Balance = 5
+		_, err := versions.Save(t.Context(), item)
+		wantIs(t, err, repo.ErrOutcomeUnknown)
+		if err := release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.client.UpdateItem(t.Context(), delayed); err != nil {
+			t.Fatalf("the delayed write does not fit: %v; the test shows nothing", err)
+		}
+	}
+}

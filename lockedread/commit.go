@@ -21,6 +21,8 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // conclude commits a difference that stands for so many changes, which may
 // cancel each other out; 0: for one, if there is a difference.
 func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
+	h.ending.Lock()
+	defer h.ending.Unlock()
 	item, next, err := h.commit(ctx, item, count)
 	h.yield(next)
 	return item, err
@@ -74,6 +76,8 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		}
 		return guard.NotFound(h.Key(), h.l.taker.Core.Table)
 	}
+	h.ending.Lock()
+	defer h.ending.Unlock()
 	err := h.delete(ctx)
 	h.yield(grip{})
 	return err

@@ -2,7 +2,7 @@ package lockedread
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/guard"
@@ -19,9 +19,14 @@ type Held[T any] struct {
 	start guard.Start[T]
 	fresh bool // there is no item yet
 
-	place  *place[T] // its baton goes on when the hold ends; nil for who stands in no line
-	chain  chain
-	handed atomic.Bool
+	place *place[T] // its baton goes on when the hold ends; nil for who stands in no line
+	chain chain
+
+	// ending is held from before the request that ends the hold until the baton
+	// is handed on: whoever comes second must not hand on nothing before the first
+	// hands on the lock.
+	ending sync.Mutex
+	handed bool // guarded by ending
 }
 
 // Item is the item as it was when the lock was taken. For a key without an
@@ -58,6 +63,8 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) 
 // If a caller of this process waits for the item, the request passes the lock
 // on to it.
 func (h *Held[T]) Release(ctx context.Context) error {
+	h.ending.Lock()
+	defer h.ending.Unlock()
 	next, err := h.hold.Release(ctx, hold.Releasing{Pass: h.wanted()})
 	h.hand(grip{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
 	return err
@@ -68,7 +75,7 @@ func (h *Held[T]) wanted() bool {
 	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.taker.Lease)
 }
 
-// yield hands the baton on if the hold is over.
+// yield hands the baton on if the hold is over. The caller holds ending.
 func (h *Held[T]) yield(next grip) {
 	if h.hold.Over() {
 		h.hand(next)
@@ -76,11 +83,12 @@ func (h *Held[T]) yield(next grip) {
 }
 
 // hand hands the baton on: with the lock of the next one, if it was kept, and
-// the item as it is now.
+// the item as it is now. The caller holds ending.
 func (h *Held[T]) hand(next grip) {
-	if h.place == nil || h.handed.Swap(true) {
+	if h.place == nil || h.handed {
 		return
 	}
+	h.handed = true
 	next.ghost = h.hold.Ghost()
 	next.chain = h.chain
 	next.chain.links++

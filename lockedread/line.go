@@ -83,16 +83,29 @@ func pass[T any](p *place[T], g grip) {
 	if p.Pass(g) {
 		return
 	}
-	if g.hold != nil {
-		// Nobody is waiting any more. That it fails is no news: the lock ends
-		// with its lease.
-		ctx, cancel := ddb.Detached(context.Background())
-		defer cancel()
-		_, _ = g.hold.Release(ctx, hold.Releasing{})
+	if g.hold != nil { // nobody is waiting any more
+		giveBack(g.hold)
 	}
 	if g.ghost != nil {
 		g.ghost.Undo()
 	}
+}
+
+// giveBack releases a lock that nobody wants. It takes 3 s at most, less than a
+// caller of a batch waits for its verdict. That it fails is no news: the lock
+// ends with its lease.
+func giveBack(h *hold.Hold) {
+	ctx, cancel := ddb.Detached(context.Background())
+	defer cancel()
+	_, _ = h.Release(ctx, hold.Releasing{Strict: true})
+}
+
+// inTheWay is who keeps a caller from the item; nil if nobody does.
+func inTheWay[T any](key repo.Key, p *place[T]) error {
+	if p.Holds() && !p.Baton().rival.Busy() {
+		return nil // its own hold is no lock of another
+	}
+	return locked(key, p.Seen())
 }
 
 // locked is the error of a caller that waited in line: who holds the item.

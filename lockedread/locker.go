@@ -79,6 +79,9 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	if p != nil {
 		g = p.Baton()
 	}
+	if g.hold != nil && g.hold.Expired() && !g.hold.Over() {
+		giveBack(g.hold) // or we would wait for ourselves
+	}
 	if g.hold == nil || g.hold.Expired() || g.hold.Over() {
 		g, how.Ghost = grip{}, g.ghost
 		g.chain.rivals = l.taker.Rivals.Lately(l.taker.Core.KeyText(raw))
@@ -113,6 +116,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.
+		h.start.Raw = g.item
 		return nil, errors.Join(err, h.Release(context.Background()))
 	}
 	if h.fresh && !how.Stub { // handed on by one who would have made it

@@ -55,7 +55,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, inner
 	var p *place[T]
 	var part *batch.Part[T]
 	if l.combine {
-		part = batch.NewPart(ctx, create, change, func() error { return locked(key, p.Seen()) })
+		part = batch.NewPart(ctx, create, change, func() error { return inTheWay(key, p) })
 	}
 	p = l.join(raw, part)
 	state, err := l.stand(ctx, key, p)

@@ -98,6 +98,9 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 			return &repo.ConflictError{Key: turn.Key, Attempts: 1}
 		}
 		if err := turn.Yield(ctx, res.Image); err != nil {
+			if !clean { // when the lock is released, an earlier attempt may still fit
+				return guard.UnknownOutcome(turn.Key, err)
+			}
 			return err
 		}
 	}

@@ -26,7 +26,16 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 	if err := t.checkKeyOf(raw); err != nil {
 		return nil, err
 	}
-	return raw, nil
+	return t.own(raw), nil
+}
+
+// own copies an image of which a type that codes itself may share parts: what
+// happens to the one must not happen to the other.
+func (t *Table[T]) own(raw ddb.Item) ddb.Item {
+	if !t.core.Shares {
+		return raw
+	}
+	return ddb.Copy(raw)
 }
 
 // encode is Encode without its check.
@@ -68,6 +77,7 @@ func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err erro
 			err = fmt.Errorf("%w: the item does not fit %T: %v", ErrSchema, item, p)
 		}
 	}()
+	raw = t.own(raw)
 	if t.plan != nil {
 		if t.plan.decode(raw, reflect.ValueOf(&item).Elem()) {
 			return item, nil

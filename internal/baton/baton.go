@@ -171,6 +171,13 @@ func (p *Place[C, B]) unlink(to State) {
 // holds reports whether the caller has the baton. The shard's mu is held.
 func (p *Place[C, B]) holds() bool { return p.state == Holding && p.line.holder == p }
 
+// Holds reports whether the caller has the baton.
+func (p *Place[C, B]) Holds() bool {
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	return p.holds()
+}
+
 // Waiting is how many wait behind the holder; 0 for one that was overtaken.
 func (p *Place[C, B]) Waiting() int {
 	p.shard.mu.Lock()

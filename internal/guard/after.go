@@ -16,9 +16,6 @@ func After(core *ddb.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValu
 	if after == nil {
 		after = ddb.Item{}
 	}
-	if core.Shares {
-		defer func() { after = ddb.Copy(after) }()
-	}
 	a := &core.Attr
 	if raw[a.LockStub] != nil || raw[a.Tombstone] != nil {
 		delete(after, a.TTL) // as Unhide does; the change may set it again

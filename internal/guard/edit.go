@@ -28,9 +28,6 @@ type Start[T any] struct {
 
 // Existing starts from a stored item.
 func Existing[T any](t *repo.Table[T], raw ddb.Item) (Start[T], error) {
-	if t.Core().Shares {
-		raw = ddb.Copy(raw) // others may start from the same image
-	}
 	item, err := t.Decode(raw)
 	if err != nil {
 		return Start[T]{}, err

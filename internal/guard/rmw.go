@@ -62,10 +62,11 @@ type update[T any] struct {
 	*Policy
 	Call[T]
 	Course
-	table *repo.Table[T]
-	turn  *Turn
-	tries int
-	sent  bool // the present attempt has sent its write
+	table    *repo.Table[T]
+	turn     *Turn
+	tries    int
+	sent     bool // the present attempt has sent its write
+	believed bool // the present attempt starts from From
 }
 
 // Update reads an item, changes it and writes the difference if it is as read,
@@ -95,7 +96,8 @@ func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, 
 }
 
 func (u *update[T]) run(ctx context.Context) (item T, err error) {
-	image, believed := u.From, u.From != nil
+	image := u.From
+	u.believed = image != nil
 	for {
 		if image == nil {
 			if image, err = u.turn.Core.Get(ctx, u.turn.Raw); err != nil {
@@ -110,13 +112,13 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 		}
 		u.sent = false
 		item, next, err := u.attempt(ctx, image)
-		if believed && !u.sent {
+		if u.believed && !u.sent {
 			next, err, u.After = nil, errAgain, nil
 		}
 		if err == nil || !errors.Is(err, errAgain) {
 			return item, err
 		}
-		image, believed = next, false
+		image, u.believed = next, false
 	}
 }
 
@@ -167,7 +169,6 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
 		}
 	}
-	u.sent = true
 	id := ddb.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
@@ -218,6 +219,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 	u.asRead(w, image)
 	switch {
 	case edit.Remove && u.Bury == nil:
+		u.sent = true
 		return item, core.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
 	case edit.Remove:
 		u.Bury(w)
@@ -236,6 +238,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 	if err != nil {
 		return item, res, err
 	}
+	u.sent = true
 	return item, core.Update(ctx, in, ddb.Options{}), nil
 }
 
@@ -307,7 +310,10 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 	if u.GiveWay {
 		return nil, ErrGaveWay
 	}
-	if u.tries++; u.tries >= u.Attempts {
+	if !u.believed { // nobody need have written since the call began
+		u.tries++
+	}
+	if u.tries >= u.Attempts {
 		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
 	}
 	if ctx.Err() != nil {

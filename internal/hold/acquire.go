@@ -104,7 +104,12 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	if stub {
 		in = a.Taker.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	res := a.Taker.Core.Update(ctx, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
+	if ctx.Err() != nil {
+		return nil, asItem, ddb.CtxError(ctx)
+	}
+	settled, cancel := settling(ctx)
+	defer cancel()
+	res := a.Taker.Core.Update(settled, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return a.hold(res.Item, asked.Add(a.Lease))
@@ -120,9 +125,9 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
 		// abandon gives it back: the caller has certainly not changed anything.
-		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
+		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, because(ctx, res.Err)))
 	}
-	return nil, asItem, repo.Classify(res.Err)
+	return nil, asItem, repo.Classify(because(ctx, res.Err))
 }
 
 // refused decides what a failed condition means.
@@ -200,7 +205,8 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(core.Attr.LockStub)
 		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		if l, err := a.Lock(res.Image); res.Outcome == ddb.Applied || err != nil || l.By != id {
+		l, err := a.Lock(res.Image)
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && (err != nil || l.By != id) {
 			return
 		}
 	}

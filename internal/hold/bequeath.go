@@ -50,13 +50,18 @@ func (h *Hold) Rivals() bool {
 // request, whatever became of its answers: an entry that is gone never comes
 // back under its ticket, and lockToken only grows. So the next one may follow.
 // now is the time that the lease must not have passed, if any.
-func (h *Hold) bequeath(w *ddb.Write, now time.Time) (send, error) {
+//
+// A bare stub is deleted where nobody turns out to wait for it any more.
+func (h *Hold) bequeath(w *ddb.Write, bare bool, now time.Time) (send, error) {
 	in, err := h.will(w)
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
 		for {
 			res := h.t.Core.Update(ctx, in, opt)
 			if res.Outcome != ddb.Condition || !h.moved(res.Image, now) {
 				return res
+			}
+			if bare && len(h.queue) == 0 {
+				return h.remove(h.t.Core.Unstub(h.raw(), h.id, h.token), false)(ctx, opt)
 			}
 			next, err := h.will(w)
 			if err != nil {

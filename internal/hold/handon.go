@@ -34,7 +34,8 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 		w.Depart(h.entry)
 	}
 	w.Own(h.id, h.token, now)
-	send, err := h.last(w, pass, now)
+	bare := h.stub && set == nil // a change would make an item of it
+	send, err := h.last(w, pass, bare, now)
 	if err != nil {
 		return nil, repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
@@ -47,13 +48,15 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 	if !pass {
 		return nil, nil
 	}
-	return h.succeed(s), nil
+	next = h.succeed(s)
+	next.stub = bare
+	return next, nil
 }
 
 // last makes the request of a write that ends the hold, or passes it on.
-func (h *Hold) last(w *ddb.Write, pass bool, now time.Time) (send, error) {
+func (h *Hold) last(w *ddb.Write, pass, bare bool, now time.Time) (send, error) {
 	if h.t.Fair && !pass {
-		return h.bequeath(w, now)
+		return h.bequeath(w, bare, now)
 	}
 	if !pass {
 		w.Unlock()

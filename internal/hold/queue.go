@@ -77,9 +77,9 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		return q.undrawn(ctx, res.Image)
 	case ddb.Unknown:
 		q.leave(ctx)
-		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
+		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, because(ctx, res.Err)))
 	}
-	return nil, repo.Classify(res.Err)
+	return nil, repo.Classify(because(ctx, res.Err))
 }
 
 // settle is how long the answer to a request that may have taken the lock is
@@ -98,6 +98,15 @@ func settling(ctx context.Context) (context.Context, context.CancelFunc) {
 		timer.Stop()
 		cancel()
 	}
+}
+
+// because adds to the error of a request that settled why its caller gave up,
+// if it did.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(ddb.CtxError(ctx), err)
 }
 
 // undrawn decides what the failed condition of a draw means.
@@ -248,5 +257,5 @@ func (q *queuing) leave(ctx context.Context) {
 		return
 	}
 	h := q.handle(res.Image, l, time.Now())
-	_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
+	_, _ = h.Release(ctx, Releasing{Strict: true}) // if it fails, the lock ends with its lease
 }

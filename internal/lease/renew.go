@@ -75,17 +75,17 @@ func (l *Lease) beat() {
 		l.Expire()
 		return
 	}
-	ctx, stop := l.begin()
-	if ctx == nil {
-		return
-	}
-	defer stop()
 	if !l.op.TryLock() {
 		// Another request for this lease is under way; look again soon.
 		l.schedule()
 		return
 	}
 	defer l.op.Unlock()
+	ctx, stop := l.begin()
+	if ctx == nil {
+		return
+	}
+	defer stop()
 	if l.ended == nil {
 		l.attempt(ctx)
 	}

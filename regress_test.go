@@ -1,0 +1,289 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// What was wrong once with locks that are passed on, or given up.
+
+// hashed does not fit an item whose sum is longer.
+type hashed struct {
+	ID      string  `dynamodbav:"id" repo:"pk"`
+	Seq     int     `dynamodbav:"seq" repo:"sk"`
+	Sum     [2]byte `dynamodbav:"sum"`
+	N       int     `dynamodbav:"n"`
+	Version int64   `dynamodbav:"version" repo:"version"`
+}
+
+// The lock of an item that does not fit the type was passed on without the
+// item: the next Upsert wrote a new one over it.
+func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
+	for name, cfg := range map[string]pessimistic.Config{"plain": {}, "combining": {Combine: true}, "fair": {Fair: true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+				"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
+				"n": &types.AttributeValueMemberN{Value: "41"}, "version": &types.AttributeValueMemberN{Value: "7"},
+				"sum": &types.AttributeValueMemberB{Value: []byte("longer")},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := must(pessimistic.New(must(repo.NewTable[hashed](w.client, w.table, repo.TableConfig{}))(t), cfg))(t)
+			var done sync.WaitGroup
+			for i := range 10 {
+				change := r.Update
+				if i%2 == 0 {
+					change = r.Upsert
+				}
+				done.Go(func() {
+					_, err := change(t.Context(), hookedKey, func(_ context.Context, h *hashed) error { h.N++; return nil })
+					wantIs(t, err, repo.ErrSchema)
+				})
+			}
+			done.Wait()
+			raw := w.raw(t, hookedKey)
+			if n := raw["n"].(*types.AttributeValueMemberN).Value; n != "41" || raw["lockedBy"] != nil {
+				t.Errorf("stored %v", raw)
+			}
+		})
+	}
+}
+
+// Of two goroutines that ended one hold, the second handed on nothing before
+// the first handed on the lock, which was then held, and renewed, by nobody.
+func TestAHoldThatIsEndedTwice(t *testing.T) {
+	end := map[string]func(context.Context, *lockedread.Held[Account]){
+		"release": func(ctx context.Context, h *lockedread.Held[Account]) { _ = h.Release(ctx) },
+		"commit":  func(ctx context.Context, h *lockedread.Held[Account]) { _, _ = h.Commit(ctx, h.Item()) },
+	}
+	for name, second := range end {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+			l := w.locker(t, w.client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: 1})
+			for round := range 300 {
+				held := must(l.Acquire(t.Context(), hookedKey))(t)
+				var all sync.WaitGroup
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+					defer cancel()
+					next, err := l.Acquire(ctx, hookedKey)
+					if err != nil {
+						t.Errorf("round %d: the lock is gone: %v", round, err)
+						return
+					}
+					_ = next.Release(ctx)
+				})
+				for waitingInLine() < 1 {
+				}
+				all.Go(func() { end["commit"](t.Context(), held) })
+				all.Go(func() { second(t.Context(), held) })
+				all.Wait()
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// late is a client whose first update arrives after its caller has gone.
+type late struct {
+	*dynamodb.Client
+	n    atomic.Int64
+	sent chan struct{} // closed when it has arrived
+}
+
+func (l *late) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if l.n.Add(1) > 1 {
+		return l.Client.UpdateItem(ctx, in, o...)
+	}
+	var out *dynamodb.UpdateItemOutput
+	var err error
+	go func() {
+		defer close(l.sent)
+		time.Sleep(50 * time.Millisecond)
+		out, err = l.Client.UpdateItem(context.WithoutCancel(ctx), in, o...)
+	}()
+	select {
+	case <-l.sent:
+		return out, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A request for a lock whose caller gave up in its middle arrived behind the one
+// that takes it back: the lock stayed for a lease.
+func TestAnAcquireThatIsGivenUp(t *testing.T) {
+	for _, cfg := range []lockedread.Config{{}, {Fair: true}, {Combine: true}} {
+		w := newWorld(t)
+		table := w.repoTable(t, w.client)
+		must(must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+		client := &late{Client: w.client, sent: make(chan struct{})}
+		l := w.locker(t, client, cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		held, err := l.Acquire(ctx, hookedKey)
+		cancel()
+		if err == nil {
+			err = held.Release(t.Context())
+		}
+		<-client.sent
+		if lock := must(table.Inspect(t.Context(), hookedKey))(t); lock.Held {
+			t.Errorf("%+v: %v; the lock is left behind: %+v", cfg, err, lock)
+		}
+	}
+}
+
+// A lone caller of a combining repository whose context ended was told that the
+// item is locked: by itself.
+func TestALoneCallerIsNotLockedOut(t *testing.T) {
+	w := newWorld(t)
+	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	l := w.locker(t, w.client, lockedread.Config{Combine: true})
+	for range 40 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(rand.N(3*time.Millisecond), cancel)
+		_, err := l.Update(ctx, hookedKey, addOne)
+		cancel()
+		if errors.Is(err, repo.ErrLocked) {
+			t.Errorf("nobody else wants the item: %v", err)
+		}
+		time.Sleep(30 * time.Millisecond) // what this one has left is cleared away
+	}
+}
+
+// The stub of a new item that was passed on within a process stayed behind when
+// nobody made the item.
+func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
+	w := newWorld(t)
+	first := w.locker(t, w.newClient(), lockedread.Config{Fair: true})
+	other := w.locker(t, w.newClient(), lockedread.Config{Fair: true})
+	held := must(first.AcquireOrCreate(t.Context(), hookedKey))(t)
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() { defer close(gone); _, _ = other.AcquireOrCreate(ctx, hookedKey) }()
+	waits := func(name string) bool { return strings.HasPrefix(name, "w#") }
+	for !slices.ContainsFunc(slices.Collect(maps.Keys(w.raw(t, hookedKey))), waits) {
+		time.Sleep(time.Millisecond)
+	}
+	next := make(chan *lockedread.Held[Account])
+	go func() { next <- must(first.AcquireOrCreate(t.Context(), hookedKey))(t) }()
+	for waitingInLine() < 1 {
+	}
+	if err := held.Extend(t.Context()); err != nil { // sees who waits in the queue
+		t.Fatal(err)
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := <-next
+	leave()
+	<-gone
+	if err := last.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if raw := w.raw(t, hookedKey); raw != nil {
+		t.Errorf("left behind: %v", raw)
+	}
+}
+
+// What others wrote before the call counted as a conflict of the call, where it
+// began with what was kept.
+func TestAStaleWarmItemIsNoConflict(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	warm := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{Warm: 2, Attempts: 1}))(t)
+	other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
+	must(warm.Create(ctx, Account{ID: "p", Seq: 1, At: 1}))(t)
+	for range 3 {
+		must(warm.Update(ctx, hookedKey, addOne))(t)
+	}
+	must(other.Update(ctx, hookedKey, addOne))(t)
+	if got := must(warm.Update(ctx, hookedKey, addOne))(t); got.Balance != 5 {
+		t.Errorf("%+v, want 5 changes", got)
+	}
+}
+
+func boxes(t *testing.T, w *world) map[string]repo.Repository[boxed] {
+	table := must(repo.NewTable[boxed](w.client, w.table, repo.TableConfig{}))(t)
+	return map[string]repo.Repository[boxed]{
+		"pessimistic":            must(pessimistic.New(table, pessimistic.Config{}))(t),
+		"pessimistic, combining": must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t),
+		"optimistic":             must(optimistic.New(table, optimistic.Config{}))(t),
+		"optimistic, combining":  must(optimistic.New(table, optimistic.Config{Combine: true}))(t),
+	}
+}
+
+func newBox(text string) boxed {
+	return boxed{ID: "hot", Seq: 1, Box: box{&types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: text}}}}}
+}
+
+// What a failed change did in place to a type that decodes itself was seen by
+// the changes after it.
+func TestAFailedChangeInPlaceIsSeenByNobody(t *testing.T) {
+	for name := range boxes(t, newWorld(t)) {
+		t.Run(name, func(t *testing.T) {
+			r := boxes(t, newWorld(t))[name]
+			ctx := t.Context()
+			must(r.Create(ctx, newBox("true")))(t)
+			c := newCrowd()
+			mine := errors.New("refused")
+			var done sync.WaitGroup
+			spoil := func(_ context.Context, b *boxed) error { _ = c.first(nil); b.spoil(); return mine }
+			read := func(_ context.Context, b *boxed) error { b.Copied += b.text() + " "; return nil }
+			done.Go(func() {
+				_, err := r.Update(ctx, hotKey, spoil)
+				wantIs(t, err, mine)
+			})
+			<-c.inside
+			for i := range 6 {
+				done.Go(func() {
+					if i%2 == 0 {
+						_, err := r.Update(ctx, hotKey, spoil)
+						wantIs(t, err, mine)
+						return
+					}
+					must(r.Update(ctx, hotKey, read))(t)
+				})
+			}
+			c.standing(t, 6)
+			done.Wait()
+			if got := must(r.Get(ctx, hotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
+				t.Errorf("stored %q; changes saw %q", got.text(), got.Copied)
+			}
+		})
+	}
+}
+
+// What a change did in place to such a type was told, and not written.
+func TestAChangeInPlaceIsWritten(t *testing.T) {
+	for name, r := range boxes(t, newWorld(t)) {
+		t.Run(name, func(t *testing.T) {
+			_ = r.Delete(t.Context(), hotKey)
+			must(r.Create(t.Context(), newBox("true")))(t)
+			told := must(r.Update(t.Context(), hotKey, func(_ context.Context, b *boxed) error { b.spoil(); return nil }))(t)
+			if got := must(r.Get(t.Context(), hotKey))(t); got.text() != told.text() || got.Version != told.Version || told.Version != 2 {
+				t.Errorf("told %q, version %d; stored %q, version %d", told.text(), told.Version, got.text(), got.Version)
+			}
+		})
+	}
+}

@@ -46,7 +46,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, inner
 	if err != nil {
 		return item, err
 	}
-	mark := within{l, l.taker.Core.KeyText(raw)}
+	var mark any = within{l, l.taker.Core.KeyText(raw)}
 	if ctx.Value(mark) != nil {
 		return item, fmt.Errorf("a change cannot change its own item by another call: %w",
 			&repo.LockedError{Key: key, Owner: l.taker.Owner})

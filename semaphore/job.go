@@ -145,7 +145,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	}
 	w := j.s.core.NewWrite()
 	j.own(w)
-	ctx, cancel := ddb.Lingering(ctx)
+	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
 	res := j.s.transact(ctx, ddb.Options{}, writes(w)...)
 	switch {

@@ -356,7 +356,7 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	ctx, cancel := ddb.Lingering(ctx)
+	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
 	h.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)

@@ -214,7 +214,7 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	}
 	if ctx.Err() != nil || !errors.Is(why, ErrClosed) { // Close keeps to its own deadline
 		var cancel context.CancelFunc
-		ctx, cancel = ddb.Lingering(ctx)
+		ctx, cancel = ddb.Lingering(ctx, ddb.Cleanup)
 		defer cancel()
 	}
 	t.lease.Halt()

@@ -1,9 +1,9 @@
 package ddb
 
 import (
+	"bytes"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -28,11 +28,14 @@ func Seconds(t time.Time) string {
 func LeaseSeconds(d time.Duration) string { return milli(d.Milliseconds()) }
 
 func milli(ms int64) string {
-	s := strconv.FormatInt(ms/1000, 10)
+	var room [24]byte
+	s := strconv.AppendInt(room[:0], ms/1000, 10)
 	if frac := ms % 1000; frac != 0 {
-		s += strings.TrimRight("."+strconv.FormatInt(1000+frac, 10)[1:], "0")
+		s = strconv.AppendInt(s, 1000+frac, 10)
+		s[len(s)-4] = '.' // instead of the 1 that keeps leading zeros
+		s = bytes.TrimRight(s, "0")
 	}
-	return s
+	return string(s)
 }
 
 // ParseSeconds reads Unix seconds, clamped to sensible times.

@@ -107,7 +107,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	if ctx.Err() != nil {
 		return nil, asItem, ddb.CtxError(ctx)
 	}
-	settled, cancel := settling(ctx)
+	settled, cancel := ddb.Lingering(ctx, settle)
 	defer cancel()
 	res := a.Taker.Core.Update(settled, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
 	switch res.Outcome {

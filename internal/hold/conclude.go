@@ -138,7 +138,7 @@ func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err erro
 	}
 	if !how.Strict {
 		var cancel context.CancelFunc
-		ctx, cancel = ddb.Lingering(ctx)
+		ctx, cancel = ddb.Lingering(ctx, ddb.Cleanup)
 		defer cancel()
 	}
 	h.Halt()

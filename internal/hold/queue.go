@@ -66,7 +66,7 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
 	core := q.Taker.Core
-	settled, cancel := settling(ctx)
+	settled, cancel := ddb.Lingering(ctx, settle)
 	defer cancel()
 	res := core.Update(settled, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
 		ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
@@ -86,19 +86,6 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 // waited for after the caller's context ended. Given up in flight it could land
 // behind the request that takes it back.
 const settle = time.Second
-
-// settling is a context that ends a while after another.
-func settling(ctx context.Context) (context.Context, context.CancelFunc) {
-	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	timer := time.AfterFunc(time.Hour, cancel)
-	timer.Stop()
-	stop := context.AfterFunc(ctx, func() { timer.Reset(settle) })
-	return later, func() {
-		stop()
-		timer.Stop()
-		cancel()
-	}
-}
 
 // because adds to the error of a request that settled why its caller gave up,
 // if it did.

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -105,32 +105,6 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 	}
 }
 
-// late is a client whose first update arrives after its caller has gone.
-type late struct {
-	*dynamodb.Client
-	n    atomic.Int64
-	sent chan struct{} // closed when it has arrived
-}
-
-func (l *late) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if l.n.Add(1) > 1 {
-		return l.Client.UpdateItem(ctx, in, o...)
-	}
-	var out *dynamodb.UpdateItemOutput
-	var err error
-	go func() {
-		defer close(l.sent)
-		time.Sleep(50 * time.Millisecond)
-		out, err = l.Client.UpdateItem(context.WithoutCancel(ctx), in, o...)
-	}()
-	select {
-	case <-l.sent:
-		return out, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // A request for a lock whose caller gave up in its middle arrived behind the one
 // that takes it back: the lock stayed for a lease.
 func TestAnAcquireThatIsGivenUp(t *testing.T) {
@@ -138,7 +112,7 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 		w := newWorld(t)
 		table := w.repoTable(t, w.client)
 		must(must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-		client := &late{Client: w.client, sent: make(chan struct{})}
+		client := rig.NewLate(w.client, "UpdateItem", 1, 50*time.Millisecond)
 		l := w.locker(t, client, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		held, err := l.Acquire(ctx, hookedKey)
@@ -146,7 +120,7 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 		if err == nil {
 			err = held.Release(t.Context())
 		}
-		<-client.sent
+		<-client.Arrived
 		if lock := must(table.Inspect(t.Context(), hookedKey))(t); lock.Held {
 			t.Errorf("%+v: %v; the lock is left behind: %+v", cfg, err, lock)
 		}

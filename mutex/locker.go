@@ -90,7 +90,8 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	}
 	lock := newLock(l, taken, item)
 	if !l.add(lock) {
-		// Closed in this moment: Close waits for this release.
+		// Closed in this moment: Close waits for this release, and tries again
+		// if it fails.
 		ctx, cancel := ddb.Detached(context.Background())
 		defer cancel()
 		return nil, errors.Join(ErrClosed, lock.release(ctx, true))
@@ -108,10 +109,10 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
-	ctx, cancel := context.WithCancelCause(ctx)
+	work, cancel := context.WithCancelCause(ctx) // the unlock needs ctx itself
 	defer cancel(nil)
 	defer context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })()
-	return fn(ctx, lock)
+	return fn(work, lock)
 }
 
 // Break ends a hold by force, for operators: the context of its holder ends
@@ -170,14 +171,12 @@ func (l *Locker) enter() bool {
 	return true
 }
 
+// add lists a lock for Close; false if the locker is closed.
 func (l *Locker) add(lock *Lock) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
 	l.held[lock] = struct{}{}
-	return true
+	return !l.closed
 }
 
 func (l *Locker) forget(lock *Lock) {

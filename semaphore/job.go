@@ -61,9 +61,11 @@ func (j *Job[J]) Until() time.Time { return j.keep.Until() }
 func (j *Job[J]) Context() context.Context { return j.keep.Context() }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
-// over, who works on it now; ErrReleased if it was ended already. After other
-// errors it is not renewed any more, and may be called again until the lease is
-// over. One request: a transaction of two rows.
+// over, who works on it now; ErrReleased if it was ended already. A request
+// without an answer is repeated as long as ctx and the lease allow, and then
+// ends the job with ErrOutcomeUnknown. After other errors it is not renewed any
+// more, and Done may be called again until the lease is over. One request: a
+// transaction of two rows.
 func (j *Job[J]) Done(ctx context.Context) error {
 	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
 		return []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key())), j.s.ending(j.resource, "")}
@@ -147,7 +149,19 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	j.own(w)
 	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
-	res := j.s.transact(ctx, ddb.Options{}, writes(w)...)
+	// Repeating is harmless: it can be ended only once.
+	backoff, all := ddb.Backoff{Min: j.s.cfg.Wait.Min, Max: j.s.cfg.Wait.Max}, writes(w)
+	var res ddb.Result
+	for clean := true; ; ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{})) {
+		res = j.s.transact(ctx, ddb.Options{}, all...)
+		clean = clean && res.Clean
+		if res.Clean = clean; res.Outcome != ddb.Unknown || ctx.Err() != nil || j.keep.Expired() {
+			break
+		}
+	}
+	if res.Outcome == ddb.Refused && !res.Clean {
+		res.Outcome = ddb.Unknown
+	}
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
 		// Before the deadline nobody else can have ended it.

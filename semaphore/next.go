@@ -195,7 +195,12 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 	if err != nil {
 		return nil, repo.Classify(err)
 	}
-	res := s.transact(ctx, ddb.Options{NoSettle: true}, ddb.UpdateOf(job), ddb.UpdateOf(resource))
+	if ctx.Err() != nil {
+		return nil, ddb.CtxError(ctx)
+	}
+	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
+	defer cancel()
+	res := s.transact(settled, ddb.Options{NoSettle: true}, ddb.UpdateOf(job), ddb.UpdateOf(resource))
 	switch res.Outcome {
 	case ddb.Applied:
 		r.token = token
@@ -224,13 +229,16 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 	}
 	// If it was started all the same, it runs without a holder, and is taken
 	// over when its lease is over. Nobody has worked on it.
-	return nil, repo.Classify(fmt.Errorf("resource %q: no answer to the start of a job: %w", r.Name, res.Err))
+	return nil, repo.Classify(fmt.Errorf("resource %q: no answer to the start of a job: %w", r.Name, ddb.Because(ctx, res.Err)))
 }
 
 // hand gives a started job to its handler.
 func (s *Semaphore[J]) hand(ctx context.Context, resource string, l line, token int64, until, sent time.Time) (*Job[J], error) {
+	var value J
+	err := json.Unmarshal([]byte(text(l.row, aJob)), &value) // may panic: nothing renews the job yet
 	j := s.newJob(resource, l, token, until, sent)
-	if err := json.Unmarshal([]byte(text(l.row, aJob)), &j.value); err != nil {
+	j.value = value
+	if err != nil {
 		err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
 		return nil, errors.Join(j.Fail(ctx, err), errRaced)
 	}

@@ -2,10 +2,14 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -13,110 +17,215 @@ import (
 	"github.com/dynahold/dynahold/semaphore"
 )
 
-// conflicts lets the first n requests of an operation meet other transactions.
-func conflicts(op string, n int64) rig.Script {
+// What was wrong once with permits and jobs that are given up, or given back.
+
+// drop loses the first requests of an operation on their way.
+func drop(op string, requests int64) rig.Script {
 	var seen atomic.Int64
 	return func(o string, _ int, _ []byte) fault.Kind {
-		if o == op && seen.Add(1) <= n {
-			return fault.TransactionConflict
+		if o == op && seen.Add(1) <= requests {
+			return fault.DropRequest
 		}
 		return fault.None
 	}
 }
 
-// More conflicts than the client's policy repeats must not count into the
-// lease: the handler's deadline is that of the row.
-func TestADeadlineCountsFromBeforeConflicts(t *testing.T) {
-	b := newBench(t)
-	s := b.short(t)
-	enqueue(t, s, "staging", 1)
-	began := time.Now()
-	b.Faults(conflicts("TransactWriteItems", 12))
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	if until := j.Until(); until.After(began.Add(time.Second)) && time.Since(began) > 50*time.Millisecond {
-		b.Faults(nil)
-		for info, err := range s.Jobs(t.Context(), "staging") {
-			rig.Is(t, err)
-			if until.After(info.Until) {
-				t.Errorf("the handler may go on until %v, others take over from %v", until, info.Until)
-			}
+// A permit whose caller gave up while it was asked for stayed for a lease.
+func TestAPermitThatIsGivenUp(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		b := newBench(t)
+		client := rig.NewLate(b.Client, "UpdateItem", 1, 50*time.Millisecond)
+		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{}))(t)
+		acquire := s.Acquire
+		if once {
+			acquire = s.TryAcquire
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		p, err := acquire(ctx, "printer")
+		cancel()
+		if err == nil {
+			rig.Is(t, p.Release(t.Context()))
+		}
+		<-client.Arrived
+		wantResource(t, s, "printer", 0, 0, 0)
 	}
-	b.Faults(nil)
+}
+
+// A job that was started when Run ended was kept by nobody, for a lease; its
+// last attempt went to the dead letters unseen.
+func TestAStartThatIsGivenUp(t *testing.T) {
+	b := newBench(t)
+	client := rig.NewLate(b.Client, "TransactWriteItems", 2, 100*time.Millisecond)
+	s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
+	enqueue(t, s, "staging", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for !client.Sent() {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error {
+		t.Error("a job was begun after the end of Run")
+		return nil
+	}))
+	<-client.Arrived
+	wantResource(t, s, "staging", 1, 0, 0)
+	audit(t, s)
+	j := rig.Must(s.Next(t.Context(), "staging"))(t)
 	rig.Is(t, j.Done(t.Context()))
 }
 
-func TestPermitsGoOnAfterConflicts(t *testing.T) {
+// A Done that never arrived could not be repeated: finished work was done again.
+func TestADoneThatNeverArrived(t *testing.T) {
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{})
-	b.Faults(conflicts("UpdateItem", 25))
-	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
-	b.Faults(conflicts("UpdateItem", 25))
-	rig.Is(t, p.Release(t.Context()))
-	wantResource(t, s, "printer", 0, 0, 0)
-}
-
-// A Done that is throttled for longer than the policy repeats must not leave a
-// job that is renewed for ever.
-func TestARefusedEndIsRepeated(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Lease: 2 * time.Second, ClockSkew: 1, Wait: repo.Wait{Max: 20 * time.Millisecond}})
-	enqueue(t, s, "staging", 2)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	var handled atomic.Int32
-	rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error {
-		if handled.Add(1) == 2 {
-			cancel()
-			return nil
-		}
-		var seen atomic.Int64
-		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "TransactWriteItems" && seen.Add(1) <= 25 {
-				return fault.Throttle
-			}
-			return fault.None
-		})
-		return nil
-	}))
-	if n := handled.Load(); n != 2 {
-		t.Errorf("%d jobs handled", n)
-	}
-	b.Faults(nil)
+	enqueue(t, s, "staging", 1)
+	j := rig.Must(s.Next(t.Context(), "staging"))(t)
+	b.Faults(drop("TransactWriteItems", 12)) // more than one call's attempts
+	rig.Is(t, j.Done(t.Context()))
 	wantResource(t, s, "staging", 0, 0, 0)
 	audit(t, s)
 }
 
-// The producer's clock is behind: a long line stands before the job that runs.
-func TestADeadJobBehindALongLineIsFound(t *testing.T) {
+// A Release that never arrived left the permit for a lease.
+func TestAReleaseThatNeverArrived(t *testing.T) {
 	b := newBench(t)
-	dying, s := bench{rig.New(t)}, b.short(t)
-	dying.Table = b.Table
-	enqueue(t, s, "staging", 1)
-	rig.Must(dying.short(t).Next(t.Context(), "staging"))(t)
-	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
-	behind := b.open(t, semaphore.Config{})
-	behind.SetClock(-10 * time.Second)
-	enqueue(t, behind, "staging", 210)
-	j := due(t, s, "staging")
-	if j.Attempt() != 2 {
-		t.Errorf("job %d, attempt %d", j.Value().N, j.Attempt())
-	}
-	rig.Is(t, j.Done(t.Context()))
+	s := b.open(t, semaphore.Config{})
+	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
+	b.Faults(drop("UpdateItem", 12))
+	rig.Is(t, p.Release(t.Context()))
+	wantResource(t, s, "printer", 0, 0, 0)
 }
 
-func TestALargeJobCanFailAndStartAgain(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Retry: semaphore.Retry{Min: time.Millisecond, Max: time.Millisecond}})
-	size := 408_900
-	for ; s.Enqueue(t.Context(), "staging", deploy{Version: strings.Repeat("x", size)}) != nil; size -= 100 {
-	}
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	rig.Is(t, j.Fail(t.Context(), &noisy{}))
-	rig.Is(t, due(t, s, "staging").Done(t.Context()))
-	t.Logf("largest value %d bytes", size)
+// ender ends a context with the answer to the nth update.
+type ender struct {
+	*dynamodb.Client
+	n, nth atomic.Int64
+	end    func()
 }
 
-type noisy struct{}
+func (e *ender) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := e.Client.UpdateItem(ctx, in, o...)
+	if e.n.Add(1) == e.nth.Load() {
+		e.end()
+	}
+	return out, err
+}
 
-func (*noisy) Error() string { return strings.Repeat("noise ", 1000) }
+// An Acquire whose context ended while its token was drawn said that the permit
+// was lost, and left it.
+func TestATokenWhoseContextEnds(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	client := &ender{Client: b.Client, end: cancel}
+	client.nth.Store(4)
+	var seen atomic.Int64
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "UpdateItem" {
+			if n := seen.Add(1); n == 1 || n == 3 {
+				return fault.LoseResponse
+			}
+		}
+		return fault.None
+	})
+	s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{}))(t)
+	p, err := s.Acquire(ctx, "printer")
+	if err == nil {
+		rig.Is(t, p.Release(t.Context()))
+	}
+	if errors.Is(err, repo.ErrLockLost) {
+		t.Error("nobody has taken it away")
+	}
+	wantResource(t, s, "printer", 0, 0, 0)
+}
+
+// An Acquire whose context ended in the middle of a try did not say that the
+// resource was busy.
+func TestABusyErrorWhereverTheContextEnds(t *testing.T) {
+	b := newBench(t)
+	p := rig.Must(b.open(t, semaphore.Config{}).Acquire(t.Context(), "printer"))(t)
+	s := b.open(t, semaphore.Config{Wait: repo.Wait{Min: time.Microsecond, Max: 10 * time.Microsecond}})
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		_, err := s.Acquire(ctx, "printer")
+		cancel()
+		rig.Is(t, err, semaphore.ErrBusy)
+	}
+	rig.Is(t, p.Release(t.Context()))
+}
+
+// editResource changes a resource's row as somebody would by hand.
+func editResource(t *testing.T, b bench, edit func(map[string]types.AttributeValue)) map[string]types.AttributeValue {
+	t.Helper()
+	out := rig.Must(b.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Table}))(t)
+	if len(out.Items) != 1 {
+		t.Fatalf("%d rows, want one", len(out.Items))
+	}
+	edit(out.Items[0])
+	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: out.Items[0]}))(t)
+	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"], "sk": out.Items[0]["sk"]}
+}
+
+// A permit that was taken in a row that cannot be read was not given back.
+func TestAPermitBesideWhatCannotBeRead(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{Limit: 5})
+	rig.Is(t, rig.Must(s.Acquire(t.Context(), "printer"))(t).Release(t.Context()))
+	key := editResource(t, b, func(row map[string]types.AttributeValue) {
+		row["p_byhand"] = &types.AttributeValueMemberS{Value: "x"}
+	})
+	for range 3 {
+		_, err := s.TryAcquire(t.Context(), "printer")
+		rig.Is(t, err, repo.ErrSchema)
+	}
+	if n := b.Item(t, key)["running"].(*types.AttributeValueMemberN).Value; n != "0" {
+		t.Errorf("%s run, want none", n)
+	}
+}
+
+// A dead permit whose end has more digits than ours kept TryAcquire busy for
+// ever.
+func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
+	editResource(t, b, func(row map[string]types.AttributeValue) {
+		for name := range row {
+			if strings.HasPrefix(name, "p_") {
+				row[name] = &types.AttributeValueMemberN{Value: "1700000000.1234567"}
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	other := rig.Must(b.open(t, semaphore.Config{}).TryAcquire(ctx, "printer"))(t)
+	rig.Is(t, other.Release(t.Context()))
+	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
+}
+
+type explosive struct{ N int }
+
+func (*explosive) UnmarshalJSON([]byte) error { panic("bad") }
+
+// A job whose value panics while it is decoded was renewed for ever.
+func TestAValueThatPanics(t *testing.T) {
+	b := newBench(t)
+	cfg := semaphore.Config{Lease: time.Second, ClockSkew: 1}
+	enqueue(t, b.open(t, cfg), "staging", 1)
+	s := rig.Must(semaphore.New[explosive](b.Client, b.Table, cfg))(t)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic did not reach the caller")
+			}
+		}()
+		_, _ = s.Next(t.Context(), "staging")
+	}()
+	b.Count.Reset()
+	time.Sleep(2 * time.Second)
+	if n := b.Count.Count("UpdateItem"); n > 0 {
+		t.Errorf("%d renewals of a job that nobody has", n)
+	}
+}

@@ -74,7 +74,13 @@ type Resource struct {
 	fixed   bool
 	token   int64 // 0: none was given out yet
 	changes int64
-	permits map[string]time.Time
+	permits map[string]ending
+}
+
+// ending is when a permit ends, and how its row says so.
+type ending struct {
+	until time.Time
+	raw   types.AttributeValue
 }
 
 // parseResource reads a resource's row; an empty one is a resource that nobody
@@ -110,9 +116,9 @@ func parseResource(name string, row ddb.Item) (Resource, error) {
 			return r, fmt.Errorf("%w: resource %q: attribute %q: %w", repo.ErrSchema, name, attr, err)
 		}
 		if r.permits == nil {
-			r.permits = map[string]time.Time{}
+			r.permits = map[string]ending{}
 		}
-		r.permits[attr] = until
+		r.permits[attr] = ending{until, v}
 	}
 	return r, nil
 }

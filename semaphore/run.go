@@ -212,7 +212,10 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	held, cancel := context.WithCancelCause(job.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(errStopped) })()
-	err := call(held, d.handler, job)
+	err := errStopped
+	if ctx.Err() == nil { // it may have ended while the job was started
+		err = call(held, d.handler, job)
+	}
 	end := job.Done
 	switch {
 	case err == nil:

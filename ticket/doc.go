@@ -57,13 +57,13 @@
 // proxy sent a request twice, the number in left tells.
 //
 // Failures. Whoever dies is passed over after its lease. A request to join
-// without any answer is taken back by its id, and reported. A late copy of such
-// a request, delivered after its owner has left, makes an entry that nobody
-// owns: it stalls the line until the end that its request named, a lease after
-// it was first sent at most. An operator who deletes the item ends all turns
-// and places; their owners learn it from their next renewal, and for up to a
-// third of a lease a new holder may stand beside the old one, with a greater
-// token.
+// whose caller gives up is waited for, 1 s at most; one without any answer is
+// taken back by its id, and reported. A late copy of such a request, delivered
+// after its owner has left, makes an entry that nobody owns: it stalls the line
+// until the end that its request named, a lease after it was first sent at
+// most. An operator who deletes the item ends all turns and places; their
+// owners learn it from their next renewal, and for up to a third of a lease a
+// new holder may stand beside the old one, with a greater token.
 //
 // # Requests
 //

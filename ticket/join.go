@@ -24,6 +24,10 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 	var seen line
 	for range maxTries {
 		t, l, err := q.try(ctx, p, alone)
+		if t != nil && q.ctx.Err() != nil {
+			// Closed in this moment: Close may have gone on without it.
+			return nil, errors.Join(ErrClosed, t.Leave(ctx))
+		}
 		if t != nil || err != nil {
 			return t, err
 		}
@@ -50,15 +54,20 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	if err != nil {
 		return nil, line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, NoSettle: true})
+	if ctx.Err() != nil {
+		return nil, line{}, ddb.CtxError(ctx)
+	}
+	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
+	defer cancel()
+	res := q.core.Update(settled, in, ddb.Options{Timeout: q.cfg.Lease / 3, NoSettle: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
-		return nil, line{}, repo.Classify(res.Err)
+		return nil, line{}, repo.Classify(ddb.Because(ctx, res.Err))
 	case ddb.Unknown:
 		// Nothing of the caller's is in doubt but its place, and that is freed.
 		ahead := q.abandon(ctx, p, id)
-		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
+		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, ddb.Because(ctx, res.Err)))
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
 			err = errors.Join(locked(p, ahead), err) // for whom it would have waited
 		}

@@ -92,8 +92,8 @@ func (t *Ticket) Leave(ctx context.Context) error {
 // tell keeps an answer for Wait.
 func (t *Ticket) tell(l line) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.fresh = &look{l, time.Now()}
-	t.mu.Unlock()
 	select {
 	case t.news <- struct{}{}:
 	default:
@@ -106,6 +106,10 @@ func (t *Ticket) told() *look {
 	defer t.mu.Unlock()
 	l := t.fresh
 	t.fresh = nil
+	select {
+	case <-t.news:
+	default:
+	}
 	return l
 }
 

@@ -22,8 +22,12 @@ import (
 func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	select {
 	case t.waiting <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ddb.CtxError(ctx)
+	default:
+		select {
+		case t.waiting <- struct{}{}:
+		case <-ctx.Done():
+			return nil, errors.Join(locked(t.place, line{}), ddb.CtxError(ctx))
+		}
 	}
 	defer func() { <-t.waiting }()
 	if err := t.usable(); err != nil {

@@ -2,12 +2,27 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // Cleanup bounds requests that give back what a call took, once the call's
 // context has ended.
 const Cleanup = 3 * time.Second
+
+// Settle is how long the answer to a request that takes something is waited for
+// after the caller's context ended. Given up in flight it could land behind the
+// request that takes it back.
+const Settle = time.Second
+
+// Because adds to the error of a request that settled why its caller gave up,
+// if it did.
+func Because(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(CtxError(ctx), err)
+}
 
 // Detached keeps the values of a context but not its end. It is for giving back
 // what a call took that has failed.

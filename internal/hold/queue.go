@@ -66,7 +66,7 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
 	core := q.Taker.Core
-	settled, cancel := ddb.Lingering(ctx, settle)
+	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
 	defer cancel()
 	res := core.Update(settled, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
 		ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
@@ -77,23 +77,9 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		return q.undrawn(ctx, res.Image)
 	case ddb.Unknown:
 		q.leave(ctx)
-		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, because(ctx, res.Err)))
+		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, ddb.Because(ctx, res.Err)))
 	}
-	return nil, repo.Classify(because(ctx, res.Err))
-}
-
-// settle is how long the answer to a request that may have taken the lock is
-// waited for after the caller's context ended. Given up in flight it could land
-// behind the request that takes it back.
-const settle = time.Second
-
-// because adds to the error of a request that settled why its caller gave up,
-// if it did.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
-		return err
-	}
-	return errors.Join(ddb.CtxError(ctx), err)
+	return nil, repo.Classify(ddb.Because(ctx, res.Err))
 }
 
 // undrawn decides what the failed condition of a draw means.

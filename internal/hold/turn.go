@@ -70,7 +70,7 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
-	ctx, cancel := ddb.Lingering(ctx, settle)
+	ctx, cancel := ddb.Lingering(ctx, ddb.Settle)
 	defer cancel()
 	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
 }

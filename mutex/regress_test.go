@@ -1,0 +1,89 @@
+package mutex_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+)
+
+// What was wrong once with locks that are given back.
+
+// The unlock of Do had the context of its function, which is over then: an
+// outage of more than 3 s left a fail-closed lock for ever.
+func TestDoUnlocksOnItsCallersContext(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	rig.Is(t, l.Do(t.Context(), "do", func(context.Context, *mutex.Lock) error {
+		end := time.Now().Add(4 * time.Second)
+		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "DeleteItem" && time.Now().Before(end) {
+				return fault.Error500
+			}
+			return fault.None
+		})
+		return nil
+	}))
+	if row := b.row(t, "do"); row != nil {
+		t.Errorf("left behind: %v", row)
+	}
+}
+
+// A lock that was taken in the moment of Close, and could not be released then,
+// was in nobody's list: no later Close freed it.
+func TestCloseInTheMomentOfALock(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	answered := make(chan struct{})
+	var seen atomic.Bool
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		switch {
+		case op == "UpdateItem" && seen.CompareAndSwap(false, true):
+			close(answered)
+			return fault.DelayResponse
+		case op == "DeleteItem":
+			return fault.Throttle
+		}
+		return fault.None
+	})
+	go func() {
+		<-answered
+		time.Sleep(time.Millisecond)
+		_ = l.Close(context.Background())
+	}()
+	_, err := l.Lock(t.Context(), "door")
+	rig.Is(t, err, mutex.ErrClosed)
+	b.Faults(nil)
+	rig.Is(t, l.Close(t.Context()))
+	if row := b.row(t, "door"); row != nil {
+		t.Errorf("left behind: %v", row)
+	}
+}
+
+// A hold that had ended without a verdict was reported by every Close.
+func TestCloseForgetsWhatIsOver(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	rival := rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{}))(t)
+	k := lock(t, l, "door")
+	var n atomic.Int32
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		switch {
+		case op != "DeleteItem":
+		case n.Add(1) == 1:
+			return fault.LoseResponse
+		case n.Load() == 2: // between the lost answer and its repetition
+			if _, err := rival.TryLock(t.Context(), "door"); err != nil {
+				t.Error(err)
+			}
+		}
+		return fault.None
+	})
+	_ = k.Unlock(t.Context()) // as good as its evidence
+	b.Faults(nil)
+	rig.Is(t, l.Close(t.Context()))
+}

@@ -52,9 +52,10 @@
 // # Failures
 //
 // A request to lock that the network delivers only after its caller was told
-// of the failure, and after the attempt to undo it, leaves a hold without a
-// holder: fail-open it ends with its lease; fail-closed it stays, as whatever a
-// dead holder leaves, and [Locker.List] shows it.
+// of the failure, and after the attempt to undo it, or after a later try was
+// granted and its lock released, leaves a hold without a holder: fail-open it
+// ends with its lease; fail-closed it stays, as whatever a dead holder leaves,
+// and [Locker.List] shows it.
 //
 // A late copy of a SetPayload puts an earlier payload back. Close waits for a
 // request that somebody else has under way for the same lock, and a fail-closed

@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -203,6 +204,26 @@ func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
 	other := rig.Must(b.open(t, semaphore.Config{}).TryAcquire(ctx, "printer"))(t)
 	rig.Is(t, other.Release(t.Context()))
 	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
+}
+
+// A handler that ended its goroutine took a worker with it, and its job was
+// renewed for ever.
+func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{Workers: 1, Retry: semaphore.Retry{Attempts: 1}})
+	enqueue(t, s, "staging", 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var handled atomic.Int32
+	rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error {
+		if handled.Add(1) == 1 {
+			runtime.Goexit()
+		}
+		time.AfterFunc(time.Second, cancel)
+		return nil
+	}))
+	wantResource(t, s, "staging", 0, 0, 1)
+	audit(t, s)
 }
 
 type explosive struct{ N int }

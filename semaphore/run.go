@@ -239,14 +239,21 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	return true
 }
 
-// call turns a panic of the handler into an error.
-func call[J any](ctx context.Context, handler func(context.Context, *Job[J]) error, job *Job[J]) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the handler panicked: %v\n%s", p, debug.Stack())
-		}
+// call runs the handler in a goroutine of its own, and turns a panic, and the end
+// of that goroutine, into an error.
+func call[J any](ctx context.Context, handler func(context.Context, *Job[J]) error, job *Job[J]) error {
+	end := make(chan error, 1)
+	go func() {
+		err := errors.New("the handler ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("the handler panicked: %v\n%s", p, debug.Stack())
+			}
+			end <- err
+		}()
+		err = handler(ctx, job)
 	}()
-	return handler(ctx, job)
+	return <-end
 }
 
 // trouble logs an error, and ends Run if it makes no sense to go on.

@@ -102,10 +102,13 @@ func giveBack(h *hold.Hold) {
 
 // inTheWay is who keeps a caller from the item; nil if nobody does.
 func inTheWay[T any](key repo.Key, p *place[T]) error {
-	if p.Holds() && !p.Baton().rival.Busy() {
-		return nil // its own hold is no lock of another
+	if p.Behind() {
+		return locked(key, p.Seen())
 	}
-	return locked(key, p.Seen())
+	if rival := p.Baton().rival; rival.Busy() {
+		return hold.Locked(key, rival)
+	}
+	return nil // its own hold is no lock of another
 }
 
 // locked is the error of a caller that waited in line: who holds the item.

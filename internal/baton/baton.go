@@ -171,11 +171,11 @@ func (p *Place[C, B]) unlink(to State) {
 // holds reports whether the caller has the baton. The shard's mu is held.
 func (p *Place[C, B]) holds() bool { return p.state == Holding && p.line.holder == p }
 
-// Holds reports whether the caller has the baton.
-func (p *Place[C, B]) Holds() bool {
+// Behind reports whether others are before the caller: it waits, or was drawn.
+func (p *Place[C, B]) Behind() bool {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	return p.holds()
+	return p.state == waiting || p.state == Drawn
 }
 
 // Waiting is how many wait behind the holder; 0 for one that was overtaken.

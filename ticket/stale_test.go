@@ -15,7 +15,7 @@ import (
 )
 
 // short makes what is stale stale soon.
-var short = ticket.Config{Lease: time.Second, ClockSkew: time.Millisecond}
+var short = ticket.Config{Lease: 2 * time.Second, ClockSkew: time.Millisecond}
 
 // passOver kills the holder and two of five waiters, and tells who was served.
 func passOver(t *testing.T, cfg ticket.Config, clock func(i int) func() time.Time) {

@@ -149,19 +149,8 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	j.own(w)
 	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
-	// Repeating is harmless: it can be ended only once.
-	backoff, all := ddb.Backoff{Min: j.s.cfg.Wait.Min, Max: j.s.cfg.Wait.Max}, writes(w)
-	var res ddb.Result
-	for clean := true; ; ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{})) {
-		res = j.s.transact(ctx, ddb.Options{}, all...)
-		clean = clean && res.Clean
-		if res.Clean = clean; res.Outcome != ddb.Unknown || ctx.Err() != nil || j.keep.Expired() {
-			break
-		}
-	}
-	if res.Outcome == ddb.Refused && !res.Clean {
-		res.Outcome = ddb.Unknown
-	}
+	all := writes(w)
+	res := insist(ctx, j.keep, j.s.cfg.Wait, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{}, all...), false })
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
 		// Before the deadline nobody else can have ended it.

@@ -220,20 +220,10 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	backoff := ddb.Backoff{Min: h.p.cfg.Wait.Min, Max: h.p.cfg.Wait.Max}
-	// Repeating is harmless: it can be given back only once.
-	var res ddb.Result
-	for clean := true; ; ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{})) {
-		res = h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
-		again := res.Outcome == ddb.Unknown || res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
-		clean = clean && res.Clean
-		if res.Clean = clean; !again || ctx.Err() != nil || h.Expired() {
-			break
-		}
-	}
-	if res.Outcome == ddb.Refused && !res.Clean {
-		res.Outcome = ddb.Unknown
-	}
+	res := insist(ctx, h.Lease, h.p.cfg.Wait, func() (ddb.Result, bool) {
+		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
+	})
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.Expired():
 		h.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it

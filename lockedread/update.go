@@ -31,27 +31,20 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 	return l.change(ctx, key, true, change)
 }
 
-// within marks the context of a change under a lock: a call for the same item
-// from inside it would wait for itself.
-type within struct {
-	locker any
-	key    string
-}
-
-func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, inner func(context.Context, *T) error) (item T, err error) {
-	if inner == nil {
+func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if change == nil {
 		return item, guard.NoChange()
 	}
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return item, err
 	}
-	var mark any = within{l, l.taker.Core.KeyText(raw)}
-	if ctx.Value(mark) != nil {
+	mark := guard.Within{By: l, Key: l.taker.Core.KeyText(raw)}
+	if mark.In(ctx) { // it would wait for itself
 		return item, fmt.Errorf("a change cannot change its own item by another call: %w",
 			&repo.LockedError{Key: key, Owner: l.taker.Owner})
 	}
-	change := func(ctx context.Context, item *T) error { return inner(context.WithValue(ctx, mark, true), item) }
+	change = guard.Mark(mark, change)
 	var p *place[T]
 	var part *batch.Part[T]
 	if l.combine {

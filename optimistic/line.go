@@ -23,13 +23,6 @@ type known struct{ item ddb.Item }
 // place is a caller's place in the line of its item.
 type place[T any] = baton.Place[*batch.Part[T], known]
 
-// within marks the context of a change: calls for the same item from inside it
-// do not stand in line behind it.
-type within struct {
-	repository any
-	key        string
-}
-
 // change makes a change: by version, or, with Config.Fair where others want the
 // item too, under its lock.
 func (r *Repository[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
@@ -64,16 +57,15 @@ func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, c
 		return item, err
 	}
 	one := &one[T]{r: r, key: key, raw: raw, text: r.table.Core().KeyText(raw)}
-	if ctx.Value(within{r, one.text}) != nil {
+	mark := guard.Within{By: r, Key: one.text}
+	if mark.In(ctx) {
 		item, _, err = guard.Run(ctx, r.table, &r.policy, key, raw, guard.Call[T]{Create: create, Change: change})
 		return item, err
 	}
-	marked := func(ctx context.Context, item *T) error {
-		return change(context.WithValue(ctx, within{r, one.text}, true), item)
-	}
+	change = guard.Mark(mark, change)
 	var part *batch.Part[T]
 	if r.combine {
-		part = batch.NewPart(ctx, create, marked, nil)
+		part = batch.NewPart(ctx, create, change, nil)
 	}
 	p := r.lines.Join(one.text, part)
 	one.place = p
@@ -88,7 +80,7 @@ func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, c
 	}
 	handed := known{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = one.run(ctx, p.Baton().item, guard.Call[T]{Create: create, Change: marked})
+	item, handed.item, err = one.run(ctx, p.Baton().item, guard.Call[T]{Create: create, Change: change})
 	return item, err
 }
 

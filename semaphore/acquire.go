@@ -41,19 +41,14 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		if ctx.Err() != nil {
-			return failed(fmt.Errorf("resource %q: no permit: %w", name, ddb.CtxError(ctx)))
-		}
-		settled, cancel := ddb.Lingering(ctx, ddb.Settle)
-		res := p.core.Update(settled, in, ddb.Options{Timeout: p.cfg.Lease / 3, NoSettle: true})
-		cancel()
+		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true})
 		clean = clean && res.Clean && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
 			continue
 		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
-			return failed(repo.Classify(fmt.Errorf("resource %q: no permit: %w", name, ddb.Because(ctx, res.Err))))
+			return failed(repo.Classify(fmt.Errorf("resource %q: no permit: %w", name, res.Err)))
 		}
 		row := res.Item
 		if res.Outcome == ddb.Condition {

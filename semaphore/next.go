@@ -195,12 +195,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 	if err != nil {
 		return nil, repo.Classify(err)
 	}
-	if ctx.Err() != nil {
-		return nil, ddb.CtxError(ctx)
-	}
-	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
-	defer cancel()
-	res := s.transact(settled, ddb.Options{NoSettle: true}, ddb.UpdateOf(job), ddb.UpdateOf(resource))
+	res := s.transact(ctx, ddb.Options{Taking: true}, ddb.UpdateOf(job), ddb.UpdateOf(resource))
 	switch res.Outcome {
 	case ddb.Applied:
 		r.token = token
@@ -229,7 +224,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 	}
 	// If it was started all the same, it runs without a holder, and is taken
 	// over when its lease is over. Nobody has worked on it.
-	return nil, repo.Classify(fmt.Errorf("resource %q: no answer to the start of a job: %w", r.Name, ddb.Because(ctx, res.Err)))
+	return nil, repo.Classify(fmt.Errorf("resource %q: a job could not be started: %w", r.Name, res.Err))
 }
 
 // hand gives a started job to its handler.

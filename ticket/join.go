@@ -54,20 +54,15 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	if err != nil {
 		return nil, line{}, err
 	}
-	if ctx.Err() != nil {
-		return nil, line{}, ddb.CtxError(ctx)
-	}
-	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
-	defer cancel()
-	res := q.core.Update(settled, in, ddb.Options{Timeout: q.cfg.Lease / 3, NoSettle: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, Taking: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
-		return nil, line{}, repo.Classify(ddb.Because(ctx, res.Err))
+		return nil, line{}, repo.Classify(res.Err)
 	case ddb.Unknown:
 		// Nothing of the caller's is in doubt but its place, and that is freed.
 		ahead := q.abandon(ctx, p, id)
-		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, ddb.Because(ctx, res.Err)))
+		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
 			err = errors.Join(locked(p, ahead), err) // for whom it would have waited
 		}

@@ -11,14 +11,13 @@ import (
 const Cleanup = 3 * time.Second
 
 // Settle is how long the answer to a request that takes something is waited for
-// after the caller's context ended. Given up in flight it could land behind the
-// request that takes it back.
+// after the caller's context ended; see Options.Taking.
 const Settle = time.Second
 
-// Because adds to the error of a request that settled why its caller gave up,
+// because adds to the error of a request that settled why its caller gave up,
 // if it did.
-func Because(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+func because(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
 		return err
 	}
 	return errors.Join(CtxError(ctx), err)

@@ -45,6 +45,11 @@ type Options struct {
 	Timeout  time.Duration // of one attempt, if shorter than the sender's
 	NoSettle bool          // on cancellation in mid-write, do not repeat to settle it
 	Once     bool          // never repeat an attempt that may have been applied
+	// Taking says that the write takes something that the caller will not have if
+	// its context ends. The answer is then waited for, for Settle: given up in
+	// flight, the write could land behind the one that takes it back. Implies
+	// NoSettle.
+	Taking bool
 }
 
 // settleFor bounds the one detached attempt after a cancellation.
@@ -109,6 +114,13 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, call func(con
 	}
 	ctx, end := s.Observe.start(ctx, op, s.Table)
 	defer func() { end(res.Outcome, res.Err) }()
+	if opt.Taking && ctx.Err() == nil {
+		caller := ctx
+		longer, cancel := Lingering(ctx, Settle)
+		defer cancel()
+		defer func() { res.Err = because(caller, res.Err) }()
+		ctx = longer
+	}
 
 	var a attempt
 	release := noToken
@@ -179,7 +191,7 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 // its answer is the verdict on all attempts.
 func (s *Sender) cancelled(ctx context.Context, op string, opt Options, timeout time.Duration, a *attempt, res Result, call func(context.Context, *attempt) (Item, error)) Result {
 	cause := CtxError(ctx)
-	if res.Clean || opt.NoSettle || opt.Once {
+	if res.Clean || opt.NoSettle || opt.Taking || opt.Once {
 		res.Err = fmt.Errorf("%s on table %q: %w", op, s.Table, cause)
 		return res.giveUp()
 	}

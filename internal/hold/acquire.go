@@ -104,12 +104,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	if stub {
 		in = a.Taker.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	if ctx.Err() != nil {
-		return nil, asItem, ddb.CtxError(ctx)
-	}
-	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
-	defer cancel()
-	res := a.Taker.Core.Update(settled, in, ddb.Options{Timeout: a.Lease / 3, NoSettle: true, Once: true})
+	res := a.Taker.Core.Update(ctx, in, ddb.Options{Timeout: a.Lease / 3, Taking: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return a.hold(res.Item, asked.Add(a.Lease))
@@ -125,9 +120,9 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
 		// abandon gives it back: the caller has certainly not changed anything.
-		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, ddb.Because(ctx, res.Err)))
+		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
 	}
-	return nil, asItem, repo.Classify(ddb.Because(ctx, res.Err))
+	return nil, asItem, repo.Classify(res.Err)
 }
 
 // refused decides what a failed condition means.

@@ -57,19 +57,14 @@ func (q *queuing) run(ctx context.Context) (*Hold, error) {
 // draw enters the queue, or takes the lock if it is free. The request may be
 // repeated: its entry tells whether it has landed.
 func (q *queuing) draw(ctx context.Context) (*Hold, error) {
-	if ctx.Err() != nil {
-		return nil, ddb.CtxError(ctx)
-	}
 	q.drawn = time.Now() // before the end is reckoned
 	now := q.Taker.Clock()
 	q.id = ddb.NewID(q.Owner)
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
 	core := q.Taker.Core
-	settled, cancel := ddb.Lingering(ctx, ddb.Settle)
-	defer cancel()
-	res := core.Update(settled, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
-		ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
+	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
+		ddb.Options{Timeout: q.Lease / 3, Taking: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)
@@ -77,9 +72,9 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		return q.undrawn(ctx, res.Image)
 	case ddb.Unknown:
 		q.leave(ctx)
-		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, ddb.Because(ctx, res.Err)))
+		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
 	}
-	return nil, repo.Classify(ddb.Because(ctx, res.Err))
+	return nil, repo.Classify(res.Err)
 }
 
 // undrawn decides what the failed condition of a draw means.

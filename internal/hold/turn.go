@@ -70,9 +70,7 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
-	ctx, cancel := ddb.Lingering(ctx, ddb.Settle)
-	defer cancel()
-	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, NoSettle: true})
+	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, Taking: true})
 }
 
 // handle makes the handle of a lock that is ours; end is when others may take it

@@ -31,8 +31,8 @@ func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) 
 // commit sends the commit. The grip that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
 func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, next grip, err error) {
-	h.hold.Take()
-	defer h.hold.Leave()
+	h.hold.BeginLast()
+	defer h.hold.Done()
 	if err := h.hold.Usable(); err != nil {
 		return written, next, err
 	}
@@ -84,8 +84,8 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 }
 
 func (h *Held[T]) delete(ctx context.Context) error {
-	h.hold.Take()
-	defer h.hold.Leave()
+	h.hold.BeginLast()
+	defer h.hold.Done()
 	if err := h.hold.Usable(); err != nil {
 		return err
 	}

@@ -119,17 +119,10 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown):
 		return err
 	}
-	if err == nil || errors.Is(err, repo.ErrLockLost) || l.over() {
+	if err == nil || errors.Is(err, repo.ErrLockLost) || l.hold.Over() {
 		l.l.forget(l)
 	}
 	return err
-}
-
-// over reports whether nothing can be done for the lock any more.
-func (l *Lock) over() bool {
-	l.hold.Queue()
-	defer l.hold.Leave()
-	return l.hold.Ended() != nil
 }
 
 // instead says who holds the name in place of a holder that lost it.

@@ -58,7 +58,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		if _, ours := r.permits[attr]; ours && err == nil {
 			held := p.held(name, attr, r.token, asked, until)
 			if res.Outcome == ddb.Applied {
-				held.Start()
+				held.keep.Start()
 				return held, nil
 			}
 			return held.fence(ctx)

@@ -140,8 +140,8 @@ func (j *Job[J]) own(w *ddb.Write) {
 
 // end sends the transaction that ends the job.
 func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.TransactWriteItem) error {
-	j.keep.Take()
-	defer j.keep.Leave()
+	j.keep.BeginLast()
+	defer j.keep.Done()
 	if err := j.usable(); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
 	all := writes(w)
-	res := insist(ctx, j.keep, j.s.cfg.Wait, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{}, all...), false })
+	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{}, all...), false })
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
 		// Before the deadline nobody else can have ended it.
@@ -188,7 +188,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 		return cause
 	}
 	asked := time.Now()
-	j.beats = later(j.s.clock().Add(j.s.cfg.Lease), j.beats)
+	j.beats = ddb.Later(j.s.clock().Add(j.s.cfg.Lease), j.beats)
 	w := j.s.core.NewWrite()
 	until := ddb.Number(ddb.Seconds(j.beats))
 	w.Set(aUntil, until)

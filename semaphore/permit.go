@@ -19,12 +19,12 @@ import (
 // is safe for concurrent use; it ends with Release, or its loss, and renews
 // itself until then.
 type Permit struct {
-	*lease.Lease
+	keep  *lease.Lease
 	p     *permits
 	name  string
 	attr  string    // its attribute on the resource
 	token int64     // set before the permit is handed out
-	beats time.Time // guarded by op: the greatest end that was ever sent
+	beats time.Time // guarded by keep's op: the greatest end that was ever sent
 }
 
 // permits is what a permit needs of its semaphore.
@@ -74,7 +74,7 @@ func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (
 
 func (p *permits) held(name, attr string, token int64, sent, until time.Time) *Permit {
 	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
-	h.Lease = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
+	h.keep = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
 	return h
 }
 
@@ -82,6 +82,9 @@ func (p *permits) held(name, attr string, token int64, sent, until time.Time) *P
 func (c Config) keeping(failed func(error)) lease.Config {
 	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: hold.Margin(c.Lease), Failed: failed}
 }
+
+// insisting is the pause between the tries to end a permit or a job.
+func (c Config) insisting() ddb.Backoff { return ddb.Backoff{Min: c.Wait.Min, Max: c.Wait.Max} }
 
 // fence draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
@@ -99,10 +102,10 @@ func (h *Permit) fence(ctx context.Context) (*Permit, error) {
 
 // draw sends one request of fence; again says that an answer to it was lost.
 func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
-	h.Queue()
-	defer h.Leave()
+	h.keep.Begin()
+	defer h.keep.Done()
 	asked := time.Now()
-	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
+	h.beats = ddb.Later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
 	w := h.p.core.NewWrite()
 	h.p.nextToken(w, h.p.clock())
 	until := w.Value(ddb.Number(ddb.Seconds(h.beats)))
@@ -126,7 +129,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	}
 	r, err := parseResource(h.name, res.Item)
 	h.token = r.token
-	h.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
+	h.keep.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
 	return false, err
 }
 
@@ -138,16 +141,24 @@ func (h *Permit) Resource() string { return h.name }
 // smaller ones is protected.
 func (h *Permit) Token() int64 { return h.token }
 
+// Until is when the holder must stop, on its own clock, unless a renewal moves
+// it.
+func (h *Permit) Until() time.Time { return h.keep.Until() }
+
+// Context is cancelled when the permit ends, with the cause: ErrLockLost,
+// ErrLockExpired, or ErrReleased.
+func (h *Permit) Context() context.Context { return h.keep.Context() }
+
 // Extend moves the end of the lease to a full lease from now, before the
 // permit does it by itself. One request.
 func (h *Permit) Extend(ctx context.Context) error {
-	h.Queue()
-	defer h.Leave()
+	h.keep.Begin()
+	defer h.keep.Done()
 	return h.renew(ctx)
 }
 
 func (h *Permit) usable() error {
-	if why := h.Ended(); why != nil {
+	if why := h.keep.Ended(); why != nil {
 		return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, why)
 	}
 	return nil
@@ -158,11 +169,11 @@ func (h *Permit) renew(ctx context.Context) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	if cause := context.Cause(h.Context()); cause != nil {
+	if cause := context.Cause(h.keep.Context()); cause != nil {
 		return cause
 	}
 	asked := time.Now()
-	h.beats = later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
+	h.beats = ddb.Later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
 	w := h.p.core.NewWrite()
 	until := ddb.Number(ddb.Seconds(h.beats))
 	w.Set(h.attr, until)
@@ -179,16 +190,8 @@ func (h *Permit) renew(ctx context.Context) error {
 	case res.Outcome != ddb.Applied:
 		return repo.Classify(res.Err)
 	}
-	h.Renewed(asked.Add(h.p.cfg.Lease))
+	h.keep.Renewed(asked.Add(h.p.cfg.Lease))
 	return nil
-}
-
-// later keeps ends growing, also where the wall clock was set back.
-func later(until, least time.Time) time.Time {
-	if least = least.Add(time.Millisecond); until.Before(least) {
-		return least
-	}
-	return until
 }
 
 func (h *Permit) failed(err error) {
@@ -197,7 +200,7 @@ func (h *Permit) failed(err error) {
 }
 
 func (h *Permit) lost() error {
-	h.Finish(repo.ErrLockLost)
+	h.keep.Finish(repo.ErrLockLost)
 	return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, repo.ErrLockLost)
 }
 
@@ -205,9 +208,9 @@ func (h *Permit) lost() error {
 // defer, and it works although ctx is done: it then has 3 s of its own.
 // ErrLockLost if others took the permit for dead. One request.
 func (h *Permit) Release(ctx context.Context) error {
-	h.Take()
-	defer h.Leave()
-	if errors.Is(h.Ended(), repo.ErrReleased) {
+	h.keep.BeginLast()
+	defer h.keep.Done()
+	if errors.Is(h.keep.Ended(), repo.ErrReleased) {
 		return nil
 	}
 	if err := h.usable(); err != nil {
@@ -215,25 +218,25 @@ func (h *Permit) Release(ctx context.Context) error {
 	}
 	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
-	h.Halt()
+	h.keep.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := insist(ctx, h.Lease, h.p.cfg.Wait, func() (ddb.Result, bool) {
+	res := ddb.Insist(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
 		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	})
 	switch {
-	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.Expired():
-		h.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it
+	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.keep.Expired():
+		h.keep.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it
 		return nil
 	case res.Outcome == ddb.Condition && res.Clean:
 		return h.lost()
 	case res.Outcome == ddb.Refused:
-		h.Forget(repo.ErrReleased)
+		h.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)
 	}
-	h.Forget(repo.ErrReleased) // it ends with its lease at the latest
+	h.keep.Forget(repo.ErrReleased) // it ends with its lease at the latest
 	return unknown(h.name, res.Err)
 }

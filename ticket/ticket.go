@@ -133,8 +133,8 @@ func (t *Ticket) usable() error {
 
 // missing is called by whoever saw the queue without the entry.
 func (t *Ticket) missing() error {
-	t.lease.Queue() // an own removal may be under way
-	defer t.lease.Leave()
+	t.lease.Begin() // an own removal may be under way
+	defer t.lease.Done()
 	if why := t.lease.Ended(); why != nil {
 		return t.describe(why)
 	}
@@ -170,10 +170,7 @@ func (t *Ticket) renew(ctx context.Context) error {
 	// The end is also the beat that clockless watchers look for: it grows with
 	// every renewal, even if the wall clock was set back.
 	asked := time.Now() // before the end is reckoned
-	until := t.q.clock().Add(t.q.cfg.Lease)
-	if least := t.beats.Add(time.Millisecond); until.Before(least) {
-		until = least
-	}
+	until := ddb.Later(t.q.clock().Add(t.q.cfg.Lease), t.beats)
 	t.beats = until
 	in, err := t.q.renewal(t, until)
 	if err != nil {
@@ -204,12 +201,10 @@ func (t *Ticket) renew(ctx context.Context) error {
 	return nil
 }
 
-// end takes the entry away, again and again while there is no verdict and the
-// deadline allows: repeating is harmless, since it can be taken away only
-// once.
+// end takes the entry away, insisting on a verdict.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	t.lease.Take()
-	defer t.lease.Leave()
+	t.lease.BeginLast()
+	defer t.lease.Done()
 	switch ended := t.lease.Ended(); {
 	case errors.Is(ended, repo.ErrReleased):
 		return nil
@@ -226,24 +221,19 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	backoff := ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}
-	for {
-		res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed)})
-		t.doubt = t.doubt || !res.Clean
-		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !t.lease.Expired() {
-			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
-			continue
-		}
-		err := t.verdict(ctx, res)
-		switch {
-		case err == nil:
-			t.lease.Finish(why)
-		case t.lease.Ended() == nil:
-			// Nothing renews the entry any more: it ends with its lease at the latest.
-			t.lease.Forget(why)
-		}
-		return err
+	res := ddb.Insist(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
+		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed)}), false
+	})
+	t.doubt = !res.Clean
+	err = t.verdict(ctx, res)
+	switch {
+	case err == nil:
+		t.lease.Finish(why)
+	case t.lease.Ended() == nil:
+		// Nothing renews the entry any more: it ends with its lease at the latest.
+		t.lease.Forget(why)
 	}
+	return err
 }
 
 // verdict judges a removal; nil means that the entry is gone by it. The caller
@@ -252,7 +242,7 @@ func (t *Ticket) verdict(ctx context.Context, res ddb.Result) error {
 	switch {
 	case res.Outcome == ddb.Applied:
 		return nil
-	case res.Outcome == ddb.Refused && !t.doubt:
+	case res.Outcome == ddb.Refused:
 		return t.describe(repo.Classify(res.Err))
 	case res.Outcome != ddb.Condition:
 		return t.describe(fmt.Errorf("%w: the place may be taken until its lease ends: %w", repo.ErrOutcomeUnknown, repo.Classify(res.Err)))

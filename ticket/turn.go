@@ -32,8 +32,8 @@ func (t *Turn) Context() context.Context { return t.t.lease.Context() }
 // begin near it. One request. Without it the turn is renewed after a third of
 // the lease.
 func (t *Turn) Extend(ctx context.Context) error {
-	t.t.lease.Queue()
-	defer t.t.lease.Leave()
+	t.t.lease.Begin()
+	defer t.t.lease.Done()
 	return t.t.renew(ctx)
 }
 

@@ -13,6 +13,16 @@ const farFuture = 253402300799 // the end of the year 9999, Unix seconds
 // Never is the end of a hold that does not end by itself.
 func Never() time.Time { return time.Unix(farFuture, 0) }
 
+// Later is a new end of something whose last end that was sent is given: ends
+// only grow, also where the wall clock was set back, so that each is a new beat
+// to those who watch, and that no late copy moves the end back.
+func Later(until, last time.Time) time.Time {
+	if least := last.Add(time.Millisecond); until.Before(least) {
+		return least
+	}
+	return until
+}
+
 // Seconds writes a time as Unix seconds with milliseconds, rounded up, without
 // trailing zeros: whole seconds look just as a program that follows the
 // article by hand writes them.

@@ -37,8 +37,8 @@ func (h *Hold) note(image ddb.Item) {
 
 // Rivals reports whether others wait in the queue on the item.
 func (h *Hold) Rivals() bool {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	return len(h.queue) > 0
 }
 

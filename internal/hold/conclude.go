@@ -78,37 +78,25 @@ type concluding struct {
 	strict bool // nothing is sent once the context is done
 }
 
-// conclude sends the write that ends the hold, again and again while it has no
-// verdict and the deadline allows: repeating is harmless, since the hold can
-// end only once.
+// conclude sends the write that ends the hold until it has a verdict, or the
+// deadline has passed.
 func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
-	backoff := ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}
-	clean := !h.doubt
-	for {
-		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict})
-		clean = clean && res.Clean
-		res.Clean = clean
-		if res.Outcome == ddb.Unknown && ctx.Err() == nil && !h.Expired() {
-			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
-			continue
+	res := ddb.Insist(ctx, ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}, !h.doubt, h.Expired, func() (ddb.Result, bool) {
+		return send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict}), false
+	})
+	if res.Outcome != ddb.Applied {
+		err := h.judge(res)
+		if err == nil && how.writes && h.doubt {
+			h.Finish(repo.ErrOutcomeUnknown)
+			err = guard.UnknownOutcome(h.key, nil)
 		}
-		if res.Outcome == ddb.Refused && !clean {
-			res.Outcome = ddb.Unknown
+		if err != nil {
+			h.doubt = h.doubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
+			return err
 		}
-		if res.Outcome != ddb.Applied {
-			err := h.judge(res)
-			if err == nil && how.writes && h.doubt {
-				h.Finish(repo.ErrOutcomeUnknown)
-				err = guard.UnknownOutcome(h.key, nil)
-			}
-			if err != nil {
-				h.doubt = h.doubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
-				return err
-			}
-		}
-		h.Finish(repo.ErrReleased)
-		return nil
 	}
+	h.Finish(repo.ErrReleased)
+	return nil
 }
 
 // Releasing says how a hold is given back.
@@ -125,8 +113,8 @@ type Releasing struct {
 // its holder has ended. With Pass it returns the hold of the next one, if the
 // lock could be kept.
 func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err error) {
-	h.Take()
-	defer h.Leave()
+	h.BeginLast()
+	defer h.Done()
 	switch why := h.Ended(); {
 	case errors.Is(why, repo.ErrReleased):
 		return nil, nil

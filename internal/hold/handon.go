@@ -88,15 +88,15 @@ func (g *Ghost) Undo() {
 // Ghost is the hold that was to be passed on by a write that had no verdict;
 // nil if there is none.
 func (h *Hold) Ghost() *Ghost {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	return h.ghost
 }
 
 // Over reports whether the hold has ended, or is known to be lost.
 func (h *Hold) Over() bool {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	return h.Ended() != nil
 }
 

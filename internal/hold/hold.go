@@ -61,8 +61,8 @@ func (h *Hold) Token() int64 { return h.token }
 
 // Found is what stood in the hold's place when it was found lost.
 func (h *Hold) Found() ddb.Lock {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	if h.found == nil {
 		return ddb.Lock{}
 	}
@@ -79,8 +79,8 @@ func (h *Hold) Usable() error {
 
 // Extend moves the end to a full lease from now.
 func (h *Hold) Extend(ctx context.Context) error {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	return h.extend(ctx)
 }
 
@@ -96,8 +96,8 @@ func (h *Hold) extend(ctx context.Context) error {
 	// every extension, even if the wall clock was set back.
 	asked := time.Now() // before the end is reckoned
 	until := h.t.until(h.t.Clock())
-	if least := h.beats.Add(time.Millisecond); until.Before(least) && h.t.Lease > 0 {
-		until = least
+	if h.t.Lease > 0 {
+		until = ddb.Later(until, h.beats)
 	}
 	h.beats = until
 	ahead := until.Sub(h.t.until(h.t.Clock()))
@@ -142,8 +142,8 @@ func (h *Hold) ousted(res ddb.Result) error {
 // Write sends an update of the item that keeps the hold; set adds to it. It
 // may be repeated: its condition is the hold alone.
 func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
-	h.Queue()
-	defer h.Leave()
+	h.Begin()
+	defer h.Done()
 	if err := h.Usable(); err != nil {
 		return err
 	}

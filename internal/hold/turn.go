@@ -101,10 +101,10 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 	h := q.handle(image, l, end)
 	third := min(q.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
-		h.Queue()
+		h.Begin()
 		err := h.extend(ctx)
 		over := h.Ended() != nil
-		h.Leave()
+		h.Done()
 		switch {
 		case over:
 			return nil, errAgain // it was taken over

@@ -35,8 +35,8 @@ type Lease struct {
 	ended error // guarded by op: why it is over; nil while it is not
 
 	mu        sync.Mutex
-	end       time.Time // guarded by mu: when others may take over, on the own clock
-	timer     *time.Timer
+	end       time.Time          // guarded by mu: when others may take over, on the own clock
+	timer     *time.Timer        // guarded by mu: the next renewal, or the deadline
 	stopRenew context.CancelFunc // guarded by mu: ends a renewal under way; nil when there is none
 	failed    error              // guarded by mu: why the last renewal failed
 	over      error              // guarded by mu: the cause of the context's end; nil while it goes on
@@ -129,9 +129,9 @@ func passed(until time.Time) bool {
 	return !until.IsZero() && (!now.Before(until) || !now.Round(0).Before(until.Round(0)))
 }
 
-// Take waits for a renewal under way, having told it to stop, so that what the
-// caller sends next runs alone. Leave follows.
-func (l *Lease) Take() {
+// BeginLast waits for a renewal under way, having told it to stop, so that the
+// request which ends the lease runs alone. Done follows.
+func (l *Lease) BeginLast() {
 	l.mu.Lock()
 	if l.stopRenew != nil {
 		l.stopRenew()
@@ -140,11 +140,11 @@ func (l *Lease) Take() {
 	l.op.Lock()
 }
 
-// Queue is Take without stopping a renewal under way.
-func (l *Lease) Queue() { l.op.Lock() }
+// Begin waits for a request for the lease under way. Done follows.
+func (l *Lease) Begin() { l.op.Lock() }
 
-// Leave ends Take or Queue.
-func (l *Lease) Leave() { l.op.Unlock() }
+// Done ends Begin or BeginLast.
+func (l *Lease) Done() { l.op.Unlock() }
 
 // Ended is why the lease is over; nil while it is not. The caller holds op.
 func (l *Lease) Ended() error { return l.ended }

@@ -34,8 +34,8 @@ func keep(cfg lease.Config, answer func() error) (l *lease.Lease, renewals *[]ti
 }
 
 func finish(l *lease.Lease) {
-	l.Take()
-	defer l.Leave()
+	l.BeginLast()
+	defer l.Done()
 	l.Finish(repo.ErrReleased)
 }
 
@@ -151,12 +151,12 @@ func TestTheLastWriteRunsAlone(t *testing.T) {
 			t.Fatal("no renewal is under way")
 		}
 		began := time.Now()
-		l.Take()
+		l.BeginLast()
 		if under || time.Since(began) != 0 {
 			t.Errorf("a renewal is under way: %v; waited %v", under, time.Since(began))
 		}
 		l.Finish(repo.ErrReleased)
-		l.Leave()
+		l.Done()
 		if cause := context.Cause(l.Context()); !errors.Is(cause, repo.ErrReleased) {
 			t.Errorf("cause %v", cause)
 		}
@@ -202,10 +202,10 @@ func TestAContextAskedForLate(t *testing.T) {
 		"at once":          {func(*lease.Lease) {}, length - margin, repo.ErrLockExpired},
 		"in the middle":    {func(*lease.Lease) { time.Sleep(length / 2) }, length/2 - margin, repo.ErrLockExpired},
 		"after the end":    {func(*lease.Lease) { time.Sleep(length) }, 0, repo.ErrLockExpired},
-		"after Finish":     {func(l *lease.Lease) { l.Take(); l.Finish(sour); l.Leave() }, 0, sour},
+		"after Finish":     {func(l *lease.Lease) { l.BeginLast(); l.Finish(sour); l.Done() }, 0, sour},
 		"after Forget":     {func(l *lease.Lease) { l.Forget(sour) }, 0, sour},
 		"after two causes": {func(l *lease.Lease) { l.Expire(); l.Forget(sour) }, 0, repo.ErrLockExpired},
-		"after a renewal":  {func(l *lease.Lease) { time.Sleep(length / 2); l.Queue(); l.Renewed(time.Now().Add(length)); l.Leave() }, length - margin, repo.ErrLockExpired},
+		"after a renewal":  {func(l *lease.Lease) { time.Sleep(length / 2); l.Begin(); l.Renewed(time.Now().Add(length)); l.Done() }, length - margin, repo.ErrLockExpired},
 		"after a claim":    {func(*lease.Lease) { time.Sleep(every + time.Second) }, length - margin - time.Second, repo.ErrLockExpired},
 	} {
 		t.Run(name, func(t *testing.T) {

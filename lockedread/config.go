@@ -3,6 +3,7 @@ package lockedread
 import (
 	"time"
 
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -55,12 +56,12 @@ func (c Config) taking() (h hold.Config, err error) {
 	if c.Renew {
 		h.Every = h.Lease / 3
 	}
-	if h.Skew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+	if h.Skew, err = guard.ClockSkew(c.ClockSkew); err != nil {
 		return h, err
 	}
 	if h.Owner, err = hold.Owner(c.Owner); err != nil {
 		return h, err
 	}
-	h.Wait, err = c.Wait.WithDefaults()
+	h.Wait, err = guard.Waiting(c.Wait)
 	return h, err
 }

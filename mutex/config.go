@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -104,13 +105,13 @@ func (c Config) taking() (h hold.Config, err error) {
 	default:
 		return h, fmt.Errorf("%w: %v: use FailClosed or FailOpen", repo.ErrConfig, c.Mode)
 	}
-	if h.Skew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+	if h.Skew, err = guard.ClockSkew(c.ClockSkew); err != nil {
 		return h, err
 	}
 	if h.Owner, err = hold.Owner(c.Owner); err != nil {
 		return h, err
 	}
-	h.Wait, err = c.Wait.WithDefaults()
+	h.Wait, err = guard.Waiting(c.Wait)
 	return h, err
 }
 
@@ -120,8 +121,6 @@ func (c Config) heartbeat(lease time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("%w: Heartbeat is negative (%v)", repo.ErrConfig, c.Heartbeat)
 	case c.Heartbeat > lease/3:
 		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three Heartbeats (%v): one that fails could not be repeated", repo.ErrConfig, lease, c.Heartbeat)
-	case c.Table.AttemptTimeout > lease/3:
-		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three attempts of a request (Table.AttemptTimeout %v)", repo.ErrConfig, lease, c.Table.AttemptTimeout)
 	}
 	return c.Heartbeat, nil
 }

@@ -1,15 +1,10 @@
 package mutex
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"math/big"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
@@ -170,11 +165,14 @@ func (l *Locker) inOrder(names []any) ([]repo.Key, error) {
 		entries = append(entries, entry{key, raw})
 	}
 	core := l.taker.Core
+	// As DynamoDB orders them, so that all programs agree, in whatever language a
+	// number was written. EncodeKey lets nothing through that has no order.
 	order := func(a, b entry) int {
-		if c := compare(a.raw[core.Partition], b.raw[core.Partition]); c != 0 || core.Sort == "" {
-			return c
+		c, _ := ddb.Compare(a.raw[core.Partition], b.raw[core.Partition])
+		if c == 0 && core.Sort != "" {
+			c, _ = ddb.Compare(a.raw[core.Sort], b.raw[core.Sort])
 		}
-		return compare(a.raw[core.Sort], b.raw[core.Sort])
+		return c
 	}
 	slices.SortFunc(entries, order)
 	entries = slices.CompactFunc(entries, func(a, b entry) bool { return order(a, b) == 0 })
@@ -183,26 +181,4 @@ func (l *Locker) inOrder(names []any) ([]repo.Key, error) {
 		keys[i] = e.key
 	}
 	return keys, nil
-}
-
-// compare orders two key attributes of one type as DynamoDB does, so that all
-// programs agree, in whatever language a number was written.
-func compare(a, b types.AttributeValue) int {
-	switch a := a.(type) {
-	case *types.AttributeValueMemberS:
-		if b, ok := b.(*types.AttributeValueMemberS); ok {
-			return strings.Compare(a.Value, b.Value)
-		}
-	case *types.AttributeValueMemberB:
-		if b, ok := b.(*types.AttributeValueMemberB); ok {
-			return bytes.Compare(a.Value, b.Value)
-		}
-	case *types.AttributeValueMemberN:
-		if b, ok := b.(*types.AttributeValueMemberN); ok {
-			x, _ := new(big.Rat).SetString(a.Value)
-			y, _ := new(big.Rat).SetString(b.Value)
-			return x.Cmp(y) // EncodeKey lets nothing through that is not a number
-		}
-	}
-	return 0
 }

@@ -39,6 +39,9 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Table.AttemptTimeout, err = hold.AttemptTimeout(taking.Lease, cfg.Table.AttemptTimeout); err != nil {
+		return nil, err
+	}
 	table, err := repo.NewKeyTable(client, tableName, cfg.Key, cfg.Table)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@
 // id, the ids of the latest writers and the lock's last token are as read, so
 // it loses nothing either.
 //
-// Event times are integers of any unit, or Unix seconds: never floats, never
-// text. Timestamp ordering is described by Bernstein and Goodman, "Concurrency
+// Event times are integers of any unit, or whole Unix seconds (a time with a
+// fraction is refused): never floats, never text. Choose a unit so fine that an
+// item has one event per step, or tell events apart by an id. Timestamp ordering is described by Bernstein and Goodman, "Concurrency
 // Control in Distributed Database Systems" (1981), as the Thomas write rule.
 package nolock

@@ -46,7 +46,8 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 }
 
 // Apply makes a partial change under the same guard: at is when its event
-// happened, as an integer, a time.Time, or an [Event]. An item that does not
+// happened, as an integer, a time.Time, or an [Event]. Of a time.Time that is
+// kept as an integer, what is less than Config.Unit is cut off. An item that does not
 // exist comes into being with what update sets. The update must leave the key,
 // the event time, the event id, the version and the library's attributes
 // alone. One request.
@@ -95,7 +96,15 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	if !ok {
 		e = Event{Time: at}
 	}
-	if raw[r.core.EventTime], err = r.encodeTime(e.Time); err != nil {
+	if when, ok := e.Time.(time.Time); ok && r.core.EventSeconds {
+		err = ddb.CheckEventSeconds(when)
+	} else if ok && when.IsZero() {
+		err = errors.New("it is not set")
+	}
+	if err == nil {
+		raw[r.core.EventTime], err = r.encodeTime(e.Time)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: event time of item %v: %w", repo.ErrSchema, key, err)
 	}
 	if e.ID == nil {
@@ -181,7 +190,7 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 	for flips := 0; ; {
 		w := r.core.NewWrite()
 		if err := fill(w, hidden); err != nil {
-			return fmt.Errorf("item %v: %w", key, err)
+			return repo.Classify(fmt.Errorf("item %v: %w", key, err))
 		}
 		if r.core.Version != "" {
 			// Without a read the ring of writers cannot be extended: a new one

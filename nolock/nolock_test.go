@@ -173,14 +173,41 @@ func TestEventsFromTheFuture(t *testing.T) {
 		At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
 	}
 	r, _, _ := open[timed](t, nolock.Config{})
-	if err := r.Put(t.Context(), timed{"a", time.Now().Add(time.Minute)}); err != nil {
+	now := time.Now().Truncate(time.Second)
+	if err := r.Put(t.Context(), timed{"a", now.Add(time.Minute)}); err != nil {
 		t.Error(err)
 	}
-	wantIs(t, r.Put(t.Context(), timed{"a", time.Now().Add(2 * time.Hour)}), nolock.ErrAhead)
+	wantIs(t, r.Put(t.Context(), timed{"a", now.Add(2 * time.Hour)}), nolock.ErrAhead)
 	_, err := r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(3 * time.Hour); return nil })
 	wantIs(t, err, nolock.ErrAhead)
 	_, err = r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(-time.Hour); return nil })
 	wantIs(t, err, repo.ErrStale)
+}
+
+// Two events of one second, cut to it, looked like one that came twice: the
+// second was dropped, and acknowledged.
+func TestEventTimesThatWouldBeCut(t *testing.T) {
+	type timed struct {
+		ID string    `dynamodbav:"id" repo:"pk"`
+		At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
+	}
+	r, _, _ := open[timed](t, nolock.Config{})
+	ctx, key, when := t.Context(), repo.Key{Partition: "a"}, time.Unix(1_700_000_000, 100_000_000)
+	late := func(_ context.Context, v *timed) error { v.At = when; return nil }
+	note := expression.Set(expression.Name("note"), expression.Value("x"))
+	for name, at := range map[string]time.Time{"with a fraction": when, "not set": {}} {
+		when = at
+		wantIs(t, r.Put(ctx, timed{"a", when}), repo.ErrSchema)
+		_, err := r.Create(ctx, timed{"a", when})
+		wantIs(t, err, repo.ErrSchema)
+		_, err = r.Upsert(ctx, key, late)
+		wantIs(t, err, repo.ErrSchema)
+		wantIs(t, r.Apply(ctx, key, when, note), repo.ErrSchema)
+		wantIs(t, r.DeleteAt(ctx, key, when), repo.ErrSchema)
+		if _, err := r.Get(ctx, key); !errors.Is(err, repo.ErrNotFound) {
+			t.Errorf("%s: something was written: %v", name, err)
+		}
+	}
 }
 
 func TestEventWritesWaitForALock(t *testing.T) {

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Unit is what one step of an integer event time means, for example
 	// time.Millisecond since 1970. 0: not a time (a sequence number). Fields
-	// of type time.Time or attributevalue.UnixTime have seconds and need none.
+	// of type time.Time or attributevalue.UnixTime keep whole seconds and need
+	// none: where an item can have two events in one second, use an integer.
 	Unit time.Duration
 	// MaxSkew refuses events dated further ahead of the local clock, which
 	// would freeze the item until then. Default 1 h where the unit is known.
@@ -66,9 +67,9 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	switch {
 	case cfg.Unit < 0, cfg.MaxSkew < 0, cfg.Tombstone < 0, cfg.Attempts < 0:
 		return nil, fmt.Errorf("%w: Unit, MaxSkew, Tombstone and Attempts cannot be negative", repo.ErrConfig)
-	case table.EventTimeIsTime() && cfg.Unit != 0 && cfg.Unit != time.Second:
+	case core.EventSeconds && cfg.Unit != 0 && cfg.Unit != time.Second:
 		return nil, fmt.Errorf("%w: Unit is %v, but the event time is stored in seconds", repo.ErrConfig, cfg.Unit)
-	case table.EventTimeIsTime():
+	case core.EventSeconds:
 		cfg.Unit = time.Second
 	case cfg.Unit == 0 && cfg.MaxSkew > 0:
 		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)

@@ -3,6 +3,7 @@ package repo
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -25,6 +26,11 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 	}
 	if err := t.checkKeyOf(raw); err != nil {
 		return nil, err
+	}
+	if t.core.EventSeconds {
+		if err := t.checkEventTimeOf(item); err != nil {
+			return nil, err
+		}
 	}
 	return t.own(raw), nil
 }
@@ -63,6 +69,20 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 		if err := checkPart(k.which, av, k.f, k.limit); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkEventTimeOf refuses an event time that would lose its fraction: two events
+// of one second would look like one that was delivered twice.
+func (t *Table[T]) checkEventTimeOf(item T) error {
+	f := t.schema.eventTime
+	v, err := reflect.ValueOf(item).FieldByIndexErr(f.index)
+	if err != nil {
+		return nil // below a nil pointer: not set
+	}
+	if err := ddb.CheckEventSeconds(v.Convert(timeType).Interface().(time.Time)); err != nil { //nolint:forcetypeassert // just converted
+		return fmt.Errorf("%w: field %s: %w", ErrSchema, f.goName, err)
 	}
 	return nil
 }
@@ -133,11 +153,4 @@ func (t *Table[T]) WithVersion(item T, version int64) T {
 		v.SetUint(uint64(version)) //nolint:gosec // versions are never negative
 	}
 	return item
-}
-
-// EventTimeIsTime reports whether the event time is a time in Unix seconds
-// rather than an integer of the user's own unit.
-func (t *Table[T]) EventTimeIsTime() bool {
-	typ := t.schema.eventTime.typ
-	return typ == timeType || typ == unixTimeType
 }

@@ -90,35 +90,3 @@ type Wait struct {
 	Max      time.Duration // greatest bound; default 500 ms
 	Attempts int           // tries before giving up; default 0: as long as the context allows
 }
-
-// WithDefaults fills in what is not set and refuses what makes no sense.
-func (w Wait) WithDefaults() (Wait, error) {
-	if w.Min < 0 || w.Max < 0 || w.Attempts < 0 {
-		return w, fmt.Errorf("%w: Wait.Min, Max and Attempts cannot be negative", ErrConfig)
-	}
-	if w.Min == 0 {
-		w.Min = 5 * time.Millisecond
-	}
-	if w.Max == 0 {
-		w.Max = max(500*time.Millisecond, w.Min)
-	}
-	if w.Max < w.Min {
-		return w, fmt.Errorf("%w: Wait.Max (%v) is less than Wait.Min (%v)", ErrConfig, w.Max, w.Min)
-	}
-	return w, nil
-}
-
-// DefaultClockSkew is how much clocks may differ, by default, before someone
-// takes over an expired lock too early.
-const DefaultClockSkew = time.Second
-
-// ClockSkew fills in the default for 0 and refuses negative values.
-func ClockSkew(d time.Duration) (time.Duration, error) {
-	if d < 0 {
-		return 0, fmt.Errorf("%w: ClockSkew is negative (%v); use 1 ns for none", ErrConfig, d)
-	}
-	if d == 0 {
-		return DefaultClockSkew, nil
-	}
-	return d, nil
-}

@@ -99,6 +99,10 @@ func Classify(err error) error {
 	if errors.As(err, &size) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
+	var update *ddb.MergeError
+	if errors.As(err, &update) {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	var unsent *ddb.UnsentError
 	if errors.As(err, &unsent) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		// The SDK has no types for these; the text only chooses the hint.

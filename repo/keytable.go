@@ -99,15 +99,16 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
 	core := ddb.NewCore(ddb.Core{
-		Sender:    &ddb.Sender{Client: client, Table: name, Timeout: cfg.AttemptTimeout, Observe: observe},
-		Attr:      ddb.Attributes(attrs),
-		Partition: s.pk.name,
-		Sort:      s.sk.name,
-		Version:   s.version.name,
-		EventTime: s.eventTime.name,
-		EventID:   s.eventID.name,
-		IDKind:    s.eventID.kind,
-		Mapped:    s.mapped,
+		Sender:       &ddb.Sender{Client: client, Table: name, Timeout: cfg.AttemptTimeout, Observe: observe},
+		Attr:         ddb.Attributes(attrs),
+		Partition:    s.pk.name,
+		Sort:         s.sk.name,
+		Version:      s.version.name,
+		EventTime:    s.eventTime.name,
+		EventID:      s.eventID.name,
+		IDKind:       s.eventID.kind,
+		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
+		Mapped:       s.mapped,
 	})
 	return &KeyTable{client: client, cfg: cfg, pk: s.pk, sk: s.sk, core: core}, nil
 }

@@ -181,7 +181,7 @@ func checkEventTime(f field) (field, error) {
 	case f.typ == unixTimeType, f.typ == timeType && f.has("unixtime"):
 		return f, nil
 	case f.typ == timeType:
-		return f, fmt.Errorf("field %s is the event time and would be stored as RFC 3339 text, which does not sort (fractions of seconds vary in length): add the option unixtime to its tag, as in `dynamodbav:\"%s,unixtime\"`, or use an integer", f.goName, f.name)
+		return f, fmt.Errorf("field %s is the event time and would be stored as RFC 3339 text, which does not sort (fractions of seconds vary in length): use an integer of milliseconds, or, for whole seconds, add the option unixtime to its tag, as in `dynamodbav:\"%s,unixtime\"`", f.goName, f.name)
 	case isInteger(f.typ) && !f.has("string"):
 		return f, nil
 	}

@@ -3,15 +3,12 @@ package semaphore
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
-
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -87,10 +84,10 @@ type Config struct {
 	// when there is none. Default 5 ms to 500 ms.
 	Wait repo.Wait
 
-	AttemptTimeout time.Duration        // of one attempt of a request. Default 10 s, or a third of the lease
-	Logger         *slog.Logger         // default: none
-	MeterProvider  metric.MeterProvider // default: none
-	TracerProvider trace.TracerProvider // default: none
+	// Table has the attempt time-out of requests, logger, meter and tracer. Three
+	// attempts must fit into a lease; by default they do. Of its Attributes none
+	// but TTL matters.
+	Table repo.TableConfig
 }
 
 // Retry says how often and when failed jobs are tried again. The delay doubles
@@ -147,8 +144,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Lease, err = hold.Lease(c.Lease); err != nil {
 		return c, err
 	}
-	if c.AttemptTimeout > c.Lease/3 {
-		return c, fmt.Errorf("%w: Lease (%v) is shorter than three attempts of a request (AttemptTimeout %v)", repo.ErrConfig, c.Lease, c.AttemptTimeout)
+	if c.Table.AttemptTimeout, err = hold.AttemptTimeout(c.Lease, c.Table.AttemptTimeout); err != nil {
+		return c, err
 	}
 	if c.Retry, err = c.Retry.withDefaults(); err != nil {
 		return c, err
@@ -156,9 +153,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Owner, err = hold.Owner(c.Owner); err != nil {
 		return c, err
 	}
-	if c.ClockSkew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+	if c.ClockSkew, err = guard.ClockSkew(c.ClockSkew); err != nil {
 		return c, err
 	}
-	c.Wait, err = c.Wait.WithDefaults()
+	c.Wait, err = guard.Waiting(c.Wait)
 	return c, err
 }

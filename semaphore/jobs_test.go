@@ -350,7 +350,7 @@ func TestBadSettings(t *testing.T) {
 		"negative limit":           {Limit: -1},
 		"negative workers":         {Workers: -1},
 		"lease too short":          {Lease: time.Millisecond},
-		"less than three attempts": {Lease: 3 * time.Second, AttemptTimeout: 2 * time.Second},
+		"less than three attempts": {Lease: 3 * time.Second, Table: repo.TableConfig{AttemptTimeout: 2 * time.Second}},
 		"negative retry":           {Retry: semaphore.Retry{Attempts: -1}},
 		"retry bounds":             {Retry: semaphore.Retry{Min: time.Hour, Max: time.Second}},
 		"skew":                     {ClockSkew: -1},

@@ -32,8 +32,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, err
 	}
 	key := repo.KeySchema{Partition: repo.KeyAttribute{Name: pkName}, Sort: repo.KeyAttribute{Name: skName}}
-	table, err := repo.NewKeyTable(client, tableName, key, repo.TableConfig{
-		AttemptTimeout: cfg.AttemptTimeout, Logger: cfg.Logger, MeterProvider: cfg.MeterProvider, TracerProvider: cfg.TracerProvider})
+	table, err := repo.NewKeyTable(client, tableName, key, cfg.Table)
 	if err != nil {
 		return nil, err
 	}

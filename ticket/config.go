@@ -2,13 +2,10 @@ package ticket
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
-
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -31,17 +28,14 @@ type Config struct {
 	// Wait bounds the pauses of whoever is next in line; those behind it look
 	// less often. Attempts counts looks at the queue.
 	Wait repo.Wait
-	// AttemptTimeout bounds one attempt of a request. Default 10 s, or a third of
-	// the lease if that is shorter; three must fit into a lease.
-	AttemptTimeout time.Duration
-
-	Logger         *slog.Logger         // default: none
-	MeterProvider  metric.MeterProvider // default: none
-	TracerProvider trace.TracerProvider // default: none
+	// Table has the attempt time-out of requests, logger, meter and tracer. Three
+	// attempts must fit into a lease; by default they do. Of its Attributes the
+	// queue uses TTL.
+	Table repo.TableConfig
 }
 
-// settle checks the settings and fills in defaults.
-func (c Config) settle() (Config, error) {
+// withDefaults fills in what is not set and refuses what makes no sense.
+func (c Config) withDefaults() (Config, error) {
 	var err error
 	if strings.Contains(c.Namespace, "/") {
 		return c, fmt.Errorf("%w: Namespace is %q: it must not contain \"/\", which ends it in the key", repo.ErrConfig, c.Namespace)
@@ -49,21 +43,12 @@ func (c Config) settle() (Config, error) {
 	if c.Lease, err = hold.Lease(c.Lease); err != nil {
 		return c, err
 	}
-	if c.ClockSkew, err = repo.ClockSkew(c.ClockSkew); err != nil {
+	if c.ClockSkew, err = guard.ClockSkew(c.ClockSkew); err != nil {
 		return c, err
 	}
-	if c.Wait, err = c.Wait.WithDefaults(); err != nil {
+	if c.Wait, err = guard.Waiting(c.Wait); err != nil {
 		return c, err
 	}
-	if c.AttemptTimeout > c.Lease/3 {
-		return c, fmt.Errorf("%w: Lease (%v) is shorter than three times AttemptTimeout (%v): one lost answer could end it", repo.ErrConfig, c.Lease, c.AttemptTimeout)
-	}
-	if c.AttemptTimeout == 0 {
-		c.AttemptTimeout = min(10*time.Second, c.Lease/3)
-	}
-	return c, nil
-}
-
-func (c Config) table() repo.TableConfig {
-	return repo.TableConfig{AttemptTimeout: c.AttemptTimeout, Logger: c.Logger, MeterProvider: c.MeterProvider, TracerProvider: c.TracerProvider}
+	c.Table.AttemptTimeout, err = hold.AttemptTimeout(c.Lease, c.Table.AttemptTimeout)
+	return c, err
 }

@@ -36,14 +36,11 @@ type Queue struct {
 // New checks the settings and prepares the table's requests. It sends nothing
 // and starts nothing. An error (ErrConfig) says how to mend it.
 func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
-	if cfg.AttemptTimeout < 0 {
-		return nil, fmt.Errorf("%w: AttemptTimeout is negative (%v)", repo.ErrConfig, cfg.AttemptTimeout)
-	}
-	cfg, err := cfg.settle()
+	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	table, err := repo.NewKeyTable(client, tableName, repo.KeySchema{Partition: repo.KeyAttribute{Name: attrKey}}, cfg.table())
+	table, err := repo.NewKeyTable(client, tableName, repo.KeySchema{Partition: repo.KeyAttribute{Name: attrKey}}, cfg.Table)
 	if err != nil {
 		return nil, err
 	}

@@ -372,9 +372,9 @@ func TestBadInputs(t *testing.T) {
 		"negative lease":                  {Lease: -time.Second},
 		"negative skew":                   {ClockSkew: -1},
 		"negative wait":                   {Wait: repo.Wait{Min: -1}},
-		"negative attempt timeout":        {AttemptTimeout: -1},
-		"lease of less than three tries":  {Lease: 2 * time.Second, AttemptTimeout: time.Second},
-		"default lease of less than that": {AttemptTimeout: 11 * time.Second},
+		"negative attempt timeout":        {Table: repo.TableConfig{AttemptTimeout: -1}},
+		"lease of less than three tries":  {Lease: 2 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}},
+		"default lease of less than that": {Table: repo.TableConfig{AttemptTimeout: 11 * time.Second}},
 	}
 	for name, cfg := range configs {
 		if _, err := ticket.New(b.Client, b.table, cfg); !errors.Is(err, repo.ErrConfig) {
@@ -387,7 +387,7 @@ func TestBadInputs(t *testing.T) {
 	if _, err := ticket.New(b.Client, "", ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
 		t.Errorf("no table: %v", err)
 	}
-	if _, err := ticket.New(b.Client, b.table, ticket.Config{Lease: 3 * time.Second, AttemptTimeout: time.Second}); err != nil {
+	if _, err := ticket.New(b.Client, b.table, ticket.Config{Lease: 3 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}}); err != nil {
 		t.Error(err)
 	}
 

@@ -17,14 +17,17 @@ type Attributes struct {
 type Core struct {
 	*Sender
 	Attr      Attributes
-	Partition string   // name of the partition key
-	Sort      string   // name of the sort key, "" without one
-	Version   string   // attribute that counts data writes, "" without one
-	EventTime string   // attribute of the event time, "" without one
-	EventID   string   // attribute that breaks ties of event times, "" without one
-	IDKind    string   // its type, S or N
-	Mapped    []string // attributes of the user's type, keys left out
-	Shares    bool     // the user's type may share parts of what it is decoded from or encoded to
+	Partition string // name of the partition key
+	Sort      string // name of the sort key, "" without one
+	Version   string // attribute that counts data writes, "" without one
+	EventTime string // attribute of the event time, "" without one
+	EventID   string // attribute that breaks ties of event times, "" without one
+	IDKind    string // its type, S or N
+	// EventSeconds says that the event time is a time, kept in whole Unix seconds,
+	// rather than an integer of the user's own unit.
+	EventSeconds bool
+	Mapped       []string // attributes of the user's type, keys left out
+	Shares       bool     // the user's type may share parts of what it is decoded from or encoded to
 
 	lock  lockShapes
 	queue queueShapes

@@ -1,8 +1,12 @@
 package ddb
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -18,9 +22,9 @@ func (c *Core) EventOrder(a, b Item) (int, bool) {
 	return order, ok
 }
 
-// Compare orders two values as DynamoDB does: integers by value, texts by
-// bytes; nothing is smaller than anything. It is false for values of different
-// or other types.
+// Compare orders two values as DynamoDB does: numbers by value, texts and bytes
+// by their bytes; nothing is smaller than anything. It is false for values of
+// different or other types.
 func Compare(a, b types.AttributeValue) (int, bool) {
 	switch {
 	case a == nil && b == nil:
@@ -30,22 +34,36 @@ func Compare(a, b types.AttributeValue) (int, bool) {
 	case b == nil:
 		return 1, true
 	}
-	if x, ok := a.(*types.AttributeValueMemberS); ok {
-		y, ok := b.(*types.AttributeValueMemberS)
-		if !ok {
-			return 0, false
+	switch x := a.(type) {
+	case *types.AttributeValueMemberS:
+		if y, ok := b.(*types.AttributeValueMemberS); ok {
+			return strings.Compare(x.Value, y.Value), true
 		}
-		return strings.Compare(x.Value, y.Value), true
+	case *types.AttributeValueMemberB:
+		if y, ok := b.(*types.AttributeValueMemberB); ok {
+			return bytes.Compare(x.Value, y.Value), true
+		}
+	case *types.AttributeValueMemberN:
+		if y, ok := b.(*types.AttributeValueMemberN); ok {
+			m, okM := new(big.Rat).SetString(x.Value)
+			n, okN := new(big.Rat).SetString(y.Value)
+			if okM && okN {
+				return m.Cmp(n), true
+			}
+		}
 	}
-	x, okX := a.(*types.AttributeValueMemberN)
-	y, okY := b.(*types.AttributeValueMemberN)
-	if !okX || !okY {
-		return 0, false
+	return 0, false
+}
+
+// CheckEventSeconds refuses a time that is not set, and one that would lose its
+// fraction as whole seconds: two events of one second would look like one event
+// that was delivered twice.
+func CheckEventSeconds(at time.Time) error {
+	switch {
+	case at.IsZero():
+		return errors.New("the event time is not set")
+	case at.Nanosecond() != 0:
+		return fmt.Errorf("the event time %v has a fraction of a second, which its attribute cannot keep: truncate it, or use an integer of milliseconds with nolock.Config.Unit", at)
 	}
-	m, okM := new(big.Int).SetString(x.Value, 10)
-	n, okN := new(big.Int).SetString(y.Value, 10)
-	if !okM || !okN {
-		return 0, false
-	}
-	return m.Cmp(n), true
+	return nil
 }

@@ -7,6 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 )
 
+// MergeError says that a user's update cannot be used.
+type MergeError struct{ Err error }
+
+func (e *MergeError) Error() string { return e.Err.Error() }
+func (e *MergeError) Unwrap() error { return e.Err }
+
 // Merge adds a user's update to the write. The user's builder is built by
 // itself and its text taken over, because builders share state: one that is
 // extended here would come back changed. Attributes that forbidden names are
@@ -14,14 +20,14 @@ import (
 func (w *Write) Merge(update expression.UpdateBuilder, forbidden func(attr string) error) error {
 	expr, err := expression.NewBuilder().WithUpdate(update).Build()
 	if err != nil {
-		return fmt.Errorf("the update cannot be built: %w", err)
+		return &MergeError{fmt.Errorf("the update cannot be built: %w", err)}
 	}
 	names := expr.Names()
 	for line := range strings.Lines(*expr.Update()) {
 		verb, list, _ := strings.Cut(strings.TrimSpace(line), " ")
 		to := map[string]*[]string{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
 		if to == nil {
-			return fmt.Errorf("the update has a section %q that is not known here", verb)
+			return &MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)}
 		}
 		*to = append(*to, list)
 	}

@@ -10,14 +10,6 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Settings say how to behave towards holders.
-type Settings struct {
-	Wait  repo.Wait
-	Skew  time.Duration // how much clocks may differ
-	Fail  bool          // give up at once with ErrLocked instead of waiting
-	Clock func() time.Time
-}
-
 // Turn is one call's waiting for its turn on one item.
 type Turn struct {
 	Core *ddb.Core
@@ -144,14 +136,4 @@ func UnknownOutcome(key repo.Key, err error) error {
 // NotFound says that there is no item.
 func NotFound(key repo.Key, table string) error {
 	return fmt.Errorf("%w: %v in table %q", repo.ErrNotFound, key, table)
-}
-
-// NewSettings fills in defaults and checks.
-func NewSettings(wait repo.Wait, skew time.Duration, fail bool) (s Settings, err error) {
-	s = Settings{Fail: fail, Clock: time.Now}
-	if s.Wait, err = wait.WithDefaults(); err != nil {
-		return s, err
-	}
-	s.Skew, err = repo.ClockSkew(skew)
-	return s, err
 }

@@ -23,6 +23,9 @@ const (
 	maxMargin    = time.Second
 )
 
+// defaultAttempt bounds one attempt of a request, as TableConfig says.
+const defaultAttempt = 10 * time.Second
+
 // Config says how a taker takes and keeps. Its owner has checked it.
 type Config struct {
 	Owner      string
@@ -43,6 +46,20 @@ func Lease(d time.Duration) (time.Duration, error) {
 	}
 	if d < minLease || d > maxLease {
 		return 0, fmt.Errorf("%w: Lease is %v: use %v to %v", repo.ErrConfig, d, minLease, maxLease)
+	}
+	return d, nil
+}
+
+// AttemptTimeout fills in the default for the time of one attempt, and refuses
+// one of which three do not fit into a lease: one lost answer could end it.
+func AttemptTimeout(lease, d time.Duration) (time.Duration, error) {
+	switch {
+	case d < 0:
+		return 0, fmt.Errorf("%w: AttemptTimeout is negative (%v)", repo.ErrConfig, d)
+	case lease > 0 && d > lease/3:
+		return 0, fmt.Errorf("%w: Lease (%v) is shorter than three times Table.AttemptTimeout (%v): one lost answer could end it", repo.ErrConfig, lease, d)
+	case d == 0 && lease > 0:
+		return min(defaultAttempt, lease/3), nil
 	}
 	return d, nil
 }

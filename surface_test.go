@@ -53,7 +53,7 @@ func TestPublicTypesEmbedNothingInternal(t *testing.T) {
 
 func publicFolders(t *testing.T) (folders []string) {
 	t.Helper()
-	for _, p := range listPackages(t) {
+	for _, p := range listPackages(t, ".") {
 		if f := p.folder(); f != "." && public(f) {
 			folders = append(folders, f)
 		}

@@ -2,7 +2,6 @@ package lockedread
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -73,7 +72,7 @@ func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton
 		return state, ddb.CtxError(ctx) // it waited for nobody
 	}
 	if err != nil {
-		return state, errors.Join(locked(key, p.Seen()), ddb.CtxError(ctx))
+		return state, ddb.Because(locked(key, p.Seen()), ddb.CtxError(ctx))
 	}
 	return state, nil
 }

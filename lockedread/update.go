@@ -41,8 +41,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	}
 	mark := guard.Within{By: l, Key: l.taker.Core.KeyText(raw)}
 	if mark.In(ctx) { // it would wait for itself
-		return item, fmt.Errorf("a change cannot change its own item by another call: %w",
-			&repo.LockedError{Key: key, Owner: l.taker.Owner})
+		return item, fmt.Errorf("item %v: %w: a change cannot change its own item by another call", key, repo.ErrLocked)
 	}
 	change = guard.Mark(mark, change)
 	var p *place[T]

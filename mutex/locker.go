@@ -107,6 +107,9 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 // unlock are joined: an unlock that fails with ErrLockLost means that others
 // may have run beside the last part of fn.
 func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) (err error) {
+	if fn == nil {
+		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
+	}
 	lock, err := l.Lock(ctx, name)
 	if err != nil {
 		return err

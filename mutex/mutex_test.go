@@ -440,6 +440,7 @@ func TestBadNames(t *testing.T) {
 func TestDo(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
+	rig.Is(t, l.Do(t.Context(), "job", nil), repo.ErrConfig)
 	sour := errors.New("sour")
 	rig.Is(t, l.Do(t.Context(), "job", func(context.Context, *mutex.Lock) error { return sour }), sour)
 	err := l.Do(t.Context(), "job", func(ctx context.Context, held *mutex.Lock) error {

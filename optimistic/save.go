@@ -95,7 +95,8 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 		case core.Absent(res.Image) || core.Hidden(res.Image):
 			return guard.NotFound(turn.Key, core.Table)
 		case res.Image[core.Attr.LockedBy] == nil || guard.Version(core, res.Image) != r.table.Version(item):
-			return &repo.ConflictError{Key: turn.Key, Attempts: 1}
+			return fmt.Errorf("%w: version %d is stored, the item has %d",
+				&repo.ConflictError{Key: turn.Key, Attempts: 1}, guard.Version(core, res.Image), r.table.Version(item))
 		}
 		if err := turn.Yield(ctx, res.Image); err != nil {
 			if !clean { // when the lock is released, an earlier attempt may still fit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,8 +15,10 @@ import (
 
 // EnsureTable creates the table if it does not exist (on-demand billing, TTL
 // on), waits until it is active as long as ctx allows, and verifies the key
-// schema of an existing one (ErrSchema). A global table with eventually
-// consistent replicas is refused unless TableConfig.AllowReplicas is set.
+// schema of an existing one, and that its TTL, if it is on, is on the attribute
+// that the library uses (ErrSchema). It changes nothing of an existing table. A
+// global table with eventually consistent replicas is refused unless
+// TableConfig.AllowReplicas is set.
 func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
 	created := errors.Is(err, ErrNoTable)
@@ -42,7 +45,7 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	if err := t.verify(desc); err != nil {
 		return err
 	}
-	return t.ensureTTL(ctx)
+	return t.ensureTTL(ctx, created)
 }
 
 func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
@@ -107,9 +110,11 @@ func (t *KeyTable) verify(desc *types.TableDescription) error {
 	return nil
 }
 
-// ensureTTL switches TTL on, which removes stubs and tombstones that nobody
-// comes back to. Nothing depends on when it does.
-func (t *KeyTable) ensureTTL(ctx context.Context) error {
+// ensureTTL switches the TTL of a new table on, which removes stubs and
+// tombstones that nobody comes back to. Nothing depends on when it does. That of
+// an existing table is its owner's to switch on: its items may have the
+// attribute with another meaning.
+func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 	attr, err := t.ttlAttribute(ctx)
 	switch {
 	case err != nil:
@@ -117,7 +122,12 @@ func (t *KeyTable) ensureTTL(ctx context.Context) error {
 	case attr == t.core.Attr.TTL:
 		return nil
 	case attr != "":
-		return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set TableConfig.Attributes.TTL to it", ErrSchema, t.Name(), attr)
+		return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set Attributes.TTL of the TableConfig to it", ErrSchema, t.Name(), attr)
+	}
+	if !created {
+		t.core.Observe.Log.Info("dynahold: the table has no TTL: what the library marks for removal stays",
+			slog.String("table", t.Name()), slog.String("attribute", t.core.Attr.TTL))
+		return nil
 	}
 	on := true
 	err = t.core.Ask(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {

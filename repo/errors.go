@@ -82,6 +82,9 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	if e.Attempts == 1 {
+		return fmt.Sprintf("item %v: others wrote first", e.Key)
+	}
 	return fmt.Sprintf("item %v: others wrote first in each of %d attempts", e.Key, e.Attempts)
 }
 

@@ -7,13 +7,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // QueryOption narrows or orders a query.
 type QueryOption func(*queryPlan)
 
 type queryPlan struct {
-	sort       func(expression.KeyBuilder) expression.KeyConditionBuilder
+	narrow     func(sk field) (expression.KeyConditionBuilder, error)
 	descending bool
 	eventually bool
 	pageSize   int32
@@ -37,19 +39,41 @@ func PageSize(n int) QueryOption {
 	}
 }
 
-// SortPrefix keeps items whose sort key begins with prefix.
+// SortPrefix keeps items whose sort key, a text, begins with prefix.
 func SortPrefix(prefix string) QueryOption {
-	return func(p *queryPlan) {
-		p.sort = func(k expression.KeyBuilder) expression.KeyConditionBuilder { return k.BeginsWith(prefix) }
-	}
+	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
+		if sk.kind != "S" {
+			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
+		}
+		return expression.Key(sk.name).BeginsWith(prefix), nil
+	})
 }
 
 // SortBetween keeps items whose sort key is from lo to hi, both included.
 func SortBetween(lo, hi any) QueryOption {
-	return func(p *queryPlan) {
-		p.sort = func(k expression.KeyBuilder) expression.KeyConditionBuilder {
-			return k.Between(expression.Value(lo), expression.Value(hi))
+	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
+		from, err := encodePart("sort", lo, sk, maxSort)
+		if err != nil {
+			return cond, fmt.Errorf("SortBetween from: %w", err)
 		}
+		to, err := encodePart("sort", hi, sk, maxSort)
+		if err != nil {
+			return cond, fmt.Errorf("SortBetween to: %w", err)
+		}
+		if order, _ := ddb.Compare(from, to); order > 0 {
+			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
+		}
+		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil
+	})
+}
+
+// narrowed is an option that can be given once.
+func narrowed(narrow func(sk field) (expression.KeyConditionBuilder, error)) QueryOption {
+	return func(p *queryPlan) {
+		if p.narrow != nil {
+			p.err = fmt.Errorf("%w: the query narrows the sort key twice: DynamoDB takes one condition", ErrConfig)
+		}
+		p.narrow = narrow
 	}
 }
 
@@ -104,11 +128,15 @@ func (t *Table[T]) queryInput(partition any, options []QueryOption) (*dynamodb.Q
 		return nil, err
 	}
 	cond := expression.Key(t.schema.pk.name).Equal(expression.Value(pk))
-	if plan.sort != nil {
+	if plan.narrow != nil {
 		if t.schema.sk.name == "" {
 			return nil, fmt.Errorf("%w: the query narrows the sort key, but the table has none", ErrKey)
 		}
-		cond = cond.And(plan.sort(expression.Key(t.schema.sk.name)))
+		sort, err := plan.narrow(t.schema.sk)
+		if err != nil {
+			return nil, err
+		}
+		cond = cond.And(sort)
 	}
 	expr, err := expression.NewBuilder().WithKeyCondition(cond).Build()
 	if err != nil {

@@ -29,7 +29,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 	failed := func(err error) (*Permit, error) {
 		p.undo(ctx, name, attr, clean)
 		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
-			err = errors.Join(last.busy(), err)
+			err = ddb.Because(last.busy(), err)
 		}
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		}
 		ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{}))
 		if ctx.Err() != nil {
-			return failed(errors.Join(r.busy(), ddb.CtxError(ctx)))
+			return failed(ddb.Because(r.busy(), ddb.CtxError(ctx)))
 		}
 	}
 }

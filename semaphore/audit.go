@@ -16,9 +16,10 @@ type Tally struct {
 // Counted is what the rows of a resource add up to.
 type Counted struct{ Queued, Running, Permits, Dead int }
 
-// OK reports whether the counters are right.
+// OK reports whether the counters were found right. Of a resource that was
+// Changing nothing was found.
 func (t Tally) OK() bool {
-	return t.Changing || t.Queued == t.Counted.Queued && t.Running == t.Counted.Running+t.Counted.Permits && t.Dead == t.Counted.Dead
+	return !t.Changing && t.Queued == t.Counted.Queued && t.Running == t.Counted.Running+t.Counted.Permits && t.Dead == t.Counted.Dead
 }
 
 func (t Tally) String() string {

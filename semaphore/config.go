@@ -80,9 +80,13 @@ type Config struct {
 	// ClockSkew is how much clocks may differ: what has ended is taken over
 	// only when it is past its end by more. Default 1 s; use 1 ns for none.
 	ClockSkew time.Duration
-	// Wait bounds the waiting for permits, and how often Run looks for work
-	// when there is none. Default 5 ms to 500 ms.
+	// Wait bounds the waiting for permits, and for others who change the same
+	// resource. Default 5 ms to 500 ms.
 	Wait repo.Wait
+	// Poll is how long Run pauses at most between two looks for work while there
+	// is none. A look at an empty table is 16 requests and 16 read units.
+	// Default 2 s.
+	Poll time.Duration
 
 	// Table has the attempt time-out of requests, logger, meter and tracer. Three
 	// attempts must fit into a lease; by default they do. Of its Attributes none
@@ -128,7 +132,10 @@ func (r Retry) delay(attempt int) time.Duration {
 	return d
 }
 
-const defaultWorkers = 8
+const (
+	defaultWorkers = 8
+	defaultPoll    = 2 * time.Second
+)
 
 func (c Config) withDefaults() (Config, error) {
 	var err error
@@ -140,6 +147,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Workers == 0 {
 		c.Workers = defaultWorkers
+	}
+	if c.Poll < 0 {
+		return c, fmt.Errorf("%w: Poll is negative (%v)", repo.ErrConfig, c.Poll)
+	}
+	if c.Poll == 0 {
+		c.Poll = defaultPoll
 	}
 	if c.Lease, err = hold.Lease(c.Lease); err != nil {
 		return c, err

@@ -440,3 +440,43 @@ func TestForeignRowsAreNotTouched(t *testing.T) {
 		t.Errorf("jobs %q", ids)
 	}
 }
+
+// A resource that is used no more can be removed, and only then.
+func TestForget(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	listed := func() (n int) {
+		for _, err := range s.Resources(t.Context()) {
+			rig.Is(t, err)
+			n++
+		}
+		return n
+	}
+	p := rig.Must(s.Acquire(t.Context(), "order-7"))(t)
+	rig.Is(t, s.Forget(t.Context(), "order-7"), semaphore.ErrBusy)
+	rig.Is(t, p.Release(t.Context()))
+	enqueue(t, s, "order-7", 1)
+	rig.Is(t, s.Forget(t.Context(), "order-7"), semaphore.ErrBusy)
+	job := rig.Must(s.Next(t.Context(), "order-7"))(t)
+	rig.Is(t, s.Forget(t.Context(), "order-7"), semaphore.ErrBusy)
+	rig.Is(t, job.Done(t.Context()))
+	if n := listed(); n != 1 {
+		t.Errorf("%d resources", n)
+	}
+	rig.Is(t, s.Forget(t.Context(), "order-7"))
+	rig.Is(t, s.Forget(t.Context(), "order-7")) // it is gone
+	rig.Is(t, s.Forget(t.Context(), ""), repo.ErrKey)
+	if n := listed(); n != 0 {
+		t.Errorf("%d resources after Forget", n)
+	}
+	again := rig.Must(s.Acquire(t.Context(), "order-7"))(t)
+	if again.Token() <= job.Token() {
+		t.Errorf("token %d after %d", again.Token(), job.Token())
+	}
+}
+
+func TestJobsThatJSONHasNothingFor(t *testing.T) {
+	b := newBench(t)
+	_, err := semaphore.New[struct{ C chan int }](b.Client, b.Table, semaphore.Config{})
+	rig.Is(t, err, repo.ErrSchema)
+}

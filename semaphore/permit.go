@@ -53,6 +53,9 @@ func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
 // ctx, and, with the cause, when the permit is lost.
 func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) (err error) {
+	if fn == nil {
+		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
+	}
 	p, err := s.Acquire(ctx, resource)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ var errStopped = errors.New("the dispatcher stops")
 //
 // Every resource gets its turn: after one job the next resource with work comes
 // first. When there is no work, Run looks for some at times, at first after
-// Wait.Min and in the end every Wait.Max; one look is 16 requests and more.
+// Wait.Min and in the end every Config.Poll; one look is 16 requests, and more
+// for many resources.
 //
 // Run returns after all handlers have: nil when ctx is done, or what makes it
 // pointless to go on, such as ErrNoTable, ErrDenied, ErrSchema or ErrLimit.
@@ -80,7 +81,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 			pause = d.s.cfg.Wait.Min
 		}
 		ddb.Pause(ctx, pause)
-		pause = min(2*pause, d.s.cfg.Wait.Max)
+		pause = min(2*pause, d.s.cfg.Poll)
 	}
 }
 

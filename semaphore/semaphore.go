@@ -2,6 +2,8 @@ package semaphore
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -31,12 +33,26 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	if err != nil {
 		return nil, err
 	}
+	if err := checkJob[J](); err != nil {
+		return nil, err
+	}
 	key := repo.KeySchema{Partition: repo.KeyAttribute{Name: pkName}, Sort: repo.KeyAttribute{Name: skName}}
 	table, err := repo.NewKeyTable(client, tableName, key, cfg.Table)
 	if err != nil {
 		return nil, err
 	}
 	return &Semaphore[J]{client: client, table: table, core: table.Core(), cfg: cfg, clock: time.Now}, nil
+}
+
+// checkJob refuses types that JSON has nothing for, such as channels.
+func checkJob[J any]() (err error) {
+	defer func() { _ = recover() }() // a type that codes itself may not like its zero value
+	var none J
+	var unsupported *json.UnsupportedTypeError
+	if _, err := json.Marshal(none); errors.As(err, &unsupported) {
+		return fmt.Errorf("%w: jobs of type %T cannot be written as JSON: %w", repo.ErrSchema, none, err)
+	}
+	return nil
 }
 
 // EnsureTable creates the table if it does not exist, waits until it is
@@ -61,6 +77,31 @@ func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int)
 		return repo.Classify(err)
 	}
 	return s.plain(resource, s.core.Update(ctx, in, ddb.Options{}))
+}
+
+// Forget removes a resource that nobody uses any more, with the limit that
+// SetLimit gave it: names that are used once, such as one per order, would pile
+// up, and every look of Run reads all of them. ErrBusy if it has jobs, queued,
+// running or dead, or permits. Using it again registers it again; its tokens go
+// on from the clock. One request.
+func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
+	if err := s.checkName(resource); err != nil {
+		return err
+	}
+	w := s.core.NewWrite()
+	for _, counter := range []string{aQueued, aRunning, aDead} {
+		none := w.Value(ddb.Integer(0))
+		w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")
+	}
+	res := s.core.Delete(ctx, w.Delete(resourceKey(resource)), ddb.Options{})
+	if res.Outcome != ddb.Condition {
+		return s.plain(resource, res)
+	}
+	r, err := parseResource(resource, res.Image)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", ErrBusy, resource, r.Queued, r.Dead, r.Running)
 }
 
 // Resource reads one resource: zero counters and its limit if nobody has used
@@ -168,6 +209,9 @@ func unknown(resource string, err error) error {
 
 // checkName refuses names that cannot be keys.
 func (s *Semaphore[J]) checkName(resource string) error {
+	if resource == "" {
+		return fmt.Errorf("%w: the resource has no name", repo.ErrKey)
+	}
 	_, err := s.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
 	return err
 }

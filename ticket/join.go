@@ -64,7 +64,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 		ahead := q.abandon(ctx, p, id)
 		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
-			err = errors.Join(locked(p, ahead), err) // for whom it would have waited
+			err = ddb.Because(locked(p, ahead), err) // for whom it would have waited
 		}
 		return nil, line{}, err
 	case ddb.Condition:

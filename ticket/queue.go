@@ -123,6 +123,9 @@ func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
 // error is joined to that of fn. An error that is repo.ErrLockLost after fn
 // has run says that others may have been served while it ran.
 func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) (err error) {
+	if fn == nil {
+		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
+	}
 	turn, err := q.Lock(ctx, entity)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 		select {
 		case t.waiting <- struct{}{}:
 		case <-ctx.Done():
-			return nil, errors.Join(locked(t.place, line{}), ddb.CtxError(ctx))
+			return nil, ddb.Because(locked(t.place, line{}), ddb.CtxError(ctx))
 		}
 	}
 	defer func() { <-t.waiting }()
@@ -54,7 +54,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 		if errors.Is(err, repo.ErrLocked) {
 			return nil, err
 		}
-		return nil, errors.Join(locked(t.place, w.last), err)
+		return nil, ddb.Because(locked(t.place, w.last), err)
 	}
 	return nil, err
 }
@@ -96,7 +96,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			return nil, locked(w.place, w.last)
 		}
 		if w.pause(ctx, pause); ctx.Err() != nil {
-			return nil, errors.Join(locked(w.place, w.last), ddb.CtxError(ctx))
+			return nil, ddb.Because(locked(w.place, w.last), ddb.CtxError(ctx))
 		}
 		seen = w.told()
 	}

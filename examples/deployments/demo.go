@@ -211,7 +211,7 @@ func (o *office) counters(ctx context.Context) (faults []string, _ error) {
 		if err != nil {
 			return nil, err
 		}
-		if !tally.OK() || tally.Changing || tally.Queued+tally.Running+tally.Dead != 0 {
+		if !tally.OK() || tally.Queued+tally.Running+tally.Dead != 0 {
 			faults = append(faults, tally.String())
 		}
 	}

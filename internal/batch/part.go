@@ -2,7 +2,6 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -91,7 +90,7 @@ func (p *Part[T]) Await() (item T, err error) {
 			switch {
 			case !p.state.CompareAndSwap(idle, away): // an ask is on its way
 			case ran:
-				return item, errors.Join(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
+				return item, ddb.Because(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
 			default:
 				return item, p.gone()
 			}
@@ -104,7 +103,7 @@ func (p *Part[T]) gone() error {
 	if p.ended == nil {
 		return ddb.CtxError(p.ctx)
 	}
-	return errors.Join(p.ended(), ddb.CtxError(p.ctx))
+	return ddb.Because(p.ended(), ddb.CtxError(p.ctx))
 }
 
 // tell tells the batch that the caller's context ended; true if it was the last

@@ -2,7 +2,7 @@ package ddb
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 )
 
@@ -14,13 +14,16 @@ const Cleanup = 3 * time.Second
 // after the caller's context ended; see Options.Taking.
 const Settle = time.Second
 
-// because adds to the error of a request that settled why its caller gave up,
-// if it did.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
+// Because says on one line what happened and why: both can be asked for with
+// errors.Is. Either may be nil.
+func Because(what, why error) error {
+	switch {
+	case what == nil:
+		return why
+	case why == nil:
+		return what
 	}
-	return errors.Join(CtxError(ctx), err)
+	return fmt.Errorf("%w: %w", what, why)
 }
 
 // Detached keeps the values of a context but not its end. It is for giving back

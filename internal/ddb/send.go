@@ -118,7 +118,11 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, call func(con
 		caller := ctx
 		longer, cancel := Lingering(ctx, Settle)
 		defer cancel()
-		defer func() { res.Err = because(caller, res.Err) }()
+		defer func() {
+			if res.Err != nil && caller.Err() != nil {
+				res.Err = Because(CtxError(caller), res.Err)
+			}
+		}()
 		ctx = longer
 	}
 
@@ -199,7 +203,7 @@ func (s *Sender) cancelled(ctx context.Context, op string, opt Options, timeout 
 	if s.once(detached, min(timeout, settleFor), op, a, &res, call) {
 		return res
 	}
-	res.Err = errors.Join(cause, s.explain(op, a, res.Err))
+	res.Err = Because(cause, s.explain(op, a, res.Err))
 	return res.giveUp()
 }
 
@@ -232,7 +236,7 @@ func CtxError(ctx context.Context) error {
 	if cause == nil || errors.Is(cause, err) {
 		return cause
 	}
-	return errors.Join(err, cause)
+	return Because(err, cause)
 }
 
 // Pause waits for d or until ctx is done, whichever is first.

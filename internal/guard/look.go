@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -21,7 +20,7 @@ func (t *Turn) Look(ctx context.Context, l ddb.Lock, d time.Duration) error {
 	}
 	ddb.Pause(ctx, d)
 	if ctx.Err() != nil {
-		return errors.Join(t.Locked(l), ddb.CtxError(ctx))
+		return ddb.Because(t.Locked(l), ddb.CtxError(ctx))
 	}
 	return nil
 }

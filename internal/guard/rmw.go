@@ -277,7 +277,7 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
 	}
 	if ctx.Err() != nil {
-		return nil, errors.Join(&repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}, ddb.CtxError(ctx))
+		return nil, ddb.Because(&repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}, ddb.CtxError(ctx))
 	}
 	if u.tries <= atOnce && !core.Absent(image) {
 		return image, errAgain

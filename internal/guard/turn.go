@@ -88,7 +88,7 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 	}
 	t.Pause(ctx, end)
 	if ctx.Err() != nil {
-		return errors.Join(t.Locked(l), ddb.CtxError(ctx))
+		return ddb.Because(t.Locked(l), ddb.CtxError(ctx))
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (t *Turn) Ended(ctx context.Context, err error) error {
 		errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
-	return errors.Join(t.Locked(t.last), err)
+	return ddb.Because(t.Locked(t.last), err)
 }
 
 // Done records how long the call waited, if it did.

@@ -15,11 +15,16 @@ import (
 // the version differs; nothing was sent and the hold goes on. ErrReleased: the
 // hold is over already.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	return h.conclude(ctx, item, 0)
+	written, err := h.conclude(ctx, item, 0)
+	if err != nil {
+		return *new(T), err
+	}
+	return written, nil
 }
 
 // conclude commits a difference that stands for so many changes, which may
-// cancel each other out; 0: for one, if there is a difference.
+// cancel each other out; 0: for one, if there is a difference. With
+// ErrOutcomeUnknown it returns the item as it is if it was written.
 func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
 	h.ending.Lock()
 	defer h.ending.Unlock()
@@ -60,10 +65,7 @@ func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, n
 			}
 		}
 	}, pass)
-	if err != nil {
-		return written, next, err
-	}
-	return item, next, nil
+	return item, next, err
 }
 
 // Delete deletes the item, and the lock with it, in one request. Its evidence,

@@ -117,7 +117,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.
 		h.start.Raw = g.item
-		return nil, errors.Join(err, h.Release(context.Background()))
+		return nil, errors.Join(err, h.Release(ctx))
 	}
 	if h.fresh && !how.Stub { // handed on by one who would have made it
 		_ = h.Release(ctx)

@@ -127,5 +127,18 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, *T) er
 	if count != nil {
 		n = count()
 	}
-	return h.conclude(ctx, item, n)
+	item, err = h.conclude(ctx, item, n)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		_ = h.Release(ctx) // finds out, if anybody can
+		switch h.hold.Fate() {
+		case ddb.Committed:
+			return item, nil
+		case ddb.Lost:
+			err = guard.Unwritten(h.Key(), err)
+		}
+	}
+	if err != nil {
+		return zero, err
+	}
+	return item, nil
 }

@@ -31,7 +31,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 		return err
 	}
 	key := r.table.KeyOf(item)
-	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
+	if err := r.core.CheckSize(raw, ddb.Diff{}); err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", key, err))
 	}
 	d := r.core.Whole(raw)
@@ -58,14 +58,17 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	}
 	return r.send(ctx, key, raw, func(w *ddb.Write, hidden ddb.Item) error {
 		r.stamp(w, raw)
-		r.unhide(w, hidden, ddb.Diff{})
-		return w.Merge(update, func(attr string) error {
+		var touched ddb.Diff // by the update, in whatever way
+		err := w.Merge(update, func(attr string) error {
+			touched.Remove = append(touched.Remove, attr)
 			if r.core.IsKey(attr) || r.core.Reserved(attr) || attr == r.core.EventTime || attr == r.core.EventID || attr == r.core.Version ||
 				attr == r.core.Attr.TTL && !slices.Contains(r.core.Mapped, attr) {
 				return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
 			}
 			return nil
 		})
+		r.unhide(w, hidden, touched)
+		return err
 	})
 }
 

@@ -18,7 +18,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		return zero, err
 	}
 	core := r.table.Core()
-	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
+	if err := core.CheckSize(raw, ddb.Diff{}); err != nil {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
 	}
 	version := r.table.Version(item)

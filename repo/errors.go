@@ -99,7 +99,7 @@ func Classify(err error) error {
 		return nil
 	}
 	var size *ddb.SizeError
-	if errors.As(err, &size) {
+	if errors.As(err, &size) || ddb.Oversize(err) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	var update *ddb.MergeError

@@ -51,7 +51,7 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J) erro
 		row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
 		// What a failed and started job has beside its value must fit too.
 		later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
-		if err := ddb.CheckSize(row, later); err != nil {
+		if err := s.core.CheckSize(row, later); err != nil {
 			return repo.Classify(fmt.Errorf("job for %q: %w", resource, err))
 		}
 		w := s.core.NewWrite()

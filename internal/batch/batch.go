@@ -98,7 +98,7 @@ func (b *Batch[T]) Change(ctx context.Context, item *T) error {
 	began := time.Now()
 	work := *item
 	for i := 0; ; i++ {
-		if i == len(b.parts) && !b.more(began) {
+		if i == len(b.parts) && !b.more(ctx, began) {
 			break
 		}
 		next, err := b.parts[i].apply(ctx, b.table, work, b.fresh && b.count == 0)
@@ -134,8 +134,8 @@ var errNothing = errors.New("nothing to write")
 func (b *Batch[T]) Count() int64 { return b.count }
 
 // more draws the next caller.
-func (b *Batch[T]) more(began time.Time) bool {
-	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || b.parts[0].alone || !b.within() {
+func (b *Batch[T]) more(ctx context.Context, began time.Time) bool {
+	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {
 		return false
 	}
 	p := b.draw()
@@ -200,6 +200,7 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 		case m.alone, err != nil:
 			// It wants to be alone, saw what never was, or may not be the one
 			// for whom the write failed.
+			m.unwritten.Store(true)
 			again = append(again, m.Part)
 		default:
 			m.tellEnd(m.item, m.err)
@@ -214,6 +215,9 @@ func (m *member[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
 // is every part's. Of a service that cannot be reached, or that throttles, each
 // part would only learn the same once more, one after the other.
 func shared(err error) bool {
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		return true // it may have been applied: nothing of it may run again
+	}
 	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrDenied} {
 		if errors.Is(err, e) {
 			return false // policies can be about attributes, too

@@ -23,7 +23,9 @@ type Part[T any] struct {
 	asks   chan ask[T]
 	end    chan result[T] // has room for the verdict: nobody waits for a caller that left
 	state  atomic.Int32
-	left   atomic.Pointer[func(context.Context) bool] // tells the batch that the caller's context ended
+	// unwritten says that no write carries it, nor ever will, unless it runs again.
+	unwritten atomic.Bool
+	left      atomic.Pointer[func(context.Context) bool] // tells the batch that the caller's context ended
 }
 
 // The states of a part.
@@ -79,7 +81,7 @@ func (p *Part[T]) Await() (item T, err error) {
 		case <-done:
 			done, over = nil, true
 			last := p.tell()
-			if !ran && !last && p.state.CompareAndSwap(idle, away) {
+			if (!ran || p.unwritten.Load()) && !last && p.state.CompareAndSwap(idle, away) {
 				return item, p.gone()
 			}
 			timer := time.NewTimer(settle)
@@ -89,7 +91,7 @@ func (p *Part[T]) Await() (item T, err error) {
 			timeout = nil
 			switch {
 			case !p.state.CompareAndSwap(idle, away): // an ask is on its way
-			case ran:
+			case ran && !p.unwritten.Load():
 				return item, ddb.Because(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
 			default:
 				return item, p.gone()
@@ -115,6 +117,7 @@ func (p *Part[T]) tell() bool {
 
 // run runs the change. The answer is sent even if it panics.
 func (p *Part[T]) run(a ask[T]) {
+	p.unwritten.Store(false)
 	var out answer
 	defer func() {
 		if out.ran {

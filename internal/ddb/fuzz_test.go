@@ -128,7 +128,7 @@ func FuzzEqualSizeAndDiff(f *testing.F) {
 		before["f"] = ddb.Text(strings.Repeat("x", max(0, most-1-ddb.Size(then)+int(over))))
 		then["f"] = before["f"]
 		var tooLarge *ddb.SizeError
-		if err := ddb.CheckSize(before, d); errors.As(err, &tooLarge) != (ddb.Size(then) > most) {
+		if err := core.CheckSize(before, d); errors.As(err, &tooLarge) != (ddb.Size(then) > most) {
 			t.Errorf("%d bytes: %v", ddb.Size(then), err)
 		}
 	})
@@ -168,12 +168,13 @@ func FuzzLock(f *testing.F) {
 			for _, token := range []int64{mine, l.Held, l.Stolen, l.Token} {
 				exists, clean, valid := flags&1 == 0, flags&2 == 0, flags&4 == 0
 				own := exists && l.By == id && l.Held == token
-				commit, remove := l.Commit(id, token, exists, clean), l.Remove(id, token, exists, clean, valid)
+				h := ddb.Holder{ID: id, Token: token}
+				commit, remove := l.JudgeCommit(h, exists, clean), l.JudgeDelete(h, exists, clean, valid)
 				if own && (commit == ddb.Committed || remove == ddb.Committed) || !own && (commit == ddb.Expired || remove == ddb.Expired) {
 					t.Errorf("%+v, token %d of %q, own %v: commit %v, delete %v", l, token, id, own, commit, remove)
 				}
-				evidence := l.Stolen == token || l.Held == token || !exists || l.OtherLife(token)
-				if commit == ddb.Committed && evidence || remove == ddb.Committed && exists && !l.OtherLife(token) {
+				evidence := l.Stolen == token || l.Held == token || !exists || l.OtherLife(h)
+				if commit == ddb.Committed && evidence || remove == ddb.Committed && exists && !l.OtherLife(h) {
 					t.Errorf("%+v, token %d of %q: commit %v, delete %v", l, token, id, commit, remove)
 				}
 			}

@@ -87,17 +87,17 @@ func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 // (judge in lockedread/held.go and removed in lockedread/commit.go).
 func rule(l Lock, r ruling) Verdict {
 	if r.removes {
-		if l.Remove(r.id, r.token, r.exists, r.clean, r.valid) == Committed {
+		if l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid) == Committed {
 			return Committed
 		}
 	}
-	return l.Commit(r.id, r.token, r.exists, r.clean)
+	return l.JudgeCommit(Holder{ID: r.id, Token: r.token}, r.exists, r.clean)
 }
 
 // ruleRemove judges deletes by Lock.Remove alone.
 func ruleRemove(l Lock, r ruling) Verdict {
 	if r.op == remove {
-		return l.Remove(r.id, r.token, r.exists, r.clean, r.valid)
+		return l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid)
 	}
 	return rule(l, r)
 }
@@ -106,7 +106,7 @@ func ruleRemove(l Lock, r ruling) Verdict {
 
 // oneLife does not see that an item was made anew.
 func oneLife(l Lock, r ruling) Verdict {
-	if r.exists && l.OtherLife(r.token) {
+	if r.exists && l.OtherLife(Holder{ID: r.id, Token: r.token}) {
 		l.Token = r.token
 	}
 	return rule(l, r)

@@ -1,9 +1,12 @@
 package ddb
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 )
 
 const (
@@ -14,9 +17,15 @@ const (
 )
 
 // CheckSize refuses an item that could not be locked any more once it is
-// written.
-func CheckSize(item Item, d Diff) error {
-	size := Size(item)
+// written. What the library keeps on it does not count: the headroom is for
+// that.
+func (c *Core) CheckSize(item Item, d Diff) error {
+	size := 0
+	for name, v := range item {
+		if !c.Reserved(name) {
+			size += len(name) + valueSize(v)
+		}
+	}
 	for _, a := range d.Set {
 		if old, ok := item[a.Name]; ok {
 			size -= len(a.Name) + valueSize(old)
@@ -84,3 +93,10 @@ func valueSize(v types.AttributeValue) (n int) {
 
 // numberSize: about one byte for two significant digits, and one more.
 func numberSize(s string) int { return min(len(s)/2+2, 21) }
+
+// Oversize reports whether the service refused a write because the item would
+// be larger than it takes. Its API has no error of its own for that.
+func Oversize(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && strings.Contains(api.ErrorMessage(), "Item size")
+}

@@ -11,16 +11,24 @@ const (
 	Lost                     // not applied, for ever: somebody else ended the hold
 )
 
-// lifeSpan is how many acquisitions are taken to fit into the time between a
-// write and its verdict. Tokens of one life of an item are consecutive, while
-// a new life starts at the microsecond of its first lock, so a token further
-// ahead than this belongs to an item that was deleted and made anew.
+// Holder is what a holder knows of its hold.
+type Holder struct {
+	ID    string
+	Token int64
+	Seen  int64 // the last lockToken that it saw on the item; at least Token
+}
+
+// lifeSpan is how many tokens and numbers are taken to be given out between the
+// holder's last look and its verdict. Those of one life of an item are
+// consecutive, while a new life starts at the microsecond of its first lock, so
+// a token further ahead than this belongs to an item that was deleted and made
+// anew.
 const lifeSpan = 100_000
 
-// Commit judges the failed condition of a holder's write that leaves the item
-// in place (commit, release, hand-on), from the image. clean says that the
+// JudgeCommit judges the failed condition of a holder's write that leaves the
+// item in place (commit, release, hand-on), from the image. clean says that the
 // attempt which failed was the first that can have reached the item.
-func (l Lock) Commit(id string, token int64, exists, clean bool) Verdict {
+func (l Lock) JudgeCommit(h Holder, exists, clean bool) Verdict {
 	gone := Undecided
 	if clean {
 		gone = Lost
@@ -28,16 +36,16 @@ func (l Lock) Commit(id string, token int64, exists, clean bool) Verdict {
 	switch {
 	case !exists:
 		return gone
-	case l.By == id && l.Held == token:
+	case l.By == h.ID && l.Held == h.Token:
 		if !clean {
 			// An extension without an answer may still land, and then an
 			// earlier attempt of this write.
 			return Undecided
 		}
 		return Expired
-	case l.Stolen == token, l.Held == token:
+	case l.Stolen == h.Token, l.Held == h.Token:
 		return Lost
-	case l.OtherLife(token), l.Stolen < 0, l.Stolen > token:
+	case l.OtherLife(h), l.Stolen < 0, l.Stolen > h.Token:
 		return gone
 	}
 	// The item lives on, we hold it no longer, and whoever takes a hold from
@@ -45,24 +53,24 @@ func (l Lock) Commit(id string, token int64, exists, clean bool) Verdict {
 	return Committed
 }
 
-// OtherLife reports whether the item is not the one on which token was given
-// out: it was deleted, and perhaps made anew.
-func (l Lock) OtherLife(token int64) bool {
-	return l.Token < token || l.Token-token > lifeSpan
+// OtherLife reports whether the item is not the one that the holder held: it was
+// deleted, and perhaps made anew.
+func (l Lock) OtherLife(h Holder) bool {
+	return l.Token < h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
 }
 
-// Remove judges the failed condition of a holder's delete. valid says that the
-// holder's deadline has not passed: only then nobody else can have ended the
+// JudgeDelete judges the failed condition of a holder's delete. valid says that
+// the holder's deadline has not passed: only then nobody else can have ended the
 // life of the item.
-func (l Lock) Remove(id string, token int64, exists, clean, valid bool) Verdict {
+func (l Lock) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 	switch {
-	case exists && l.By == id && l.Held == token && clean:
+	case exists && l.By == h.ID && l.Held == h.Token && clean:
 		return Expired
-	case exists && l.By == id && l.Held == token:
+	case exists && l.By == h.ID && l.Held == h.Token:
 		return Undecided
-	case exists && !l.OtherLife(token) && (l.Stolen == token || l.Held == token):
+	case exists && !l.OtherLife(h) && (l.Stolen == h.Token || l.Held == h.Token):
 		return Lost
-	case valid && (!exists || l.OtherLife(token)):
+	case valid && (!exists || l.OtherLife(h)):
 		return Committed // also where the network resent the request
 	case clean:
 		return Lost

@@ -30,7 +30,11 @@ func After(core *ddb.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValu
 		delete(after, name)
 	}
 	if core.Version != "" && writers != nil {
-		after[core.Version] = ddb.Integer(Version(core, raw) + count)
+		base := int64(0) // a new item begins anew, as Bump counts
+		if !core.Hidden(raw) {
+			base = Version(core, raw)
+		}
+		after[core.Version] = ddb.Integer(base + count)
 	}
 	if writers != nil {
 		after[a.Writers] = writers

@@ -54,7 +54,7 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.Update
 	if core.Version != "" {
 		d = d.Without(core.Version)
 	}
-	if err := ddb.CheckSize(raw, ddb.Diff{}); err != nil {
+	if err := core.CheckSize(raw, ddb.Diff{}); err != nil {
 		return nil, err
 	}
 	w := core.NewWrite()

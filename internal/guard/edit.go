@@ -73,11 +73,18 @@ func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
 		return Edit[T]{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
 	}
 	d := core.Diff(from.Before, after)
+	if core.Hidden(from.Raw) { // what a tombstone keeps is not the new item's
+		for _, name := range core.Mapped {
+			if from.Raw[name] != nil && from.Before[name] == nil && after[name] == nil {
+				d.Remove = append(d.Remove, name)
+			}
+		}
+	}
 	if core.Version != "" {
 		// A new item has no version in Before but may encode a zero.
 		d = d.Without(core.Version)
 	}
-	if err := ddb.CheckSize(from.Raw, d); err != nil {
+	if err := core.CheckSize(from.Raw, d); err != nil {
 		return Edit[T]{}, repo.Classify(fmt.Errorf("item %v: %w", t.KeyOf(item), err))
 	}
 	return Edit[T]{Item: item, After: after, Diff: d}, nil

@@ -128,9 +128,28 @@ func Failed(key repo.Key, res ddb.Result) error {
 // UnknownOutcome says that no evidence is left.
 func UnknownOutcome(key repo.Key, err error) error {
 	if err == nil {
-		return fmt.Errorf("item %v: %w: an answer was lost, and others changed the item since", key, repo.ErrOutcomeUnknown)
+		err = errOthers
 	}
-	return fmt.Errorf("item %v: %w: %w", key, repo.ErrOutcomeUnknown, err)
+	return fmt.Errorf("item %v: %w", key, &unknown{err})
+}
+
+var errOthers = errors.New("an answer was lost, and others changed the item since")
+
+// unknown is a write without a verdict, and why it has none.
+type unknown struct{ why error }
+
+func (u *unknown) Error() string        { return repo.ErrOutcomeUnknown.Error() + ": " + u.why.Error() }
+func (u *unknown) Is(target error) bool { return target == repo.ErrOutcomeUnknown }
+func (u *unknown) Unwrap() error        { return u.why }
+
+// Unwritten is the error of a write whose verdict was found after all: nothing
+// was written.
+func Unwritten(key repo.Key, err error) error {
+	var u *unknown
+	if errors.As(err, &u) {
+		err = u.why
+	}
+	return repo.Classify(fmt.Errorf("item %v: nothing was written: %w", key, err))
 }
 
 // NotFound says that there is no item.

@@ -63,7 +63,7 @@ func (h *Hold) remove(in *dynamodb.DeleteItemInput, strict bool) send {
 			return res
 		}
 		l, err := h.t.Core.ParseLock(res.Image)
-		if err == nil && l.Remove(h.id, h.token, !h.t.Core.Absent(res.Image), clean, !h.Expired()) == ddb.Committed {
+		if err == nil && l.JudgeDelete(h.holder(), !h.t.Core.Absent(res.Image), clean, !h.Expired()) == ddb.Committed {
 			return ddb.Result{Outcome: ddb.Applied}
 		}
 		return res
@@ -81,9 +81,20 @@ type concluding struct {
 // conclude sends the write that ends the hold until it has a verdict, or the
 // deadline has passed.
 func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
+	first := true // no attempt of this very write may have been applied before the last
 	res := ddb.Insist(ctx, ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}, !h.doubt, h.Expired, func() (ddb.Result, bool) {
-		return send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict}), false
+		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict})
+		first = first && res.Clean
+		return res, false
 	})
+	if how.writes && res.Outcome == ddb.Condition && !h.Expired() && h.vanished(res.Image) {
+		// Before the deadline nobody deletes a held item. The network may have
+		// delivered ours twice, and the item was deleted in between.
+		res.Clean = false
+	}
+	if !how.writes && h.doubt {
+		defer h.resolve(res.Outcome, first)
+	}
 	if res.Outcome != ddb.Applied {
 		err := h.judge(res)
 		if err == nil && how.writes && h.doubt {
@@ -97,6 +108,34 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	}
 	h.Finish(repo.ErrReleased)
 	return nil
+}
+
+// vanished reports whether an image is not that of the item which was held. The
+// caller holds op.
+func (h *Hold) vanished(image ddb.Item) bool {
+	l, err := h.t.Core.ParseLock(image)
+	return err == nil && (h.t.Core.Absent(image) || l.OtherLife(h.holder()))
+}
+
+// resolve draws the conclusion from a release about the earlier write in doubt.
+// One that was applied found the hold in place, which that write would have
+// ended and now never can. One that was refused, in its only attempt, by a hold
+// that nobody else has ended found that write's work. The caller holds op.
+func (h *Hold) resolve(released ddb.Outcome, first bool) {
+	switch {
+	case released == ddb.Applied:
+		h.fate = ddb.Lost
+	case released == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
+		h.fate = ddb.Committed
+	}
+}
+
+// Fate is what became of a write that had no verdict, if the release after it
+// has told: Committed, or Lost.
+func (h *Hold) Fate() ddb.Verdict {
+	h.Begin()
+	defer h.Done()
+	return h.fate
 }
 
 // Releasing says how a hold is given back.

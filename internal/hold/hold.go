@@ -22,20 +22,21 @@ type Hold struct {
 	id     string
 	token  int64
 
-	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
-	beats time.Time // guarded by op: the greatest lockTime that was ever sent
-	found *ddb.Lock // guarded by op: what stood in our place when the hold was found lost
-	ghost *Ghost    // guarded by op: what a write without a verdict may have left
+	doubt bool        // guarded by op: an earlier write that ends the hold had no verdict
+	fate  ddb.Verdict // guarded by op: of that write, as far as a release has told
+	beats time.Time   // guarded by op: the greatest lockTime that was ever sent
+	found *ddb.Lock   // guarded by op: what stood in our place when the hold was found lost
+	ghost *Ghost      // guarded by op: what a write without a verdict may have left
 
 	// Of a fair hold.
 	entry string        // guarded by op: own entry in the queue; "" if there is none
 	queue ddb.Queue     // guarded by op: who else waits, as the last image showed
-	drawn int64         // guarded by op: lockToken in it
+	drawn int64         // guarded by op: lockToken, as last seen
 	ahead time.Duration // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
 func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
-	h := &Hold{t: a.Taker, key: a.Key, packed: a.Taker.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until}
+	h := &Hold{t: a.Taker, key: a.Key, packed: a.Taker.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until, drawn: l.Token}
 	h.note(a.item)
 	h.keep(end)
 	return h
@@ -92,6 +93,19 @@ func (h *Hold) extend(ctx context.Context) error {
 	if cause := h.Cause(); cause != nil {
 		return cause
 	}
+	res, landed := h.prolong(ctx, ddb.Options{NoSettle: true})
+	switch {
+	case landed:
+		return nil
+	case res.Outcome == ddb.Condition:
+		return h.ousted(res)
+	}
+	return h.judge(res)
+}
+
+// prolong sends the request, whether or not the deadline has passed: it is
+// applied only if nobody has taken the lock over. The caller holds op.
+func (h *Hold) prolong(ctx context.Context, opt ddb.Options) (_ ddb.Result, landed bool) {
 	// lockTime is also the beat that clockless watchers look for: it grows with
 	// every extension, even if the wall clock was set back.
 	asked := time.Now() // before the end is reckoned
@@ -105,25 +119,25 @@ func (h *Hold) extend(ctx context.Context) error {
 	if h.t.Fair {
 		in = h.t.Core.Claim(h.raw(), h.id, h.token, until, h.t.Lease)
 	}
-	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: true})
-	if res.Outcome == ddb.Condition {
-		l, err := h.t.Core.ParseLock(res.Image)
+	opt.Timeout = h.t.Lease / 3
+	res := h.t.Core.Update(ctx, in, opt)
+	image := res.Item
+	switch res.Outcome {
+	case ddb.Applied:
+	case ddb.Condition:
+		image = res.Image
+		l, err := h.t.Core.ParseLock(image)
 		// No greater lockTime was ever sent: if it is in place, this one landed.
-		landed := err == nil && l.By == h.id && l.Held == h.token &&
-			ddb.Equal(res.Image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until)))
-		if !landed {
-			return h.ousted(res)
+		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {
+			return res, false
 		}
-	} else if res.Outcome != ddb.Applied {
-		return h.judge(res)
+	default:
+		return res, false
 	}
-	if res.Outcome == ddb.Condition {
-		res.Item = res.Image
-	}
-	h.note(res.Item)
+	h.note(image)
 	h.ahead = max(ahead, 0)
 	h.Renewed(asked.Add(h.t.Lease))
-	return nil
+	return res, true
 }
 
 // ousted judges the failed condition of a write that keeps the hold.
@@ -170,6 +184,9 @@ func (h *Hold) failed(err error) {
 		slog.String("key", h.key.String()), slog.Int64("token", h.token), slog.Any("error", err))
 }
 
+// holder is what the hold knows of itself. The caller holds op.
+func (h *Hold) holder() ddb.Holder { return ddb.Holder{ID: h.id, Token: h.token, Seen: h.drawn} }
+
 // judge turns the failed condition of a write of this hold into its error, and
 // ends the hold where it is over. nil means that the write was applied.
 func (h *Hold) judge(res ddb.Result) error {
@@ -177,11 +194,15 @@ func (h *Hold) judge(res ddb.Result) error {
 		return guard.Failed(h.key, res)
 	}
 	l, err := h.t.Core.ParseLock(res.Image)
+	if err != nil && !res.Clean { // an earlier attempt may have been applied
+		h.Finish(repo.ErrOutcomeUnknown)
+		return guard.UnknownOutcome(h.key, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: item %v: %w", repo.ErrSchema, h.key, err)
 	}
 	h.found = &l
-	switch l.Commit(h.id, h.token, !h.t.Core.Absent(res.Image), res.Clean) {
+	switch l.JudgeCommit(h.holder(), !h.t.Core.Absent(res.Image), res.Clean) {
 	case ddb.Committed:
 		return nil
 	case ddb.Expired:

@@ -25,6 +25,7 @@ type queuing struct {
 	unseen time.Time
 	pace   pace.Pace
 	failed int // reads without an answer, in a row
+	full   int // draws that found no room, and then nobody on the item, in a row
 }
 
 // Turns remembers how long a turn took lately on items that many wanted.
@@ -74,8 +75,38 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		q.leave(ctx)
 		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
 	}
+	if ddb.Oversize(res.Err) {
+		return nil, q.crowded(ctx, res.Err)
+	}
 	return nil, repo.Classify(res.Err)
 }
+
+// crowded waits where the item has no room for one more entry: those who stand
+// in the queue make room.
+func (q *queuing) crowded(ctx context.Context, full error) error {
+	image, err := q.Taker.Core.Get(ctx, q.Raw)
+	if err != nil {
+		return repo.Classify(err)
+	}
+	l, err := q.Lock(image)
+	if err != nil {
+		return err
+	}
+	if l.Busy() || len(q.Taker.Core.ParseQueue(image)) > 0 {
+		q.full = 0
+		if err := q.Look(ctx, l, q.Taker.Wait.Max); err != nil {
+			return err
+		}
+		return errAgain
+	}
+	if q.full++; q.full >= maxFull {
+		return repo.Classify(full) // there is no room for the lock itself
+	}
+	return errAgain // others may have come and gone since
+}
+
+// maxFull is how often a draw may find no room while nobody is there.
+const maxFull = 10
 
 // undrawn decides what the failed condition of a draw means.
 func (q *queuing) undrawn(ctx context.Context, image ddb.Item) (*Hold, error) {
@@ -195,6 +226,9 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case ddb.Condition:
 			image = res.Image
 		case ddb.Refused:
+			if ddb.Oversize(res.Err) { // our name is longer than the one there
+				return nil, l, q.Taker.Wait.Max, nil
+			}
 			return nil, l, 0, q.Ended(ctx, repo.Classify(res.Err))
 		default:
 			return nil, l, q.Taker.Wait.Min, nil // the next look tells

@@ -2,10 +2,12 @@ package hold
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // ours reports whether the lock is in our hands, and when others may take it
@@ -101,20 +103,32 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 	h := q.handle(image, l, end)
 	third := min(q.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
-		h.Begin()
-		err := h.extend(ctx)
-		over := h.Ended() != nil
-		h.Done()
-		switch {
-		case over:
-			return nil, errAgain // it was taken over
-		case err != nil:
-			_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
-			return nil, q.Ended(ctx, err)
+		if err := q.claim(ctx, h); err != nil {
+			return nil, err
 		}
 	} else if l.Handed() {
 		h.Claim(time.Now().Add(third), third/4)
 	}
 	h.Start()
 	return h, nil
+}
+
+// claim makes a hold that was handed over one of a full lease. Nobody knows of
+// the hold yet: that its deadline has passed is no reason against it.
+func (q *queuing) claim(ctx context.Context, h *Hold) error {
+	h.Begin()
+	res, landed := h.prolong(ctx, ddb.Options{Taking: true})
+	over := !landed && res.Outcome == ddb.Condition
+	if over {
+		_ = h.ousted(res)
+	}
+	h.Done()
+	switch {
+	case landed:
+		return nil
+	case over:
+		return errAgain // it was taken over
+	}
+	_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
+	return q.Ended(ctx, repo.Classify(fmt.Errorf("item %v: no answer to the claim of its lock: %w", q.Key, res.Err)))
 }

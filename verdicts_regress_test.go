@@ -1,0 +1,531 @@
+package dynahold_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Calls that ended in a wrong verdict, or in none that could be had. Each test
+// is a bug that was found once.
+
+// sending is what a hook may do with a write.
+type sending = func() (*dynamodb.UpdateItemOutput, error)
+
+// writesData reports whether a write carries a change of the balance.
+func writesData(in *dynamodb.UpdateItemInput) bool {
+	for _, name := range in.ExpressionAttributeNames {
+		if name == "balance" {
+			return true
+		}
+	}
+	return false
+}
+
+// made is a world with one account, and a client of it with hooks.
+func made(t *testing.T, key repo.Key) (*world, *hooked) {
+	t.Helper()
+	w := newWorld(t)
+	id, _ := key.Partition.(string)
+	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: id, Seq: 1, At: 1}))(t)
+	return w, &hooked{Client: w.client}
+}
+
+// A batch that was applied, whose answer was lost, and whose repetition the
+// service refused, ran again: every change was made twice.
+func TestAnUnknownBatchDoesNotRunAgain(t *testing.T) {
+	for _, s := range combining() {
+		t.Run(s.name, func(t *testing.T) {
+			w, h := made(t, hotKey)
+			var data atomic.Int64
+			h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+				if !writesData(in) {
+					return send()
+				}
+				switch data.Add(1) {
+				case 1:
+					_, _ = send()
+					return nil, errNoAnswer
+				case 2:
+					return nil, &types.ItemCollectionSizeLimitExceededException{}
+				}
+				return send()
+			}
+			r := s.open(t, w, h)
+			c := newCrowd()
+			const callers = 4
+			var done sync.WaitGroup
+			for i := range callers {
+				done.Go(func() {
+					_, err := r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) })
+					if err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) {
+						t.Error(err)
+					}
+				})
+				if i == 0 {
+					<-c.inside
+				}
+			}
+			c.standing(t, callers-1)
+			done.Wait()
+			if got := must(r.Get(t.Context(), hotKey))(t); got.Balance > callers {
+				t.Errorf("balance %d after %d changes of 1", got.Balance, callers)
+			}
+		})
+	}
+}
+
+// A part of a batch that nobody had written, and that waited to run again, was
+// told "unknown" when its context ended, and only after seconds.
+func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
+	for _, s := range combining() {
+		t.Run(s.name, func(t *testing.T) {
+			w, h := made(t, hotKey)
+			r := s.open(t, w, h)
+			c := newCrowd()
+			var done sync.WaitGroup
+			done.Go(func() {
+				must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) }))(t)
+			})
+			<-c.inside
+			ctx, leave := context.WithCancel(t.Context())
+			told := make(chan struct{})
+			runs := 0
+			removing := make(chan struct{})
+			done.Go(func() {
+				close(removing)
+				_, _ = r.Update(t.Context(), hotKey, func(context.Context, *Account) error {
+					if runs++; runs == 2 { // alone, and the other one behind it
+						leave()
+						<-told
+					}
+					return repo.Remove
+				})
+			})
+			<-removing
+			for waitingInLine() < 1 {
+				time.Sleep(time.Millisecond)
+			}
+			done.Go(func() {
+				defer close(told)
+				_, err := r.Update(ctx, hotKey, func(context.Context, *Account) error { return repo.Remove })
+				if errors.Is(err, repo.ErrOutcomeUnknown) {
+					t.Errorf("nothing of it was ever sent: %v", err)
+				}
+			})
+			c.standing(t, 2)
+			done.Wait()
+		})
+	}
+}
+
+// Numbers that were drawn during a long hold made the item look like another
+// one, that was made anew under the same key.
+func TestManyDrawsAreNotAnotherLife(t *testing.T) {
+	drawn := func(t *testing.T, w *world, held *lockedread.Held[Account]) {
+		_, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.table,
+			Key: must(w.repoTable(t, w.client).EncodeKey(hookedKey))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "100001"}}})
+		if err == nil {
+			err = held.Extend(t.Context()) // as a renewal sees it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, h := made(t, hookedKey)
+	l := w.locker(t, h, lockedread.Config{Fair: true})
+	held := must(l.Acquire(t.Context(), hookedKey))(t)
+	drawn(t, w, held)
+	lost := false
+	h.update = func(_ int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if err == nil && !lost {
+			lost = true
+			return nil, errNoAnswer
+		}
+		return out, err
+	}
+	item := held.Item()
+	item.Balance = 7
+	if _, err := held.Commit(t.Context(), item); err != nil {
+		t.Errorf("one lost answer: %v", err)
+	}
+	h.update = nil
+	held = must(l.Acquire(t.Context(), hookedKey))(t)
+	drawn(t, w, held)
+	if err := l.Break(t.Context(), hookedKey, held.Token()); err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, held.Delete(t.Context()), repo.ErrLockLost)
+}
+
+// A commit that the network delivered twice, with a delete in between, was
+// called lost: "nothing was written".
+func TestACommitThatIsDeliveredTwice(t *testing.T) {
+	for name, anew := range map[string]bool{"gone": false, "made anew": true} {
+		t.Run(name, func(t *testing.T) {
+			w, h := made(t, hookedKey)
+			other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
+			h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+				out, err := send()
+				if err != nil || !writesData(in) {
+					return out, err
+				}
+				_, err = other.Update(t.Context(), hookedKey, func(context.Context, *Account) error { return repo.Remove })
+				if err != nil {
+					t.Error(err)
+				}
+				if anew {
+					must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+				}
+				return send()
+			}
+			r := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+			_, err := r.Update(t.Context(), hookedKey, addOne)
+			wantIs(t, err, repo.ErrOutcomeUnknown)
+		})
+	}
+}
+
+// The release after a commit without a verdict knows it.
+func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
+	for _, cfg := range []pessimistic.Config{{}, {Fair: true}, {Combine: true}} {
+		for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+			t.Run(name, func(t *testing.T) {
+				w, h := made(t, hookedKey)
+				ctx, leave := context.WithCancel(t.Context())
+				h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+					if !writesData(in) {
+						return send()
+					}
+					if applied && ctx.Err() == nil {
+						_, _ = send()
+					}
+					leave()
+					return nil, errNoAnswer
+				}
+				r := must(pessimistic.New(w.repoTable(t, h), cfg))(t)
+				told, err := r.Update(ctx, hookedKey, addOne)
+				got := must(r.Get(t.Context(), hookedKey))(t)
+				if errors.Is(err, repo.ErrOutcomeUnknown) || (err == nil) != (got.Balance == 1) || err == nil && told.Balance != 1 {
+					t.Errorf("%+v: told %+v, %v; stored %+v", cfg, told, err, got)
+				}
+				if !applied {
+					wantIs(t, err, context.Canceled)
+				}
+			})
+		}
+	}
+}
+
+// An image that cannot be read, after a lost answer, says nothing of the commit.
+func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
+	w, h := made(t, hookedKey)
+	h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if err != nil || !writesData(in) {
+			return out, err
+		}
+		if _, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.table, Key: in.Key, UpdateExpression: aws.String("SET lockTime = :x, lockedBy = :x"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberS{Value: "2026-01-01"}}}); err != nil {
+			t.Error(err)
+		}
+		return nil, errNoAnswer
+	}
+	r := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+	_, err := r.Update(t.Context(), hookedKey, addOne)
+	wantIs(t, err, repo.ErrOutcomeUnknown)
+}
+
+// looking lets a test act when an item has been read.
+type looking struct {
+	*hooked
+	read func(item map[string]types.AttributeValue)
+}
+
+func (l looking) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := l.hooked.Client.GetItem(ctx, in, o...)
+	if err == nil {
+		l.read(out.Item)
+	}
+	return out, err
+}
+
+// handedOver reports whether an item is held by one to whom it was handed over.
+func handedOver(item map[string]types.AttributeValue) bool {
+	by, ok := item["lockedBy"].(*types.AttributeValueMemberS)
+	return ok && strings.HasPrefix(by.Value, "next#")
+}
+
+// inQueue waits until somebody waits in the queue on the item.
+func inQueue(t *testing.T, w *world) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		for name := range w.raw(t, hookedKey) {
+			if strings.HasPrefix(name, "w#") {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody stands in the queue")
+		}
+	}
+}
+
+// Who learned late that the lock was handed over, or taken over, was told that
+// it had expired, though nobody else wanted the item.
+func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
+	t.Run("a slow look", func(t *testing.T) {
+		w, h := made(t, hookedKey)
+		cfg := lockedread.Config{Fair: true} // a second of grace
+		held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+		second := w.locker(t, looking{h, func(item map[string]types.AttributeValue) {
+			if handedOver(item) {
+				time.Sleep(1200 * time.Millisecond)
+			}
+		}}, cfg)
+		told := make(chan error)
+		go func() {
+			_, err := second.Update(t.Context(), hookedKey, addOne)
+			told <- err
+		}()
+		inQueue(t, w)
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantIs(t, <-told, nil)
+	})
+	t.Run("a takeover without an answer", func(t *testing.T) {
+		w, h := made(t, hookedKey)
+		cfg := lockedread.Config{Fair: true, Lease: time.Second, ClockSkew: 1}
+		must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t) // and dies
+		var lost atomic.Bool
+		h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+			out, err := send()
+			if err == nil && in.ReturnValues == types.ReturnValueAllNew && strings.Contains(*in.ConditionExpression, "#n") && lost.CompareAndSwap(false, true) {
+				return nil, errNoAnswer
+			}
+			return out, err
+		}
+		_, err := w.locker(t, h, cfg).Update(t.Context(), hookedKey, addOne)
+		wantIs(t, err, nil)
+		if !lost.Load() {
+			t.Error("no takeover was seen")
+		}
+	})
+}
+
+// A caller that left while its hold was claimed was told "unknown" of a change
+// that had not even run.
+func TestAChangeThatNeverRanIsNotUnknown(t *testing.T) {
+	w, h := made(t, hookedKey)
+	cfg := lockedread.Config{Fair: true}
+	held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+	ctx, leave := context.WithCancel(t.Context())
+	claims := 0
+	h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if strings.HasPrefix(*in.UpdateExpression, "SET #lockTime = :until, #lockLease = :lease REMOVE") {
+			claims++
+			leave()
+			return nil, errNoAnswer
+		}
+		return out, err
+	}
+	second := w.locker(t, looking{h, func(item map[string]types.AttributeValue) {
+		if handedOver(item) {
+			time.Sleep(900 * time.Millisecond) // most of the grace
+		}
+	}}, cfg)
+	told := make(chan error)
+	ran := false
+	go func() {
+		_, err := second.Update(ctx, hookedKey, func(context.Context, *Account) error { ran = true; return nil })
+		told <- err
+	}()
+	inQueue(t, w)
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := <-told
+	wantIs(t, err, context.Canceled)
+	if ran || claims == 0 || errors.Is(err, repo.ErrOutcomeUnknown) {
+		t.Errorf("the change has run: %v, %d claims; told %v", ran, claims, err)
+	}
+}
+
+// What a tombstone keeps is not the new item's: its version counted on where
+// the lock was handed on, and its event id stayed.
+func TestANewItemAfterATombstone(t *testing.T) {
+	t.Run("version", func(t *testing.T) {
+		w := newWorld(t)
+		events := must(nolock.New(w.repoTable(t, w.client), nolock.Config{}))(t)
+		for at := range int64(6) {
+			wantIs(t, events.Put(t.Context(), Account{ID: "hot", Seq: 1, At: at + 1}), nil)
+		}
+		wantIs(t, events.DeleteAt(t.Context(), hotKey, int64(10)), nil)
+		r := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
+		c := newCrowd()
+		var versions [2]int64
+		var done sync.WaitGroup
+		for i := range versions {
+			done.Go(func() {
+				versions[i] = must(r.Upsert(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.At = 20; a.Balance++; return c.first(a) }))(t).Version
+			})
+			if i == 0 {
+				<-c.inside
+			}
+		}
+		c.standing(t, 1)
+		done.Wait()
+		if versions != [2]int64{1, 2} {
+			t.Errorf("versions %v of two changes in a row", versions)
+		}
+	})
+	type tied struct {
+		ID  string `dynamodbav:"id" repo:"pk"`
+		Seq int    `dynamodbav:"seq" repo:"sk"`
+		At  int64  `dynamodbav:"at" repo:"eventtime"`
+		By  string `dynamodbav:"by,omitempty" repo:"eventid"`
+	}
+	w := newWorld(t)
+	table := must(repo.NewTable[tied](w.client, w.table, repo.TableConfig{}))(t)
+	events := must(nolock.New(table, nolock.Config{}))(t)
+	for name, r := range map[string]repo.Repository[tied]{"nolock": events, "pessimistic": must(pessimistic.New(table, pessimistic.Config{}))(t)} {
+		t.Run("event id, "+name, func(t *testing.T) {
+			key := repo.Key{Partition: name, Sort: 1}
+			wantIs(t, events.DeleteAt(t.Context(), key, nolock.Event{Time: 5, ID: "zz"}), nil)
+			told := must(r.Upsert(t.Context(), key, func(_ context.Context, x *tied) error { x.At = 9; return nil }))(t)
+			if got := must(table.Get(t.Context(), key))(t); got != told {
+				t.Errorf("told %+v, stored %+v", told, got)
+			}
+			wantIs(t, events.Put(t.Context(), tied{ID: name, Seq: 1, At: 9, By: "a"}), nil) // newer than no id
+		})
+	}
+}
+
+// An event that sets the user's own TTL could never be applied to a tombstone.
+func TestAnEventThatSetsTheTTLOfATombstone(t *testing.T) {
+	type dated struct {
+		ID   string `dynamodbav:"id" repo:"pk"`
+		Seq  int    `dynamodbav:"seq" repo:"sk"`
+		At   int64  `dynamodbav:"at" repo:"eventtime"`
+		Ends int64  `dynamodbav:"expiresAt,omitempty"`
+	}
+	w := newWorld(t)
+	events := must(nolock.New(must(repo.NewTable[dated](w.client, w.table, repo.TableConfig{}))(t), nolock.Config{}))(t)
+	wantIs(t, events.DeleteAt(t.Context(), hotKey, 5), nil)
+	wantIs(t, events.Apply(t.Context(), hotKey, 6, expression.Set(expression.Name("expiresAt"), expression.Value(4_000_000_000))), nil)
+	if got := must(events.Get(t.Context(), hotKey))(t); got.Ends != 4_000_000_000 {
+		t.Errorf("stored %+v", got)
+	}
+}
+
+// What can be created can be changed under its lock: the lock's attributes have
+// room of their own.
+func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
+	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
+		r := s.open(t, w, w.client)
+		must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+		for _, cut := range []int{0, 0, 100} {
+			must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance = 1; a.At++; a.Note = a.Note[cut:]; return nil }))(t)
+		}
+	})
+}
+
+// Where the item has no room for one more in its queue, the next one waits for
+// room instead of failing. (A change that makes such an item larger may fail.)
+func TestAQueueThatFillsTheItem(t *testing.T) {
+	w := newWorld(t)
+	versions := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
+	must(versions.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+	cfg := lockedread.Config{Fair: true}
+	held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+	const waiters = 42
+	var refused atomic.Int64
+	var done sync.WaitGroup
+	for range waiters {
+		h := &hooked{Client: w.newClient()}
+		h.update = func(_ int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+			out, err := send()
+			if err != nil && strings.Contains(err.Error(), "Item size") {
+				refused.Add(1)
+			}
+			return out, err
+		}
+		l := w.locker(t, h, cfg)
+		done.Go(func() {
+			next, err := l.Acquire(t.Context(), hookedKey)
+			if err == nil {
+				err = next.Release(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(30 * time.Second); refused.Load() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if refused.Load() == 0 {
+		t.Error("the item had room for all")
+	}
+	wantIs(t, held.Release(t.Context()), nil)
+	done.Wait()
+	if slices.ContainsFunc(namesOf(w.raw(t, hookedKey)), func(name string) bool { return strings.HasPrefix(name, "w#") }) {
+		t.Error("entries are left behind")
+	}
+}
+
+func namesOf(item map[string]types.AttributeValue) (names []string) {
+	for name := range item {
+		names = append(names, name)
+	}
+	return names
+}
+
+// An item that does not fit its type, and a service that goes away: the call
+// outlived its context by a lease.
+func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
+		"sum": &types.AttributeValueMemberB{Value: []byte("longer")},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	h := &hooked{Client: w.client}
+	h.update = func(n int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
+		if n > 1 {
+			return nil, errNoAnswer
+		}
+		return send()
+	}
+	const lease = 5 * time.Minute
+	r := must(pessimistic.New(must(repo.NewTable[hashed](h, w.table, repo.TableConfig{}))(t), pessimistic.Config{Lease: lease}))(t)
+	ctx, leave := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer leave()
+	began := time.Now()
+	_, err := r.Update(ctx, hookedKey, func(context.Context, *hashed) error { return nil })
+	wantIs(t, err, repo.ErrSchema)
+	if took := time.Since(began); took > lease/4 {
+		t.Errorf("the call ended after %v, its context after 200 ms", took)
+	}
+}

@@ -56,7 +56,7 @@ func TestCancellationAtEveryStep(t *testing.T) {
 // checkCancelled compares a verdict with the item, and updates it once more.
 func checkCancelled(t *testing.T, w *world, s strategy, key repo.Key, id string, err error) {
 	t.Helper()
-	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than a lease
 	defer cancel()
 	after := must(s.open(t, w, w.client).Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 	applied := slices.Contains(after.Ops, id)

@@ -112,7 +112,7 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 			_, _ = r.Update(ctx, key, func(context.Context, *Account) error { panic("boom") })
 		}()
 		// Nothing stays locked after any of these.
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		short, cancel := context.WithTimeout(ctx, 20*time.Second) // less than a lease
 		defer cancel()
 		got := must(r.Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 6 || got.Version != 2 {

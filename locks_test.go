@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
@@ -261,7 +262,7 @@ func TestLocksExcludeUnderFaults(t *testing.T) {
 			kinds = kinds[:len(kinds)-1]
 		}
 		base := seed(t)
-		contend(t, w, e, 2*time.Second, 4, 6, func(worker int) *dynamodb.Client {
+		contend(t, w, e, 3*time.Second, 4, 6, func(worker int) *dynamodb.Client {
 			return w.newClient(func(o *dynamodb.Options) {
 				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})
 			})
@@ -332,15 +333,17 @@ func (c *cut) Do(req *http.Request) (*http.Response, error) {
 
 func TestTheLockOfADeadHolder(t *testing.T) {
 	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		t.Parallel()
+		const lease = 3 * time.Second
 		var wire *cut
 		client := w.newClient(func(o *dynamodb.Options) { wire = &cut{next: o.HTTPClient}; o.HTTPClient = wire })
-		dead := must(e.open(t, w, client, time.Second).lock(t.Context()))(t)
+		dead := must(e.open(t, w, client, lease).lock(t.Context()))(t)
 		wire.off.Store(true)
-		heir := e.open(t, w, w.client, time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		heir := e.open(t, w, w.client, 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 		defer cancel()
 		if e.endless {
-			short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			short, cancel := context.WithTimeout(t.Context(), lease*3/2)
 			defer cancel()
 			_, err := heir.lock(short)
 			wantIs(t, err, repo.ErrLocked)

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -48,14 +48,14 @@ func (c *crowd) first(*Account) error {
 // stand there has no outward sign: their goroutines are counted where they wait.
 func (c *crowd) standing(t *testing.T, n int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for waitingInLine() < n {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d callers stand in line, want %d", waitingInLine(), n)
-		}
-		runtime.Gosched()
-	}
+	inLine(t, n)
 	close(c.open)
+}
+
+// inLine waits until n callers stand in line.
+func inLine(t *testing.T, n int) {
+	t.Helper()
+	rig.Await(t, fmt.Sprintf("%d callers stand in line", n), func() bool { return waitingInLine() == n })
 }
 
 func waitingInLine() (n int) {
@@ -176,13 +176,8 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 				}
 				done.Go(func() { must(r.Update(ctx, hotKey, add))(t) })
 			}
-			for waitingInLine() < good+len(odd) {
-				runtime.Gosched()
-			}
+			inLine(t, good+len(odd))
 			leave(errors.New("going home"))
-			for waitingInLine() > good+len(odd)-1 {
-				runtime.Gosched()
-			}
 			c.standing(t, good+len(odd)-1)
 			done.Wait()
 			got := must(r.Get(ctx, hotKey))(t)

@@ -92,8 +92,7 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 					}
 					_ = next.Release(ctx)
 				})
-				for waitingInLine() < 1 {
-				}
+				inLine(t, 1)
 				all.Go(func() { end["commit"](t.Context(), held) })
 				all.Go(func() { second(t.Context(), held) })
 				all.Wait()
@@ -112,7 +111,7 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 		w := newWorld(t)
 		table := w.repoTable(t, w.client)
 		must(must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-		client := rig.NewLate(w.client, "UpdateItem", 1, 50*time.Millisecond)
+		client := rig.NewLate(w.client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
 		l := w.locker(t, client, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		held, err := l.Acquire(ctx, hookedKey)
@@ -156,13 +155,12 @@ func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
 	gone := make(chan struct{})
 	go func() { defer close(gone); _, _ = other.AcquireOrCreate(ctx, hookedKey) }()
 	waits := func(name string) bool { return strings.HasPrefix(name, "w#") }
-	for !slices.ContainsFunc(slices.Collect(maps.Keys(w.raw(t, hookedKey))), waits) {
-		time.Sleep(time.Millisecond)
-	}
+	rig.Await(t, "the other waits in the queue", func() bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(w.raw(t, hookedKey))), waits)
+	})
 	next := make(chan *lockedread.Held[Account])
 	go func() { next <- must(first.AcquireOrCreate(t.Context(), hookedKey))(t) }()
-	for waitingInLine() < 1 {
-	}
+	inLine(t, 1)
 	if err := held.Extend(t.Context()); err != nil { // sees who waits in the queue
 		t.Fatal(err)
 	}

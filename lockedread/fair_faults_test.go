@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -78,9 +79,7 @@ func TestFairDrawsOnce(t *testing.T) {
 			_, err := b.locker(t, lockedread.Config{Fair: true}).Update(soon(t), key, addOne)
 			waiting <- err
 		}()
-		for ctx := soon(t); b.count.Count("GetItem") < 3 && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
+		rig.Await(t, "it looks at the queue", func() bool { return b.count.Count("GetItem") >= 3 })
 		if n := b.entries(t); n != 1 {
 			t.Errorf("%v: %d entries", kind, n)
 		}

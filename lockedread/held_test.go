@@ -3,13 +3,13 @@ package lockedread_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -63,9 +63,7 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 		}
 		got <- err
 	}()
-	for b.count.Total() == 0 { // it has tried at least once
-		runtime.Gosched()
-	}
+	rig.Await(t, "it has tried once", func() bool { return b.count.Total() > 0 })
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +92,9 @@ func TestEndedHolds(t *testing.T) {
 }
 
 func TestBreak(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, lockedread.Config{Lease: time.Second, Renew: true})
+	l := b.locker(t, lockedread.Config{Lease: 6 * time.Second, Renew: true})
 	h := acquire(t, l)
 	wantIs(t, l.Break(t.Context(), key, h.Token()+1), repo.ErrNotHeld)
 	wantIs(t, l.Break(t.Context(), repo.Key{Partition: "pear"}, 1), repo.ErrNotFound)

@@ -71,13 +71,14 @@ func TestS2_1_ARowThatIsMoreThanALockStays(t *testing.T) {
 }
 
 func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: 1})
 	dead := lock(t, l, "job")
 	_, err := l.TryLock(t.Context(), "job")
 	rig.Is(t, err, repo.ErrLocked)
 	next := rig.Must(l.Lock(t.Context(), "job"))(t) // waits for the end of the lease
-	rig.Is(t, rig.Ended(dead.Context(), t, time.Second), repo.ErrLockExpired)
+	rig.Is(t, rig.Ended(dead.Context(), t), repo.ErrLockExpired)
 	rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
 	rig.Is(t, next.Unlock(t.Context()))
 	if b.row(t, "job")["lockToken"] == nil {
@@ -90,11 +91,12 @@ func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
 }
 
 func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 200 * time.Millisecond, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 500 * time.Millisecond, ClockSkew: 1})
 	held := lock(t, l, "job")
 	token := held.Token()
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
 	defer cancel()
 	_, err := l.Lock(ctx, "job")
 	rig.Is(t, err, repo.ErrLocked)
@@ -166,26 +168,27 @@ func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
 
 func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil func(b bench, l *mutex.Locker, held *mutex.Lock)
+		spoil func(t *testing.T, b bench, l *mutex.Locker, held *mutex.Lock)
 		want  error
 	}{
-		"broken by an operator": {func(b bench, l *mutex.Locker, held *mutex.Lock) {
+		"broken by an operator": {func(t *testing.T, b bench, l *mutex.Locker, held *mutex.Lock) {
 			rig.Is(t, l.Break(t.Context(), "job", held.Token()))
 		}, repo.ErrLockLost},
-		"no answer any more": {func(b bench, _ *mutex.Locker, _ *mutex.Lock) {
+		"no answer any more": {func(_ *testing.T, b bench, _ *mutex.Locker, _ *mutex.Lock) {
 			b.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
 		}, repo.ErrLockExpired},
-		"table deleted": {func(b bench, _ *mutex.Locker, _ *mutex.Lock) {
+		"table deleted": {func(t *testing.T, b bench, _ *mutex.Locker, _ *mutex.Lock) {
 			_, err := rig.Client().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &b.Table})
 			rig.Is(t, err)
 		}, repo.ErrNoTable},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
-			l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
+			l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 100 * time.Millisecond})
 			held := lock(t, l, "job")
-			c.spoil(b, l, held)
-			rig.Is(t, rig.Ended(held.Context(), t, 3*time.Second), c.want)
+			c.spoil(t, b, l, held)
+			rig.Is(t, rig.Ended(held.Context(), t), c.want)
 		})
 	}
 }
@@ -303,7 +306,7 @@ func TestAHandleFindsOutThatItsLockWasReleasedByID(t *testing.T) {
 
 func TestS3_4_ExtendWhileHolding(t *testing.T) {
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen})
 	held := lock(t, l, "job")
 	before := held.Until()
 	rig.Is(t, held.Extend(t.Context()))
@@ -312,18 +315,19 @@ func TestS3_4_ExtendWhileHolding(t *testing.T) {
 	}
 	rig.Is(t, l.Break(t.Context(), "job", held.Token()))
 	rig.Is(t, held.Extend(t.Context()), repo.ErrLockLost)
-	rig.Is(t, rig.Ended(held.Context(), t, time.Second), repo.ErrLockLost)
+	rig.Is(t, rig.Ended(held.Context(), t), repo.ErrLockLost)
 }
 
 func TestS3_5_ClocksMinutesApart(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	short := func(ahead time.Duration) *mutex.Locker {
-		l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Clockless: true, Heartbeat: 200 * time.Millisecond})
+		l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Clockless: true, Heartbeat: 500 * time.Millisecond})
 		l.SetClock(ahead)
 		return l
 	}
-	held := lock(t, short(-3*time.Minute), "job") // for others it ended long ago
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	held := lock(t, short(-3*time.Minute), "job")                  // for others it ended long ago
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
 	defer cancel()
 	_, err := short(3*time.Minute).Lock(ctx, "job")
 	rig.Is(t, err, repo.ErrLocked)
@@ -439,12 +443,12 @@ func TestBadNames(t *testing.T) {
 
 func TestDo(t *testing.T) {
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Heartbeat: 100 * time.Millisecond})
 	sour := errors.New("sour")
 	rig.Is(t, l.Do(t.Context(), "job", func(context.Context, *mutex.Lock) error { return sour }), sour)
 	err := l.Do(t.Context(), "job", func(ctx context.Context, held *mutex.Lock) error {
 		rig.Is(t, l.Break(t.Context(), "job", held.Token()))
-		return rig.Ended(ctx, t, 3*time.Second)
+		return rig.Ended(ctx, t)
 	})
 	rig.Is(t, err, repo.ErrLockLost, repo.ErrNotHeld)
 	func() {

@@ -76,6 +76,7 @@ func TestPanicReleasesTheLockAndGoesOn(t *testing.T) {
 }
 
 func TestChangeThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
 	r, table := open(t, pessimistic.Config{Lease: time.Second})
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
 		<-ctx.Done()
@@ -89,7 +90,8 @@ func TestChangeThatOutlivesItsLease(t *testing.T) {
 }
 
 func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
-	r, table := open(t, pessimistic.Config{Lease: time.Second, Renew: true})
+	t.Parallel()
+	r, table := open(t, pessimistic.Config{Lease: 6 * time.Second, Renew: true})
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
 		lock, err := table.Inspect(ctx, key)
 		if err == nil {

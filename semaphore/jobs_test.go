@@ -147,21 +147,22 @@ func TestS5_5_FailedWorkIsRetriedThenDead(t *testing.T) {
 	wantResource(t, s, "staging", 0, 0, 0)
 }
 
-// due waits for a job that was failed.
+// due waits for a job that was failed, or that was its dead holder's.
 func due(t testing.TB, s *sem, resource string) *semaphore.Job[deploy] {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		j, err := s.Next(t.Context(), resource)
-		if err == nil {
-			return j
-		}
-		if !errors.Is(err, semaphore.ErrNoWork) && !errors.Is(err, semaphore.ErrBusy) || time.Now().After(end) {
+	var j *semaphore.Job[deploy]
+	rig.Await(t, "a job is due", func() (got bool) {
+		var err error
+		if j, err = s.Next(t.Context(), resource); err != nil && !errors.Is(err, semaphore.ErrNoWork) && !errors.Is(err, semaphore.ErrBusy) {
 			t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
+	return j
 }
 
 func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.short(t)
 	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"v", 1}))
@@ -177,7 +178,7 @@ func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
 		t.Errorf("attempt %d, token %d after %d", j.Attempt(), j.Token(), dead.Token())
 	}
 	wantResource(t, s, "staging", 0, 1, 0)
-	rig.Is(t, rig.Ended(dead.Context(), t, 3*time.Second), repo.ErrLockExpired)
+	rig.Is(t, rig.Ended(dead.Context(), t), repo.ErrLockExpired)
 	dying.Faults(nil)
 	rig.Is(t, dead.Done(t.Context()), repo.ErrLockLost) // after the takeover
 	rig.Is(t, dead.Fail(t.Context(), nil), repo.ErrLockLost)
@@ -189,7 +190,7 @@ func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
 
 func TestS5_5_AJobThatKillsItsHoldersDies(t *testing.T) {
 	b := newBench(t)
-	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: 1, Retry: semaphore.Retry{Attempts: 1}})
+	s := b.open(t, semaphore.Config{ClockSkew: 1, Retry: semaphore.Retry{Attempts: 1}})
 	enqueue(t, s, "staging", 2)
 	s.SetClock(-time.Hour) // the lease that it writes is over for all others
 	rig.Must(s.Next(t.Context(), "staging"))(t)

@@ -62,7 +62,7 @@ func TestS5_4_SeveralDispatchersUnderFaults(t *testing.T) {
 		enqueue(t, clean, name, each)
 	}
 	f := newFloor(limits)
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	var seed = rand.Uint64()
@@ -143,6 +143,7 @@ func TestNoResourceStarves(t *testing.T) {
 }
 
 func TestAHandlerThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dying, s := bench{rig.New(t)}, b.short(t)
 	dying.Table = b.Table

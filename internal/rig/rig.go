@@ -154,13 +154,28 @@ func Is(t testing.TB, err error, targets ...error) {
 	}
 }
 
+// Patience is how long a test waits for what must happen: far longer than a
+// starved machine needs, for only a test that fails waits for so long.
+const Patience = 30 * time.Second
+
 // Ended waits for the end of a context and returns its cause.
-func Ended(ctx context.Context, t testing.TB, within time.Duration) error {
+func Ended(ctx context.Context, t testing.TB) error {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(within):
-		t.Fatalf("the context did not end within %v", within)
+	case <-time.After(Patience):
+		t.Fatalf("the context did not end within %v", Patience)
 	}
 	return context.Cause(ctx)
+}
+
+// Await looks again and again until something has happened that has no channel
+// of its own to tell of it.
+func Await(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !happened(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", Patience, what)
+		}
+	}
 }

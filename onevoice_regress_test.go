@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,24 +78,18 @@ func TestChangesThatCancelOut(t *testing.T) {
 			w := newWorld(t)
 			r := s.open(t, w, w.client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{})
 			var highest atomic.Int64
 			for i := range 4 {
 				by := int64(i%2*2 - 1)
-				done.Go(func() {
+				c.done.Go(func() {
 					got := must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += by; return nil }))(t)
 					for old := highest.Load(); got.Version > old && !highest.CompareAndSwap(old, got.Version); old = highest.Load() {
 					}
 				})
 			}
 			c.standing(t, 4)
-			done.Wait()
+			c.done.Wait()
 			if got := must(r.Get(ctx, hotKey))(t); got.Balance != 0 || got.Version != 5 || highest.Load() != 5 {
 				t.Errorf("stored %+v, the highest version told is %d: want 5", got, highest.Load())
 			}
@@ -116,23 +109,24 @@ func TestFailedUpsertsMakeNothing(t *testing.T) {
 				defer func() { _ = recover() }()
 				_, _ = r.Upsert(ctx, hotKey, func(context.Context, *Account) error { panic("boom") })
 			}()
-			c := newCrowd()
-			var done sync.WaitGroup
-			for i := range 3 {
-				done.Go(func() {
+			for exits := range 3 { // which of three callers ends its goroutine
+				upsert := func(c *crowd, i int) {
 					_, err := r.Upsert(ctx, hotKey, func(_ context.Context, a *Account) error {
-						_ = c.first(a)
-						if a.Balance = 1; i == 2 {
+						c.first()
+						if a.Balance = 1; i == exits {
 							runtime.Goexit()
 						}
 						return mine
 					})
 					wantIs(t, err, mine)
-				})
+				}
+				c := crowdBehind(func(c *crowd) { upsert(c, 0) })
+				for i := range 2 {
+					c.done.Go(func() { upsert(c, i+1) })
+				}
+				c.standing(t, 2)
+				c.done.Wait()
 			}
-			<-c.inside
-			c.standing(t, 2)
-			done.Wait()
 			if _, err := r.Get(ctx, hotKey); !errors.Is(err, repo.ErrNotFound) {
 				t.Errorf("error %v, want ErrNotFound: nobody made the item", err)
 			}
@@ -178,20 +172,17 @@ func TestUpdateOfADeletedItemThatIsHandedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := must(pessimistic.New(w.repoTable(t, w.client), cfg))(t)
-		c := newCrowd()
 		mine := errors.New("no")
-		var done sync.WaitGroup
-		done.Go(func() {
-			_, err := r.Upsert(ctx, hotKey, func(_ context.Context, a *Account) error { _ = c.first(a); return mine })
+		c := crowdBehind(func(c *crowd) {
+			_, err := r.Upsert(ctx, hotKey, func(context.Context, *Account) error { c.first(); return mine })
 			wantIs(t, err, mine)
 		})
-		<-c.inside
-		done.Go(func() {
+		c.done.Go(func() {
 			_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.At, a.Balance = 3, 7; return nil })
 			wantIs(t, err, repo.ErrNotFound)
 		})
 		c.standing(t, 1)
-		done.Wait()
+		c.done.Wait()
 	}
 }
 
@@ -232,16 +223,14 @@ func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
 		o.HTTPClient = inj
 	})
 	l := w.locker(t, client, lockedread.Config{Lease: time.Hour})
-	c := newCrowd()
 	committed := make(chan struct{})
-	go func() {
+	c := crowdBehind(func(c *crowd) {
 		defer close(committed)
-		got := must(l.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) }))(t)
+		got := must(l.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; c.first(); return nil }))(t)
 		if got.Balance != 1 {
 			t.Errorf("committed %+v", got)
 		}
-	}()
-	<-c.inside
+	})
 	waiting, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() {

@@ -34,15 +34,33 @@ func combining() []strategy {
 type crowd struct {
 	inside, open chan struct{}
 	once         sync.Once
+	done         sync.WaitGroup // of the callers
 }
 
-func newCrowd() *crowd { return &crowd{inside: make(chan struct{}), open: make(chan struct{})} }
-
-// first is a change that lets nobody pass until the gate opens.
-func (c *crowd) first(*Account) error {
-	c.once.Do(func() { close(c.inside); <-c.open })
-	return nil
+// crowdBehind is a crowd whose first caller is inside: enter calls for a change
+// that calls first.
+func crowdBehind(enter func(c *crowd)) *crowd {
+	c := &crowd{inside: make(chan struct{}), open: make(chan struct{})}
+	c.done.Go(func() {
+		defer c.once.Do(func() { close(c.inside) }) // the change was not reached: let the test fail, not hang
+		enter(c)
+	})
+	<-c.inside
+	return c
 }
+
+// crowdOn makes the hot item and stops a first caller inside its update.
+func crowdOn(t *testing.T, r repo.Repository[Account], hot Account) *crowd {
+	t.Helper()
+	hot.ID, hot.Seq, hot.At = "hot", 1, 1
+	must(r.Create(t.Context(), hot))(t)
+	return crowdBehind(func(c *crowd) {
+		must(r.Update(t.Context(), hotKey, func(context.Context, *Account) error { c.first(); return nil }))(t)
+	})
+}
+
+// first stands still in the first change that calls it, until the gate opens.
+func (c *crowd) first() { c.once.Do(func() { close(c.inside); <-c.open }) }
 
 // standing waits until n callers stand in line, and opens the gate. That they
 // stand there has no outward sign: their goroutines are counted where they wait.
@@ -75,18 +93,12 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 			w := newWorld(t)
 			r := s.open(t, w, w.counted())
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 			const callers = 20
-			c := newCrowd()
 			results := make([]Account, callers)
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{})
 			w.count.Reset()
 			for i := range callers {
-				done.Go(func() {
+				c.done.Go(func() {
 					results[i] = must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, fmt.Sprint(i))
@@ -95,7 +107,7 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 				})
 			}
 			c.standing(t, callers)
-			done.Wait()
+			c.done.Wait()
 			if n := w.count.Total(); n > 3 {
 				t.Errorf("%d requests for %d changes: %v", n, callers, w.count.Counts())
 			}
@@ -120,13 +132,7 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 			w := newWorld(t)
 			r := s.open(t, w, w.client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1, Tags: []string{"a", "b"}}))(t)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{Tags: []string{"a", "b"}})
 			add := func(_ context.Context, a *Account) error { a.Balance++; return nil }
 			mine := errors.New("no funds")
 			leaving, leave := context.WithCancelCause(ctx)
@@ -172,14 +178,14 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 			const good = 12
 			for i := range good {
 				if i < len(odd) {
-					done.Go(odd[i])
+					c.done.Go(odd[i])
 				}
-				done.Go(func() { must(r.Update(ctx, hotKey, add))(t) })
+				c.done.Go(func() { must(r.Update(ctx, hotKey, add))(t) })
 			}
 			inLine(t, good+len(odd))
 			leave(errors.New("going home"))
 			c.standing(t, good+len(odd)-1)
-			done.Wait()
+			c.done.Wait()
 			got := must(r.Get(ctx, hotKey))(t)
 			if got.Balance != good || !slices.Equal(got.Tags, []string{"a", "b"}) || got.Note != "" || left.Load() {
 				t.Errorf("stored %+v, want the %d good changes and nothing else", got, good)
@@ -194,17 +200,11 @@ func TestRemovalAmongCombinedChanges(t *testing.T) {
 			w := newWorld(t)
 			r := s.open(t, w, w.client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{})
 			const callers = 8
 			var counted atomic.Int64
 			for range callers {
-				done.Go(func() {
+				c.done.Go(func() {
 					_, err := r.Upsert(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil })
 					if err != nil {
 						t.Error(err)
@@ -212,13 +212,13 @@ func TestRemovalAmongCombinedChanges(t *testing.T) {
 					counted.Add(1)
 				})
 			}
-			done.Go(func() {
+			c.done.Go(func() {
 				if err := r.Delete(ctx, hotKey); err != nil {
 					t.Error(err)
 				}
 			})
 			c.standing(t, callers+1)
-			done.Wait()
+			c.done.Wait()
 			// Whenever the removal came: what was added after it is there.
 			got, err := r.Get(ctx, hotKey)
 			if err != nil && !errors.Is(err, repo.ErrNotFound) || got.Balance > callers || counted.Load() != callers {
@@ -374,21 +374,15 @@ func TestASlowChangeIsOvertaken(t *testing.T) {
 	ctx := t.Context()
 	r := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
 	must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
-	c := newCrowd()
-	slow := make(chan error, 1)
-	go func() {
-		_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; return c.first(a) })
-		slow <- err
-	}()
-	<-c.inside
+	c := crowdBehind(func(c *crowd) {
+		must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; c.first(); return nil }))(t)
+	})
 	got := must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 	if got.Balance != 1 {
 		t.Errorf("balance %d: the slow change was waited for", got.Balance)
 	}
 	close(c.open)
-	if err := <-slow; err != nil {
-		t.Error(err)
-	}
+	c.done.Wait()
 	if got := must(r.Get(ctx, hotKey))(t); got.Balance != 11 {
 		t.Errorf("balance %d, want 11", got.Balance)
 	}

@@ -217,28 +217,24 @@ func TestAFailedChangeInPlaceIsSeenByNobody(t *testing.T) {
 			r := boxes(t, newWorld(t))[name]
 			ctx := t.Context()
 			must(r.Create(ctx, newBox("true")))(t)
-			c := newCrowd()
 			mine := errors.New("refused")
-			var done sync.WaitGroup
-			spoil := func(_ context.Context, b *boxed) error { _ = c.first(nil); b.spoil(); return mine }
-			read := func(_ context.Context, b *boxed) error { b.Copied += b.text() + " "; return nil }
-			done.Go(func() {
-				_, err := r.Update(ctx, hotKey, spoil)
+			spoil := func(c *crowd) {
+				_, err := r.Update(ctx, hotKey, func(_ context.Context, b *boxed) error { c.first(); b.spoil(); return mine })
 				wantIs(t, err, mine)
-			})
-			<-c.inside
+			}
+			read := func(_ context.Context, b *boxed) error { b.Copied += b.text() + " "; return nil }
+			c := crowdBehind(spoil)
 			for i := range 6 {
-				done.Go(func() {
+				c.done.Go(func() {
 					if i%2 == 0 {
-						_, err := r.Update(ctx, hotKey, spoil)
-						wantIs(t, err, mine)
+						spoil(c)
 						return
 					}
 					must(r.Update(ctx, hotKey, read))(t)
 				})
 			}
 			c.standing(t, 6)
-			done.Wait()
+			c.done.Wait()
 			if got := must(r.Get(ctx, hotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
 				t.Errorf("stored %q; changes saw %q", got.text(), got.Copied)
 			}

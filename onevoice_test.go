@@ -53,9 +53,9 @@ func crowdBehind(enter func(c *crowd)) *crowd {
 func crowdOn(t *testing.T, r repo.Repository[Account], hot Account) *crowd {
 	t.Helper()
 	hot.ID, hot.Seq, hot.At = "hot", 1, 1
-	must(r.Create(t.Context(), hot))(t)
+	rig.Must(r.Create(t.Context(), hot))(t)
 	return crowdBehind(func(c *crowd) {
-		must(r.Update(t.Context(), hotKey, func(context.Context, *Account) error { c.first(); return nil }))(t)
+		rig.Must(r.Update(t.Context(), hotKey, func(context.Context, *Account) error { c.first(); return nil }))(t)
 	})
 }
 
@@ -91,15 +91,15 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.counted())
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
 			const callers = 20
 			results := make([]Account, callers)
 			c := crowdOn(t, r, Account{})
-			w.count.Reset()
+			w.Count.Reset()
 			for i := range callers {
 				c.done.Go(func() {
-					results[i] = must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
+					results[i] = rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, fmt.Sprint(i))
 						return nil
@@ -108,8 +108,8 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 			}
 			c.standing(t, callers)
 			c.done.Wait()
-			if n := w.count.Total(); n > 3 {
-				t.Errorf("%d requests for %d changes: %v", n, callers, w.count.Counts())
+			if n := w.Count.Total(); n > 3 {
+				t.Errorf("%d requests for %d changes: %v", n, callers, w.Count.Counts())
 			}
 			// Everyone has the item as it was after its own change, and a version of its own.
 			slices.SortFunc(results, func(a, b Account) int { return int(a.Balance - b.Balance) })
@@ -118,7 +118,7 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 					t.Errorf("result %d: balance %d, version %d, %d operations", i, got.Balance, got.Version, len(got.Ops))
 				}
 			}
-			stored := must(r.Get(ctx, hotKey))(t)
+			stored := rig.Must(r.Get(ctx, hotKey))(t)
 			if stored.Balance != callers || stored.Version != callers+1 || len(stored.Ops) != callers {
 				t.Errorf("stored %+v", stored)
 			}
@@ -130,7 +130,7 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.client)
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
 			c := crowdOn(t, r, Account{Tags: []string{"a", "b"}})
 			add := func(_ context.Context, a *Account) error { a.Balance++; return nil }
@@ -143,7 +143,7 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 						a.Balance, a.Tags[0] = 1000, "spoiled" // also what the slice shares
 						return mine
 					})
-					wantIs(t, err, mine)
+					rig.Is(t, err, mine)
 				},
 				func() {
 					defer func() {
@@ -164,15 +164,15 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 				},
 				func() {
 					_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Seq = 9; return nil })
-					wantIs(t, err, repo.ErrFixed)
+					rig.Is(t, err, repo.ErrFixed)
 				},
 				func() {
 					_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 500_000)); return nil })
-					wantIs(t, err, repo.ErrTooLarge)
+					rig.Is(t, err, repo.ErrTooLarge)
 				},
 				func() {
 					_, err := r.Update(leaving, hotKey, func(_ context.Context, a *Account) error { left.Store(true); a.Balance = 4000; return nil })
-					wantIs(t, err, context.Canceled)
+					rig.Is(t, err, context.Canceled)
 				},
 			}
 			const good = 12
@@ -180,13 +180,13 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 				if i < len(odd) {
 					c.done.Go(odd[i])
 				}
-				c.done.Go(func() { must(r.Update(ctx, hotKey, add))(t) })
+				c.done.Go(func() { rig.Must(r.Update(ctx, hotKey, add))(t) })
 			}
 			inLine(t, good+len(odd))
 			leave(errors.New("going home"))
 			c.standing(t, good+len(odd)-1)
 			c.done.Wait()
-			got := must(r.Get(ctx, hotKey))(t)
+			got := rig.Must(r.Get(ctx, hotKey))(t)
 			if got.Balance != good || !slices.Equal(got.Tags, []string{"a", "b"}) || got.Note != "" || left.Load() {
 				t.Errorf("stored %+v, want the %d good changes and nothing else", got, good)
 			}
@@ -198,7 +198,7 @@ func TestRemovalAmongCombinedChanges(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.client)
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
 			c := crowdOn(t, r, Account{})
 			const callers = 8
@@ -239,22 +239,22 @@ func TestRequestsOfAHotItem(t *testing.T) {
 		s := strategies()[i]
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.counted())
-			must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
-			w.count.Reset()
+			r := s.open(t, w, w.Client)
+			rig.Must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+			w.Count.Reset()
 			var done sync.WaitGroup
 			for range callers {
 				done.Go(func() {
 					for range each {
-						must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil }))(t)
+						rig.Must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil }))(t)
 					}
 				})
 			}
 			done.Wait()
-			if per := float64(w.count.Total()) / (callers * each); per > want {
-				t.Errorf("%.2f requests per change, want at most %.2f: %v", per, want, w.count.Counts())
+			if per := float64(w.Count.Total()) / (callers * each); per > want {
+				t.Errorf("%.2f requests per change, want at most %.2f: %v", per, want, w.Count.Counts())
 			}
-			if got := must(r.Get(t.Context(), hotKey))(t); got.Balance != callers*each {
+			if got := rig.Must(r.Get(t.Context(), hotKey))(t); got.Balance != callers*each {
 				t.Errorf("balance %d, want %d", got.Balance, callers*each)
 			}
 		})
@@ -266,14 +266,14 @@ func TestRequestsOfAHotItem(t *testing.T) {
 func TestWarmItems(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	warm := must(optimistic.New(w.repoTable(t, w.counted()), optimistic.Config{Warm: 2}))(t)
-	other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(warm.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+	warm := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{Warm: 2}))(t)
+	other := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(warm.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 	add := func(_ context.Context, a *Account) error { a.Balance++; return nil }
 	cost := func(change func(context.Context, *Account) error) (reads, writes int) {
-		w.count.Reset()
+		w.Count.Reset()
 		_, _ = warm.Update(ctx, hotKey, change)
-		return w.count.Count("GetItem"), w.count.Count("UpdateItem")
+		return w.Count.Count("GetItem"), w.Count.Count("UpdateItem")
 	}
 	expect := func(what string, reads, writes int, change func(context.Context, *Account) error) {
 		t.Helper()
@@ -286,13 +286,13 @@ func TestWarmItems(t *testing.T) {
 	expect("warm", 0, 1, add)
 	expect("still warm", 0, 1, add)
 
-	must(other.Update(ctx, hotKey, add))(t)
+	rig.Must(other.Update(ctx, hotKey, add))(t)
 	expect("another wrote", 0, 2, add)
 	expect("not proved any more", 1, 1, add)
 	expect("warm again", 0, 1, add)
 
 	// An error, and that nothing is to be changed, are said of a fresh item only.
-	must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 100; return nil }))(t)
+	rig.Must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 100; return nil }))(t)
 	poor := errors.New("no funds")
 	_, err := warm.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 		if a.Balance < 100 {
@@ -304,8 +304,8 @@ func TestWarmItems(t *testing.T) {
 	if err != nil {
 		t.Errorf("refused on a stale copy: %v", err)
 	}
-	must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 7; return nil }))(t)
-	same := must(warm.Update(ctx, hotKey, func(context.Context, *Account) error { return nil }))(t)
+	rig.Must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 7; return nil }))(t)
+	same := rig.Must(warm.Update(ctx, hotKey, func(context.Context, *Account) error { return nil }))(t)
 	if same.Balance != 7 {
 		t.Errorf("an unchanged stale copy was returned: %+v", same)
 	}
@@ -313,20 +313,20 @@ func TestWarmItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = warm.Update(ctx, hotKey, add)
-	wantIs(t, err, repo.ErrNotFound)
+	rig.Is(t, err, repo.ErrNotFound)
 
 	// No more than Warm items are kept.
 	for i := range 3 {
-		must(warm.Create(ctx, Account{ID: "many", Seq: i, At: 1}))(t)
+		rig.Must(warm.Create(ctx, Account{ID: "many", Seq: i, At: 1}))(t)
 		for range 3 {
-			must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
+			rig.Must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
 		}
 	}
-	w.count.Reset()
+	w.Count.Reset()
 	for _, i := range []int{0, 1, 2} {
-		must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
+		rig.Must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
 	}
-	if n := w.count.Count("GetItem"); n == 0 || n > 3 {
+	if n := w.Count.Count("GetItem"); n == 0 || n > 3 {
 		t.Errorf("%d reads: want one at least for what did not fit", n)
 	}
 }
@@ -339,7 +339,7 @@ func TestALostHandOnIsFound(t *testing.T) {
 			w := newWorld(t)
 			ctx := t.Context()
 			var n atomic.Int64
-			client := w.newClient(func(o *dynamodb.Options) {
+			client := rig.Client(func(o *dynamodb.Options) {
 				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
 					if op == "UpdateItem" && n.Add(1)%3 == 0 {
 						return kind
@@ -347,21 +347,21 @@ func TestALostHandOnIsFound(t *testing.T) {
 					return fault.None
 				}})
 			})
-			r := must(pessimistic.New(w.repoTable(t, client), pessimistic.Config{}))(t)
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+			r := rig.Must(pessimistic.New(w.repoTable(t, client), pessimistic.Config{}))(t)
+			rig.Must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 			var done sync.WaitGroup
 			for range 8 {
 				done.Go(func() {
 					for range 5 {
-						must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+						rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 					}
 				})
 			}
 			done.Wait()
-			if got := must(r.Get(ctx, hotKey))(t); got.Balance != 40 {
+			if got := rig.Must(r.Get(ctx, hotKey))(t); got.Balance != 40 {
 				t.Errorf("balance %d, want 40", got.Balance)
 			}
-			if lock := must(w.repoTable(t, w.client).Inspect(ctx, hotKey))(t); lock.Held {
+			if lock := rig.Must(w.repoTable(t, w.Client).Inspect(ctx, hotKey))(t); lock.Held {
 				t.Errorf("the item is still locked: %+v", lock)
 			}
 		})
@@ -372,18 +372,18 @@ func TestALostHandOnIsFound(t *testing.T) {
 func TestASlowChangeIsOvertaken(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	r := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+	r := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 	c := crowdBehind(func(c *crowd) {
-		must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; c.first(); return nil }))(t)
+		rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; c.first(); return nil }))(t)
 	})
-	got := must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+	got := rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 	if got.Balance != 1 {
 		t.Errorf("balance %d: the slow change was waited for", got.Balance)
 	}
 	close(c.open)
 	c.done.Wait()
-	if got := must(r.Get(ctx, hotKey))(t); got.Balance != 11 {
+	if got := rig.Must(r.Get(ctx, hotKey))(t); got.Balance != 11 {
 		t.Errorf("balance %d, want 11", got.Balance)
 	}
 }

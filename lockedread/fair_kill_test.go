@@ -2,61 +2,42 @@ package lockedread_test
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// The environment of a process that a test kills.
-const (
-	childEndpoint = "LOCKEDREAD_TEST_ENDPOINT"
-	childTable    = "LOCKEDREAD_TEST_TABLE"
-)
-
 var fairShort = lockedread.Config{Fair: true, Lease: 3 * time.Second, ClockSkew: 100 * time.Millisecond}
 
-// child holds the item, or waits for it, until it is killed.
-func child() int {
-	e, err := localdb.Start(context.Background(), localdb.Config{Endpoint: os.Getenv(childEndpoint)})
+// hold is what a process that a test kills does: it holds the item of a table,
+// or waits for it.
+func hold(args []string) error {
+	table, err := repo.NewTable[stock](rig.Client(), args[0], repo.TableConfig{})
 	if err != nil {
-		return 1
-	}
-	table, err := repo.NewTable[stock](e.Client(), os.Getenv(childTable), repo.TableConfig{})
-	if err != nil {
-		return 2
+		return err
 	}
 	l, err := lockedread.New(table, fairShort)
 	if err != nil {
-		return 3
+		return err
 	}
 	if _, err := l.Acquire(context.Background(), key); err != nil {
-		return 4
+		return err
 	}
-	_, _ = os.Stdout.WriteString("locked\n")
+	fmt.Println("locked")
 	select {}
 }
 
-func startChild(t *testing.T, b *bench) (*exec.Cmd, io.Reader) {
+func startHolder(t *testing.T, b bench) (*exec.Cmd, io.Reader) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childEndpoint+"="+engine.Endpoint(), childTable+"="+b.table)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd := rig.Child(t, b.Table)
+	out := rig.Must(cmd.StdoutPipe())(t)
+	rig.Is(t, cmd.Start())
 	return cmd, out
 }
 
@@ -73,7 +54,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 func TestFairDeadHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	cmd, out := startChild(t, b)
+	cmd, out := startHolder(t, b)
 	if word := make([]byte, 6); !read(out, word) || string(word) != "locked" {
 		t.Fatalf("%q", word)
 	}
@@ -84,7 +65,7 @@ func TestFairDeadHolder(t *testing.T) {
 	}()
 	b.queued(t, 2) // the holder stands there too
 	kill(t, cmd)
-	wantIs(t, <-waiting, nil)
+	rig.Is(t, <-waiting)
 	wantCount(t, b, 11)
 	wantClean(t, b)
 }
@@ -96,7 +77,7 @@ func TestFairDeadWaiter(t *testing.T) {
 	b := newBench(t)
 	// What this holder hands over ends with a grace: its lease would outlast the test.
 	holder := acquire(t, b.locker(t, lockedread.Config{Fair: true, Lease: time.Hour}))
-	cmd, _ := startChild(t, b)
+	cmd, _ := startHolder(t, b)
 	ctx := soon(t)
 	b.queued(t, 1)
 	order := make(chan int, 2)
@@ -107,7 +88,7 @@ func TestFairDeadWaiter(t *testing.T) {
 				order <- i
 				return addOne(ctx, s)
 			})
-			wantIs(t, err, nil)
+			rig.Is(t, err)
 			if i == 1 {
 				close(order)
 			}
@@ -115,7 +96,7 @@ func TestFairDeadWaiter(t *testing.T) {
 		b.queued(t, i+2)
 	}
 	kill(t, cmd)
-	wantIs(t, holder.Release(t.Context()), nil)
+	rig.Is(t, holder.Release(t.Context()))
 	if first, second := <-order, <-order; first != 0 || second != 1 {
 		t.Errorf("served %d before %d", first, second)
 	}

@@ -175,7 +175,7 @@ func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
 			rig.Is(t, l.Break(t.Context(), "job", held.Token()))
 		}, repo.ErrLockLost},
 		"no answer any more": {func(_ *testing.T, b bench, _ *mutex.Locker, _ *mutex.Lock) {
-			b.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+			b.Always(fault.DropRequest)
 		}, repo.ErrLockExpired},
 		"table deleted": {func(t *testing.T, b bench, _ *mutex.Locker, _ *mutex.Lock) {
 			_, err := rig.Client().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &b.Table})

@@ -167,10 +167,9 @@ func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
 	s := b.short(t)
 	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"v", 1}))
 	// A client of its own, whose renewals never arrive, stands for a dead process.
-	dying := bench{rig.New(t)}
-	dying.Table = b.Table
+	dying := bench{b.Peer()}
 	dead := rig.Must(dying.short(t).Next(t.Context(), "staging"))(t)
-	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+	dying.Always(fault.DropRequest)
 	_, err := s.Next(t.Context(), "staging")
 	rig.Is(t, err, semaphore.ErrBusy)
 	j := due(t, s, "staging")

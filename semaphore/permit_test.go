@@ -64,14 +64,13 @@ func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.short(t)
-	dying := bench{rig.New(t)}
-	dying.Table = b.Table
+	dying := bench{b.Peer()}
 	rig.Is(t, s.SetLimit(t.Context(), "printer", 2))
 	var dead []*semaphore.Permit
 	for range 2 {
 		dead = append(dead, rig.Must(dying.short(t).TryAcquire(t.Context(), "printer"))(t))
 	}
-	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+	dying.Always(fault.DropRequest)
 	_, err := s.TryAcquire(t.Context(), "printer")
 	rig.Is(t, err, semaphore.ErrBusy)
 	p := rig.Must(s.Acquire(t.Context(), "printer"))(t) // waits for the end of a lease

@@ -3,8 +3,7 @@ package ticket_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -34,10 +33,10 @@ func TestFreeLockAndDoneAreTwoRequests(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})
 	for range 2 { // a new item, and one that is there
-		b.count.Reset()
+		b.Count.Reset()
 		turn := lock(t, q, "door")
 		done(t, turn)
-		if n := b.count.Counts(); n["UpdateItem"] != 2 || b.count.Total() != 2 {
+		if n := b.Count.Counts(); n["UpdateItem"] != 2 || b.Count.Total() != 2 {
 			t.Errorf("requests %v, want two UpdateItem", n)
 		}
 	}
@@ -69,7 +68,7 @@ func TestCostOfALongLine(t *testing.T) {
 	for range waiters {
 		waiting = append(waiting, join(t, q, "door"))
 	}
-	b.count.Reset()
+	b.Count.Reset()
 	begun := time.Now()
 	var (
 		work  sync.WaitGroup
@@ -93,7 +92,7 @@ func TestCostOfALongLine(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // the first turn is long
 	done(t, head)
 	work.Wait()
-	took, reads, writes := time.Since(begun), b.count.Count("GetItem"), b.count.Count("UpdateItem")
+	took, reads, writes := time.Since(begun), b.Count.Count("GetItem"), b.Count.Count("UpdateItem")
 	t.Logf("%d waiters, turns of %v, %v in all: %.1f reads and %.1f writes per waiter, %.1f requests per waiter and second of waiting, %v between turns",
 		waiters, turnTime, took.Round(time.Millisecond), float64(reads)/waiters, float64(writes)/waiters,
 		float64(reads+writes)/stood.Seconds(), ((took-500*time.Millisecond)/waiters - turnTime).Round(time.Millisecond/10))
@@ -105,45 +104,25 @@ func TestCostOfALongLine(t *testing.T) {
 	}
 }
 
-// The environment of a process that is to be killed.
-const (
-	childEndpoint = "TICKET_TEST_ENDPOINT"
-	childTable    = "TICKET_TEST_TABLE"
-)
-
-// child locks, tells so, and waits to be killed.
-func child() int {
-	e, err := localdb.Start(context.Background(), localdb.Config{Endpoint: os.Getenv(childEndpoint)})
+// hold is what a process that is to be killed does: it locks, and tells so.
+func hold(args []string) error {
+	q, err := ticket.New(rig.Client(), args[0], short)
 	if err != nil {
-		return 2
-	}
-	q, err := ticket.New(e.Client(), os.Getenv(childTable), short)
-	if err != nil {
-		return 3
+		return err
 	}
 	if _, err := q.Lock(context.Background(), "door"); err != nil {
-		return 4
+		return err
 	}
-	_, _ = os.Stdout.WriteString("locked\n")
+	fmt.Println("locked")
 	select {}
 }
 
 func TestS4_4_AKilledProcessIsPassedOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childEndpoint+"="+engine.Endpoint(), childTable+"="+b.table)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd := rig.Child(t, b.Table)
+	out := rig.Must(cmd.StdoutPipe())(t)
+	rig.Is(t, cmd.Start())
 	word := make([]byte, len("locked\n"))
 	if _, err := out.Read(word); err != nil || !strings.HasPrefix(string(word), "locked") {
 		t.Fatalf("%q, %v", word, err)
@@ -157,10 +136,7 @@ func TestS4_4_AKilledProcessIsPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	turn, err := k.Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn := rig.Must(k.Wait(t.Context()))(t)
 	done(t, turn)
 	wantEmpty(t, b, "door")
 }

@@ -72,9 +72,9 @@ func TestS4_6_FaultsAtEveryRequest(t *testing.T) {
 				if err != nil || len(list) != 1 || list[0].Number != turn.Number() {
 					t.Errorf("%+v, %v; want %d alone", list, err, turn.Number())
 				}
-				b.net.Wait() // a late copy comes while the entry is there
+				b.Net.Wait() // a late copy comes while the entry is there
 				done(t, turn)
-				b.net.Wait()
+				b.Net.Wait()
 				wantEmpty(t, b, "door")
 				next := lock(t, q, "door")
 				if next.Number() != turn.Number()+1 {
@@ -109,7 +109,7 @@ func TestLateCopyOfAJoinStallsTheLineForALease(t *testing.T) {
 		mu   sync.Mutex
 		body []byte
 	)
-	b.count.OnRequest(func(op string, req []byte) {
+	b.Count.OnRequest(func(op string, req []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		if body == nil && op == "UpdateItem" {
@@ -118,7 +118,7 @@ func TestLateCopyOfAJoinStallsTheLineForALease(t *testing.T) {
 	})
 	drawn := time.Now()
 	turn := lock(t, q, "door")
-	b.count.OnRequest(nil)
+	b.Count.OnRequest(nil)
 	done(t, turn)
 	resend(t, body)
 	if n := entries(t, b.raw(t, "door")); n != 1 {
@@ -143,9 +143,9 @@ func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
 			_, err := q.Lock(ctx, "door")
 			got <- err
 		}()
-		<-b.net.Held()
+		<-b.Net.Held()
 		cancel()
-		wantIs(t, <-got, context.Canceled)
+		rig.Is(t, <-got, context.Canceled)
 		wantEmpty(t, b, "door")
 		// The same while the queue is closed.
 		b.first("if_not_exists", kind)
@@ -153,11 +153,9 @@ func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
 			_, err := q.Lock(t.Context(), "door")
 			got <- err
 		}()
-		<-b.net.Held()
-		if err := q.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		wantIs(t, <-got, ticket.ErrClosed)
+		<-b.Net.Held()
+		rig.Is(t, q.Close(t.Context()))
+		rig.Is(t, <-got, ticket.ErrClosed)
 		wantEmpty(t, b, "door")
 	}
 }
@@ -175,8 +173,8 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 	rig.Await(t, "it stands behind the holder", func() bool { return entries(t, b.raw(t, "door")) == 2 })
 	cancel()
 	err := <-got
-	wantIs(t, err, context.Canceled)
-	wantIs(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.Canceled)
+	rig.Is(t, err, repo.ErrLocked)
 	if n := entries(t, b.raw(t, "door")); n != 1 {
 		t.Errorf("%d entries, want the holder's", n)
 	}
@@ -186,12 +184,12 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 // register is what the lock protects: a counter that knows the greatest token
 // it has seen.
 type register struct {
-	bench *bench
+	bench bench
 	key   ddb.Item
 }
 
 func (r *register) read(ctx context.Context) (count, token int64, err error) {
-	out, err := engine.Client().GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.bench.table, Key: r.key, ConsistentRead: aws.Bool(true)})
+	out, err := rig.Client().GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.bench.Table, Key: r.key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -209,7 +207,7 @@ func (r *register) add(ctx context.Context, token int64) error {
 	if token <= last {
 		return fmt.Errorf("token %d after %d", token, last)
 	}
-	_, err = engine.Client().PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.bench.table, Item: ddb.Item{
+	_, err = rig.Client().PutItem(ctx, &dynamodb.PutItemInput{TableName: &r.bench.Table, Item: ddb.Item{
 		"queue": r.key["queue"], "count": ddb.Integer(count + 1), "token": ddb.Integer(token)}})
 	return err
 }
@@ -231,15 +229,8 @@ func TestS4_6_NoUpdateIsLostUnderFaults(t *testing.T) {
 		unknown atomic.Int64 // turns that the faults ended early
 	)
 	for i := range workers {
-		var net *fault.Injector
-		client := engine.NewClient(func(o *dynamodb.Options) {
-			net = fault.New(o.HTTPClient, fault.Config{Seed: seed + uint64(i), Rate: 0.25})
-			o.HTTPClient, o.Retryer = net, quick()
-		})
-		q, err := ticket.New(client, b.table, ticket.Config{Lease: short.Lease, ClockSkew: 10 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		client, net := rig.Faulty(seed+uint64(i), 0.25)
+		q := rig.Must(ticket.New(client, b.Table, ticket.Config{Lease: short.Lease, ClockSkew: 10 * time.Millisecond}))(t)
 		work.Go(func() {
 			for range rounds {
 				turn, err := q.Lock(t.Context(), "door")
@@ -252,9 +243,7 @@ func TestS4_6_NoUpdateIsLostUnderFaults(t *testing.T) {
 					t.Error("two are inside")
 				}
 				if turn.Context().Err() == nil {
-					if err := r.add(turn.Context(), turn.Number()); err != nil {
-						t.Error(err)
-					}
+					rig.Is(t, r.add(turn.Context(), turn.Number()))
 					added.Add(1)
 				}
 				inside.Add(-1)
@@ -278,13 +267,8 @@ func TestS4_6_NoUpdateIsLostUnderFaults(t *testing.T) {
 // resend delivers a request once more, as a network may.
 func resend(t testing.TB, body []byte) {
 	t.Helper()
-	in, err := decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := engine.Client().UpdateItem(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	in := rig.Must(decode(body))(t)
+	rig.Must(rig.Client().UpdateItem(t.Context(), in))(t)
 }
 
 // attributes reads the JSON of a request's values.

@@ -1,33 +1,13 @@
 package ticket_test
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/ticket"
 )
-
-func decode(body []byte) (*dynamodb.UpdateItemInput, error) {
-	var raw struct {
-		TableName, UpdateExpression, ConditionExpression string
-		ExpressionAttributeNames                         map[string]string
-		Key, ExpressionAttributeValues                   map[string]map[string]string
-	}
-	if err := json.Unmarshal(body, &raw); err != nil {
-		return nil, err
-	}
-	return &dynamodb.UpdateItemInput{TableName: &raw.TableName, UpdateExpression: &raw.UpdateExpression, ConditionExpression: &raw.ConditionExpression,
-		ExpressionAttributeNames: raw.ExpressionAttributeNames, Key: attributes(raw.Key), ExpressionAttributeValues: attributes(raw.ExpressionAttributeValues)}, nil
-}
 
 func TestFreeLockAndDoneAreTwoRequests(t *testing.T) {
 	b := newBench(t)
@@ -102,41 +82,4 @@ func TestCostOfALongLine(t *testing.T) {
 	if most := waiters * 40; reads > most {
 		t.Errorf("%d reads, want at most %d", reads, most)
 	}
-}
-
-// hold is what a process that is to be killed does: it locks, and tells so.
-func hold(args []string) error {
-	q, err := ticket.New(rig.Client(), args[0], short)
-	if err != nil {
-		return err
-	}
-	if _, err := q.Lock(context.Background(), "door"); err != nil {
-		return err
-	}
-	fmt.Println("locked")
-	select {}
-}
-
-func TestS4_4_AKilledProcessIsPassedOver(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	cmd := rig.Child(t, b.Table)
-	out := rig.Must(cmd.StdoutPipe())(t)
-	rig.Is(t, cmd.Start())
-	word := make([]byte, len("locked\n"))
-	if _, err := out.Read(word); err != nil || !strings.HasPrefix(string(word), "locked") {
-		t.Fatalf("%q, %v", word, err)
-	}
-	q := b.queue(t, short)
-	k := join(t, q, "door")
-	if at, err := k.Position(t.Context()); at != 1 || err != nil {
-		t.Errorf("position %d, %v", at, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it was killed
-	turn := rig.Must(k.Wait(t.Context()))(t)
-	done(t, turn)
-	wantEmpty(t, b, "door")
 }

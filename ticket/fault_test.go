@@ -2,6 +2,7 @@ package ticket_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -282,4 +283,17 @@ func attributes(raw map[string]map[string]string) map[string]types.AttributeValu
 		}
 	}
 	return values
+}
+
+func decode(body []byte) (*dynamodb.UpdateItemInput, error) {
+	var raw struct {
+		TableName, UpdateExpression, ConditionExpression string
+		ExpressionAttributeNames                         map[string]string
+		Key, ExpressionAttributeValues                   map[string]map[string]string
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, err
+	}
+	return &dynamodb.UpdateItemInput{TableName: &raw.TableName, UpdateExpression: &raw.UpdateExpression, ConditionExpression: &raw.ConditionExpression,
+		ExpressionAttributeNames: raw.ExpressionAttributeNames, Key: attributes(raw.Key), ExpressionAttributeValues: attributes(raw.ExpressionAttributeValues)}, nil
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -105,113 +103,6 @@ func TestS4_2_NamespacesAreIndependent(t *testing.T) {
 	for _, turn := range append(turns, turn) {
 		done(t, turn)
 	}
-}
-
-func TestS4_3_WaitForAGivenTime(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	turn := lock(t, q, "door")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	defer cancel()
-	_, err := q.Lock(ctx, "door")
-	rig.Is(t, err, repo.ErrLocked)
-	rig.Is(t, err, context.DeadlineExceeded)
-	var held *repo.LockedError
-	if !errors.As(err, &held) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second {
-		t.Errorf("%v (%+v)", err, held)
-	}
-	if n := entries(t, b.raw(t, "door")); n != 1 {
-		t.Errorf("%d entries, want the holder's alone", n)
-	}
-	// A ticket outlives a wait that ended.
-	k := join(t, q, "door")
-	short, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer stop()
-	_, err = k.Wait(short)
-	rig.Is(t, err, context.DeadlineExceeded)
-	if at, err := k.Position(t.Context()); at != 1 || err != nil {
-		t.Errorf("position %d, %v", at, err)
-	}
-	done(t, turn)
-	if at, err := k.Position(t.Context()); at != 0 || err != nil {
-		t.Errorf("position %d, %v", at, err)
-	}
-	next := rig.Must(k.Wait(t.Context()))(t)
-	if next.Number() != k.Number() || k.Number() <= turn.Number() {
-		t.Errorf("number %d, ticket %d, after %d", next.Number(), k.Number(), turn.Number())
-	}
-	done(t, next)
-	// A number of looks is a limit, too.
-	turn = lock(t, q, "door")
-	few := b.queue(t, ticket.Config{Wait: repo.Wait{Attempts: 3}})
-	b.Count.Reset()
-	_, err = few.Lock(t.Context(), "door")
-	rig.Is(t, err, repo.ErrLocked)
-	if n := b.Count.Count("GetItem"); n != 2 { // joining is the first look
-		t.Errorf("%d reads, want 2", n)
-	}
-	done(t, turn)
-	wantEmpty(t, b, "door")
-}
-
-func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	turn := rig.Must(q.TryLock(t.Context(), "door"))(t)
-	if n := b.Count.Total(); n != 1 {
-		t.Errorf("%d requests for a free lock, want 1", n)
-	}
-	before := b.raw(t, "door")
-	b.Count.Reset()
-	_, err := q.TryLock(t.Context(), "door")
-	var held *repo.LockedError
-	if !errors.As(err, &held) || !errors.Is(err, repo.ErrLocked) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second ||
-		held.Key.Partition != "/door" {
-		t.Errorf("%v (%+v)", err, held)
-	}
-	if n := b.Count.Total(); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
-	if !ddb.EqualItems(before, b.raw(t, "door")) {
-		t.Error("a failed TryLock changed the queue")
-	}
-	done(t, turn)
-	again, err := q.TryLock(t.Context(), "door")
-	if err != nil || again.Number() != turn.Number()+1 {
-		t.Fatalf("%v, %v", again, err)
-	}
-	done(t, again)
-}
-
-func TestS4_3_WaitForEver(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	const lease = 3 * time.Second
-	q := b.queue(t, ticket.Config{Lease: lease})
-	turn := lock(t, q, "door")
-	k := join(t, q, "door")
-	got := make(chan error, 1)
-	go func() {
-		next, err := k.Wait(context.Background())
-		if err == nil {
-			err = next.Done(context.Background())
-		}
-		got <- err
-	}()
-	// Both outlive their first lease, and neither passes the other over.
-	first := turn.Until()
-	select {
-	case err := <-got:
-		t.Fatalf("the waiter went in: %v", err)
-	case <-turn.Context().Done():
-		t.Fatal(context.Cause(turn.Context()))
-	case <-time.After(lease * 3 / 2):
-	}
-	if !turn.Until().After(first.Add(lease / 3)) {
-		t.Errorf("deadline moved from %v to %v", first, turn.Until())
-	}
-	done(t, turn)
-	rig.Is(t, <-got)
 }
 
 func TestTokenSurvivesTheItem(t *testing.T) {
@@ -342,108 +233,5 @@ func TestListIsInOrderOfService(t *testing.T) {
 	q.SetClock(time.Hour)
 	if list, err := q.List(t.Context(), "door"); err != nil || !list[0].Expired {
 		t.Errorf("%+v, %v", list, err)
-	}
-}
-
-func TestBadInputs(t *testing.T) {
-	b := newBench(t)
-	configs := map[string]ticket.Config{
-		"namespace with a slash":          {Namespace: "a/b"},
-		"lease too short":                 {Lease: time.Millisecond},
-		"lease too long":                  {Lease: 25 * time.Hour},
-		"negative lease":                  {Lease: -time.Second},
-		"negative skew":                   {ClockSkew: -1},
-		"negative wait":                   {Wait: repo.Wait{Min: -1}},
-		"negative attempt timeout":        {AttemptTimeout: -1},
-		"lease of less than three tries":  {Lease: 2 * time.Second, AttemptTimeout: time.Second},
-		"default lease of less than that": {AttemptTimeout: 11 * time.Second},
-	}
-	for name, cfg := range configs {
-		if _, err := ticket.New(b.Client, b.Table, cfg); !errors.Is(err, repo.ErrConfig) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := ticket.New(nil, b.Table, ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
-		t.Errorf("no client: %v", err)
-	}
-	if _, err := ticket.New(b.Client, "", ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
-		t.Errorf("no table: %v", err)
-	}
-	if _, err := ticket.New(b.Client, b.Table, ticket.Config{Lease: 3 * time.Second, AttemptTimeout: time.Second}); err != nil {
-		t.Error(err)
-	}
-
-	q := b.queue(t, ticket.Config{Namespace: "space"})
-	long := strings.Repeat("x", 2048-len("space/"))
-	calls := map[string]func(entity string) error{
-		"Lock":    func(e string) error { _, err := q.Lock(t.Context(), e); return err },
-		"TryLock": func(e string) error { _, err := q.TryLock(t.Context(), e); return err },
-		"Join":    func(e string) error { _, err := q.Join(t.Context(), e); return err },
-		"List":    func(e string) error { _, err := q.List(t.Context(), e); return err },
-		"Do": func(e string) error {
-			return q.Do(t.Context(), e, func(context.Context, *ticket.Turn) error { return nil })
-		},
-	}
-	for name, call := range calls {
-		for what, entity := range map[string]string{"empty": "", "too long": long + "x", "no UTF-8": "\xff"} {
-			if err := call(entity); !errors.Is(err, repo.ErrKey) {
-				t.Errorf("%s with a name that is %s: %v", name, what, err)
-			}
-		}
-	}
-	if n := b.Count.Total(); n != 0 {
-		t.Errorf("%d requests were sent for nothing", n)
-	}
-	turn := rig.Must(q.TryLock(t.Context(), long))(t)
-	done(t, turn)
-
-	nowhere := rig.Must(ticket.New(b.Client, b.Table+"-missing", ticket.Config{}))(t)
-	_, err := nowhere.Lock(t.Context(), "door")
-	rig.Is(t, err, repo.ErrNoTable)
-	_, err = nowhere.TryLock(t.Context(), "door")
-	rig.Is(t, err, repo.ErrNoTable)
-	_, err = nowhere.List(t.Context(), "door")
-	rig.Is(t, err, repo.ErrNoTable)
-}
-
-func TestItemsThatAreNoQueues(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	one := ddb.Integer(1)
-	for name, item := range map[string]ddb.Item{
-		"ticket is text":    {"w_x": ddb.Text("1"), "b_x": one, "n": one, "next": one},
-		"ticket has no end": {"w_x": one, "n": one, "next": one},
-		"end is text":       {"w_x": one, "b_x": ddb.Text("1"), "n": one, "next": one},
-		"lease is text":     {"w_x": one, "b_x": one, "l_x": ddb.Text("1"), "n": one, "next": one},
-		"fraction":          {"w_x": ddb.Number("1.5"), "b_x": one, "n": one, "next": one},
-		"next is text":      {"next": ddb.Text("1")},
-		"n is text":         {"n": ddb.Text("1")},
-		"left is text":      {"left": ddb.Text("1")},
-	} {
-		item["queue"] = ddb.Text("/door")
-		b.put(t, item)
-		if _, err := q.Lock(t.Context(), "door"); !errors.Is(err, repo.ErrSchema) {
-			t.Errorf("Lock, %s: %v", name, err)
-		}
-		if _, err := q.TryLock(t.Context(), "door"); !errors.Is(err, repo.ErrSchema) {
-			t.Errorf("TryLock, %s: %v", name, err)
-		}
-		if after := b.raw(t, "door"); len(after) > len(item)+4 { // counters and TTL may be there
-			t.Errorf("%s: an entry stayed: %v", name, after)
-		}
-	}
-	// An empty queue that claims to have entries would refuse TryLock for ever.
-	b.put(t, ddb.Item{"queue": ddb.Text("/door"), "n": one})
-	_, err := q.TryLock(t.Context(), "door")
-	rig.Is(t, err, repo.ErrSchema)
-}
-
-func TestEnsureTableVerifies(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	rig.Is(t, q.EnsureTable(t.Context()))
-	out, err := b.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &b.Table})
-	if err != nil || aws.ToString(out.TimeToLiveDescription.AttributeName) != "expiresAt" {
-		t.Errorf("%+v, %v", out, err)
 	}
 }

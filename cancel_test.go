@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -28,10 +29,10 @@ func TestCancellationAtEveryStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachStrategy(t, func(t *testing.T, w *world, s strategy) {
 				key := repo.Key{Partition: "p", Sort: 1}
-				must(s.open(t, w, w.client).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+				rig.Must(s.open(t, w, w.Client).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 				for at := range 3 {
 					ctx, cancel := context.WithCancel(t.Context())
-					client := w.newClient(func(o *dynamodb.Options) {
+					client := rig.Client(func(o *dynamodb.Options) {
 						o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
 							if n == at {
 								cancel()
@@ -56,9 +57,9 @@ func TestCancellationAtEveryStep(t *testing.T) {
 // checkCancelled compares a verdict with the item, and updates it once more.
 func checkCancelled(t *testing.T, w *world, s strategy, key repo.Key, id string, err error) {
 	t.Helper()
-	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than a lease
 	defer cancel()
-	after := must(s.open(t, w, w.client).Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+	after := rig.Must(s.open(t, w, w.Client).Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 	applied := slices.Contains(after.Ops, id)
 	switch {
 	case err == nil && !applied:
@@ -72,16 +73,16 @@ func checkCancelled(t *testing.T, w *world, s strategy, key repo.Key, id string,
 
 func TestContextCancelledBeforehandSendsNothing(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.counted())
+		r := s.open(t, w, w.Client)
 		mine := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(mine)
 		_, err := r.Update(ctx, repo.Key{Partition: "p", Sort: 1}, func(context.Context, *Account) error { return nil })
-		wantIs(t, err, context.Canceled)
-		wantIs(t, err, mine)
+		rig.Is(t, err, context.Canceled)
+		rig.Is(t, err, mine)
 		_, err = r.Create(ctx, Account{ID: "p", Seq: 1, At: 1})
-		wantIs(t, err, context.Canceled)
-		if n := w.count.Total(); n != 0 {
+		rig.Is(t, err, context.Canceled)
+		if n := w.Count.Total(); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 	})
@@ -89,9 +90,9 @@ func TestContextCancelledBeforehandSendsNothing(t *testing.T) {
 
 func TestChangeThatCancelsItsCaller(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
-		must(r.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+		rig.Must(r.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := r.Update(ctx, key, func(inner context.Context, a *Account) error {
 			cancel()

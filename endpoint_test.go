@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,14 +27,14 @@ func TestWrongClients(t *testing.T) {
 		is     error
 		says   string
 	}{
-		"no credentials": {w.newClient(func(o *dynamodb.Options) {
+		"no credentials": {rig.Client(func(o *dynamodb.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, denied })
 		}), repo.ErrDenied, "nothing was sent"},
-		"no region":       {w.newClient(func(o *dynamodb.Options) { o.Region, o.BaseEndpoint = "", nil }), repo.ErrConfig, "region"},
-		"nobody answers":  {w.newClient(once, func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }), nil, "127.0.0.1:1"},
-		"not a DynamoDB":  {w.newClient(once, answering(404, `<html>not here</html>`)), nil, "127.0.0.1"},
-		"wrong signature": {w.newClient(once, answering(400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException","message":"no"}`)), repo.ErrDenied, "127.0.0.1"},
-		"no permission":   {w.newClient(once, answering(400, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)), repo.ErrDenied, "127.0.0.1"},
+		"no region":       {rig.Client(func(o *dynamodb.Options) { o.Region, o.BaseEndpoint = "", nil }), repo.ErrConfig, "region"},
+		"nobody answers":  {rig.Client(once, func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }), nil, "127.0.0.1:1"},
+		"not a DynamoDB":  {rig.Client(once, answering(404, `<html>not here</html>`)), nil, "127.0.0.1"},
+		"wrong signature": {rig.Client(once, answering(400, `{"__type":"com.amazon.coral.service#UnrecognizedClientException","message":"no"}`)), repo.ErrDenied, "127.0.0.1"},
+		"no permission":   {rig.Client(once, answering(400, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)), repo.ErrDenied, "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := w.repoTable(t, c.client)

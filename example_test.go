@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -24,7 +25,7 @@ type Order struct {
 
 // exampleTable is a table on the tests' engine.
 func exampleTable(ctx context.Context, name string) *repo.Table[Order] {
-	table, err := repo.NewTable[Order](engine.Client(), name+time.Now().Format("-150405.000000000"), repo.TableConfig{})
+	table, err := repo.NewTable[Order](rig.Client(), name+time.Now().Format("-150405.000000000"), repo.TableConfig{})
 	if err != nil {
 		panic(err)
 	}

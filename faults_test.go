@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -26,6 +25,10 @@ var (
 	seedFlag   = flag.Uint64("seed", 0, "seed of the fault schedules; 0: a new one")
 	roundsFlag = flag.Int("rounds", 0, "rounds of the faulted runs; 0: a quick share")
 )
+
+// faultRate is the share of the requests that are lost, resent, delayed,
+// truncated, throttled or broken.
+const faultRate = 0.25
 
 // seed prints the seed that repeats a failed run's faults.
 func seed(t testing.TB) uint64 {
@@ -41,17 +44,6 @@ func seed(t testing.TB) uint64 {
 	return s
 }
 
-// faulted is a client that loses, resends, delays, truncates, throttles and
-// breaks a quarter of its requests.
-func (w *world) faulted(seed uint64) (*dynamodb.Client, *fault.Injector) {
-	var in *fault.Injector
-	client := w.newClient(func(o *dynamodb.Options) {
-		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Rate: 0.25})
-		o.HTTPClient = in
-	})
-	return client, in
-}
-
 // faultStrategies are the suite's strategies with short leases, so that a lock
 // whose release got lost does not hold up the run.
 func faultStrategies() []strategy {
@@ -60,7 +52,7 @@ func faultStrategies() []strategy {
 		cfg := short
 		change(&cfg)
 		return strategy{name, func(t testing.TB, w *world, c repo.Client) repo.Repository[Account] {
-			return must(pessimistic.New(w.repoTable(t, c), cfg))(t)
+			return rig.Must(pessimistic.New(w.repoTable(t, c), cfg))(t)
 		}, cfg.Combine}
 	}
 	all := slices.DeleteFunc(strategies(), func(s strategy) bool { return strings.HasPrefix(s.name, "pessimistic") })
@@ -125,7 +117,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 				base := seed(t) + uint64(round)
 				w := newWorld(t)
 				key := repo.Key{Partition: "p", Sort: 1}
-				must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+				rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 				v := &truth{verdicts: map[string]error{}}
 				// A process of four callers, and four of one. No more than the ring of
 				// writers has places: a request that the network delivers twice
@@ -140,7 +132,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 				var r repo.Repository[Account]
 				for i := range workers {
 					if i == 0 || i > 3 {
-						client, in := w.faulted(base*workers + uint64(i))
+						client, in := rig.Faulty(base*workers+uint64(i), faultRate)
 						injectors = append(injectors, in)
 						how := s
 						if how.open == nil {
@@ -167,7 +159,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 						total[k] += n
 					}
 				}
-				v.check(t, must(w.repoTable(t, w.client).Get(t.Context(), key))(t).Ops)
+				v.check(t, rig.Must(w.repoTable(t, w.Client).Get(t.Context(), key))(t).Ops)
 				wrong, unknown, verdicts = wrong+v.wrong, unknown+v.unknown, verdicts+len(v.verdicts)
 			}
 		})
@@ -196,8 +188,8 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 	}
 	var outcomes []outcome
 	for i := range 8 {
-		client, in := w.faulted(base + uint64(i))
-		r := must(nolock.New(w.repoTable(t, client), nolock.Config{}))(t)
+		client, in := rig.Faulty(base+uint64(i), faultRate)
+		r := rig.Must(nolock.New(w.repoTable(t, client), nolock.Config{}))(t)
 		rng := rand.New(rand.NewPCG(base, uint64(i))) //nolint:gosec // repeatable on purpose
 		done.Go(func() {
 			for range 60 {
@@ -211,7 +203,7 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 		})
 	}
 	done.Wait()
-	got := must(w.repoTable(t, w.client).Get(t.Context(), repo.Key{Partition: "p", Sort: 1}))(t)
+	got := rig.Must(w.repoTable(t, w.Client).Get(t.Context(), repo.Key{Partition: "p", Sort: 1}))(t)
 	if got.Balance != got.At*10 {
 		t.Errorf("item is a mixture of events: %+v", got)
 	}
@@ -237,11 +229,11 @@ func TestFaultedHandles(t *testing.T) {
 	base := seed(t)
 	w := newWorld(t)
 	key := repo.Key{Partition: "p", Sort: 1}
-	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 	v := &truth{verdicts: map[string]error{}}
 	var done sync.WaitGroup
 	for i := range 6 {
-		client, in := w.faulted(base + uint64(i))
+		client, in := rig.Faulty(base+uint64(i), faultRate)
 		l := w.locker(t, client, lockedread.Config{Lease: 2 * time.Second, ClockSkew: 200 * time.Millisecond})
 		done.Go(func() {
 			defer in.Wait()
@@ -276,5 +268,5 @@ func TestFaultedHandles(t *testing.T) {
 		})
 	}
 	done.Wait()
-	v.check(t, must(w.repoTable(t, w.client).Get(t.Context(), key))(t).Ops)
+	v.check(t, rig.Must(w.repoTable(t, w.Client).Get(t.Context(), key))(t).Ops)
 }

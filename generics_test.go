@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -22,41 +23,41 @@ import (
 
 func TestCreateGetUpdateDelete(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.client)
+		ctx, r := t.Context(), s.open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 
 		_, err := r.Get(ctx, key)
-		wantIs(t, err, repo.ErrNotFound)
+		rig.Is(t, err, repo.ErrNotFound)
 		_, err = r.Update(ctx, key, func(context.Context, *Account) error { t.Error("change ran without an item"); return nil })
-		wantIs(t, err, repo.ErrNotFound)
-		wantIs(t, r.Delete(ctx, key), repo.ErrNotFound)
+		rig.Is(t, err, repo.ErrNotFound)
+		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		made := must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
+		made := rig.Must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
 		if made.Version != 1 {
 			t.Errorf("version of a new item is %d, want 1", made.Version)
 		}
 		_, err = r.Create(ctx, made)
-		wantIs(t, err, repo.ErrExists)
-		got := must(r.Get(ctx, key))(t)
+		rig.Is(t, err, repo.ErrExists)
+		got := rig.Must(r.Get(ctx, key))(t)
 		if d := cmp.Diff(made, got); d != "" {
 			t.Errorf("read differs from what was created:\n%s", d)
 		}
 
-		next := must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
+		next := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
 		want := Account{ID: "p", Seq: 1, Balance: 6, At: 1, Version: 2}
 		if d := cmp.Diff(want, next); d != "" {
 			t.Errorf("result of Update:\n%s", d)
 		}
-		if d := cmp.Diff(want, must(r.Get(ctx, key))(t)); d != "" {
+		if d := cmp.Diff(want, rig.Must(r.Get(ctx, key))(t)); d != "" {
 			t.Errorf("stored after Update:\n%s", d)
 		}
 
-		must(r.Update(ctx, key, func(context.Context, *Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
+		rig.Must(r.Update(ctx, key, func(context.Context, *Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
 		_, err = r.Get(ctx, key)
-		wantIs(t, err, repo.ErrNotFound)
-		wantIs(t, r.Delete(ctx, key), repo.ErrNotFound)
+		rig.Is(t, err, repo.ErrNotFound)
+		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		again := must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error {
+		again := rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error {
 			if d := cmp.Diff(Account{ID: "p", Seq: 1}, *a); d != "" {
 				t.Errorf("Upsert begins with\n%s", d)
 			}
@@ -66,28 +67,28 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 		if again.Balance != 9 {
 			t.Errorf("Upsert returned %+v", again)
 		}
-		must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
-		if got := must(r.Get(ctx, key))(t); got.Balance != 10 {
+		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		if got := rig.Must(r.Get(ctx, key))(t); got.Balance != 10 {
 			t.Errorf("balance %d after two upserts, want 10", got.Balance)
 		}
 		if err := r.Delete(ctx, key); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Get(ctx, key)
-		wantIs(t, err, repo.ErrNotFound)
+		rig.Is(t, err, repo.ErrNotFound)
 	})
 }
 
 func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.client)
+		ctx, r := t.Context(), s.open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
-		must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
+		rig.Must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
 
 		mine := errors.New("no funds")
 		_, err := r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance = 0; return mine })
-		wantIs(t, err, mine)
-		same := must(r.Update(ctx, key, func(context.Context, *Account) error { return nil }))(t)
+		rig.Is(t, err, mine)
+		same := rig.Must(r.Update(ctx, key, func(context.Context, *Account) error { return nil }))(t)
 		if same.Version != 1 || same.Balance != 5 {
 			t.Errorf("a change that changes nothing wrote %+v", same)
 		}
@@ -112,9 +113,9 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 			_, _ = r.Update(ctx, key, func(context.Context, *Account) error { panic("boom") })
 		}()
 		// Nothing stays locked after any of these.
-		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		short, cancel := context.WithTimeout(ctx, 20*time.Second) // less than a lease
 		defer cancel()
-		got := must(r.Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 6 || got.Version != 2 {
 			t.Errorf("after failed changes: %+v", got)
 		}
@@ -123,22 +124,22 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 
 func TestUnknownAttributesAreKept(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.client)
+		ctx, r := t.Context(), s.open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 		raw := map[string]types.AttributeValue{
 			"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
 			"balance": &types.AttributeValueMemberN{Value: "3"}, "at": &types.AttributeValueMemberN{Value: "1"},
 			"other": &types.AttributeValueMemberS{Value: "mine"},
 		}
-		if _, err := w.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.table, Item: raw}); err != nil {
+		if _, err := w.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.Table, Item: raw}); err != nil {
 			t.Fatal(err)
 		}
 		// An item from before the library: no version yet.
-		got := must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 4 || got.Version != 1 {
 			t.Errorf("adopted item: %+v", got)
 		}
-		must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 		now := w.raw(t, key)
 		if v, ok := now["other"].(*types.AttributeValueMemberS); !ok || v.Value != "mine" {
 			t.Errorf("attribute that the type does not know: %v", now["other"])
@@ -153,8 +154,8 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
 		const workers, each = 64, 3
 		key := repo.Key{Partition: "hot", Sort: 1}
-		repos := []repo.Repository[Account]{s.open(t, w, w.client), s.open(t, w, w.newClient()), s.open(t, w, w.newClient())}
-		must(repos[0].Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+		repos := []repo.Repository[Account]{s.open(t, w, w.Client), s.open(t, w, rig.Client()), s.open(t, w, rig.Client())}
+		rig.Must(repos[0].Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
 		var done sync.WaitGroup
 		for i := range workers {
 			done.Go(func() {
@@ -172,7 +173,7 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 			})
 		}
 		done.Wait()
-		got := must(repos[0].Get(t.Context(), key))(t)
+		got := rig.Must(repos[0].Get(t.Context(), key))(t)
 		slices.Sort(got.Ops)
 		if n := len(slices.Compact(got.Ops)); got.Balance != workers*each || n != workers*each || got.Version != workers*each+1 {
 			t.Errorf("balance %d, distinct operations %d, version %d after %d updates", got.Balance, n, got.Version, workers*each)
@@ -182,7 +183,7 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 
 func TestCreateHasOneWinner(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		var won atomic.Int32
 		var done sync.WaitGroup
 		for i := range 16 {
@@ -205,7 +206,7 @@ func TestCreateHasOneWinner(t *testing.T) {
 
 func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		key := repo.Key{Partition: "new", Sort: 1}
 		var done sync.WaitGroup
 		for range 16 {
@@ -217,7 +218,7 @@ func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if got := must(r.Get(t.Context(), key))(t); got.Balance != 16 {
+		if got := rig.Must(r.Get(t.Context(), key))(t); got.Balance != 16 {
 			t.Errorf("balance %d after 16 upserts", got.Balance)
 		}
 	})
@@ -225,12 +226,12 @@ func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
 
 func TestFailedUpsertLeavesNoHusk(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		key := repo.Key{Partition: "husk", Sort: 1}
 		mine := errors.New("no")
 		_, err := r.Upsert(t.Context(), key, func(context.Context, *Account) error { return mine })
-		wantIs(t, err, mine)
-		must(r.Upsert(t.Context(), key, func(context.Context, *Account) error { return repo.Remove }))(t)
+		rig.Is(t, err, mine)
+		rig.Must(r.Upsert(t.Context(), key, func(context.Context, *Account) error { return repo.Remove }))(t)
 		if raw := w.raw(t, key); len(raw) != 0 {
 			t.Errorf("left behind: %v", raw)
 		}
@@ -243,9 +244,9 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 	all := strategies()
 	var repos []repo.Repository[Account]
 	for _, s := range all {
-		repos = append(repos, s.open(t, w, w.client), s.open(t, w, w.newClient()))
+		repos = append(repos, s.open(t, w, w.Client), s.open(t, w, rig.Client()))
 	}
-	must(repos[0].Create(t.Context(), Account{ID: "mix", Seq: 1, At: 1}))(t)
+	rig.Must(repos[0].Create(t.Context(), Account{ID: "mix", Seq: 1, At: 1}))(t)
 	const workers, each = 24, 5
 	var done sync.WaitGroup
 	for i := range workers {
@@ -259,7 +260,7 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 		})
 	}
 	done.Wait()
-	got := must(repos[0].Get(t.Context(), key))(t)
+	got := rig.Must(repos[0].Get(t.Context(), key))(t)
 	if got.Balance != workers*each || got.Version != workers*each+1 {
 		t.Errorf("balance %d, version %d after %d mixed updates", got.Balance, got.Version, workers*each)
 	}
@@ -267,7 +268,7 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 
 func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.counted())
+		r := s.open(t, w, w.Client)
 		long := string(make([]byte, 2049))
 		for name, key := range map[string]repo.Key{
 			"zero":        {},
@@ -290,8 +291,8 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			}
 		}
 		_, err := r.Create(t.Context(), Account{Balance: 1, At: 1})
-		wantIs(t, err, repo.ErrKey)
-		if n := w.count.Total(); n != 0 {
+		rig.Is(t, err, repo.ErrKey)
+		if n := w.Count.Total(); n != 0 {
 			t.Errorf("%d requests were sent", n)
 		}
 	})
@@ -299,43 +300,42 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 
 func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		ctx, key := t.Context(), repo.Key{Partition: "big", Sort: 1}
 		_, err := r.Create(ctx, Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
-		wantIs(t, err, repo.ErrTooLarge)
-		must(r.Create(ctx, Account{ID: "big", Seq: 1, At: 1}))(t)
+		rig.Is(t, err, repo.ErrTooLarge)
+		rig.Must(r.Create(ctx, Account{ID: "big", Seq: 1, At: 1}))(t)
 		_, err = r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 409_000)); return nil })
-		wantIs(t, err, repo.ErrTooLarge)
-		got := must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
-		must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		rig.Is(t, err, repo.ErrTooLarge)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 		_ = got
 	})
 }
 
 func TestMissingTableAndOtherKeys(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		missing := w.at("no-such-table-" + w.table)
-		r := s.open(t, missing, w.client)
+		missing := &world{rig.New(t)}
+		r := s.open(t, missing, w.Client)
 		_, err := r.Get(t.Context(), repo.Key{Partition: "p", Sort: 1})
-		wantIs(t, err, repo.ErrNoTable)
+		rig.Is(t, err, repo.ErrNoTable)
 		_, err = r.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1})
-		wantIs(t, err, repo.ErrNoTable)
+		rig.Is(t, err, repo.ErrNoTable)
 		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *Account) error { return nil })
-		wantIs(t, err, repo.ErrNoTable)
+		rig.Is(t, err, repo.ErrNoTable)
 
-		other := w.at(w.table + "-other")
-		_, err = w.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-			TableName: &other.table, BillingMode: types.BillingModePayPerRequest,
+		other := &world{rig.New(t)}
+		_, err = w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+			TableName: &other.Table, BillingMode: types.BillingModePayPerRequest,
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("other"), KeyType: types.KeyTypeHash}},
 			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("other"), AttributeType: types.ScalarAttributeTypeS}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		other.drop(t)
-		r = s.open(t, other, w.client)
+		r = s.open(t, other, w.Client)
 		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *Account) error { return nil })
-		wantIs(t, err, repo.ErrSchema)
-		wantIs(t, other.repoTable(t, w.client).EnsureTable(t.Context()), repo.ErrSchema)
+		rig.Is(t, err, repo.ErrSchema)
+		rig.Is(t, other.repoTable(t, w.Client).EnsureTable(t.Context()), repo.ErrSchema)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkHeldLocks(b *testing.B) {
 
 func holdLocks(b *testing.B, locks int, lease time.Duration) {
 	service := newRenewing(locks, lease)
-	l := must(mutex.New(service, "locks", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Heartbeat: lease / 3}))(b)
+	l := rig.Must(mutex.New(service, "locks", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Heartbeat: lease / 3}))(b)
 	held := make([]*mutex.Lock, locks)
 	before, routines := heap(), runtime.NumGoroutine()
 	var all sync.WaitGroup

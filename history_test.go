@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/history"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -149,11 +150,11 @@ type historyClient struct {
 
 func newItemHistory(t *testing.T, w *world, strategies []strategy, how lives, seed uint64, sum *tally) *itemHistory {
 	t.Helper()
-	h := &itemHistory{how: how, seed: seed, sum: sum, rec: history.NewRecorder(), plain: w.repoTable(t, w.client)}
+	h := &itemHistory{how: how, seed: seed, sum: sum, rec: history.NewRecorder(), plain: w.repoTable(t, w.Client)}
 	h.item = Account{ID: fmt.Sprint(seed), Seq: 1}
 	h.key = h.plain.KeyOf(h.item)
 	for i := range historyClients {
-		client, in := h.client(w, seed*historyClients+uint64(i))
+		client, in := h.client(seed*historyClients + uint64(i))
 		s := strategies[(i+int(seed%7))%len(strategies)]
 		h.clients = append(h.clients, historyClient{s.open(t, w, client), in})
 	}
@@ -190,11 +191,11 @@ func (h *itemHistory) run(t *testing.T) {
 }
 
 // client breaks a quarter of its requests, but for the faults that are spared.
-func (h *itemHistory) client(w *world, seed uint64) (*dynamodb.Client, *fault.Injector) {
+func (h *itemHistory) client(seed uint64) (*dynamodb.Client, *fault.Injector) {
 	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // repeatable on purpose
 	kinds := fault.AllKinds()
 	var in *fault.Injector
-	client := w.newClient(func(o *dynamodb.Options) {
+	client := rig.Client(func(o *dynamodb.Options) {
 		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Script: func(_ string, _ int, body []byte) fault.Kind {
 			hit, kind := rng.IntN(4) == 0, kinds[rng.IntN(len(kinds))]
 			if !hit || h.how.spared(kind, body) {

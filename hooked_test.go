@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -52,30 +53,30 @@ func addOne(_ context.Context, a *Account) error { a.Balance++; return nil }
 // its way: when the lock is released without a change, it must not fit any more.
 func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
 	w := newWorld(t)
-	h := &hooked{Client: w.client}
-	locks := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
-	versions := must(optimistic.New(w.repoTable(t, h), optimistic.Config{}))(t)
-	must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	h := &hooked{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.repoTable(t, w.Client), pessimistic.Config{}))(t)
+	versions := rig.Must(optimistic.New(w.repoTable(t, h), optimistic.Config{}))(t)
+	rig.Must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 	var delayed *dynamodb.UpdateItemInput
 	var release func(context.Context) error
 	h.update = func(n int, in *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
 		switch n {
 		case 1:
 			delayed = in
-			release = must(locks.Acquire(t.Context(), hookedKey))(t).Release
+			release = rig.Must(locks.Acquire(t.Context(), hookedKey))(t).Release
 			return nil, errNoAnswer
 		case 2:
 			out, err := send() // refused by the lock
 			if err := release(t.Context()); err != nil {
 				t.Error(err)
 			}
-			_, _ = w.client.UpdateItem(t.Context(), delayed)
+			_, _ = w.Client.UpdateItem(t.Context(), delayed)
 			return out, err
 		}
 		return send()
 	}
 	_, err := versions.Update(t.Context(), hookedKey, addOne)
-	if got := must(locks.Get(t.Context(), hookedKey))(t); got.Balance != 1 {
+	if got := rig.Must(locks.Get(t.Context(), hookedKey))(t); got.Balance != 1 {
 		t.Errorf("one update, %v: balance %d", err, got.Balance)
 	}
 }
@@ -83,19 +84,19 @@ func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
 // A resent delete finds its own work done.
 func TestResentDeletes(t *testing.T) {
 	w := newWorld(t)
-	h := &hooked{Client: w.client}
-	locks := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+	h := &hooked{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
 	h.remove = func(_ int, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
 		if _, err := send(); err != nil {
 			t.Error(err)
 		}
 		return send()
 	}
-	must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	rig.Must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 	if err := locks.Delete(t.Context(), hookedKey); err != nil {
 		t.Errorf("delete, resent: %v", err)
 	}
-	if err := must(locks.Locker().AcquireOrCreate(t.Context(), hookedKey))(t).Release(t.Context()); err != nil {
+	if err := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), hookedKey))(t).Release(t.Context()); err != nil {
 		t.Errorf("release of a stub, resent: %v", err)
 	}
 }
@@ -104,20 +105,20 @@ func TestResentDeletes(t *testing.T) {
 // that somebody made anew.
 func TestRemoveIsNotRepeatedOnANewItem(t *testing.T) {
 	w := newWorld(t)
-	h := &hooked{Client: w.client}
-	mine := must(optimistic.New(w.repoTable(t, h), optimistic.Config{}))(t)
-	other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	first := must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	h := &hooked{Client: w.Client}
+	mine := rig.Must(optimistic.New(w.repoTable(t, h), optimistic.Config{}))(t)
+	other := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	first := rig.Must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 	h.remove = func(n int, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
 		out, err := send()
 		if n == 1 {
-			must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1, Balance: 77}))(t)
+			rig.Must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1, Balance: 77}))(t)
 			return nil, errNoAnswer
 		}
 		return out, err
 	}
-	wantIs(t, mine.Remove(t.Context(), first), repo.ErrOutcomeUnknown)
-	if got := must(other.Get(t.Context(), hookedKey))(t); got.Balance != 77 {
+	rig.Is(t, mine.Remove(t.Context(), first), repo.ErrOutcomeUnknown)
+	if got := rig.Must(other.Get(t.Context(), hookedKey))(t); got.Balance != 77 {
 		t.Errorf("the new item: %+v", got)
 	}
 }
@@ -125,10 +126,10 @@ func TestRemoveIsNotRepeatedOnANewItem(t *testing.T) {
 // A second commit of other data does not inherit the success of the first.
 func TestCommitAfterAnUnknownOne(t *testing.T) {
 	w := newWorld(t)
-	h := &hooked{Client: w.client}
-	locks := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
-	must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-	held := must(locks.Acquire(t.Context(), hookedKey))(t)
+	h := &hooked{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+	rig.Must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), hookedKey))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.update = func(n int, _ *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
 		if n == 1 {
@@ -142,20 +143,20 @@ func TestCommitAfterAnUnknownOne(t *testing.T) {
 	item := held.Item()
 	item.Balance = 1
 	_, err := held.Commit(ctx, item)
-	wantIs(t, err, repo.ErrOutcomeUnknown)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	h.update = nil
 	item.Balance = 2
 	_, err = held.Commit(t.Context(), item)
-	wantIs(t, err, repo.ErrOutcomeUnknown)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
 }
 
 // An unknown outcome says nothing else, even if the call had waited for a lock.
 func TestUnknownIsNotCalledLocked(t *testing.T) {
 	w := newWorld(t)
-	h := &hooked{Client: w.client}
-	locks := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
-	must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-	held := must(locks.Acquire(t.Context(), hookedKey))(t)
+	h := &hooked{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.repoTable(t, w.Client), pessimistic.Config{}))(t)
+	rig.Must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), hookedKey))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	released := false
 	h.update = func(_ int, _ *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
@@ -171,9 +172,9 @@ func TestUnknownIsNotCalledLocked(t *testing.T) {
 			}
 		}
 	}}
-	versions := must(optimistic.New(w.repoTable(t, reads), optimistic.Config{}))(t)
+	versions := rig.Must(optimistic.New(w.repoTable(t, reads), optimistic.Config{}))(t)
 	_, err := versions.Update(ctx, hookedKey, addOne)
-	wantIs(t, err, repo.ErrOutcomeUnknown)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	if errors.Is(err, repo.ErrLocked) {
 		t.Errorf("also called locked: %v", err)
 	}
@@ -194,18 +195,18 @@ func (r *releasing) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ..
 // A deleted item does not come back by an older event, whoever brings it.
 func TestUpsertRespectsTombstones(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		events := must(nolock.New(w.repoTable(t, w.client), nolock.Config{}))(t)
+		events := rig.Must(nolock.New(w.repoTable(t, w.Client), nolock.Config{}))(t)
 		if err := events.DeleteAt(t.Context(), hookedKey, 20); err != nil {
 			t.Fatal(err)
 		}
 		at := func(n int64) func(context.Context, *Account) error {
 			return func(_ context.Context, a *Account) error { a.At = n; return nil }
 		}
-		r := s.open(t, w, w.client)
+		r := s.open(t, w, w.Client)
 		_, err := r.Upsert(t.Context(), hookedKey, at(15))
-		wantIs(t, err, repo.ErrStale)
-		must(r.Upsert(t.Context(), hookedKey, at(25)))(t)
-		wantIs(t, events.Put(t.Context(), Account{ID: "p", Seq: 1, At: 22}), repo.ErrStale)
+		rig.Is(t, err, repo.ErrStale)
+		rig.Must(r.Upsert(t.Context(), hookedKey, at(25)))(t)
+		rig.Is(t, events.Put(t.Context(), Account{ID: "p", Seq: 1, At: 22}), repo.ErrStale)
 	})
 }
 
@@ -219,8 +220,8 @@ func TestEventWritesKeepTheUsersTTL(t *testing.T) {
 		Ends int64  `dynamodbav:"expiresAt,omitempty"`
 	}
 	w := newWorld(t)
-	table := must(repo.NewTable[dated](w.client, w.table, repo.TableConfig{}))(t)
-	mine := must(nolock.New(table, nolock.Config{}))(t)
+	table := rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{}))(t)
+	mine := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	if err := mine.Put(t.Context(), dated{ID: "p", Seq: 1, At: 1, By: "m", Ends: 4e9}); err != nil {
 		t.Fatal(err)
 	}
@@ -228,16 +229,16 @@ func TestEventWritesKeepTheUsersTTL(t *testing.T) {
 	if err := mine.Apply(t.Context(), hookedKey, 2, set); err != nil {
 		t.Fatal(err)
 	}
-	unaware := must(nolock.New(w.repoTable(t, w.client), nolock.Config{}))(t)
+	unaware := rig.Must(nolock.New(w.repoTable(t, w.Client), nolock.Config{}))(t)
 	if err := unaware.Put(t.Context(), Account{ID: "p", Seq: 1, At: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(mine.Get(t.Context(), hookedKey))(t); got.Ends != 4e9 {
+	if got := rig.Must(mine.Get(t.Context(), hookedKey))(t); got.Ends != 4e9 {
 		t.Errorf("the TTL is %d", got.Ends)
 	}
 	// An id of another type than the field's poisons nothing and panics nowhere.
-	wantIs(t, mine.Apply(t.Context(), hookedKey, nolock.Event{Time: 3, ID: 7}, set), repo.ErrSchema)
-	wantIs(t, mine.Apply(t.Context(), hookedKey, nolock.Event{Time: 9, ID: struct{ A int }{1}}, set), repo.ErrSchema)
+	rig.Is(t, mine.Apply(t.Context(), hookedKey, nolock.Event{Time: 3, ID: 7}, set), repo.ErrSchema)
+	rig.Is(t, mine.Apply(t.Context(), hookedKey, nolock.Event{Time: 9, ID: struct{ A int }{1}}, set), repo.ErrSchema)
 }
 
 // The decoder matches names without case; attributes that T does not map must
@@ -245,13 +246,13 @@ func TestEventWritesKeepTheUsersTTL(t *testing.T) {
 func TestForeignAttributesThatDifferInCase(t *testing.T) {
 	w := newWorld(t)
 	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+	_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": n("1"), "balance": n("1"), "Balance": n("99"), "BALANCE": n("98"), "at": n("1")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if got := must(w.repoTable(t, w.client).Get(t.Context(), hookedKey))(t); got.Balance != 1 {
+		if got := rig.Must(w.repoTable(t, w.Client).Get(t.Context(), hookedKey))(t); got.Balance != 1 {
 			t.Fatalf("balance read as %d", got.Balance)
 		}
 	}
@@ -259,8 +260,8 @@ func TestForeignAttributesThatDifferInCase(t *testing.T) {
 
 func TestNilChangeIsRefused(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		_, err := s.open(t, w, w.client).Update(t.Context(), hookedKey, nil)
-		wantIs(t, err, repo.ErrConfig)
+		_, err := s.open(t, w, w.Client).Update(t.Context(), hookedKey, nil)
+		rig.Is(t, err, repo.ErrConfig)
 	})
 }
 
@@ -272,16 +273,16 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 		Sum [2]byte `dynamodbav:"sum"`
 	}
 	w := newWorld(t)
-	_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+	_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"}, "sum": &types.AttributeValueMemberB{Value: []byte("longer")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := must(repo.NewTable[hashed](w.client, w.table, repo.TableConfig{}))(t)
-	locks := must(pessimistic.New(table, pessimistic.Config{}))(t)
+	table := rig.Must(repo.NewTable[hashed](w.Client, w.Table, repo.TableConfig{}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	for range 2 { // and the lock is given back
 		_, err = locks.Update(t.Context(), hookedKey, func(context.Context, *hashed) error { return nil })
-		wantIs(t, err, repo.ErrSchema)
+		rig.Is(t, err, repo.ErrSchema)
 	}
 }
 
@@ -290,26 +291,26 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 func TestSaveThatMayStillLandIsNotRefused(t *testing.T) {
 	for _, cfg := range []optimistic.Config{{FailLocked: true}, {Wait: repo.Wait{Attempts: 1}}} {
 		w := newWorld(t)
-		h := &hooked{Client: w.client}
-		locks := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
-		versions := must(optimistic.New(w.repoTable(t, h), cfg))(t)
-		item := must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+		h := &hooked{Client: w.Client}
+		locks := rig.Must(pessimistic.New(w.repoTable(t, w.Client), pessimistic.Config{}))(t)
+		versions := rig.Must(optimistic.New(w.repoTable(t, h), cfg))(t)
+		item := rig.Must(locks.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 		var delayed *dynamodb.UpdateItemInput
 		var release func(context.Context) error
 		h.update = func(n int, in *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
 			if n > 1 {
 				return send()
 			}
-			delayed, release = in, must(locks.Acquire(t.Context(), hookedKey))(t).Release
+			delayed, release = in, rig.Must(locks.Acquire(t.Context(), hookedKey))(t).Release
 			return nil, errNoAnswer
 		}
 		item.Balance = 5
 		_, err := versions.Save(t.Context(), item)
-		wantIs(t, err, repo.ErrOutcomeUnknown)
+		rig.Is(t, err, repo.ErrOutcomeUnknown)
 		if err := release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.client.UpdateItem(t.Context(), delayed); err != nil {
+		if _, err := w.Client.UpdateItem(t.Context(), delayed); err != nil {
 			t.Fatalf("the delayed write does not fit: %v; the test shows nothing", err)
 		}
 	}

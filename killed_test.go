@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -24,20 +24,11 @@ import (
 // acknowledged is in the item, what is in the item was paid for by the stock,
 // and it is never oversold.
 
-const (
-	sellerEnv = "DYNAHOLD_TEST_SELLER" // mode of a child process
-	stock     = 3000
-)
+const stock = 3000
 
 var errSoldOut = errors.New("sold out")
 
-func TestMain(m *testing.M) {
-	if mode := os.Getenv(sellerEnv); mode != "" {
-		sell(mode)
-		return
-	}
-	os.Exit(withEngine(m))
-}
+func TestMain(m *testing.M) { rig.MainOr(m, sell) }
 
 // sellerModes are what the sellers use, all of them on one item.
 func sellerModes() map[string]func(t *repo.Table[Account]) (repo.Repository[Account], error) {
@@ -59,24 +50,18 @@ func sellerModes() map[string]func(t *repo.Table[Account]) (repo.Repository[Acco
 	}
 }
 
-// sell is a child process: eight workers that take one from the stock each
-// time, and say so when it is acknowledged.
-func sell(mode string) {
-	ctx := context.Background()
-	engine, err := localdb.Start(ctx, localdb.Config{Endpoint: os.Getenv(sellerEnv + "_ENDPOINT")})
-	if err == nil {
-		var table *repo.Table[Account]
-		if table, err = repo.NewTable[Account](engine.NewClient(quickRetry), os.Getenv(sellerEnv+"_TABLE"), repo.TableConfig{}); err == nil {
-			var r repo.Repository[Account]
-			if r, err = sellerModes()[mode](table); err == nil {
-				err = sellAll(ctx, r)
-			}
-		}
-	}
+// sell is a child process with a mode and a table: eight workers that take one
+// from the stock each time, and say so when it is acknowledged.
+func sell(args []string) error {
+	table, err := repo.NewTable[Account](rig.Client(), args[1], repo.TableConfig{})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return err
 	}
+	r, err := sellerModes()[args[0]](table)
+	if err != nil {
+		return err
+	}
+	return sellAll(context.Background(), r)
 }
 
 func sellAll(ctx context.Context, r repo.Repository[Account]) error {
@@ -140,9 +125,9 @@ func TestKilledProcessesNeitherOversellNorLose(t *testing.T) {
 // what it does, and starts another in its place.
 func killSellers(t *testing.T, modes []string, span time.Duration) {
 	w := newWorld(t)
-	table := w.repoTable(t, w.client)
-	r := must(optimistic.New(table, optimistic.Config{}))(t)
-	must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1, Balance: stock}))(t)
+	table := w.repoTable(t, w.Client)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	rig.Must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1, Balance: stock}))(t)
 	sales := &sales{}
 	var running []*seller
 	for i := range 3 {
@@ -162,7 +147,7 @@ func killSellers(t *testing.T, modes []string, span time.Duration) {
 	for _, s := range running {
 		s.kill(t)
 	}
-	got := must(table.Get(t.Context(), hotKey))(t)
+	got := rig.Must(table.Get(t.Context(), hotKey))(t)
 	if got.Balance < 0 || got.Balance+int64(len(got.Ops)) != stock {
 		t.Errorf("%d left and %d sold of %d", got.Balance, len(got.Ops), stock)
 	}
@@ -206,8 +191,7 @@ type seller struct {
 
 func startSeller(t *testing.T, w *world, mode string, to *sales) *seller {
 	t.Helper()
-	s := &seller{cmd: exec.Command(os.Args[0]), read: make(chan struct{}), errs: &strings.Builder{}} //nolint:gosec // this test's own binary
-	s.cmd.Env = append(os.Environ(), sellerEnv+"="+mode, sellerEnv+"_ENDPOINT="+engine.Endpoint(), sellerEnv+"_TABLE="+w.table)
+	s := &seller{cmd: rig.Child(t, mode, w.Table), read: make(chan struct{}), errs: &strings.Builder{}}
 	s.cmd.Stderr = s.errs
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

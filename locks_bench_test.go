@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -22,7 +23,7 @@ func BenchmarkLockAndRelease(b *testing.B) {
 	for _, e := range excludings() {
 		b.Run(e.name, func(b *testing.B) {
 			w := makeLockTable(b, e.name)
-			x := e.open(b, w, w.counted(), 30*time.Second)
+			x := e.open(b, w, w.Client, 30*time.Second)
 			ctx := context.Background()
 			for b.Loop() {
 				g, err := x.try(ctx)
@@ -33,7 +34,7 @@ func BenchmarkLockAndRelease(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(w.count.Total())/float64(b.N), "requests/op")
+			b.ReportMetric(float64(w.Count.Total())/float64(b.N), "requests/op")
 		})
 	}
 }
@@ -45,7 +46,7 @@ func BenchmarkWaiting(b *testing.B) {
 		for _, waiters := range []int{1, 10, 50} {
 			b.Run(fmt.Sprintf("%s, %d waiters", e.name, waiters), func(b *testing.B) {
 				w := makeLockTable(b, e.name)
-				holder, err := e.open(b, w, w.client, 30*time.Second).try(context.Background())
+				holder, err := e.open(b, w, w.Client, 30*time.Second).try(context.Background())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -56,10 +57,10 @@ func BenchmarkWaiting(b *testing.B) {
 				requests := 0.0
 				for b.Loop() {
 					ctx, cancel := context.WithTimeout(context.Background(), span)
-					client := w.counted()
+					w.Count.Reset()
 					var all sync.WaitGroup
 					for range waiters {
-						x := e.open(b, w, client, 30*time.Second)
+						x := e.open(b, w, w.Client, 30*time.Second)
 						all.Go(func() {
 							if _, err := x.lock(ctx); !errors.Is(err, repo.ErrLocked) && !errors.Is(err, context.DeadlineExceeded) {
 								b.Errorf("waiting ended with %v", err)
@@ -68,7 +69,7 @@ func BenchmarkWaiting(b *testing.B) {
 					}
 					all.Wait()
 					cancel()
-					requests += float64(w.count.Total())
+					requests += float64(w.Count.Total())
 				}
 				b.ReportMetric(requests/float64(b.N)/span.Seconds()/float64(waiters), "requests/s/waiter")
 				if err := holder.release(context.Background()); err != nil {
@@ -144,8 +145,8 @@ func BenchmarkJobs(b *testing.B) {
 	for _, resources := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
 			w := makeLockTable(b, "permit, limit 1")
-			client := &billed{Client: w.newClient()}
-			s := must(semaphore.New[int](client, w.table, semaphore.Config{Workers: 8}))(b)
+			client := &billed{Client: rig.Client()}
+			s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{Workers: 8}))(b)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for i := range b.N {

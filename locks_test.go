@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
@@ -67,7 +65,7 @@ func named(mode mutex.Mode) func(t testing.TB, w *world, client *dynamodb.Client
 		if mode == mutex.FailOpen {
 			cfg.Lease, cfg.Heartbeat = lease, lease/3
 		}
-		l := must(mutex.New(client, w.table, cfg))(t)
+		l := rig.Must(mutex.New(client, w.Table, cfg))(t)
 		wrap := func(l *mutex.Lock) *grip { return &grip{l.Token(), l.Context(), l.Unlock} }
 		return excluder{
 			lock: gripOf(wrap, func(ctx context.Context) (*mutex.Lock, error) { return l.Lock(ctx, "x") }),
@@ -94,8 +92,8 @@ type locked struct {
 func excludings() []excluding {
 	return []excluding{
 		{"item lock", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
-			table := must(repo.NewTable[locked](client, w.table, repo.TableConfig{}))(t)
-			l := must(lockedread.New(table, lockedread.Config{Lease: lease, Renew: true, ClockSkew: skew}))(t)
+			table := rig.Must(repo.NewTable[locked](client, w.Table, repo.TableConfig{}))(t)
+			l := rig.Must(lockedread.New(table, lockedread.Config{Lease: lease, Renew: true, ClockSkew: skew}))(t)
 			key := repo.Key{Partition: "x"}
 			wrap := func(h *lockedread.Held[locked]) *grip { return &grip{h.Token(), h.Context(), h.Release} }
 			return excluder{
@@ -106,7 +104,7 @@ func excludings() []excluding {
 		{"mutex, fail-open", false, named(mutex.FailOpen), textKey("name", "x")},
 		{"mutex, fail-closed", true, named(mutex.FailClosed), textKey("name", "x")},
 		{"ticket", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
-			q := must(ticket.New(client, w.table, ticket.Config{Lease: lease, ClockSkew: skew}))(t)
+			q := rig.Must(ticket.New(client, w.Table, ticket.Config{Lease: lease, ClockSkew: skew}))(t)
 			wrap := func(turn *ticket.Turn) *grip { return &grip{turn.Number(), turn.Context(), turn.Done} }
 			return excluder{
 				lock: gripOf(wrap, func(ctx context.Context) (*ticket.Turn, error) { return q.Lock(ctx, "x") }),
@@ -114,7 +112,7 @@ func excludings() []excluding {
 			}
 		}, textKey("queue", "/x")},
 		{"permit, limit 1", false, func(t testing.TB, w *world, client *dynamodb.Client, lease time.Duration) excluder {
-			s := must(semaphore.New[int](client, w.table, semaphore.Config{Lease: lease, ClockSkew: skew}))(t)
+			s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{Lease: lease, ClockSkew: skew}))(t)
 			wrap := func(p *semaphore.Permit) *grip { return &grip{p.Token(), p.Context(), p.Release} }
 			return excluder{
 				lock: gripOf(wrap, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, "x") }),
@@ -127,26 +125,26 @@ func excludings() []excluding {
 // makeLockTable makes the table of one kind.
 func makeLockTable(t testing.TB, name string) *world {
 	t.Helper()
-	w := newWorld(t).at("locks-" + strconv.FormatInt(time.Now().UnixNano(), 36))
+	w := &world{rig.New(t)}
 	ctx := t.Context()
 	var err error
 	switch name {
 	case "item lock":
-		table := must(repo.NewTable[locked](w.client, w.table, repo.TableConfig{}))(t)
+		table := rig.Must(repo.NewTable[locked](w.Client, w.Table, repo.TableConfig{}))(t)
 		if err = table.EnsureTable(ctx); err == nil {
-			_, err = w.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.table, Item: textKey("name", "x")(w)})
+			_, err = w.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.Table, Item: textKey("name", "x")(w)})
 		}
 	case "ticket":
-		err = must(ticket.New(w.client, w.table, ticket.Config{}))(t).EnsureTable(ctx)
+		err = rig.Must(ticket.New(w.Client, w.Table, ticket.Config{}))(t).EnsureTable(ctx)
 	case "permit, limit 1":
-		err = must(semaphore.New[int](w.client, w.table, semaphore.Config{}))(t).EnsureTable(ctx)
+		err = rig.Must(semaphore.New[int](w.Client, w.Table, semaphore.Config{}))(t).EnsureTable(ctx)
 	default:
-		err = must(mutex.New(w.client, w.table, mutex.Config{}))(t).EnsureTable(ctx)
+		err = rig.Must(mutex.New(w.Client, w.Table, mutex.Config{}))(t).EnsureTable(ctx)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.drop(t)
+	w.Count.Reset()
 	return w
 }
 
@@ -156,130 +154,17 @@ func eachLock(t *testing.T, f func(t *testing.T, w *world, e excluding)) {
 	}
 }
 
-// vault is an outside resource that a lock protects: it refuses fencing tokens
-// smaller than the greatest that it has seen. Its own writes have no condition
-// on what was read: only the lock protects those.
-type vault struct {
-	w      *world
-	client *dynamodb.Client
-}
-
-func newVault(t testing.TB) vault {
-	w := newWorld(t)
-	return vault{w, w.client}
-}
-
-func (v vault) key() map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "vault"}, "seq": &types.AttributeValueMemberN{Value: "0"}}
-}
-
-func (v vault) read(t testing.TB) int {
-	out, err := v.client.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &v.w.table, Key: v.key(), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	n, ok := out.Item["count"].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0
-	}
-	count, _ := strconv.Atoi(n.Value)
-	return count
-}
-
-// increment reads, and writes one more, in two requests. Without fencing the
-// vault does not look at tokens.
-func (v vault) increment(t testing.TB, token int64, fenced bool) {
-	n := v.read(t) + 1
-	if !fenced {
-		token = int64(n)
-	}
-	_, err := v.client.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{TableName: &v.w.table, Key: v.key(),
-		UpdateExpression:         aws.String("SET #count = :n, #token = :t"),
-		ConditionExpression:      aws.String("attribute_not_exists(#token) OR #token < :t"),
-		ExpressionAttributeNames: map[string]string{"#count": "count", "#token": "token"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":n": &types.AttributeValueMemberN{Value: strconv.Itoa(n)}, ":t": &types.AttributeValueMemberN{Value: strconv.FormatInt(token, 10)}}})
-	if err != nil {
-		t.Errorf("token %d: %v", token, err)
-	}
-}
-
-// contend lets workers increment the vault, each through a lock of its own.
-func contend(t *testing.T, w *world, e excluding, lease time.Duration, workers, rounds int, client func(worker int) *dynamodb.Client) {
-	t.Helper()
-	v := newVault(t)
-	var inside atomic.Int32
-	var all sync.WaitGroup
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for worker := range workers {
-		x := e.open(t, w, client(worker), lease)
-		all.Go(func() {
-			for range rounds {
-				// A lock may fail after many faults in a row: it was not taken then.
-				g, err := x.lock(ctx)
-				for err != nil && ctx.Err() == nil {
-					g, err = x.lock(ctx)
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d holders at once", n)
-				}
-				// A fail-closed lock makes a new row each time: package mutex says
-				// what that means for tokens.
-				v.increment(t, g.token, !e.endless)
-				inside.Add(-1)
-				for err = g.release(ctx); err != nil && !errors.Is(err, repo.ErrLockLost) && !errors.Is(err, repo.ErrReleased) && !errors.Is(err, repo.ErrOutcomeUnknown) && ctx.Err() == nil; {
-					err = g.release(ctx)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if got := v.read(t); got != workers*rounds {
-		t.Errorf("count %d, want %d", got, workers*rounds)
-	}
-}
-
-func TestLocksExclude(t *testing.T) {
-	eachLock(t, func(t *testing.T, w *world, e excluding) {
-		contend(t, w, e, 30*time.Second, 8, 6, func(int) *dynamodb.Client { return w.newClient() })
-	})
-}
-
-func TestLocksExcludeUnderFaults(t *testing.T) {
-	eachLock(t, func(t *testing.T, w *world, e excluding) {
-		kinds := []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Delay, fault.DelayResponse,
-			fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse, fault.Resend, fault.LateDuplicate}
-		if e.endless {
-			// A late copy of an acquire, after the row was deleted, is a lock
-			// without a holder, and stays: package mutex says so.
-			kinds = kinds[:len(kinds)-1]
-		}
-		base := seed(t)
-		contend(t, w, e, 2*time.Second, 4, 6, func(worker int) *dynamodb.Client {
-			return w.newClient(func(o *dynamodb.Options) {
-				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})
-			})
-		})
-	})
-}
-
 func TestAFreeLockIsTwoRequests(t *testing.T) {
 	eachLock(t, func(t *testing.T, w *world, e excluding) {
-		x := e.open(t, w, w.counted(), 30*time.Second)
+		x := e.open(t, w, w.Client, 30*time.Second)
 		for range 3 {
-			w.count.Reset()
-			g := must(x.try(t.Context()))(t)
+			w.Count.Reset()
+			g := rig.Must(x.try(t.Context()))(t)
 			if err := g.release(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if n := w.count.Total(); n != 2 {
-				t.Errorf("%d requests: %v", n, w.count.Counts())
+			if n := w.Count.Total(); n != 2 {
+				t.Errorf("%d requests: %v", n, w.Count.Counts())
 			}
 		}
 	})
@@ -287,18 +172,19 @@ func TestAFreeLockIsTwoRequests(t *testing.T) {
 
 func TestAHeldLockIsRefused(t *testing.T) {
 	eachLock(t, func(t *testing.T, w *world, e excluding) {
-		g := must(e.open(t, w, w.client, 30*time.Second).lock(t.Context()))(t)
-		other := e.open(t, w, w.counted(), 30*time.Second)
+		g := rig.Must(e.open(t, w, w.Client, 30*time.Second).lock(t.Context()))(t)
+		other := e.open(t, w, w.Client, 30*time.Second)
+		w.Count.Reset()
 		_, err := other.try(t.Context())
-		wantIs(t, err, repo.ErrLocked)
-		if n := w.count.Total(); n != 1 {
-			t.Errorf("%d requests for a refusal: %v", n, w.count.Counts())
+		rig.Is(t, err, repo.ErrLocked)
+		if n := w.Count.Total(); n != 1 {
+			t.Errorf("%d requests for a refusal: %v", n, w.Count.Counts())
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err = other.lock(ctx)
-		wantIs(t, err, repo.ErrLocked)
-		wantIs(t, err, context.DeadlineExceeded)
+		rig.Is(t, err, repo.ErrLocked)
+		rig.Is(t, err, context.DeadlineExceeded)
 
 		done, end := context.WithCancel(t.Context())
 		end()
@@ -310,7 +196,7 @@ func TestAHeldLockIsRefused(t *testing.T) {
 		if g.held.Err() == nil {
 			t.Error("the context of the hold goes on after its release")
 		}
-		next := must(other.try(t.Context()))(t) // whoever gave up waiting left nothing behind
+		next := rig.Must(other.try(t.Context()))(t) // whoever gave up waiting left nothing behind
 		if next.token <= g.token {
 			t.Errorf("token %d after %d", next.token, g.token)
 		}
@@ -332,24 +218,26 @@ func (c *cut) Do(req *http.Request) (*http.Response, error) {
 
 func TestTheLockOfADeadHolder(t *testing.T) {
 	eachLock(t, func(t *testing.T, w *world, e excluding) {
+		t.Parallel()
+		const lease = 3 * time.Second
 		var wire *cut
-		client := w.newClient(func(o *dynamodb.Options) { wire = &cut{next: o.HTTPClient}; o.HTTPClient = wire })
-		dead := must(e.open(t, w, client, time.Second).lock(t.Context()))(t)
+		client := rig.Client(func(o *dynamodb.Options) { wire = &cut{next: o.HTTPClient}; o.HTTPClient = wire })
+		dead := rig.Must(e.open(t, w, client, lease).lock(t.Context()))(t)
 		wire.off.Store(true)
-		heir := e.open(t, w, w.client, time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		heir := e.open(t, w, w.Client, 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 		defer cancel()
 		if e.endless {
-			short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+			short, cancel := context.WithTimeout(t.Context(), lease*3/2)
 			defer cancel()
 			_, err := heir.lock(short)
-			wantIs(t, err, repo.ErrLocked)
-			operator := must(mutex.New(w.client, w.table, mutex.Config{}))(t)
+			rig.Is(t, err, repo.ErrLocked)
+			operator := rig.Must(mutex.New(w.Client, w.Table, mutex.Config{}))(t)
 			if err := operator.Break(t.Context(), "x", dead.token); err != nil {
 				t.Fatal(err)
 			}
 		}
-		next := must(heir.lock(ctx))(t)
+		next := rig.Must(heir.lock(ctx))(t)
 		if next.token <= dead.token {
 			t.Errorf("token %d after %d", next.token, dead.token)
 		}
@@ -357,7 +245,7 @@ func TestTheLockOfADeadHolder(t *testing.T) {
 			t.Error("two contexts say that they hold")
 		}
 		wire.off.Store(false)
-		wantIs(t, dead.release(t.Context()), repo.ErrLockLost)
+		rig.Is(t, dead.release(t.Context()), repo.ErrLockLost)
 		if err := next.release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -369,7 +257,7 @@ func TestLostAnswersOfLocks(t *testing.T) {
 		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle} {
 			for broken := range 2 { // the answer to the lock, and to the release
 				t.Run(fmt.Sprint(kind, " ", broken), func(t *testing.T) {
-					client := w.newClient(func(o *dynamodb.Options) {
+					client := rig.Client(func(o *dynamodb.Options) {
 						o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
 							if n == broken {
 								return kind
@@ -377,11 +265,11 @@ func TestLostAnswersOfLocks(t *testing.T) {
 							return fault.None
 						}})
 					})
-					g := must(e.open(t, w, client, 30*time.Second).try(t.Context()))(t)
+					g := rig.Must(e.open(t, w, client, 30*time.Second).try(t.Context()))(t)
 					if err := g.release(t.Context()); err != nil {
 						t.Error(err)
 					}
-					g = must(e.open(t, w, w.client, 30*time.Second).try(t.Context()))(t)
+					g = rig.Must(e.open(t, w, w.Client, 30*time.Second).try(t.Context()))(t)
 					if err := g.release(t.Context()); err != nil {
 						t.Error(err)
 					}
@@ -396,17 +284,17 @@ func TestTokensSurviveTheRow(t *testing.T) {
 		if e.row == nil {
 			return // an item that is deleted cannot be locked; permits share the row with the counters of jobs
 		}
-		x := e.open(t, w, w.client, 30*time.Second)
-		g := must(x.try(t.Context()))(t)
-		_, err := w.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &w.table, Key: e.row(w)})
+		x := e.open(t, w, w.Client, 30*time.Second)
+		g := rig.Must(x.try(t.Context()))(t)
+		_, err := w.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &w.Table, Key: e.row(w)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := must(x.try(t.Context()))(t)
+		next := rig.Must(x.try(t.Context()))(t)
 		if next.token <= g.token {
 			t.Errorf("token %d after %d", next.token, g.token)
 		}
-		wantIs(t, g.release(t.Context()), repo.ErrLockLost)
+		rig.Is(t, g.release(t.Context()), repo.ErrLockLost)
 		if err := next.release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -428,8 +316,8 @@ func TestAReleaseOutlivesItsContext(t *testing.T) {
 					return next.HandleInitialize(ctx, in)
 				}), middleware.Before)
 		}
-		l := e.open(t, w, w.newClient(func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, early) }), time.Minute)
-		held := must(l.lock(t.Context()))(t)
+		l := e.open(t, w, rig.Client(func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, early) }), time.Minute)
+		held := rig.Must(l.lock(t.Context()))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		atOnce = cancel
 		if err := held.release(ctx); err != nil {
@@ -438,7 +326,7 @@ func TestAReleaseOutlivesItsContext(t *testing.T) {
 		if ctx.Err() == nil {
 			t.Error("the context did not end")
 		}
-		again := must(l.try(t.Context()))(t)
+		again := rig.Must(l.try(t.Context()))(t)
 		if err := again.release(t.Context()); err != nil {
 			t.Error(err)
 		}

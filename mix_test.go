@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -31,9 +32,9 @@ func TestMixingWithoutAVersion(t *testing.T) {
 	var done sync.WaitGroup
 	add := func(_ context.Context, p *plain) error { p.Count++; return nil }
 	for range 4 {
-		table := must(repo.NewTable[plain](w.newClient(), w.table, repo.TableConfig{}))(t)
-		locks := must(pessimistic.New(table, pessimistic.Config{}))(t)
-		events := must(nolock.New(table, nolock.Config{Attempts: 1000}))(t)
+		table := rig.Must(repo.NewTable[plain](rig.Client(), w.Table, repo.TableConfig{}))(t)
+		locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+		events := rig.Must(nolock.New(table, nolock.Config{Attempts: 1000}))(t)
 		for _, r := range []repo.Repository[plain]{locks, events} {
 			done.Go(func() {
 				for range 10 {
@@ -54,7 +55,7 @@ func TestMixingWithoutAVersion(t *testing.T) {
 		})
 	}
 	done.Wait()
-	got := must(must(repo.NewTable[plain](w.client, w.table, repo.TableConfig{}))(t).Get(t.Context(), key))(t)
+	got := rig.Must(rig.Must(repo.NewTable[plain](w.Client, w.Table, repo.TableConfig{}))(t).Get(t.Context(), key))(t)
 	if got.Count != 80 || got.At != 1009 || got.Puts < 1 {
 		t.Errorf("%+v, want a count of 80 at event 1009", got)
 	}

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -29,65 +28,19 @@ func combining() []strategy {
 	return slices.DeleteFunc(strategies(), func(s strategy) bool { return !s.combines })
 }
 
-// crowd opens a gate: the first change stands still inside it until as many
-// callers as announced wait behind it.
-type crowd struct {
-	inside, open chan struct{}
-	once         sync.Once
-}
-
-func newCrowd() *crowd { return &crowd{inside: make(chan struct{}), open: make(chan struct{})} }
-
-// first is a change that lets nobody pass until the gate opens.
-func (c *crowd) first(*Account) error {
-	c.once.Do(func() { close(c.inside); <-c.open })
-	return nil
-}
-
-// standing waits until n callers stand in line, and opens the gate. That they
-// stand there has no outward sign: their goroutines are counted where they wait.
-func (c *crowd) standing(t *testing.T, n int) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for waitingInLine() < n {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d callers stand in line, want %d", waitingInLine(), n)
-		}
-		runtime.Gosched()
-	}
-	close(c.open)
-}
-
-func waitingInLine() (n int) {
-	stacks := make([]byte, 1<<22)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
-		if strings.Contains(stack, "baton.(*Place[") && strings.Contains(stack, "]).Wait(") {
-			n++
-		}
-	}
-	return n
-}
-
 func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.counted())
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 			const callers = 20
-			c := newCrowd()
 			results := make([]Account, callers)
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
-			w.count.Reset()
+			c := crowdOn(t, r, Account{})
+			w.Count.Reset()
 			for i := range callers {
-				done.Go(func() {
-					results[i] = must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
+				c.done.Go(func() {
+					results[i] = rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, fmt.Sprint(i))
 						return nil
@@ -95,9 +48,9 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 				})
 			}
 			c.standing(t, callers)
-			done.Wait()
-			if n := w.count.Total(); n > 3 {
-				t.Errorf("%d requests for %d changes: %v", n, callers, w.count.Counts())
+			c.done.Wait()
+			if n := w.Count.Total(); n > 3 {
+				t.Errorf("%d requests for %d changes: %v", n, callers, w.Count.Counts())
 			}
 			// Everyone has the item as it was after its own change, and a version of its own.
 			slices.SortFunc(results, func(a, b Account) int { return int(a.Balance - b.Balance) })
@@ -106,7 +59,7 @@ func TestCombinedChangesAreLikeChangesInARow(t *testing.T) {
 					t.Errorf("result %d: balance %d, version %d, %d operations", i, got.Balance, got.Version, len(got.Ops))
 				}
 			}
-			stored := must(r.Get(ctx, hotKey))(t)
+			stored := rig.Must(r.Get(ctx, hotKey))(t)
 			if stored.Balance != callers || stored.Version != callers+1 || len(stored.Ops) != callers {
 				t.Errorf("stored %+v", stored)
 			}
@@ -118,15 +71,9 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.client)
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1, Tags: []string{"a", "b"}}))(t)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{Tags: []string{"a", "b"}})
 			add := func(_ context.Context, a *Account) error { a.Balance++; return nil }
 			mine := errors.New("no funds")
 			leaving, leave := context.WithCancelCause(ctx)
@@ -137,7 +84,7 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 						a.Balance, a.Tags[0] = 1000, "spoiled" // also what the slice shares
 						return mine
 					})
-					wantIs(t, err, mine)
+					rig.Is(t, err, mine)
 				},
 				func() {
 					defer func() {
@@ -158,34 +105,29 @@ func TestNobodyIsHarmedByOthersInABatch(t *testing.T) {
 				},
 				func() {
 					_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Seq = 9; return nil })
-					wantIs(t, err, repo.ErrFixed)
+					rig.Is(t, err, repo.ErrFixed)
 				},
 				func() {
 					_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 500_000)); return nil })
-					wantIs(t, err, repo.ErrTooLarge)
+					rig.Is(t, err, repo.ErrTooLarge)
 				},
 				func() {
 					_, err := r.Update(leaving, hotKey, func(_ context.Context, a *Account) error { left.Store(true); a.Balance = 4000; return nil })
-					wantIs(t, err, context.Canceled)
+					rig.Is(t, err, context.Canceled)
 				},
 			}
 			const good = 12
 			for i := range good {
 				if i < len(odd) {
-					done.Go(odd[i])
+					c.done.Go(odd[i])
 				}
-				done.Go(func() { must(r.Update(ctx, hotKey, add))(t) })
+				c.done.Go(func() { rig.Must(r.Update(ctx, hotKey, add))(t) })
 			}
-			for waitingInLine() < good+len(odd) {
-				runtime.Gosched()
-			}
+			inLine(t, good+len(odd))
 			leave(errors.New("going home"))
-			for waitingInLine() > good+len(odd)-1 {
-				runtime.Gosched()
-			}
 			c.standing(t, good+len(odd)-1)
-			done.Wait()
-			got := must(r.Get(ctx, hotKey))(t)
+			c.done.Wait()
+			got := rig.Must(r.Get(ctx, hotKey))(t)
 			if got.Balance != good || !slices.Equal(got.Tags, []string{"a", "b"}) || got.Note != "" || left.Load() {
 				t.Errorf("stored %+v, want the %d good changes and nothing else", got, good)
 			}
@@ -197,19 +139,13 @@ func TestRemovalAmongCombinedChanges(t *testing.T) {
 	for _, s := range combining() {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.client)
+			r := s.open(t, w, w.Client)
 			ctx := t.Context()
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { return c.first(a) }))(t)
-			})
-			<-c.inside
+			c := crowdOn(t, r, Account{})
 			const callers = 8
 			var counted atomic.Int64
 			for range callers {
-				done.Go(func() {
+				c.done.Go(func() {
 					_, err := r.Upsert(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil })
 					if err != nil {
 						t.Error(err)
@@ -217,13 +153,13 @@ func TestRemovalAmongCombinedChanges(t *testing.T) {
 					counted.Add(1)
 				})
 			}
-			done.Go(func() {
+			c.done.Go(func() {
 				if err := r.Delete(ctx, hotKey); err != nil {
 					t.Error(err)
 				}
 			})
 			c.standing(t, callers+1)
-			done.Wait()
+			c.done.Wait()
 			// Whenever the removal came: what was added after it is there.
 			got, err := r.Get(ctx, hotKey)
 			if err != nil && !errors.Is(err, repo.ErrNotFound) || got.Balance > callers || counted.Load() != callers {
@@ -244,22 +180,22 @@ func TestRequestsOfAHotItem(t *testing.T) {
 		s := strategies()[i]
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			r := s.open(t, w, w.counted())
-			must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
-			w.count.Reset()
+			r := s.open(t, w, w.Client)
+			rig.Must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+			w.Count.Reset()
 			var done sync.WaitGroup
 			for range callers {
 				done.Go(func() {
 					for range each {
-						must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil }))(t)
+						rig.Must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; a.At++; return nil }))(t)
 					}
 				})
 			}
 			done.Wait()
-			if per := float64(w.count.Total()) / (callers * each); per > want {
-				t.Errorf("%.2f requests per change, want at most %.2f: %v", per, want, w.count.Counts())
+			if per := float64(w.Count.Total()) / (callers * each); per > want {
+				t.Errorf("%.2f requests per change, want at most %.2f: %v", per, want, w.Count.Counts())
 			}
-			if got := must(r.Get(t.Context(), hotKey))(t); got.Balance != callers*each {
+			if got := rig.Must(r.Get(t.Context(), hotKey))(t); got.Balance != callers*each {
 				t.Errorf("balance %d, want %d", got.Balance, callers*each)
 			}
 		})
@@ -271,14 +207,14 @@ func TestRequestsOfAHotItem(t *testing.T) {
 func TestWarmItems(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	warm := must(optimistic.New(w.repoTable(t, w.counted()), optimistic.Config{Warm: 2}))(t)
-	other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(warm.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+	warm := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{Warm: 2}))(t)
+	other := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(warm.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 	add := func(_ context.Context, a *Account) error { a.Balance++; return nil }
 	cost := func(change func(context.Context, *Account) error) (reads, writes int) {
-		w.count.Reset()
+		w.Count.Reset()
 		_, _ = warm.Update(ctx, hotKey, change)
-		return w.count.Count("GetItem"), w.count.Count("UpdateItem")
+		return w.Count.Count("GetItem"), w.Count.Count("UpdateItem")
 	}
 	expect := func(what string, reads, writes int, change func(context.Context, *Account) error) {
 		t.Helper()
@@ -291,13 +227,13 @@ func TestWarmItems(t *testing.T) {
 	expect("warm", 0, 1, add)
 	expect("still warm", 0, 1, add)
 
-	must(other.Update(ctx, hotKey, add))(t)
+	rig.Must(other.Update(ctx, hotKey, add))(t)
 	expect("another wrote", 0, 2, add)
 	expect("not proved any more", 1, 1, add)
 	expect("warm again", 0, 1, add)
 
 	// An error, and that nothing is to be changed, are said of a fresh item only.
-	must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 100; return nil }))(t)
+	rig.Must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 100; return nil }))(t)
 	poor := errors.New("no funds")
 	_, err := warm.Update(ctx, hotKey, func(_ context.Context, a *Account) error {
 		if a.Balance < 100 {
@@ -309,8 +245,8 @@ func TestWarmItems(t *testing.T) {
 	if err != nil {
 		t.Errorf("refused on a stale copy: %v", err)
 	}
-	must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 7; return nil }))(t)
-	same := must(warm.Update(ctx, hotKey, func(context.Context, *Account) error { return nil }))(t)
+	rig.Must(other.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance = 7; return nil }))(t)
+	same := rig.Must(warm.Update(ctx, hotKey, func(context.Context, *Account) error { return nil }))(t)
 	if same.Balance != 7 {
 		t.Errorf("an unchanged stale copy was returned: %+v", same)
 	}
@@ -318,20 +254,20 @@ func TestWarmItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = warm.Update(ctx, hotKey, add)
-	wantIs(t, err, repo.ErrNotFound)
+	rig.Is(t, err, repo.ErrNotFound)
 
 	// No more than Warm items are kept.
 	for i := range 3 {
-		must(warm.Create(ctx, Account{ID: "many", Seq: i, At: 1}))(t)
+		rig.Must(warm.Create(ctx, Account{ID: "many", Seq: i, At: 1}))(t)
 		for range 3 {
-			must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
+			rig.Must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
 		}
 	}
-	w.count.Reset()
+	w.Count.Reset()
 	for _, i := range []int{0, 1, 2} {
-		must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
+		rig.Must(warm.Update(ctx, repo.Key{Partition: "many", Sort: i}, add))(t)
 	}
-	if n := w.count.Count("GetItem"); n == 0 || n > 3 {
+	if n := w.Count.Count("GetItem"); n == 0 || n > 3 {
 		t.Errorf("%d reads: want one at least for what did not fit", n)
 	}
 }
@@ -344,7 +280,7 @@ func TestALostHandOnIsFound(t *testing.T) {
 			w := newWorld(t)
 			ctx := t.Context()
 			var n atomic.Int64
-			client := w.newClient(func(o *dynamodb.Options) {
+			client := rig.Client(func(o *dynamodb.Options) {
 				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
 					if op == "UpdateItem" && n.Add(1)%3 == 0 {
 						return kind
@@ -352,21 +288,21 @@ func TestALostHandOnIsFound(t *testing.T) {
 					return fault.None
 				}})
 			})
-			r := must(pessimistic.New(w.repoTable(t, client), pessimistic.Config{}))(t)
-			must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+			r := rig.Must(pessimistic.New(w.repoTable(t, client), pessimistic.Config{}))(t)
+			rig.Must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
 			var done sync.WaitGroup
 			for range 8 {
 				done.Go(func() {
 					for range 5 {
-						must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+						rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 					}
 				})
 			}
 			done.Wait()
-			if got := must(r.Get(ctx, hotKey))(t); got.Balance != 40 {
+			if got := rig.Must(r.Get(ctx, hotKey))(t); got.Balance != 40 {
 				t.Errorf("balance %d, want 40", got.Balance)
 			}
-			if lock := must(w.repoTable(t, w.client).Inspect(ctx, hotKey))(t); lock.Held {
+			if lock := rig.Must(w.repoTable(t, w.Client).Inspect(ctx, hotKey))(t); lock.Held {
 				t.Errorf("the item is still locked: %+v", lock)
 			}
 		})
@@ -377,24 +313,18 @@ func TestALostHandOnIsFound(t *testing.T) {
 func TestASlowChangeIsOvertaken(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	r := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
-	c := newCrowd()
-	slow := make(chan error, 1)
-	go func() {
-		_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; return c.first(a) })
-		slow <- err
-	}()
-	<-c.inside
-	got := must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+	r := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(r.Create(ctx, Account{ID: "hot", Seq: 1, At: 1}))(t)
+	c := crowdBehind(func(c *crowd) {
+		rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; c.first(); return nil }))(t)
+	})
+	got := rig.Must(r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
 	if got.Balance != 1 {
 		t.Errorf("balance %d: the slow change was waited for", got.Balance)
 	}
 	close(c.open)
-	if err := <-slow; err != nil {
-		t.Error(err)
-	}
-	if got := must(r.Get(ctx, hotKey))(t); got.Balance != 11 {
+	c.done.Wait()
+	if got := rig.Must(r.Get(ctx, hotKey))(t); got.Balance != 11 {
 		t.Errorf("balance %d, want 11", got.Balance)
 	}
 }

@@ -38,7 +38,7 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 	for name, cfg := range map[string]pessimistic.Config{"plain": {}, "combining": {Combine: true}, "fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			_, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+			_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 				"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
 				"n": &types.AttributeValueMemberN{Value: "41"}, "version": &types.AttributeValueMemberN{Value: "7"},
 				"sum": &types.AttributeValueMemberB{Value: []byte("longer")},
@@ -46,7 +46,7 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := must(pessimistic.New(must(repo.NewTable[hashed](w.client, w.table, repo.TableConfig{}))(t), cfg))(t)
+			r := rig.Must(pessimistic.New(rig.Must(repo.NewTable[hashed](w.Client, w.Table, repo.TableConfig{}))(t), cfg))(t)
 			var done sync.WaitGroup
 			for i := range 10 {
 				change := r.Update
@@ -55,7 +55,7 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 				}
 				done.Go(func() {
 					_, err := change(t.Context(), hookedKey, func(_ context.Context, h *hashed) error { h.N++; return nil })
-					wantIs(t, err, repo.ErrSchema)
+					rig.Is(t, err, repo.ErrSchema)
 				})
 			}
 			done.Wait()
@@ -77,10 +77,10 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 	for name, second := range end {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-			l := w.locker(t, w.client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: 1})
+			rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+			l := w.locker(t, w.Client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: 1})
 			for round := range 300 {
-				held := must(l.Acquire(t.Context(), hookedKey))(t)
+				held := rig.Must(l.Acquire(t.Context(), hookedKey))(t)
 				var all sync.WaitGroup
 				all.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
@@ -92,8 +92,7 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 					}
 					_ = next.Release(ctx)
 				})
-				for waitingInLine() < 1 {
-				}
+				inLine(t, 1)
 				all.Go(func() { end["commit"](t.Context(), held) })
 				all.Go(func() { second(t.Context(), held) })
 				all.Wait()
@@ -110,9 +109,9 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 func TestAnAcquireThatIsGivenUp(t *testing.T) {
 	for _, cfg := range []lockedread.Config{{}, {Fair: true}, {Combine: true}} {
 		w := newWorld(t)
-		table := w.repoTable(t, w.client)
-		must(must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-		client := rig.NewLate(w.client, "UpdateItem", 1, 50*time.Millisecond)
+		table := w.repoTable(t, w.Client)
+		rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+		client := rig.NewLate(w.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
 		l := w.locker(t, client, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		held, err := l.Acquire(ctx, hookedKey)
@@ -121,7 +120,7 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 			err = held.Release(t.Context())
 		}
 		<-client.Arrived
-		if lock := must(table.Inspect(t.Context(), hookedKey))(t); lock.Held {
+		if lock := rig.Must(table.Inspect(t.Context(), hookedKey))(t); lock.Held {
 			t.Errorf("%+v: %v; the lock is left behind: %+v", cfg, err, lock)
 		}
 	}
@@ -131,8 +130,8 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 // item is locked: by itself.
 func TestALoneCallerIsNotLockedOut(t *testing.T) {
 	w := newWorld(t)
-	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-	l := w.locker(t, w.client, lockedread.Config{Combine: true})
+	rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+	l := w.locker(t, w.Client, lockedread.Config{Combine: true})
 	for range 40 {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(rand.N(3*time.Millisecond), cancel)
@@ -149,20 +148,19 @@ func TestALoneCallerIsNotLockedOut(t *testing.T) {
 // nobody made the item.
 func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
 	w := newWorld(t)
-	first := w.locker(t, w.newClient(), lockedread.Config{Fair: true})
-	other := w.locker(t, w.newClient(), lockedread.Config{Fair: true})
-	held := must(first.AcquireOrCreate(t.Context(), hookedKey))(t)
+	first := w.locker(t, rig.Client(), lockedread.Config{Fair: true})
+	other := w.locker(t, rig.Client(), lockedread.Config{Fair: true})
+	held := rig.Must(first.AcquireOrCreate(t.Context(), hookedKey))(t)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() { defer close(gone); _, _ = other.AcquireOrCreate(ctx, hookedKey) }()
 	waits := func(name string) bool { return strings.HasPrefix(name, "w#") }
-	for !slices.ContainsFunc(slices.Collect(maps.Keys(w.raw(t, hookedKey))), waits) {
-		time.Sleep(time.Millisecond)
-	}
+	rig.Await(t, "the other waits in the queue", func() bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(w.raw(t, hookedKey))), waits)
+	})
 	next := make(chan *lockedread.Held[Account])
-	go func() { next <- must(first.AcquireOrCreate(t.Context(), hookedKey))(t) }()
-	for waitingInLine() < 1 {
-	}
+	go func() { next <- rig.Must(first.AcquireOrCreate(t.Context(), hookedKey))(t) }()
+	inLine(t, 1)
 	if err := held.Extend(t.Context()); err != nil { // sees who waits in the queue
 		t.Fatal(err)
 	}
@@ -185,25 +183,25 @@ func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
 func TestAStaleWarmItemIsNoConflict(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	warm := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{Warm: 2, Attempts: 1}))(t)
-	other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(warm.Create(ctx, Account{ID: "p", Seq: 1, At: 1}))(t)
+	warm := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{Warm: 2, Attempts: 1}))(t)
+	other := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(warm.Create(ctx, Account{ID: "p", Seq: 1, At: 1}))(t)
 	for range 3 {
-		must(warm.Update(ctx, hookedKey, addOne))(t)
+		rig.Must(warm.Update(ctx, hookedKey, addOne))(t)
 	}
-	must(other.Update(ctx, hookedKey, addOne))(t)
-	if got := must(warm.Update(ctx, hookedKey, addOne))(t); got.Balance != 5 {
+	rig.Must(other.Update(ctx, hookedKey, addOne))(t)
+	if got := rig.Must(warm.Update(ctx, hookedKey, addOne))(t); got.Balance != 5 {
 		t.Errorf("%+v, want 5 changes", got)
 	}
 }
 
 func boxes(t *testing.T, w *world) map[string]repo.Repository[boxed] {
-	table := must(repo.NewTable[boxed](w.client, w.table, repo.TableConfig{}))(t)
+	table := rig.Must(repo.NewTable[boxed](w.Client, w.Table, repo.TableConfig{}))(t)
 	return map[string]repo.Repository[boxed]{
-		"pessimistic":            must(pessimistic.New(table, pessimistic.Config{}))(t),
-		"pessimistic, combining": must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t),
-		"optimistic":             must(optimistic.New(table, optimistic.Config{}))(t),
-		"optimistic, combining":  must(optimistic.New(table, optimistic.Config{Combine: true}))(t),
+		"pessimistic":            rig.Must(pessimistic.New(table, pessimistic.Config{}))(t),
+		"pessimistic, combining": rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t),
+		"optimistic":             rig.Must(optimistic.New(table, optimistic.Config{}))(t),
+		"optimistic, combining":  rig.Must(optimistic.New(table, optimistic.Config{Combine: true}))(t),
 	}
 }
 
@@ -218,30 +216,26 @@ func TestAFailedChangeInPlaceIsSeenByNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := boxes(t, newWorld(t))[name]
 			ctx := t.Context()
-			must(r.Create(ctx, newBox("true")))(t)
-			c := newCrowd()
+			rig.Must(r.Create(ctx, newBox("true")))(t)
 			mine := errors.New("refused")
-			var done sync.WaitGroup
-			spoil := func(_ context.Context, b *boxed) error { _ = c.first(nil); b.spoil(); return mine }
+			spoil := func(c *crowd) {
+				_, err := r.Update(ctx, hotKey, func(_ context.Context, b *boxed) error { c.first(); b.spoil(); return mine })
+				rig.Is(t, err, mine)
+			}
 			read := func(_ context.Context, b *boxed) error { b.Copied += b.text() + " "; return nil }
-			done.Go(func() {
-				_, err := r.Update(ctx, hotKey, spoil)
-				wantIs(t, err, mine)
-			})
-			<-c.inside
+			c := crowdBehind(spoil)
 			for i := range 6 {
-				done.Go(func() {
+				c.done.Go(func() {
 					if i%2 == 0 {
-						_, err := r.Update(ctx, hotKey, spoil)
-						wantIs(t, err, mine)
+						spoil(c)
 						return
 					}
-					must(r.Update(ctx, hotKey, read))(t)
+					rig.Must(r.Update(ctx, hotKey, read))(t)
 				})
 			}
 			c.standing(t, 6)
-			done.Wait()
-			if got := must(r.Get(ctx, hotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
+			c.done.Wait()
+			if got := rig.Must(r.Get(ctx, hotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
 				t.Errorf("stored %q; changes saw %q", got.text(), got.Copied)
 			}
 		})
@@ -253,9 +247,9 @@ func TestAChangeInPlaceIsWritten(t *testing.T) {
 	for name, r := range boxes(t, newWorld(t)) {
 		t.Run(name, func(t *testing.T) {
 			_ = r.Delete(t.Context(), hotKey)
-			must(r.Create(t.Context(), newBox("true")))(t)
-			told := must(r.Update(t.Context(), hotKey, func(_ context.Context, b *boxed) error { b.spoil(); return nil }))(t)
-			if got := must(r.Get(t.Context(), hotKey))(t); got.text() != told.text() || got.Version != told.Version || told.Version != 2 {
+			rig.Must(r.Create(t.Context(), newBox("true")))(t)
+			told := rig.Must(r.Update(t.Context(), hotKey, func(_ context.Context, b *boxed) error { b.spoil(); return nil }))(t)
+			if got := rig.Must(r.Get(t.Context(), hotKey))(t); got.text() != told.text() || got.Version != told.Version || told.Version != 2 {
 				t.Errorf("told %q, version %d; stored %q, version %d", told.text(), told.Version, got.text(), got.Version)
 			}
 		})

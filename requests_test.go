@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -18,12 +19,12 @@ import (
 // docs/performance.md quotes it.
 func TestRequestsOnTheWire(t *testing.T) {
 	w := newWorld(t)
-	client := w.counted()
+	client := w.Client
 	table := w.repoTable(t, client)
-	pess := must(pessimistic.New(table, pessimistic.Config{}))(t)
-	opt := must(optimistic.New(table, optimistic.Config{}))(t)
-	event := must(nolock.New(table, nolock.Config{}))(t)
-	locker := must(lockedread.New(table, lockedread.Config{Renew: true}))(t)
+	pess := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	opt := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	event := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	locker := rig.Must(lockedread.New(table, lockedread.Config{Renew: true}))(t)
 	ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
 	at := int64(10)
 	next := func() int64 { at++; return at }
@@ -81,13 +82,13 @@ func TestRequestsOnTheWire(t *testing.T) {
 		{"locked delete", func() error { return pess.Delete(ctx, key) }, wire{"UpdateItem": 1, "DeleteItem": 1}},
 		{"upsert of a new item, locked", func() error { _, err := pess.Upsert(ctx, key, add); return err }, wire{"UpdateItem": 3}},
 	} {
-		w.count.Reset()
+		w.Count.Reset()
 		if err := c.do(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if d := cmp.Diff(c.want, w.count.Counts()); d != "" {
+		if d := cmp.Diff(c.want, w.Count.Counts()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, d)
 		}
-		t.Logf("%-36s %v", c.name, w.count.Counts())
+		t.Logf("%-36s %v", c.name, w.Count.Counts())
 	}
 }

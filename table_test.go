@@ -1,7 +1,6 @@
 package dynahold_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -20,18 +20,18 @@ import (
 func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
 	w := newWorld(t)
 	ttl := func(table string) string {
-		out, err := w.client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &table})
+		out, err := w.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return aws.ToString(out.TimeToLiveDescription.AttributeName)
 	}
-	if got := ttl(w.table); got != "expiresAt" {
+	if got := ttl(w.Table); got != "expiresAt" {
 		t.Errorf("a new table has its TTL on %q", got)
 	}
-	old := w.at("test-" + rand.Text())
-	_, err := w.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &old.table, BillingMode: types.BillingModePayPerRequest,
+	old := &world{rig.New(t)}
+	_, err := w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &old.Table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("seq"), KeyType: types.KeyTypeRange}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: aws.String("seq"), AttributeType: types.ScalarAttributeTypeN}},
@@ -39,21 +39,20 @@ func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.drop(t)
-	if err := old.repoTable(t, w.client).EnsureTable(t.Context()); err != nil {
+	if err := old.repoTable(t, w.Client).EnsureTable(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := ttl(old.table); got != "" {
+	if got := ttl(old.Table); got != "" {
 		t.Errorf("EnsureTable switched TTL on, on %q", got)
 	}
 }
 
 func TestQueriesThatNarrowTheSortKey(t *testing.T) {
 	w := newWorld(t)
-	table := w.repoTable(t, w.client)
-	r := must(optimistic.New(table, optimistic.Config{}))(t)
+	table := w.repoTable(t, w.Client)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	for seq := range 5 {
-		must(r.Create(t.Context(), Account{ID: "p", Seq: seq, At: 1}))(t)
+		rig.Must(r.Create(t.Context(), Account{ID: "p", Seq: seq, At: 1}))(t)
 	}
 	query := func(options ...repo.QueryOption) (seqs []int, err error) {
 		for a, err := range table.Query(t.Context(), "p", options...) {
@@ -82,19 +81,16 @@ func TestQueriesThatNarrowTheSortKey(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v, %v", name, got, err, c.want, c.err)
 		}
 	}
-	events := w.at("test-" + rand.Text())
+	events := &world{rig.New(t)}
 	type event struct {
 		ID   string `dynamodbav:"id" repo:"pk"`
 		Kind string `dynamodbav:"kind" repo:"sk"`
 	}
-	texts := must(repo.NewTable[event](w.client, events.table, repo.TableConfig{}))(t)
-	if err := texts.EnsureTable(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	events.drop(t)
-	all := must(pessimistic.New(texts, pessimistic.Config{}))(t)
+	texts := rig.Must(repo.NewTable[event](w.Client, events.Table, repo.TableConfig{}))(t)
+	rig.Is(t, texts.EnsureTable(t.Context()))
+	all := rig.Must(pessimistic.New(texts, pessimistic.Config{}))(t)
 	for _, kind := range []string{"paid", "placed", "sent"} {
-		must(all.Create(t.Context(), event{"o1", kind}))(t)
+		rig.Must(all.Create(t.Context(), event{"o1", kind}))(t)
 	}
 	n := 0
 	for e, err := range texts.Query(t.Context(), "o1", repo.SortPrefix("p")) {

@@ -3,7 +3,6 @@ package dynahold_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -43,8 +43,8 @@ func made(t *testing.T, key repo.Key) (*world, *hooked) {
 	t.Helper()
 	w := newWorld(t)
 	id, _ := key.Partition.(string)
-	must(must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: id, Seq: 1, At: 1}))(t)
-	return w, &hooked{Client: w.client}
+	rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: id, Seq: 1, At: 1}))(t)
+	return w, &hooked{Client: w.Client}
 }
 
 // A batch that was applied, whose answer was lost, and whose repetition the
@@ -68,23 +68,20 @@ func TestAnUnknownBatchDoesNotRunAgain(t *testing.T) {
 				return send()
 			}
 			r := s.open(t, w, h)
-			c := newCrowd()
 			const callers = 4
-			var done sync.WaitGroup
-			for i := range callers {
-				done.Go(func() {
-					_, err := r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) })
-					if err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) {
-						t.Error(err)
-					}
-				})
-				if i == 0 {
-					<-c.inside
+			change := func(c *crowd) {
+				_, err := r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; c.first(); return nil })
+				if err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) {
+					t.Error(err)
 				}
 			}
+			c := crowdBehind(change)
+			for range callers - 1 {
+				c.done.Go(func() { change(c) })
+			}
 			c.standing(t, callers-1)
-			done.Wait()
-			if got := must(r.Get(t.Context(), hotKey))(t); got.Balance > callers {
+			c.done.Wait()
+			if got := rig.Must(r.Get(t.Context(), hotKey))(t); got.Balance > callers {
 				t.Errorf("balance %d after %d changes of 1", got.Balance, callers)
 			}
 		})
@@ -98,18 +95,13 @@ func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			w, h := made(t, hotKey)
 			r := s.open(t, w, h)
-			c := newCrowd()
-			var done sync.WaitGroup
-			done.Go(func() {
-				must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; return c.first(a) }))(t)
+			c := crowdBehind(func(c *crowd) {
+				rig.Must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance++; c.first(); return nil }))(t)
 			})
-			<-c.inside
 			ctx, leave := context.WithCancel(t.Context())
 			told := make(chan struct{})
 			runs := 0
-			removing := make(chan struct{})
-			done.Go(func() {
-				close(removing)
+			c.done.Go(func() {
 				_, _ = r.Update(t.Context(), hotKey, func(context.Context, *Account) error {
 					if runs++; runs == 2 { // alone, and the other one behind it
 						leave()
@@ -118,11 +110,8 @@ func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
 					return repo.Remove
 				})
 			})
-			<-removing
-			for waitingInLine() < 1 {
-				time.Sleep(time.Millisecond)
-			}
-			done.Go(func() {
+			inLine(t, 1)
+			c.done.Go(func() {
 				defer close(told)
 				_, err := r.Update(ctx, hotKey, func(context.Context, *Account) error { return repo.Remove })
 				if errors.Is(err, repo.ErrOutcomeUnknown) {
@@ -130,7 +119,7 @@ func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
 				}
 			})
 			c.standing(t, 2)
-			done.Wait()
+			c.done.Wait()
 		})
 	}
 }
@@ -139,8 +128,8 @@ func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
 // one, that was made anew under the same key.
 func TestManyDrawsAreNotAnotherLife(t *testing.T) {
 	drawn := func(t *testing.T, w *world, held *lockedread.Held[Account]) {
-		_, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.table,
-			Key: must(w.repoTable(t, w.client).EncodeKey(hookedKey))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
+		_, err := w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.Table,
+			Key: rig.Must(w.repoTable(t, w.Client).EncodeKey(hookedKey))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "100001"}}})
 		if err == nil {
 			err = held.Extend(t.Context()) // as a renewal sees it
@@ -151,7 +140,7 @@ func TestManyDrawsAreNotAnotherLife(t *testing.T) {
 	}
 	w, h := made(t, hookedKey)
 	l := w.locker(t, h, lockedread.Config{Fair: true})
-	held := must(l.Acquire(t.Context(), hookedKey))(t)
+	held := rig.Must(l.Acquire(t.Context(), hookedKey))(t)
 	drawn(t, w, held)
 	lost := false
 	h.update = func(_ int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
@@ -168,12 +157,12 @@ func TestManyDrawsAreNotAnotherLife(t *testing.T) {
 		t.Errorf("one lost answer: %v", err)
 	}
 	h.update = nil
-	held = must(l.Acquire(t.Context(), hookedKey))(t)
+	held = rig.Must(l.Acquire(t.Context(), hookedKey))(t)
 	drawn(t, w, held)
 	if err := l.Break(t.Context(), hookedKey, held.Token()); err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, held.Delete(t.Context()), repo.ErrLockLost)
+	rig.Is(t, held.Delete(t.Context()), repo.ErrLockLost)
 }
 
 // A commit that the network delivered twice, with a delete in between, was
@@ -182,7 +171,7 @@ func TestACommitThatIsDeliveredTwice(t *testing.T) {
 	for name, anew := range map[string]bool{"gone": false, "made anew": true} {
 		t.Run(name, func(t *testing.T) {
 			w, h := made(t, hookedKey)
-			other := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
+			other := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
 			h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
 				out, err := send()
 				if err != nil || !writesData(in) {
@@ -193,13 +182,13 @@ func TestACommitThatIsDeliveredTwice(t *testing.T) {
 					t.Error(err)
 				}
 				if anew {
-					must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
+					rig.Must(other.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
 				}
 				return send()
 			}
-			r := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+			r := rig.Must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
 			_, err := r.Update(t.Context(), hookedKey, addOne)
-			wantIs(t, err, repo.ErrOutcomeUnknown)
+			rig.Is(t, err, repo.ErrOutcomeUnknown)
 		})
 	}
 }
@@ -221,14 +210,14 @@ func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
 					leave()
 					return nil, errNoAnswer
 				}
-				r := must(pessimistic.New(w.repoTable(t, h), cfg))(t)
+				r := rig.Must(pessimistic.New(w.repoTable(t, h), cfg))(t)
 				told, err := r.Update(ctx, hookedKey, addOne)
-				got := must(r.Get(t.Context(), hookedKey))(t)
+				got := rig.Must(r.Get(t.Context(), hookedKey))(t)
 				if errors.Is(err, repo.ErrOutcomeUnknown) || (err == nil) != (got.Balance == 1) || err == nil && told.Balance != 1 {
 					t.Errorf("%+v: told %+v, %v; stored %+v", cfg, told, err, got)
 				}
 				if !applied {
-					wantIs(t, err, context.Canceled)
+					rig.Is(t, err, context.Canceled)
 				}
 			})
 		}
@@ -243,15 +232,15 @@ func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
 		if err != nil || !writesData(in) {
 			return out, err
 		}
-		if _, err := w.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.table, Key: in.Key, UpdateExpression: aws.String("SET lockTime = :x, lockedBy = :x"),
+		if _, err := w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.Table, Key: in.Key, UpdateExpression: aws.String("SET lockTime = :x, lockedBy = :x"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberS{Value: "2026-01-01"}}}); err != nil {
 			t.Error(err)
 		}
 		return nil, errNoAnswer
 	}
-	r := must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
+	r := rig.Must(pessimistic.New(w.repoTable(t, h), pessimistic.Config{}))(t)
 	_, err := r.Update(t.Context(), hookedKey, addOne)
-	wantIs(t, err, repo.ErrOutcomeUnknown)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
 }
 
 // looking lets a test act when an item has been read.
@@ -277,16 +266,7 @@ func handedOver(item map[string]types.AttributeValue) bool {
 // inQueue waits until somebody waits in the queue on the item.
 func inQueue(t *testing.T, w *world) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		for name := range w.raw(t, hookedKey) {
-			if strings.HasPrefix(name, "w#") {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nobody stands in the queue")
-		}
-	}
+	rig.Await(t, "somebody stands in the queue", func() bool { return entries(w.raw(t, hookedKey)) > 0 })
 }
 
 // Who learned late that the lock was handed over, or taken over, was told that
@@ -295,7 +275,7 @@ func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
 	t.Run("a slow look", func(t *testing.T) {
 		w, h := made(t, hookedKey)
 		cfg := lockedread.Config{Fair: true} // a second of grace
-		held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+		held := rig.Must(w.locker(t, rig.Client(), cfg).Acquire(t.Context(), hookedKey))(t)
 		second := w.locker(t, looking{h, func(item map[string]types.AttributeValue) {
 			if handedOver(item) {
 				time.Sleep(1200 * time.Millisecond)
@@ -310,12 +290,12 @@ func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
 		if err := held.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		wantIs(t, <-told, nil)
+		rig.Is(t, <-told)
 	})
 	t.Run("a takeover without an answer", func(t *testing.T) {
 		w, h := made(t, hookedKey)
 		cfg := lockedread.Config{Fair: true, Lease: time.Second, ClockSkew: 1}
-		must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t) // and dies
+		rig.Must(w.locker(t, rig.Client(), cfg).Acquire(t.Context(), hookedKey))(t) // and dies
 		var lost atomic.Bool
 		h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
 			out, err := send()
@@ -325,7 +305,7 @@ func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
 			return out, err
 		}
 		_, err := w.locker(t, h, cfg).Update(t.Context(), hookedKey, addOne)
-		wantIs(t, err, nil)
+		rig.Is(t, err)
 		if !lost.Load() {
 			t.Error("no takeover was seen")
 		}
@@ -337,7 +317,7 @@ func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
 func TestAChangeThatNeverRanIsNotUnknown(t *testing.T) {
 	w, h := made(t, hookedKey)
 	cfg := lockedread.Config{Fair: true}
-	held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+	held := rig.Must(w.locker(t, rig.Client(), cfg).Acquire(t.Context(), hookedKey))(t)
 	ctx, leave := context.WithCancel(t.Context())
 	claims := 0
 	h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
@@ -365,7 +345,7 @@ func TestAChangeThatNeverRanIsNotUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := <-told
-	wantIs(t, err, context.Canceled)
+	rig.Is(t, err, context.Canceled)
 	if ran || claims == 0 || errors.Is(err, repo.ErrOutcomeUnknown) {
 		t.Errorf("the change has run: %v, %d claims; told %v", ran, claims, err)
 	}
@@ -376,25 +356,20 @@ func TestAChangeThatNeverRanIsNotUnknown(t *testing.T) {
 func TestANewItemAfterATombstone(t *testing.T) {
 	t.Run("version", func(t *testing.T) {
 		w := newWorld(t)
-		events := must(nolock.New(w.repoTable(t, w.client), nolock.Config{}))(t)
+		events := rig.Must(nolock.New(w.repoTable(t, w.Client), nolock.Config{}))(t)
 		for at := range int64(6) {
-			wantIs(t, events.Put(t.Context(), Account{ID: "hot", Seq: 1, At: at + 1}), nil)
+			rig.Is(t, events.Put(t.Context(), Account{ID: "hot", Seq: 1, At: at + 1}))
 		}
-		wantIs(t, events.DeleteAt(t.Context(), hotKey, int64(10)), nil)
-		r := must(pessimistic.New(w.repoTable(t, w.client), pessimistic.Config{}))(t)
-		c := newCrowd()
+		rig.Is(t, events.DeleteAt(t.Context(), hotKey, int64(10)))
+		r := rig.Must(pessimistic.New(w.repoTable(t, w.Client), pessimistic.Config{}))(t)
 		var versions [2]int64
-		var done sync.WaitGroup
-		for i := range versions {
-			done.Go(func() {
-				versions[i] = must(r.Upsert(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.At = 20; a.Balance++; return c.first(a) }))(t).Version
-			})
-			if i == 0 {
-				<-c.inside
-			}
+		upsert := func(c *crowd, i int) {
+			versions[i] = rig.Must(r.Upsert(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.At = 20; a.Balance++; c.first(); return nil }))(t).Version
 		}
+		c := crowdBehind(func(c *crowd) { upsert(c, 0) })
+		c.done.Go(func() { upsert(c, 1) })
 		c.standing(t, 1)
-		done.Wait()
+		c.done.Wait()
 		if versions != [2]int64{1, 2} {
 			t.Errorf("versions %v of two changes in a row", versions)
 		}
@@ -406,17 +381,17 @@ func TestANewItemAfterATombstone(t *testing.T) {
 		By  string `dynamodbav:"by,omitempty" repo:"eventid"`
 	}
 	w := newWorld(t)
-	table := must(repo.NewTable[tied](w.client, w.table, repo.TableConfig{}))(t)
-	events := must(nolock.New(table, nolock.Config{}))(t)
-	for name, r := range map[string]repo.Repository[tied]{"nolock": events, "pessimistic": must(pessimistic.New(table, pessimistic.Config{}))(t)} {
+	table := rig.Must(repo.NewTable[tied](w.Client, w.Table, repo.TableConfig{}))(t)
+	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	for name, r := range map[string]repo.Repository[tied]{"nolock": events, "pessimistic": rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)} {
 		t.Run("event id, "+name, func(t *testing.T) {
 			key := repo.Key{Partition: name, Sort: 1}
-			wantIs(t, events.DeleteAt(t.Context(), key, nolock.Event{Time: 5, ID: "zz"}), nil)
-			told := must(r.Upsert(t.Context(), key, func(_ context.Context, x *tied) error { x.At = 9; return nil }))(t)
-			if got := must(table.Get(t.Context(), key))(t); got != told {
+			rig.Is(t, events.DeleteAt(t.Context(), key, nolock.Event{Time: 5, ID: "zz"}))
+			told := rig.Must(r.Upsert(t.Context(), key, func(_ context.Context, x *tied) error { x.At = 9; return nil }))(t)
+			if got := rig.Must(table.Get(t.Context(), key))(t); got != told {
 				t.Errorf("told %+v, stored %+v", told, got)
 			}
-			wantIs(t, events.Put(t.Context(), tied{ID: name, Seq: 1, At: 9, By: "a"}), nil) // newer than no id
+			rig.Is(t, events.Put(t.Context(), tied{ID: name, Seq: 1, At: 9, By: "a"})) // newer than no id
 		})
 	}
 }
@@ -430,10 +405,10 @@ func TestAnEventThatSetsTheTTLOfATombstone(t *testing.T) {
 		Ends int64  `dynamodbav:"expiresAt,omitempty"`
 	}
 	w := newWorld(t)
-	events := must(nolock.New(must(repo.NewTable[dated](w.client, w.table, repo.TableConfig{}))(t), nolock.Config{}))(t)
-	wantIs(t, events.DeleteAt(t.Context(), hotKey, 5), nil)
-	wantIs(t, events.Apply(t.Context(), hotKey, 6, expression.Set(expression.Name("expiresAt"), expression.Value(4_000_000_000))), nil)
-	if got := must(events.Get(t.Context(), hotKey))(t); got.Ends != 4_000_000_000 {
+	events := rig.Must(nolock.New(rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{}))(t), nolock.Config{}))(t)
+	rig.Is(t, events.DeleteAt(t.Context(), hotKey, 5))
+	rig.Is(t, events.Apply(t.Context(), hotKey, 6, expression.Set(expression.Name("expiresAt"), expression.Value(4_000_000_000))))
+	if got := rig.Must(events.Get(t.Context(), hotKey))(t); got.Ends != 4_000_000_000 {
 		t.Errorf("stored %+v", got)
 	}
 }
@@ -442,10 +417,10 @@ func TestAnEventThatSetsTheTTLOfATombstone(t *testing.T) {
 // room of their own.
 func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.client)
-		must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+		r := s.open(t, w, w.Client)
+		rig.Must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
 		for _, cut := range []int{0, 0, 100} {
-			must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance = 1; a.At++; a.Note = a.Note[cut:]; return nil }))(t)
+			rig.Must(r.Update(t.Context(), hotKey, func(_ context.Context, a *Account) error { a.Balance = 1; a.At++; a.Note = a.Note[cut:]; return nil }))(t)
 		}
 	})
 }
@@ -454,15 +429,15 @@ func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
 // room instead of failing. (A change that makes such an item larger may fail.)
 func TestAQueueThatFillsTheItem(t *testing.T) {
 	w := newWorld(t)
-	versions := must(optimistic.New(w.repoTable(t, w.client), optimistic.Config{}))(t)
-	must(versions.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+	versions := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)
+	rig.Must(versions.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
 	cfg := lockedread.Config{Fair: true}
-	held := must(w.locker(t, w.newClient(), cfg).Acquire(t.Context(), hookedKey))(t)
+	held := rig.Must(w.locker(t, rig.Client(), cfg).Acquire(t.Context(), hookedKey))(t)
 	const waiters = 42
 	var refused atomic.Int64
 	var done sync.WaitGroup
 	for range waiters {
-		h := &hooked{Client: w.newClient()}
+		h := &hooked{Client: rig.Client()}
 		h.update = func(_ int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
 			out, err := send()
 			if err != nil && strings.Contains(err.Error(), "Item size") {
@@ -481,37 +456,35 @@ func TestAQueueThatFillsTheItem(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(30 * time.Second); refused.Load() == 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	if refused.Load() == 0 {
-		t.Error("the item had room for all")
-	}
-	wantIs(t, held.Release(t.Context()), nil)
+	rig.Await(t, "a draw finds no room", func() bool { return refused.Load() > 0 })
+	rig.Is(t, held.Release(t.Context()))
 	done.Wait()
-	if slices.ContainsFunc(namesOf(w.raw(t, hookedKey)), func(name string) bool { return strings.HasPrefix(name, "w#") }) {
-		t.Error("entries are left behind")
+	if n := entries(w.raw(t, hookedKey)); n > 0 {
+		t.Errorf("%d entries are left behind", n)
 	}
 }
 
-func namesOf(item map[string]types.AttributeValue) (names []string) {
+// entries counts those who wait in the queue on an item.
+func entries(item map[string]types.AttributeValue) (n int) {
 	for name := range item {
-		names = append(names, name)
+		if strings.HasPrefix(name, "w#") {
+			n++
+		}
 	}
-	return names
+	return n
 }
 
 // An item that does not fit its type, and a service that goes away: the call
 // outlived its context by a lease.
 func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.table, Item: map[string]types.AttributeValue{
+	if _, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
 		"sum": &types.AttributeValueMemberB{Value: []byte("longer")},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	h := &hooked{Client: w.client}
+	h := &hooked{Client: w.Client}
 	h.update = func(n int, _ *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {
 		if n > 1 {
 			return nil, errNoAnswer
@@ -519,12 +492,12 @@ func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 		return send()
 	}
 	const lease = 5 * time.Minute
-	r := must(pessimistic.New(must(repo.NewTable[hashed](h, w.table, repo.TableConfig{}))(t), pessimistic.Config{Lease: lease}))(t)
+	r := rig.Must(pessimistic.New(rig.Must(repo.NewTable[hashed](h, w.Table, repo.TableConfig{}))(t), pessimistic.Config{Lease: lease}))(t)
 	ctx, leave := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer leave()
 	began := time.Now()
 	_, err := r.Update(ctx, hookedKey, func(context.Context, *hashed) error { return nil })
-	wantIs(t, err, repo.ErrSchema)
+	rig.Is(t, err, repo.ErrSchema)
 	if took := time.Since(began); took > lease/4 {
 		t.Errorf("the call ended after %v, its context after 200 ms", took)
 	}

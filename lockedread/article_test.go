@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -19,7 +20,7 @@ import (
 // byHand follows the article "Practical DynamoDB - Locking Reads" with the
 // plain SDK: three expressions, integer Unix seconds, a string for the holder.
 type byHand struct {
-	b    *bench
+	b    bench
 	name string
 }
 
@@ -34,8 +35,8 @@ func seconds(t time.Time) types.AttributeValue {
 // acquire locks and reads; false: somebody else holds the item.
 func (a byHand) acquire(t *testing.T, lease time.Duration) (map[string]types.AttributeValue, bool) {
 	t.Helper()
-	out, err := a.b.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: &a.b.table, Key: a.key(),
+	out, err := a.b.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &a.b.Table, Key: a.key(),
 		UpdateExpression:    aws.String("SET lockTime = :until, lockedBy = :me"),
 		ConditionExpression: aws.String("attribute_not_exists(lockTime) OR lockTime < :now"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
@@ -55,8 +56,8 @@ func attributes(out *dynamodb.UpdateItemOutput) map[string]types.AttributeValue 
 // commit writes the count and releases; false: the lock is not ours any more.
 func (a byHand) commit(t *testing.T, count int) bool {
 	t.Helper()
-	_, err := a.b.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: &a.b.table, Key: a.key(),
+	_, err := a.b.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &a.b.Table, Key: a.key(),
 		UpdateExpression:         aws.String("SET #c = :count REMOVE lockTime, lockedBy"),
 		ConditionExpression:      aws.String("lockedBy = :me AND lockTime > :now"),
 		ExpressionAttributeNames: map[string]string{"#c": "count"},
@@ -113,7 +114,7 @@ func TestWeAreKeptOutByALockTakenByHand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	_, err = l.Acquire(ctx, key)
-	wantIs(t, err, repo.ErrLocked)
+	rig.Is(t, err, repo.ErrLocked)
 	if !hand.commit(t, 7) {
 		t.Fatal("its commit was refused")
 	}
@@ -142,13 +143,13 @@ func TestTakeoversBetweenUsAndTheArticle(t *testing.T) {
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	past.SetClock(lockedread.Ahead(-time.Minute)) // our lease is over at once
+	past.SetClock(-time.Minute) // our lease is over at once
 	h = acquire(t, past)
 	if _, ok := hand.acquire(t, time.Minute); !ok {
 		t.Fatal("it could not take an expired lock")
 	}
 	_, err := h.Commit(t.Context(), stock{ID: "apple", Count: 2})
-	wantIs(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrLockLost)
 	if !hand.commit(t, 3) {
 		t.Error("its commit was refused")
 	}
@@ -184,20 +185,14 @@ type versioned struct {
 func TestOtherStrategiesRespectALockTakenByHand(t *testing.T) {
 	b := newBench(t)
 	hand := byHand{b, "by hand"}
-	table, err := repo.NewTable[versioned](b.client, b.table, repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := optimistic.New(table, optimistic.Config{FailLocked: true, ClockSkew: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := rig.Must(repo.NewTable[versioned](b.Client, b.Table, repo.TableConfig{}))(t)
+	r := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true, ClockSkew: time.Nanosecond}))(t)
 	add := func(_ context.Context, v *versioned) error { v.Count++; return nil }
 	if _, ok := hand.acquire(t, time.Minute); !ok {
 		t.Fatal("not acquired")
 	}
-	_, err = r.Update(t.Context(), key, add)
-	wantIs(t, err, repo.ErrLocked)
+	_, err := r.Update(t.Context(), key, add)
+	rig.Is(t, err, repo.ErrLocked)
 	if !hand.commit(t, 20) {
 		t.Fatal("its commit was refused")
 	}

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -27,19 +29,14 @@ func TestFairUnderFaults(t *testing.T) {
 	var committed, unknown atomic.Int64
 	var done sync.WaitGroup
 	for i := range 4 {
-		client := engine.NewClient(func(o *dynamodb.Options) {
+		client := rig.Client(func(o *dynamodb.Options) {
 			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: seed + uint64(i), Rate: 0.1, MaxDelay: 20 * time.Millisecond, Kinds: []fault.Kind{
 				fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Resend, fault.LateDuplicate, fault.Delay, fault.DelayResponse,
 				fault.Truncate, fault.Error500, fault.Error500After, fault.TransactionConflict}})
+			o.Retryer = retry.NewStandard() // whose attempts are few
 		})
-		table, err := repo.NewTable[stock](client, b.table, repo.TableConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := lockedread.New(table, lockedread.Config{Fair: true, Lease: 2 * time.Second, Clockless: seed%2 == 0})
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t)
+		l := rig.Must(lockedread.New(table, lockedread.Config{Fair: true, Lease: 2 * time.Second, Clockless: seed%2 == 0}))(t)
 		done.Go(func() {
 			for range 6 {
 				switch _, err := l.Update(ctx, key, addOne); {
@@ -67,7 +64,7 @@ func TestFairDrawsOnce(t *testing.T) {
 		b := newBench(t)
 		holder := acquire(t, b.locker(t, lockedread.Config{Fair: true}))
 		var once atomic.Bool
-		b.faults(func(op string, _ int, _ []byte) fault.Kind {
+		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
 			if op == "UpdateItem" && !once.Swap(true) {
 				return kind
 			}
@@ -78,17 +75,15 @@ func TestFairDrawsOnce(t *testing.T) {
 			_, err := b.locker(t, lockedread.Config{Fair: true}).Update(soon(t), key, addOne)
 			waiting <- err
 		}()
-		for ctx := soon(t); b.count.Count("GetItem") < 3 && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
-		}
+		rig.Await(t, "it looks at the queue", func() bool { return b.Count.Count("GetItem") >= 3 })
 		if n := b.entries(t); n != 1 {
 			t.Errorf("%v: %d entries", kind, n)
 		}
-		wantIs(t, holder.Release(t.Context()), nil)
+		rig.Is(t, holder.Release(t.Context()))
 		if err := <-waiting; err != nil {
 			t.Errorf("%v: %v", kind, err)
 		}
-		b.faults(nil)
+		b.Faults(nil)
 		wantCount(t, b, 11)
 		wantClean(t, b)
 	}
@@ -138,20 +133,11 @@ func TestFairAmongOthers(t *testing.T) {
 	const rounds = 8
 	b := newBench(t)
 	ctx := soon(t)
-	table, err := repo.NewTable[counted](b.client, b.table, repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writer, err := optimistic.New(table, optimistic.Config{Attempts: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := rig.Must(repo.NewTable[counted](b.Client, b.Table, repo.TableConfig{}))(t)
+	writer := rig.Must(optimistic.New(table, optimistic.Config{Attempts: 1000}))(t)
 	updates := []func(context.Context, repo.Key, func(context.Context, *counted) error) (counted, error){writer.Update}
 	for _, fair := range []bool{true, true, true, false} {
-		l, err := lockedread.New(table, lockedread.Config{Fair: fair})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := rig.Must(lockedread.New(table, lockedread.Config{Fair: fair}))(t)
 		updates = append(updates, l.Update)
 	}
 	var done sync.WaitGroup

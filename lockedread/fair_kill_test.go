@@ -2,61 +2,44 @@ package lockedread_test
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"os"
 	"os/exec"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// The environment of a process that a test kills.
-const (
-	childEndpoint = "LOCKEDREAD_TEST_ENDPOINT"
-	childTable    = "LOCKEDREAD_TEST_TABLE"
-)
+var fairShort = lockedread.Config{Fair: true, Lease: 3 * time.Second, ClockSkew: 100 * time.Millisecond}
 
-var fairShort = lockedread.Config{Fair: true, Lease: time.Second, ClockSkew: 100 * time.Millisecond}
-
-// child holds the item, or waits for it, until it is killed.
-func child() int {
-	e, err := localdb.Start(context.Background(), localdb.Config{Endpoint: os.Getenv(childEndpoint)})
+// hold is what a process that a test kills does: it holds the item of a table,
+// or waits for it.
+func hold(args []string) error {
+	table, err := repo.NewTable[stock](rig.Client(), args[0], repo.TableConfig{})
 	if err != nil {
-		return 1
-	}
-	table, err := repo.NewTable[stock](e.Client(), os.Getenv(childTable), repo.TableConfig{})
-	if err != nil {
-		return 2
+		return err
 	}
 	l, err := lockedread.New(table, fairShort)
 	if err != nil {
-		return 3
+		return err
 	}
 	if _, err := l.Acquire(context.Background(), key); err != nil {
-		return 4
+		return err
 	}
-	_, _ = os.Stdout.WriteString("locked\n")
+	fmt.Println("locked")
 	select {}
 }
 
-func startChild(t *testing.T, b *bench) (*exec.Cmd, io.Reader) {
+func startHolder(t *testing.T, b bench) (*exec.Cmd, io.Reader) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childEndpoint+"="+engine.Endpoint(), childTable+"="+b.table)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd := rig.Child(t, b.Table)
+	out := rig.Must(cmd.StdoutPipe())(t)
+	rig.Is(t, cmd.Start())
 	return cmd, out
 }
 
@@ -73,7 +56,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 func TestFairDeadHolder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	cmd, out := startChild(t, b)
+	cmd, out := startHolder(t, b)
 	if word := make([]byte, 6); !read(out, word) || string(word) != "locked" {
 		t.Fatalf("%q", word)
 	}
@@ -82,11 +65,9 @@ func TestFairDeadHolder(t *testing.T) {
 		_, err := b.locker(t, fairShort).Update(soon(t), key, addOne)
 		waiting <- err
 	}()
-	for ctx := soon(t); b.entries(t) < 2 && ctx.Err() == nil; { // the holder stands there too
-		time.Sleep(time.Millisecond)
-	}
+	b.queued(t, 2) // the holder stands there too
 	kill(t, cmd)
-	wantIs(t, <-waiting, nil)
+	rig.Is(t, <-waiting)
 	wantCount(t, b, 11)
 	wantClean(t, b)
 }
@@ -96,39 +77,29 @@ func TestFairDeadHolder(t *testing.T) {
 func TestFairDeadWaiter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	holder := acquire(t, b.locker(t, lockedread.Config{Fair: true}))
-	cmd, _ := startChild(t, b)
+	// What this holder hands over ends with a grace: its lease would outlast the test.
+	holder := acquire(t, b.locker(t, lockedread.Config{Fair: true, Lease: time.Hour}))
+	cmd, _ := startHolder(t, b)
 	ctx := soon(t)
-	for b.entries(t) < 1 && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
-	order := make(chan int, 2)
+	b.queued(t, 1)
+	var order []int // guarded by the lock under test: the race detector looks
+	var waiting sync.WaitGroup
 	for i := range 2 {
-		l := b.locker(t, fairShort)
-		go func() {
+		l := b.locker(t, lockedread.Config{Fair: true}) // the second one's patience with the first is the longest grace there is
+		waiting.Go(func() {
 			_, err := l.Update(ctx, key, func(ctx context.Context, s *stock) error {
-				order <- i
+				order = append(order, i)
 				return addOne(ctx, s)
 			})
-			wantIs(t, err, nil)
-			if i == 1 {
-				close(order)
-			}
-		}()
-		for b.entries(t) < i+2 && ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+			rig.Is(t, err)
+		})
+		b.queued(t, i+2)
 	}
 	kill(t, cmd)
-	began := time.Now()
-	wantIs(t, holder.Release(t.Context()), nil)
-	if first, second := <-order, <-order; first != 0 || second != 1 {
-		t.Errorf("served %d before %d", first, second)
-	}
-	for range order { // until the last one has its answer
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
+	rig.Is(t, holder.Release(t.Context()))
+	waiting.Wait()
+	if !slices.Equal(order, []int{0, 1}) {
+		t.Errorf("served %v", order)
 	}
 	wantCount(t, b, 12)
 	wantClean(t, b)

@@ -3,13 +3,13 @@ package lockedread_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -22,7 +22,7 @@ func TestLockedChangeIsTwoRequests(t *testing.T) {
 	if _, err := h.Commit(t.Context(), item); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.count.Counts(); n["UpdateItem"] != 2 || b.count.Total() != 2 {
+	if n := b.Count.Counts(); n["UpdateItem"] != 2 || b.Count.Total() != 2 {
 		t.Errorf("requests %v, want two UpdateItem", n)
 	}
 	wantCount(t, b, 9)
@@ -32,22 +32,22 @@ func TestHeldItemTellsWhoHoldsIt(t *testing.T) {
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Owner: "till 1"}))
 	defer h.Release(t.Context()) //nolint:errcheck // the test is over
-	b.count.Reset()
+	b.Count.Reset()
 	_, err := b.locker(t, lockedread.Config{}).TryAcquire(t.Context(), key)
 	var locked *repo.LockedError
 	if !errors.As(err, &locked) || locked.Owner != "till 1" || locked.Token != h.Token() || time.Until(locked.Until) < 20*time.Second {
 		t.Errorf("%v (%+v)", err, locked)
 	}
-	if b.count.Total() != 1 {
-		t.Errorf("%d requests, want 1", b.count.Total())
+	if b.Count.Total() != 1 {
+		t.Errorf("%d requests, want 1", b.Count.Total())
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = b.locker(t, lockedread.Config{}).Acquire(ctx, key)
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, err, context.DeadlineExceeded)
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.DeadlineExceeded)
 	_, err = b.locker(t, lockedread.Config{Wait: repo.Wait{Attempts: 2}}).Acquire(t.Context(), key)
-	wantIs(t, err, repo.ErrLocked)
+	rig.Is(t, err, repo.ErrLocked)
 }
 
 func TestWaiterGetsTheReleasedLock(t *testing.T) {
@@ -55,7 +55,7 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 	h := acquire(t, b.locker(t, lockedread.Config{}))
 	got := make(chan error, 1)
 	waiter := b.locker(t, lockedread.Config{})
-	b.count.Reset()
+	b.Count.Reset()
 	go func() {
 		h, err := waiter.Acquire(t.Context(), key)
 		if err == nil {
@@ -63,9 +63,7 @@ func TestWaiterGetsTheReleasedLock(t *testing.T) {
 		}
 		got <- err
 	}()
-	for b.count.Total() == 0 { // it has tried at least once
-		runtime.Gosched()
-	}
+	rig.Await(t, "it has tried once", func() bool { return b.Count.Total() > 0 })
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -78,35 +76,32 @@ func TestEndedHolds(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, lockedread.Config{})
 	h := acquire(t, l)
-	item, err := h.Commit(t.Context(), h.Item())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = h.Commit(t.Context(), item)
-	wantIs(t, err, repo.ErrReleased)
-	wantIs(t, h.Extend(t.Context()), repo.ErrReleased)
-	wantIs(t, h.Delete(t.Context()), repo.ErrReleased)
-	wantIs(t, context.Cause(h.Context()), repo.ErrReleased)
-	b.count.Reset()
-	if err := h.Release(t.Context()); err != nil || b.count.Total() != 0 {
-		t.Errorf("Release after Commit: %v, %d requests", err, b.count.Total())
+	item := rig.Must(h.Commit(t.Context(), h.Item()))(t)
+	_, err := h.Commit(t.Context(), item)
+	rig.Is(t, err, repo.ErrReleased)
+	rig.Is(t, h.Extend(t.Context()), repo.ErrReleased)
+	rig.Is(t, h.Delete(t.Context()), repo.ErrReleased)
+	rig.Is(t, context.Cause(h.Context()), repo.ErrReleased)
+	b.Count.Reset()
+	if err := h.Release(t.Context()); err != nil || b.Count.Total() != 0 {
+		t.Errorf("Release after Commit: %v, %d requests", err, b.Count.Total())
 	}
 }
 
 func TestBreak(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, lockedread.Config{Lease: time.Second, Renew: true})
+	l := b.locker(t, lockedread.Config{Lease: 6 * time.Second, Renew: true})
 	h := acquire(t, l)
-	wantIs(t, l.Break(t.Context(), key, h.Token()+1), repo.ErrNotHeld)
-	wantIs(t, l.Break(t.Context(), repo.Key{Partition: "pear"}, 1), repo.ErrNotFound)
+	rig.Is(t, l.Break(t.Context(), key, h.Token()+1), repo.ErrNotHeld)
+	rig.Is(t, l.Break(t.Context(), repo.Key{Partition: "pear"}, 1), repo.ErrNotFound)
 	if err := l.Break(t.Context(), key, h.Token()); err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, l.Break(t.Context(), key, h.Token()), repo.ErrNotHeld)
-	<-h.Context().Done() // the next renewal finds out
-	wantIs(t, context.Cause(h.Context()), repo.ErrLockLost)
+	rig.Is(t, l.Break(t.Context(), key, h.Token()), repo.ErrNotHeld)
+	rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockLost) // the next renewal finds out
 	_, err := h.Commit(t.Context(), stock{ID: "apple"})
-	wantIs(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrLockLost)
 	wantCount(t, b, 10)
 }
 
@@ -131,21 +126,18 @@ func TestStubsAreInvisible(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, lockedread.Config{})
 	pear := repo.Key{Partition: "pear"}
-	h, err := l.AcquireOrCreate(t.Context(), pear)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := rig.Must(l.AcquireOrCreate(t.Context(), pear))(t)
 	if h.Exists() {
 		t.Error("Exists is true for a new item")
 	}
 	table := b.tableOf(t)
-	_, err = table.Get(t.Context(), pear)
-	wantIs(t, err, repo.ErrNotFound)
+	_, err := table.Get(t.Context(), pear)
+	rig.Is(t, err, repo.ErrNotFound)
 	for item, err := range table.Query(t.Context(), "pear") {
 		t.Errorf("query shows %+v, %v", item, err)
 	}
 	_, err = l.TryAcquire(t.Context(), pear)
-	wantIs(t, err, repo.ErrNotFound)
+	rig.Is(t, err, repo.ErrNotFound)
 	if info, err := table.Inspect(t.Context(), pear); err != nil || !info.Held || !info.Stub || info.Token != h.Token() {
 		t.Errorf("Inspect: %+v, %v", info, err)
 	}
@@ -172,7 +164,7 @@ func TestLockAttributesOfAWrongType(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s as %T: locked", name, v)
 		}
-		wantIs(t, err, repo.ErrSchema)
+		rig.Is(t, err, repo.ErrSchema)
 	}
 }
 
@@ -182,18 +174,18 @@ func TestContextThatEndsInTheMiddleOfATry(t *testing.T) {
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Owner: "till 1"}))
 	ctx, cancel := context.WithCancel(t.Context())
-	b.faults(func(string, int, []byte) fault.Kind {
-		if b.count.Total() < 3 {
+	b.Faults(func(string, int, []byte) fault.Kind {
+		if b.Count.Total() < 3 {
 			return fault.None
 		}
-		b.faults(nil)
+		b.Faults(nil)
 		cancel()
 		return fault.LoseResponse
 	})
-	b.count.Reset()
+	b.Count.Reset()
 	_, err := b.locker(t, lockedread.Config{}).Acquire(ctx, key)
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, err, context.Canceled)
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.Canceled)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		t.Errorf("called unknown: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -22,7 +23,7 @@ func TestTakeoverOfAnExpiredHold(t *testing.T) {
 	b := newBench(t)
 	old := acquire(t, b.locker(t, lockedread.Config{}))
 	later := b.locker(t, lockedread.Config{})
-	later.SetClock(lockedread.Ahead(40 * time.Second))
+	later.SetClock(40 * time.Second)
 	h := acquire(t, later)
 	if h.Token() != old.Token()+1 {
 		t.Errorf("token %d after %d", h.Token(), old.Token())
@@ -30,13 +31,13 @@ func TestTakeoverOfAnExpiredHold(t *testing.T) {
 	item := old.Item()
 	item.Count = 0
 	_, err := old.Commit(t.Context(), item)
-	wantIs(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrLockLost)
 	if cause := context.Cause(old.Context()); !errors.Is(cause, repo.ErrLockLost) {
 		t.Errorf("cause %v", cause)
 	}
-	wantIs(t, old.Extend(t.Context()), repo.ErrLockLost)
-	wantIs(t, old.Release(t.Context()), repo.ErrLockLost)
-	wantIs(t, old.Delete(t.Context()), repo.ErrLockLost)
+	rig.Is(t, old.Extend(t.Context()), repo.ErrLockLost)
+	rig.Is(t, old.Release(t.Context()), repo.ErrLockLost)
+	rig.Is(t, old.Delete(t.Context()), repo.ErrLockLost)
 	item = h.Item()
 	item.Count = 7
 	if _, err := h.Commit(t.Context(), item); err != nil {
@@ -49,9 +50,9 @@ func TestSkewAllowanceKeepsAFastClockOut(t *testing.T) {
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{}))
 	fast := b.locker(t, lockedread.Config{ClockSkew: 10 * time.Minute})
-	fast.SetClock(lockedread.Ahead(5 * time.Minute))
+	fast.SetClock(5 * time.Minute)
 	_, err := fast.TryAcquire(t.Context(), key)
-	wantIs(t, err, repo.ErrLocked)
+	rig.Is(t, err, repo.ErrLocked)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -62,7 +63,7 @@ func TestCommitAfterTheLease(t *testing.T) {
 		b := newBench(t)
 		l := b.locker(t, lockedread.Config{LateCommit: late})
 		h := acquire(t, l)
-		l.SetClock(lockedread.Ahead(time.Minute)) // the lease is over, nobody took over
+		l.SetClock(time.Minute) // the lease is over, nobody took over
 		item := h.Item()
 		item.Count++
 		_, err := h.Commit(t.Context(), item)
@@ -80,17 +81,17 @@ func TestCommitAfterTheLease(t *testing.T) {
 }
 
 func TestRenewalKeepsALongHold(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second, Renew: true}))
-	first, end := h.Until(), time.Now().Add(3*time.Second)
-	for time.Now().Before(end) {
-		select {
-		case <-h.Context().Done():
-			t.Fatal(context.Cause(h.Context()))
-		case <-time.After(50 * time.Millisecond):
-		}
+	const lease = 3 * time.Second
+	h := acquire(t, b.locker(t, lockedread.Config{Lease: lease, Renew: true}))
+	first := h.Until()
+	select {
+	case <-h.Context().Done():
+		t.Fatal(context.Cause(h.Context()))
+	case <-time.After(2 * lease):
 	}
-	if !h.Until().After(first.Add(time.Second)) {
+	if !h.Until().After(first.Add(lease)) {
 		t.Errorf("deadline moved from %v to %v only", first, h.Until())
 	}
 	if _, err := h.Commit(t.Context(), stock{ID: "apple", Count: 3}); err != nil {
@@ -102,15 +103,14 @@ func TestRenewalKeepsALongHold(t *testing.T) {
 func TestWithoutRenewalTheDeadlineEndsTheContext(t *testing.T) {
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
-	<-h.Context().Done()
-	wantIs(t, context.Cause(h.Context()), repo.ErrLockExpired)
+	rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockExpired)
 	if time.Now().Before(h.Until()) {
 		t.Error("ended before the deadline")
 	}
-	if n := b.count.Total(); n != 1 {
+	if n := b.Count.Total(); n != 1 {
 		t.Errorf("%d requests, want the acquire alone", n)
 	}
-	wantIs(t, h.Extend(t.Context()), repo.ErrLockExpired)
+	rig.Is(t, h.Extend(t.Context()), repo.ErrLockExpired)
 }
 
 func TestExtendMovesTheDeadline(t *testing.T) {
@@ -129,23 +129,19 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 func TestFailingRenewalEndsTheContextInTime(t *testing.T) {
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second, Renew: true}))
-	b.faults(func(string, int, []byte) fault.Kind { return fault.Refuse })
-	<-h.Context().Done()
-	wantIs(t, context.Cause(h.Context()), repo.ErrLockExpired)
+	b.Always(fault.Refuse)
+	rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockExpired)
 }
 
 func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
 	b := newBench(t)
 	dead := b.locker(t, lockedread.Config{Lease: time.Second})
-	dead.SetClock(lockedread.Ahead(time.Hour)) // its times mean nothing to others
+	dead.SetClock(time.Hour) // its times mean nothing to others
 	acquire(t, dead)
 	l := b.locker(t, lockedread.Config{Clockless: true})
-	l.SetClock(lockedread.Ahead(-time.Hour))
+	l.SetClock(-time.Hour)
 	began := time.Now()
-	h, err := l.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := rig.Must(l.Acquire(t.Context(), key))(t)
 	if waited := time.Since(began); waited < time.Second {
 		t.Errorf("took over after %v, less than the lease", waited)
 	}
@@ -155,9 +151,9 @@ func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
 
 	// A clock far ahead is no reason to take a live hold.
 	live := acquire(t, b.locker(t, lockedread.Config{}))
-	l.SetClock(lockedread.Ahead(time.Hour))
-	_, err = l.TryAcquire(t.Context(), key)
-	wantIs(t, err, repo.ErrLocked)
+	l.SetClock(time.Hour)
+	_, err := l.TryAcquire(t.Context(), key)
+	rig.Is(t, err, repo.ErrLocked)
 	if _, err := live.Commit(t.Context(), live.Item()); err != nil {
 		t.Error(err)
 	}
@@ -168,26 +164,21 @@ func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
 // that is gone. (Found by the faulted runs.)
 
 func TestClocklessTakesAFreeLockInsteadOfAGoneHold(t *testing.T) {
-	b, other := newBench(t), engine.Client()
+	b, other := newBench(t), rig.Client()
 	acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
-	b.faults(func(_ string, _ int, body []byte) fault.Kind {
+	b.Faults(func(_ string, _ int, body []byte) fault.Kind {
 		if bytes.Contains(body, []byte("seenHeld")) {
-			_, err := other.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.table,
+			_, err := other.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.Table,
 				Key:              map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "apple"}},
 				UpdateExpression: aws.String("REMOVE lockedBy, lockTime, lockLease, lockHeld")})
 			if err != nil {
 				t.Error(err)
 			}
-			b.faults(nil)
+			b.Faults(nil)
 		}
 		return fault.None
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	h, err := b.locker(t, lockedread.Config{Clockless: true}).Acquire(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := rig.Must(b.locker(t, lockedread.Config{Clockless: true}).Acquire(soon(t), key))(t)
 	if err := h.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -198,10 +189,7 @@ func TestIdleHoldsCostNoGoroutine(t *testing.T) {
 	l := b.locker(t, lockedread.Config{Renew: true})
 	const holds = 100
 	acquireNew := func(i int) *lockedread.Held[stock] {
-		h, err := l.AcquireOrCreate(t.Context(), repo.Key{Partition: "k" + strconv.Itoa(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := rig.Must(l.AcquireOrCreate(t.Context(), repo.Key{Partition: "k" + strconv.Itoa(i)}))(t)
 		return h
 	}
 	all := []*lockedread.Held[stock]{acquireNew(0)}
@@ -217,7 +205,7 @@ func TestIdleHoldsCostNoGoroutine(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	out, err := b.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.table})
+	out, err := b.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Table})
 	if err != nil || out.Count != 1 {
 		t.Errorf("%d items (%v): released stubs stayed behind", out.Count, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -120,7 +121,7 @@ func TestVirtualDays(t *testing.T) {
 			})
 			b := newBench(t)
 			var doer fault.Doer
-			engine.NewClient(func(o *dynamodb.Options) { doer = o.HTTPClient })
+			rig.Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
 			bridge := newBridge(doer, len(actors)*2)
 			defer bridge.close()
 			exclusive := name != "beyond the allowance"
@@ -130,7 +131,7 @@ func TestVirtualDays(t *testing.T) {
 }
 
 // live lets actors change the item until virtual time is up.
-func live(t *testing.T, b *bench, bridge *bridge, actors []actor, seed uint64, span time.Duration, exclusive bool) {
+func live(t *testing.T, b bench, bridge *bridge, actors []actor, seed uint64, span time.Duration, exclusive bool) {
 	var mu sync.Mutex
 	verdicts := map[string]error{}
 	var inside string // who executes; guarded by mu
@@ -201,38 +202,26 @@ type journal struct {
 
 var journalKey = repo.Key{Partition: "apple"}
 
-func virtualLocker(t *testing.T, b *bench, bridge *bridge, who actor, seed uint64) *lockedread.Locker[journal] {
-	client := engine.NewClient(func(o *dynamodb.Options) {
+func virtualLocker(t *testing.T, b bench, bridge *bridge, who actor, seed uint64) *lockedread.Locker[journal] {
+	client := rig.Client(func(o *dynamodb.Options) {
 		o.HTTPClient = fault.New(bridge, fault.Config{Seed: seed, Rate: 0.2, MaxDelay: 3 * time.Second, Kinds: []fault.Kind{
 			fault.DropRequest, fault.LoseResponse, fault.Resend, fault.Delay, fault.DelayResponse, fault.Error500After, fault.Throttle, fault.Refuse}})
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) { so.MaxAttempts = 6; so.RateLimiter = ratelimit.None })
 	})
-	table, err := repo.NewTable[journal](client, b.table, repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := lockedread.New(table, lockedread.Config{Lease: 30 * time.Second, Renew: seed%2 == 0, Clockless: who.clockless, ClockSkew: 10 * time.Second, Owner: who.name, Fair: who.fair})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.SetClock(lockedread.Ahead(who.skew))
+	table := rig.Must(repo.NewTable[journal](client, b.Table, repo.TableConfig{}))(t)
+	l := rig.Must(lockedread.New(table, lockedread.Config{Lease: 30 * time.Second, Renew: seed%2 == 0, Clockless: who.clockless, ClockSkew: 10 * time.Second, Owner: who.name, Fair: who.fair}))(t)
+	l.SetClock(who.skew)
 	return l
 }
 
 // virtualTable reads without faults, through the bridge as well.
-func virtualTable(t *testing.T, b *bench, bridge *bridge) *repo.Table[journal] {
-	table, err := repo.NewTable[journal](engine.NewClient(func(o *dynamodb.Options) { o.HTTPClient = bridge }), b.table, repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+func virtualTable(t *testing.T, b bench, bridge *bridge) *repo.Table[journal] {
+	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = bridge })
+	return rig.Must(repo.NewTable[journal](client, b.Table, repo.TableConfig{}))(t)
 }
 
 func checkJournal(t *testing.T, table *repo.Table[journal], verdicts map[string]error) {
-	stored, err := table.Get(t.Context(), journalKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := rig.Must(table.Get(t.Context(), journalKey))(t)
 	times := map[string]int{}
 	for _, id := range stored.IDs {
 		times[id]++

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -70,40 +69,6 @@ func TestS2_1_ARowThatIsMoreThanALockStays(t *testing.T) {
 	}
 }
 
-func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
-	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})
-	dead := lock(t, l, "job")
-	_, err := l.TryLock(t.Context(), "job")
-	rig.Is(t, err, repo.ErrLocked)
-	next := rig.Must(l.Lock(t.Context(), "job"))(t) // waits for the end of the lease
-	rig.Is(t, rig.Ended(dead.Context(), t, time.Second), repo.ErrLockExpired)
-	rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
-	rig.Is(t, next.Unlock(t.Context()))
-	if b.row(t, "job")["lockToken"] == nil {
-		t.Error("release removed the row's token")
-	}
-	again := lock(t, l, "job") // free at once
-	if again.Token() != next.Token()+1 {
-		t.Errorf("token %d after %d", again.Token(), next.Token())
-	}
-}
-
-func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
-	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 200 * time.Millisecond, ClockSkew: 1})
-	held := lock(t, l, "job")
-	token := held.Token()
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-	defer cancel()
-	_, err := l.Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	if held.Context().Err() != nil || held.Token() != token {
-		t.Errorf("the lock ended: %v, token %d, was %d", context.Cause(held.Context()), held.Token(), token)
-	}
-	rig.Is(t, held.Unlock(t.Context()))
-}
-
 func TestS2_3_TokensGrowWithEveryAcquisition(t *testing.T) {
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		l, last := b.locker(t, cfg), int64(0)
@@ -142,107 +107,6 @@ func TestS2_4_OwnerAttemptsAndWaiting(t *testing.T) {
 	}
 	if n := b.Count.Total(); n != 4 {
 		t.Errorf("%d requests for 4 attempts", n)
-	}
-}
-
-func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
-	b := newBench(t)
-	dead := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second})
-	dead.SetClock(10 * time.Minute) // writes an end far in the future of others
-	lock(t, dead, "job")
-	trusting := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
-	defer cancel()
-	_, err := trusting.Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	watcher := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 5 * time.Second, Clockless: true})
-	watcher.SetClock(-10 * time.Minute)
-	began := time.Now()
-	rig.Must(watcher.Lock(t.Context(), "job"))(t)
-	if took := time.Since(began); took < time.Second {
-		t.Errorf("taken over after %v, the holder's lease is 1 s", took)
-	}
-}
-
-func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
-	for name, c := range map[string]struct {
-		spoil func(b bench, l *mutex.Locker, held *mutex.Lock)
-		want  error
-	}{
-		"broken by an operator": {func(b bench, l *mutex.Locker, held *mutex.Lock) {
-			rig.Is(t, l.Break(t.Context(), "job", held.Token()))
-		}, repo.ErrLockLost},
-		"no answer any more": {func(b bench, _ *mutex.Locker, _ *mutex.Lock) {
-			b.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
-		}, repo.ErrLockExpired},
-		"table deleted": {func(b bench, _ *mutex.Locker, _ *mutex.Lock) {
-			_, err := rig.Client().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &b.Table})
-			rig.Is(t, err)
-		}, repo.ErrNoTable},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
-			held := lock(t, l, "job")
-			c.spoil(b, l, held)
-			rig.Is(t, rig.Ended(held.Context(), t, 3*time.Second), c.want)
-		})
-	}
-}
-
-func TestS2_6_KeysOfEveryType(t *testing.T) {
-	for name, c := range map[string]struct {
-		key    repo.KeySchema
-		lock   any
-		other  any
-		broken any
-	}{
-		"string":              {repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}, "a", "b", 7},
-		"number":              {repo.KeySchema{Partition: repo.KeyAttribute{Name: "id", Type: types.ScalarAttributeTypeN}}, 7, 8.5, "7"},
-		"binary":              {repo.KeySchema{Partition: repo.KeyAttribute{Name: "id", Type: types.ScalarAttributeTypeB}}, []byte{0, 1}, []byte{0}, "x"},
-		"with a sort key":     {repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}, Sort: repo.KeyAttribute{Name: "part", Type: types.ScalarAttributeTypeN}}, repo.Key{Partition: "a", Sort: 1}, repo.Key{Partition: "a", Sort: 2}, "a"},
-		"named like keywords": {repo.KeySchema{Partition: repo.KeyAttribute{Name: "select"}, Sort: repo.KeyAttribute{Name: "_x-y.z"}}, repo.Key{Partition: "a", Sort: "1"}, repo.Key{Partition: "a", Sort: "2"}, repo.Key{Partition: "a", Sort: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := bench{rig.New(t)}
-			l := b.locker(t, mutex.Config{Key: c.key, Table: repo.TableConfig{Attributes: repo.Attributes{LockedBy: "holder", LockTime: "until"}}})
-			rig.Is(t, l.EnsureTable(t.Context()))
-			first := lock(t, l, c.lock)
-			_, err := l.TryLock(t.Context(), c.lock)
-			rig.Is(t, err, repo.ErrLocked)
-			second := lock(t, l, c.other)
-			_, err = l.TryLock(t.Context(), c.broken)
-			rig.Is(t, err, repo.ErrKey)
-			var tokens []int64
-			for info, err := range l.List(t.Context()) {
-				rig.Is(t, err)
-				tokens = append(tokens, info.Token)
-				rig.Is(t, l.Break(t.Context(), info.Key, info.Token)) // a listed key is a name
-			}
-			slices.Sort(tokens)
-			want := []int64{first.Token(), second.Token()}
-			slices.Sort(want)
-			if !slices.Equal(tokens, want) {
-				t.Errorf("listed tokens %v, want %v", tokens, want)
-			}
-		})
-	}
-}
-
-func TestS2_7_EnsureTable(t *testing.T) {
-	b := newBench(t)
-	rig.Is(t, b.locker(t, mutex.Config{}).EnsureTable(t.Context())) // it exists
-	other := b.locker(t, mutex.Config{Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}})
-	rig.Is(t, other.EnsureTable(t.Context()), repo.ErrSchema)
-	withSort := b.locker(t, mutex.Config{Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "name"}, Sort: repo.KeyAttribute{Name: "part"}}})
-	rig.Is(t, withSort.EnsureTable(t.Context()), repo.ErrSchema)
-	missing := rig.Must(mutex.New(b.Client, b.Table+"-none", mutex.Config{}))(t)
-	_, err := missing.TryLock(t.Context(), "job")
-	rig.Is(t, err, repo.ErrNoTable)
-	ttl, err := b.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &b.Table})
-	rig.Is(t, err)
-	if aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "expiresAt" {
-		t.Errorf("TTL is %v", ttl.TimeToLiveDescription)
 	}
 }
 
@@ -299,38 +163,6 @@ func TestAHandleFindsOutThatItsLockWasReleasedByID(t *testing.T) {
 	lock(t, l, "job")
 	rig.Is(t, held.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
 	rig.Is(t, lock(t, l, "other").SetPayload(t.Context(), nil))
-}
-
-func TestS3_4_ExtendWhileHolding(t *testing.T) {
-	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1})
-	held := lock(t, l, "job")
-	before := held.Until()
-	rig.Is(t, held.Extend(t.Context()))
-	if !held.Until().After(before) {
-		t.Errorf("until %v, was %v", held.Until(), before)
-	}
-	rig.Is(t, l.Break(t.Context(), "job", held.Token()))
-	rig.Is(t, held.Extend(t.Context()), repo.ErrLockLost)
-	rig.Is(t, rig.Ended(held.Context(), t, time.Second), repo.ErrLockLost)
-}
-
-func TestS3_5_ClocksMinutesApart(t *testing.T) {
-	b := newBench(t)
-	short := func(ahead time.Duration) *mutex.Locker {
-		l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Clockless: true, Heartbeat: 200 * time.Millisecond})
-		l.SetClock(ahead)
-		return l
-	}
-	held := lock(t, short(-3*time.Minute), "job") // for others it ended long ago
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
-	defer cancel()
-	_, err := short(3*time.Minute).Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	if held.Context().Err() != nil {
-		t.Errorf("the lock ended: %v", context.Cause(held.Context()))
-	}
-	rig.Is(t, held.Unlock(t.Context()))
 }
 
 func TestLockAndUnlockAreTwoRequests(t *testing.T) {
@@ -397,55 +229,15 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-func TestBadSettings(t *testing.T) {
-	b := newBench(t)
-	for name, cfg := range map[string]mutex.Config{
-		"mode":                           {Mode: 7},
-		"lease of a fail-closed lock":    {Lease: time.Minute},
-		"heartbeat of a fail-closed one": {Heartbeat: time.Second},
-		"lease too short":                {Mode: mutex.FailOpen, Lease: time.Millisecond},
-		"less than three heartbeats":     {Mode: mutex.FailOpen, Lease: 10 * time.Second, Heartbeat: 4 * time.Second},
-		"negative heartbeat":             {Mode: mutex.FailOpen, Heartbeat: -1},
-		"less than three attempts":       {Mode: mutex.FailOpen, Lease: 10 * time.Second, Table: repo.TableConfig{AttemptTimeout: 4 * time.Second}},
-		"owner too long":                 {Owner: string(make([]byte, 300))},
-		"negative skew":                  {ClockSkew: -1},
-		"wait":                           {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
-		"key type":                       {Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id", Type: "SS"}}},
-		"key name taken":                 {Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "lockedBy"}}},
-		"sort key like partition key":    {Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}, Sort: repo.KeyAttribute{Name: "id"}}},
-		"payload name taken":             {Payload: "lockTime"},
-		"payload is the key":             {Payload: "name"},
-	} {
-		if _, err := mutex.New(b.Client, b.Table, cfg); !errors.Is(err, repo.ErrConfig) {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	if _, err := mutex.New(nil, b.Table, mutex.Config{}); !errors.Is(err, repo.ErrConfig) {
-		t.Errorf("nil client: error %v", err)
-	}
-}
-
-func TestBadNames(t *testing.T) {
-	b := newBench(t)
-	l := b.locker(t, mutex.Config{})
-	for _, name := range []any{nil, "", string(make([]byte, 2049)), "\xff", 7, []byte("x"), repo.Key{Partition: "a", Sort: "b"}, struct{}{}} {
-		if _, err := l.TryLock(t.Context(), name); !errors.Is(err, repo.ErrKey) {
-			t.Errorf("name %.20v: error %v", name, err)
-		}
-	}
-	longest := lock(t, l, string(make([]byte, 2047))+"x")
-	rig.Is(t, longest.Unlock(t.Context()))
-}
-
 func TestDo(t *testing.T) {
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Heartbeat: 100 * time.Millisecond})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Heartbeat: 100 * time.Millisecond})
 	rig.Is(t, l.Do(t.Context(), "job", nil), repo.ErrConfig)
 	sour := errors.New("sour")
 	rig.Is(t, l.Do(t.Context(), "job", func(context.Context, *mutex.Lock) error { return sour }), sour)
 	err := l.Do(t.Context(), "job", func(ctx context.Context, held *mutex.Lock) error {
 		rig.Is(t, l.Break(t.Context(), "job", held.Token()))
-		return rig.Ended(ctx, t, 3*time.Second)
+		return rig.Ended(ctx, t)
 	})
 	rig.Is(t, err, repo.ErrLockLost, repo.ErrNotHeld)
 	func() {

@@ -2,6 +2,8 @@ package mutex_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,25 +40,30 @@ func TestDoUnlocksOnItsCallersContext(t *testing.T) {
 func TestCloseInTheMomentOfALock(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})
-	answered := make(chan struct{})
-	var seen atomic.Bool
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := func() bool { // sends nothing
+		_, err := l.TryLock(over, "door")
+		return errors.Is(err, mutex.ErrClosed)
+	}
 	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-		switch {
-		case op == "UpdateItem" && seen.CompareAndSwap(false, true):
-			close(answered)
-			return fault.DelayResponse
-		case op == "DeleteItem":
+		if op == "DeleteItem" {
 			return fault.Throttle
 		}
 		return fault.None
 	})
-	go func() {
-		<-answered
-		time.Sleep(time.Millisecond)
-		_ = l.Close(context.Background())
-	}()
+	var closing sync.WaitGroup
+	var seen atomic.Bool
+	b.Count.OnRequest(func(op string, _ []byte) {
+		if op == "UpdateItem" && seen.CompareAndSwap(false, true) {
+			closing.Go(func() { _ = l.Close(context.Background()) })
+			rig.Await(t, "Close has begun", closed)
+		}
+	})
 	_, err := l.Lock(t.Context(), "door")
 	rig.Is(t, err, mutex.ErrClosed)
+	closing.Wait()
+	b.Count.OnRequest(nil)
 	b.Faults(nil)
 	rig.Is(t, l.Close(t.Context()))
 	if row := b.row(t, "door"); row != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -28,31 +28,14 @@ type order struct {
 
 var key = repo.Key{Partition: "o1"}
 
+func TestMain(m *testing.M) { rig.Main(m) }
+
 func open[T any](t *testing.T, cfg nolock.Config) (*nolock.Repository[T], *repo.Table[T], *dynamodb.Client) {
 	t.Helper()
-	client := localdb.Client(t)
-	table, err := repo.NewTable[T](client, "nolock-"+t.Name(), repo.TableConfig{})
-	if err == nil {
-		err = table.EnsureTable(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
-	})
-	r, err := nolock.New(table, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, table, client
-}
-
-func wantIs(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
+	b := rig.New(t)
+	table := rig.Must(repo.NewTable[T](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	return rig.Must(nolock.New(table, cfg))(t), table, b.Client
 }
 
 func wantStatus(t *testing.T, r *nolock.Repository[order], want string) {
@@ -94,7 +77,7 @@ func TestPartialChanges(t *testing.T) {
 			t.Fatalf("%v: %v", at, err)
 		}
 	}
-	wantIs(t, r.Apply(ctx, key, 5, visit), repo.ErrStale)
+	rig.Is(t, r.Apply(ctx, key, 5, visit), repo.ErrStale)
 	got, err := r.Get(ctx, key)
 	if err != nil || got.Visits != 4 || got.Status != "seen" || got.At != 30 {
 		t.Errorf("%+v, %v", got, err)
@@ -112,8 +95,8 @@ func TestPartialChanges(t *testing.T) {
 			t.Errorf("update of %q: %v, want ErrFixed", attr, err)
 		}
 	}
-	wantIs(t, r.Apply(ctx, key, "soon", visit), repo.ErrSchema)
-	wantIs(t, r.Apply(ctx, key, 1.5, visit), repo.ErrSchema)
+	rig.Is(t, r.Apply(ctx, key, "soon", visit), repo.ErrSchema)
+	rig.Is(t, r.Apply(ctx, key, 1.5, visit), repo.ErrSchema)
 	if err := r.Apply(ctx, key, 60, expression.UpdateBuilder{}); err == nil {
 		t.Error("an empty update was accepted")
 	}
@@ -123,16 +106,12 @@ func TestTombstones(t *testing.T) {
 	r, table, client := open[order](t, nolock.Config{})
 	ctx := t.Context()
 	put := func(at int64) error { return r.Put(ctx, order{ID: "o1", Status: "s", At: at, Event: "e"}) }
-	if err := put(10); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Delete(ctx, key); err != nil {
-		t.Fatal(err)
-	}
-	wantIs(t, r.Delete(ctx, key), repo.ErrNotFound)
-	wantIs(t, put(9), repo.ErrStale) // a late older event does not bring it back
+	rig.Is(t, put(10))
+	rig.Is(t, r.Delete(ctx, key))
+	rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
+	rig.Is(t, put(9), repo.ErrStale) // a late older event does not bring it back
 	_, err := r.Get(ctx, key)
-	wantIs(t, err, repo.ErrNotFound)
+	rig.Is(t, err, repo.ErrNotFound)
 	for item, err := range table.Query(ctx, "o1") {
 		t.Errorf("query shows %+v, %v", item, err)
 	}
@@ -140,20 +119,16 @@ func TestTombstones(t *testing.T) {
 	if err != nil || out.Item["expiresAt"] == nil || out.Item["status"] != nil {
 		t.Errorf("tombstone %v, %v", out.Item, err)
 	}
-	if err := put(11); err != nil { // a newer one does
-		t.Fatal(err)
-	}
+	rig.Is(t, put(11)) // a newer one does
 	wantStatus(t, r, "s")
 
-	wantIs(t, r.DeleteAt(ctx, key, 5), repo.ErrStale)
+	rig.Is(t, r.DeleteAt(ctx, key, 5), repo.ErrStale)
 	for range 2 { // a delete event, delivered twice
-		if err := r.DeleteAt(ctx, key, nolock.Event{Time: 20, ID: "d"}); err != nil {
-			t.Fatal(err)
-		}
+		rig.Is(t, r.DeleteAt(ctx, key, nolock.Event{Time: 20, ID: "d"}))
 	}
-	wantIs(t, put(15), repo.ErrStale)
+	rig.Is(t, put(15), repo.ErrStale)
 	_, err = r.Create(ctx, order{ID: "o1", At: 15})
-	wantIs(t, err, repo.ErrStale)
+	rig.Is(t, err, repo.ErrStale)
 	if _, err = r.Create(ctx, order{ID: "o1", Status: "new", At: 21}); err != nil {
 		t.Error(err)
 	}
@@ -161,10 +136,8 @@ func TestTombstones(t *testing.T) {
 
 	// The delete may come before the event that it deletes.
 	early := repo.Key{Partition: "o2"}
-	if err := r.DeleteAt(ctx, early, 20); err != nil {
-		t.Fatal(err)
-	}
-	wantIs(t, r.Put(ctx, order{ID: "o2", At: 10}), repo.ErrStale)
+	rig.Is(t, r.DeleteAt(ctx, early, 20))
+	rig.Is(t, r.Put(ctx, order{ID: "o2", At: 10}), repo.ErrStale)
 }
 
 func TestEventsFromTheFuture(t *testing.T) {
@@ -174,14 +147,12 @@ func TestEventsFromTheFuture(t *testing.T) {
 	}
 	r, _, _ := open[timed](t, nolock.Config{})
 	now := time.Now().Truncate(time.Second)
-	if err := r.Put(t.Context(), timed{"a", now.Add(time.Minute)}); err != nil {
-		t.Error(err)
-	}
-	wantIs(t, r.Put(t.Context(), timed{"a", now.Add(2 * time.Hour)}), nolock.ErrAhead)
+	rig.Is(t, r.Put(t.Context(), timed{"a", now.Add(time.Minute)}))
+	rig.Is(t, r.Put(t.Context(), timed{"a", now.Add(2 * time.Hour)}), nolock.ErrAhead)
 	_, err := r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(3 * time.Hour); return nil })
-	wantIs(t, err, nolock.ErrAhead)
+	rig.Is(t, err, nolock.ErrAhead)
 	_, err = r.Update(t.Context(), repo.Key{Partition: "a"}, func(_ context.Context, v *timed) error { v.At = v.At.Add(-time.Hour); return nil })
-	wantIs(t, err, repo.ErrStale)
+	rig.Is(t, err, repo.ErrStale)
 }
 
 // Two events of one second, cut to it, looked like one that came twice: the
@@ -197,13 +168,13 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 	note := expression.Set(expression.Name("note"), expression.Value("x"))
 	for name, at := range map[string]time.Time{"with a fraction": when, "not set": {}} {
 		when = at
-		wantIs(t, r.Put(ctx, timed{"a", when}), repo.ErrSchema)
+		rig.Is(t, r.Put(ctx, timed{"a", when}), repo.ErrSchema)
 		_, err := r.Create(ctx, timed{"a", when})
-		wantIs(t, err, repo.ErrSchema)
+		rig.Is(t, err, repo.ErrSchema)
 		_, err = r.Upsert(ctx, key, late)
-		wantIs(t, err, repo.ErrSchema)
-		wantIs(t, r.Apply(ctx, key, when, note), repo.ErrSchema)
-		wantIs(t, r.DeleteAt(ctx, key, when), repo.ErrSchema)
+		rig.Is(t, err, repo.ErrSchema)
+		rig.Is(t, r.Apply(ctx, key, when, note), repo.ErrSchema)
+		rig.Is(t, r.DeleteAt(ctx, key, when), repo.ErrSchema)
 		if _, err := r.Get(ctx, key); !errors.Is(err, repo.ErrNotFound) {
 			t.Errorf("%s: something was written: %v", name, err)
 		}
@@ -212,38 +183,23 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 
 func TestEventWritesWaitForALock(t *testing.T) {
 	r, table, _ := open[order](t, nolock.Config{})
-	if err := r.Put(t.Context(), order{ID: "o1", Status: "a", At: 1}); err != nil {
-		t.Fatal(err)
-	}
-	locks, err := pessimistic.New(table, pessimistic.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := locks.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantIs(t, r.Put(t.Context(), order{ID: "o1", At: 1}), nil) // a duplicate need not wait
-	wantIs(t, r.Put(t.Context(), order{ID: "o1", At: 0}), repo.ErrStale)
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "a", At: 1}))
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	h := rig.Must(locks.Acquire(t.Context(), key))(t)
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 1})) // a duplicate need not wait
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 0}), repo.ErrStale)
 	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	err = r.Put(short, order{ID: "o1", Status: "b", At: 2})
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, err, context.DeadlineExceeded)
-	if err := h.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Put(t.Context(), order{ID: "o1", Status: "b", At: 2}); err != nil {
-		t.Error(err)
-	}
+	err := r.Put(short, order{ID: "o1", Status: "b", At: 2})
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.DeadlineExceeded)
+	rig.Is(t, h.Release(t.Context()))
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "b", At: 2}))
 	wantStatus(t, r, "b")
 }
 
 func TestSettings(t *testing.T) {
-	table, err := repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := rig.Must(repo.NewTable[order](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
 	for name, cfg := range map[string]nolock.Config{
 		"negative unit":     {Unit: -1},
 		"negative attempts": {Attempts: -1},
@@ -255,15 +211,12 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)
 		}
 	}
-	_, err = nolock.New[order](nil, nolock.Config{})
-	wantIs(t, err, repo.ErrConfig)
+	_, err := nolock.New[order](nil, nolock.Config{})
+	rig.Is(t, err, repo.ErrConfig)
 	type plain struct {
 		ID string `repo:"pk"`
 	}
-	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := rig.Must(repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
 	_, err = nolock.New(other, nolock.Config{})
-	wantIs(t, err, repo.ErrSchema)
+	rig.Is(t, err, repo.ErrSchema)
 }

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -25,31 +24,14 @@ type customer struct {
 
 var key = repo.Key{Partition: "c1"}
 
+func TestMain(m *testing.M) { rig.Main(m) }
+
 func open(t *testing.T, cfg optimistic.Config) (*optimistic.Repository[customer], *repo.Table[customer]) {
 	t.Helper()
-	client := localdb.Client(t)
-	table, err := repo.NewTable[customer](client, "optimistic-"+t.Name(), repo.TableConfig{})
-	if err == nil {
-		err = table.EnsureTable(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
-	})
-	r, err := optimistic.New(table, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, table
-}
-
-func wantIs(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
+	b := rig.New(t)
+	table := rig.Must(repo.NewTable[customer](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	return rig.Must(optimistic.New(table, cfg))(t), table
 }
 
 func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
@@ -60,7 +42,7 @@ func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	_, err = r.Save(ctx, customer{ID: "c1"})
-	wantIs(t, err, repo.ErrExists)
+	rig.Is(t, err, repo.ErrExists)
 	first.Name = "" // left out when empty: must vanish from the item
 	second, err := r.Save(ctx, first)
 	if err != nil || second.Version != 2 {
@@ -74,21 +56,17 @@ func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
 	if !errors.As(err, &conflict) || conflict.Key != key {
 		t.Errorf("stale save: %v", err)
 	}
-	wantIs(t, r.Remove(ctx, first), repo.ErrConflict)
-	if err := r.Remove(ctx, second); err != nil {
-		t.Fatal(err)
-	}
-	wantIs(t, r.Remove(ctx, second), repo.ErrNotFound)
+	rig.Is(t, r.Remove(ctx, first), repo.ErrConflict)
+	rig.Is(t, r.Remove(ctx, second))
+	rig.Is(t, r.Remove(ctx, second), repo.ErrNotFound)
 	_, err = r.Save(ctx, second)
-	wantIs(t, err, repo.ErrNotFound)
+	rig.Is(t, err, repo.ErrNotFound)
 }
 
 func TestAttemptsAreBounded(t *testing.T) {
 	r, _ := open(t, optimistic.Config{Attempts: 3})
 	ctx := t.Context()
-	if _, err := r.Create(ctx, customer{ID: "c1"}); err != nil {
-		t.Fatal(err)
-	}
+	rig.Must(r.Create(ctx, customer{ID: "c1"}))(t)
 	runs := 0
 	_, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
 		runs++
@@ -105,9 +83,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 func TestDeletedAndMadeAnewIsAnotherItem(t *testing.T) {
 	r, _ := open(t, optimistic.Config{})
 	ctx := t.Context()
-	if _, err := r.Create(ctx, customer{ID: "c1", Orders: 1}); err != nil {
-		t.Fatal(err)
-	}
+	rig.Must(r.Create(ctx, customer{ID: "c1", Orders: 1}))(t)
 	first := true
 	got, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
 		if first {
@@ -129,53 +105,37 @@ func TestDeletedAndMadeAnewIsAnotherItem(t *testing.T) {
 
 func TestLockedItems(t *testing.T) {
 	waits, table := open(t, optimistic.Config{})
-	fails, err := optimistic.New(table, optimistic.Config{FailLocked: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	locks, err := pessimistic.New(table, pessimistic.Config{Owner: "till"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fails := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{Owner: "till"}))(t)
 	ctx := t.Context()
-	made, err := waits.Create(ctx, customer{ID: "c1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := locks.Acquire(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := rig.Must(waits.Create(ctx, customer{ID: "c1"}))(t)
+	h := rig.Must(locks.Acquire(ctx, key))(t)
 	add := func(_ context.Context, c *customer) error { c.Orders++; return nil }
-	_, err = fails.Update(ctx, key, add)
+	_, err := fails.Update(ctx, key, add)
 	var locked *repo.LockedError
 	if !errors.As(err, &locked) || locked.Owner != "till" || locked.Token != h.Token() {
 		t.Errorf("%v", err)
 	}
 	_, err = fails.Save(ctx, made)
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, fails.Remove(ctx, made), repo.ErrLocked)
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, fails.Remove(ctx, made), repo.ErrLocked)
 	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()
 	_, err = waits.Update(short, key, add)
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, err, context.DeadlineExceeded)
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.DeadlineExceeded)
 
 	done := make(chan error, 1)
 	go func() { _, err := waits.Update(ctx, key, add); done <- err }()
 	item := h.Item()
 	item.Orders = 10
-	if _, err := h.Commit(ctx, item); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	rig.Must(h.Commit(ctx, item))(t)
+	rig.Is(t, <-done)
 	if got, err := waits.Get(ctx, key); err != nil || got.Orders != 11 || got.Version != 3 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	_, err = fails.Save(ctx, made) // unlocked again, but overtaken
-	wantIs(t, err, repo.ErrConflict)
+	rig.Is(t, err, repo.ErrConflict)
 }
 
 func TestSettings(t *testing.T) {
@@ -194,14 +154,11 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := optimistic.New[customer](nil, optimistic.Config{})
-	wantIs(t, err, repo.ErrConfig)
+	rig.Is(t, err, repo.ErrConfig)
 	type plain struct {
 		ID string `repo:"pk"`
 	}
-	other, err := repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := rig.Must(repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
 	_, err = optimistic.New(other, optimistic.Config{})
-	wantIs(t, err, repo.ErrSchema)
+	rig.Is(t, err, repo.ErrSchema)
 }

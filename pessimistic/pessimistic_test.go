@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -21,34 +18,16 @@ type stock struct {
 
 var key = repo.Key{Partition: "apple"}
 
+func TestMain(m *testing.M) { rig.Main(m) }
+
 func open(t *testing.T, cfg pessimistic.Config) (*pessimistic.Repository[stock], *repo.Table[stock]) {
 	t.Helper()
-	client := localdb.Client(t)
-	table, err := repo.NewTable[stock](client, "pessimistic-"+t.Name(), repo.TableConfig{})
-	if err == nil {
-		err = table.EnsureTable(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table.Name())})
-	})
-	r, err := pessimistic.New(table, cfg)
-	if err == nil {
-		_, err = r.Create(t.Context(), stock{ID: "apple", Count: 10})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := rig.New(t)
+	table := rig.Must(repo.NewTable[stock](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	r := rig.Must(pessimistic.New(table, cfg))(t)
+	rig.Must(r.Create(t.Context(), stock{ID: "apple", Count: 10}))(t)
 	return r, table
-}
-
-func wantIs(t *testing.T, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
 }
 
 // wantFree demands that nobody holds the item and that its count is as given.
@@ -76,20 +55,21 @@ func TestPanicReleasesTheLockAndGoesOn(t *testing.T) {
 }
 
 func TestChangeThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
 	r, table := open(t, pessimistic.Config{Lease: time.Second})
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
-		<-ctx.Done()
-		wantIs(t, context.Cause(ctx), repo.ErrLockExpired)
+		rig.Is(t, rig.Ended(ctx, t), repo.ErrLockExpired)
 		<-time.After(1500 * time.Millisecond) // past the lease itself, not only the margin
 		s.Count = 0
 		return nil
 	})
-	wantIs(t, err, repo.ErrLockExpired)
+	rig.Is(t, err, repo.ErrLockExpired)
 	wantFree(t, table, 10)
 }
 
 func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
-	r, table := open(t, pessimistic.Config{Lease: time.Second, Renew: true})
+	t.Parallel()
+	r, table := open(t, pessimistic.Config{Lease: 6 * time.Second, Renew: true})
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
 		lock, err := table.Inspect(ctx, key)
 		if err == nil {
@@ -98,12 +78,11 @@ func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		<-ctx.Done() // the next renewal finds out
-		wantIs(t, context.Cause(ctx), repo.ErrLockLost)
+		rig.Is(t, rig.Ended(ctx, t), repo.ErrLockLost) // the next renewal finds out
 		s.Count = 0
 		return nil
 	})
-	wantIs(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrLockLost)
 	wantFree(t, table, 10)
 }
 
@@ -111,10 +90,10 @@ func TestFailuresReleaseTheLock(t *testing.T) {
 	r, table := open(t, pessimistic.Config{})
 	mine := errors.New("sold out")
 	_, err := r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.Count = 0; return mine })
-	wantIs(t, err, mine)
+	rig.Is(t, err, mine)
 	wantFree(t, table, 10)
 	_, err = r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.ID = "pear"; return nil })
-	wantIs(t, err, repo.ErrFixed)
+	rig.Is(t, err, repo.ErrFixed)
 	wantFree(t, table, 10)
 }
 
@@ -133,5 +112,5 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	_, err := pessimistic.New[stock](nil, pessimistic.Config{})
-	wantIs(t, err, repo.ErrConfig)
+	rig.Is(t, err, repo.ErrConfig)
 }

@@ -1,16 +1,11 @@
 package semaphore_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -106,110 +101,6 @@ func TestS5_4_LimitsThatChangeWhileWorkRuns(t *testing.T) {
 	audit(t, s)
 }
 
-func TestS5_5_FailedWorkIsRetriedThenDead(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Retry: semaphore.Retry{Attempts: 3, Min: 20 * time.Millisecond, Max: time.Second}})
-	enqueue(t, s, "staging", 2)
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	id := j.ID()
-	rig.Is(t, j.Fail(t.Context(), errors.New("no disk")))
-	other := rig.Must(s.Next(t.Context(), "staging"))(t) // what failed is not due yet
-	if other.Value().N != 1 {
-		t.Errorf("job %d before its time", other.Value().N)
-	}
-	rig.Is(t, other.Done(t.Context()))
-	for attempt := 2; attempt <= 3; attempt++ {
-		j = due(t, s, "staging")
-		if j.ID() != id || j.Attempt() != attempt {
-			t.Errorf("job %s, attempt %d; want %s, %d", j.ID(), j.Attempt(), id, attempt)
-		}
-		audit(t, s)
-		rig.Is(t, j.Fail(t.Context(), fmt.Errorf("no disk, attempt %d", attempt)))
-	}
-	wantResource(t, s, "staging", 0, 0, 1)
-	audit(t, s)
-	for d, err := range s.Dead(t.Context(), "staging") {
-		rig.Is(t, err)
-		if d.ID != id || d.Value.N != 0 || d.Attempts != 3 || d.Error != "no disk, attempt 3" {
-			t.Errorf("dead letter %+v", d)
-		}
-	}
-	rig.Is(t, s.Requeue(t.Context(), "staging", "unknown"), repo.ErrNotFound)
-	rig.Is(t, s.Requeue(t.Context(), "staging", id))
-	rig.Is(t, s.Requeue(t.Context(), "staging", id), repo.ErrNotFound)
-	rig.Is(t, s.Discard(t.Context(), "staging", id), repo.ErrNotFound)
-	audit(t, s)
-	j = rig.Must(s.Next(t.Context(), "staging"))(t)
-	if j.ID() != id || j.Attempt() != 1 {
-		t.Errorf("requeued as %s, attempt %d", j.ID(), j.Attempt())
-	}
-	rig.Is(t, j.Done(t.Context()))
-	wantResource(t, s, "staging", 0, 0, 0)
-}
-
-// due waits for a job that was failed.
-func due(t testing.TB, s *sem, resource string) *semaphore.Job[deploy] {
-	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		j, err := s.Next(t.Context(), resource)
-		if err == nil {
-			return j
-		}
-		if !errors.Is(err, semaphore.ErrNoWork) && !errors.Is(err, semaphore.ErrBusy) || time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
-	b := newBench(t)
-	s := b.short(t)
-	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"v", 1}))
-	// A client of its own, whose renewals never arrive, stands for a dead process.
-	dying := bench{rig.New(t)}
-	dying.Table = b.Table
-	dead := rig.Must(dying.short(t).Next(t.Context(), "staging"))(t)
-	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
-	_, err := s.Next(t.Context(), "staging")
-	rig.Is(t, err, semaphore.ErrBusy)
-	j := due(t, s, "staging")
-	if j.Attempt() != 2 || j.Token() <= dead.Token() || j.ID() != dead.ID() {
-		t.Errorf("attempt %d, token %d after %d", j.Attempt(), j.Token(), dead.Token())
-	}
-	wantResource(t, s, "staging", 0, 1, 0)
-	rig.Is(t, rig.Ended(dead.Context(), t, 3*time.Second), repo.ErrLockExpired)
-	dying.Faults(nil)
-	rig.Is(t, dead.Done(t.Context()), repo.ErrLockLost) // after the takeover
-	rig.Is(t, dead.Fail(t.Context(), nil), repo.ErrLockLost)
-	rig.Is(t, j.Done(t.Context()))
-	rig.Is(t, j.Done(t.Context()), repo.ErrReleased)
-	wantResource(t, s, "staging", 0, 0, 0)
-	audit(t, s)
-}
-
-func TestS5_5_AJobThatKillsItsHoldersDies(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: 1, Retry: semaphore.Retry{Attempts: 1}})
-	enqueue(t, s, "staging", 2)
-	s.SetClock(-time.Hour) // the lease that it writes is over for all others
-	rig.Must(s.Next(t.Context(), "staging"))(t)
-	s.SetClock(0)
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	if j.Value().N != 1 {
-		t.Errorf("job %d", j.Value().N)
-	}
-	wantResource(t, s, "staging", 0, 1, 1)
-	audit(t, s)
-	for d, err := range s.Dead(t.Context(), "staging") {
-		rig.Is(t, err)
-		if !strings.Contains(d.Error, "died in attempt 1") {
-			t.Errorf("dead letter %+v", d)
-		}
-		rig.Is(t, s.Discard(t.Context(), "staging", d.ID))
-	}
-	audit(t, s)
-}
-
 func TestS5_6_ParametersTravelWithTheWork(t *testing.T) {
 	b := newBench(t)
 	type params map[string]any
@@ -237,41 +128,6 @@ func TestS5_6_ParametersTravelWithTheWork(t *testing.T) {
 	if r.Dead != 1 {
 		t.Errorf("%d dead letters", r.Dead)
 	}
-}
-
-func TestReturnDoesNotCountTheAttempt(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{})
-	enqueue(t, s, "staging", 2)
-	for range 3 {
-		j := rig.Must(s.Next(t.Context(), "staging"))(t)
-		if j.Value().N != 0 || j.Attempt() != 1 {
-			t.Errorf("job %d, attempt %d", j.Value().N, j.Attempt())
-		}
-		rig.Is(t, j.Return(t.Context()))
-		audit(t, s)
-	}
-	wantResource(t, s, "staging", 2, 0, 0)
-}
-
-func TestAFailureDoesNotPutOffWhatComesLater(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Retry: semaphore.Retry{Min: time.Hour}})
-	other := b.open(t, semaphore.Config{})
-	enqueue(t, s, "staging", 1)
-	rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
-	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"first", 1})) // by the process that failed one
-	rig.Is(t, other.Enqueue(t.Context(), "staging", deploy{"second", 2}))
-	for want := 1; want <= 2; want++ {
-		j := rig.Must(s.Next(t.Context(), "staging"))(t)
-		if j.Value().N != want {
-			t.Errorf("job %d, want %d", j.Value().N, want)
-		}
-		rig.Is(t, j.Done(t.Context()))
-	}
-	_, err := s.Next(t.Context(), "staging")
-	rig.Is(t, err, semaphore.ErrNoWork) // the failed one is not due for an hour
-	wantResource(t, s, "staging", 1, 0, 0)
 }
 
 func TestClocksMinutesApart(t *testing.T) {
@@ -344,103 +200,6 @@ func TestLostAnswersOfJobs(t *testing.T) {
 	}
 }
 
-func TestBadSettings(t *testing.T) {
-	b := newBench(t)
-	for name, cfg := range map[string]semaphore.Config{
-		"negative limit":           {Limit: -1},
-		"negative workers":         {Workers: -1},
-		"lease too short":          {Lease: time.Millisecond},
-		"less than three attempts": {Lease: 3 * time.Second, Table: repo.TableConfig{AttemptTimeout: 2 * time.Second}},
-		"negative retry":           {Retry: semaphore.Retry{Attempts: -1}},
-		"retry bounds":             {Retry: semaphore.Retry{Min: time.Hour, Max: time.Second}},
-		"skew":                     {ClockSkew: -1},
-		"owner":                    {Owner: strings.Repeat("x", 300)},
-	} {
-		if _, err := semaphore.New[int](b.Client, b.Table, cfg); !errors.Is(err, repo.ErrConfig) {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	s := b.open(t, semaphore.Config{})
-	for _, limit := range []int{0, -3} {
-		rig.Is(t, s.SetLimit(t.Context(), "staging", limit), repo.ErrConfig)
-	}
-	for _, name := range []string{"", "\xff", strings.Repeat("x", 1025)} {
-		rig.Is(t, s.Enqueue(t.Context(), name, deploy{}), repo.ErrKey)
-		_, err := s.Acquire(t.Context(), name)
-		rig.Is(t, err, repo.ErrKey)
-		_, err = s.Next(t.Context(), name)
-		rig.Is(t, err, repo.ErrKey)
-		rig.Is(t, s.SetLimit(t.Context(), name, 1), repo.ErrKey)
-		rig.Is(t, s.Requeue(t.Context(), name, "x"), repo.ErrKey)
-	}
-	longest := strings.Repeat("x", 1024)
-	enqueue(t, s, longest, 1)
-	rig.Is(t, rig.Must(s.Next(t.Context(), longest))(t).Done(t.Context()))
-	rig.Is(t, s.Run(t.Context(), nil), repo.ErrConfig)
-}
-
-func TestProgramsThatDisagreeAboutTheLimit(t *testing.T) {
-	b := newBench(t)
-	two, three, any := b.open(t, semaphore.Config{Limit: 2}), b.open(t, semaphore.Config{Limit: 3}), b.open(t, semaphore.Config{})
-	enqueue(t, two, "staging", 1)
-	for name, call := range map[string]func() error{
-		"Enqueue": func() error { return three.Enqueue(t.Context(), "staging", deploy{}) },
-		"Next":    func() error { _, err := three.Next(t.Context(), "staging"); return err },
-		"Acquire": func() error { _, err := three.Acquire(t.Context(), "staging"); return err },
-		"Run": func() error {
-			return three.Run(t.Context(), func(context.Context, *semaphore.Job[deploy]) error { return nil })
-		},
-	} {
-		err := call()
-		var e *semaphore.LimitError
-		if !errors.As(err, &e) || e.Stored != 2 || e.Configured != 3 || !errors.Is(err, semaphore.ErrLimit) {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	rig.Is(t, any.SetLimit(t.Context(), "staging", 5)) // an operator's word is for all
-	enqueue(t, three, "staging", 1)
-	wantResource(t, three, "staging", 2, 0, 0)
-}
-
-func TestTableWithoutASortKey(t *testing.T) {
-	b := bench{rig.New(t)}
-	table := rig.Must(repo.NewKeyTable(b.Client, b.Table, repo.KeySchema{Partition: repo.KeyAttribute{Name: "pk"}}, repo.TableConfig{}))(t)
-	rig.Is(t, table.EnsureTable(t.Context()))
-	s := b.open(t, semaphore.Config{})
-	rig.Is(t, s.EnsureTable(t.Context()), repo.ErrSchema)
-	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{}), repo.ErrSchema)
-	missing := rig.Must(semaphore.New[deploy](b.Client, b.Table+"-none", semaphore.Config{}))(t)
-	rig.Is(t, missing.Enqueue(t.Context(), "staging", deploy{}), repo.ErrNoTable)
-	rig.Is(t, missing.Run(t.Context(), func(context.Context, *semaphore.Job[deploy]) error { return nil }), repo.ErrNoTable)
-}
-
-func TestForeignRowsAreNotTouched(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{})
-	enqueue(t, s, "staging", 1)
-	_, err := b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "JOBS#staging"}, "sk": &types.AttributeValueMemberS{Value: "0"}, "attempts": &types.AttributeValueMemberS{Value: "x"}}})
-	rig.Is(t, err)
-	_, err = s.Next(t.Context(), "staging")
-	rig.Is(t, err, repo.ErrSchema)
-	var tallies []semaphore.Tally
-	for tally, err := range s.Audit(t.Context()) {
-		rig.Is(t, err)
-		tallies = append(tallies, tally)
-	}
-	if len(tallies) != 1 || tallies[0].OK() {
-		t.Errorf("the audit found %v", tallies) // it must find what is wrong
-	}
-	var ids []string
-	for info, err := range s.Jobs(t.Context(), "staging") {
-		ids = append(ids, info.ID)
-		rig.Is(t, err, repo.ErrSchema)
-	}
-	if !slices.Equal(ids, []string{""}) {
-		t.Errorf("jobs %q", ids)
-	}
-}
-
 // A resource that is used no more can be removed, and only then.
 func TestForget(t *testing.T) {
 	b := newBench(t)
@@ -473,10 +232,4 @@ func TestForget(t *testing.T) {
 	if again.Token() <= job.Token() {
 		t.Errorf("token %d after %d", again.Token(), job.Token())
 	}
-}
-
-func TestJobsThatJSONHasNothingFor(t *testing.T) {
-	b := newBench(t)
-	_, err := semaphore.New[struct{ C chan int }](b.Client, b.Table, semaphore.Config{})
-	rig.Is(t, err, repo.ErrSchema)
 }

@@ -61,23 +61,23 @@ func TestNeverMorePermitsThanTheLimit(t *testing.T) {
 }
 
 func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.short(t)
-	dying := bench{rig.New(t)}
-	dying.Table = b.Table
+	dying := bench{b.Peer()}
 	rig.Is(t, s.SetLimit(t.Context(), "printer", 2))
 	var dead []*semaphore.Permit
 	for range 2 {
 		dead = append(dead, rig.Must(dying.short(t).TryAcquire(t.Context(), "printer"))(t))
 	}
-	dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+	dying.Always(fault.DropRequest)
 	_, err := s.TryAcquire(t.Context(), "printer")
 	rig.Is(t, err, semaphore.ErrBusy)
 	p := rig.Must(s.Acquire(t.Context(), "printer"))(t) // waits for the end of a lease
 	if p.Token() <= dead[1].Token() {
 		t.Errorf("token %d after %d", p.Token(), dead[1].Token())
 	}
-	rig.Is(t, rig.Ended(dead[0].Context(), t, 2*time.Second), repo.ErrLockExpired)
+	rig.Is(t, rig.Ended(dead[0].Context(), t), repo.ErrLockExpired)
 	dying.Faults(nil)
 	rig.Is(t, dead[0].Release(t.Context()), repo.ErrLockLost)
 	rig.Is(t, dead[0].Extend(t.Context()), repo.ErrLockLost)
@@ -87,10 +87,11 @@ func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
 }
 
 func TestPermitsRenewThemselves(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.short(t)
 	p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
 	defer cancel()
 	_, err := s.Acquire(ctx, "printer")
 	rig.Is(t, err, semaphore.ErrBusy, repo.ErrLocked, context.DeadlineExceeded)

@@ -62,7 +62,7 @@ func TestS5_4_SeveralDispatchersUnderFaults(t *testing.T) {
 		enqueue(t, clean, name, each)
 	}
 	f := newFloor(limits)
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	var seed = rand.Uint64()
@@ -143,9 +143,9 @@ func TestNoResourceStarves(t *testing.T) {
 }
 
 func TestAHandlerThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	dying, s := bench{rig.New(t)}, b.short(t)
-	dying.Table = b.Table
+	dying, s := bench{b.Peer()}, b.short(t)
 	enqueue(t, s, "staging", 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var cause atomic.Value
@@ -154,7 +154,7 @@ func TestAHandlerThatOutlivesItsLease(t *testing.T) {
 		defer close(ended)
 		slow := dying.short(t)
 		rig.Is(t, slow.Run(ctx, func(held context.Context, _ *semaphore.Job[deploy]) error {
-			dying.Faults(func(string, int, []byte) fault.Kind { return fault.DropRequest })
+			dying.Always(fault.DropRequest)
 			<-held.Done() // cut off: it must learn by itself
 			cause.Store(context.Cause(held))
 			cancel()

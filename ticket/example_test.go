@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/ticket"
 )
 
 func Example() {
 	ctx := context.Background()
-	q, err := ticket.New(engine.Client(), "queues", ticket.Config{Namespace: "printer"})
+	q, err := ticket.New(rig.Client(), "queues", ticket.Config{Namespace: "printer"})
 	if err != nil {
 		panic(err)
 	}

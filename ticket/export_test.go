@@ -2,5 +2,7 @@ package ticket
 
 import "time"
 
-// SetClock gives a queue a clock of its own, for tests of clocks that differ.
-func (q *Queue) SetClock(now func() time.Time) { q.clock = now }
+// SetClock gives a queue a clock that runs ahead of the real one, or behind.
+func (q *Queue) SetClock(ahead time.Duration) {
+	q.clock = func() time.Time { return time.Now().Add(ahead) }
+}

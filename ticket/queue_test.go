@@ -5,16 +5,15 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
 )
@@ -33,7 +32,7 @@ func TestS4_1_ServiceInTheOrderOfArrival(t *testing.T) {
 	)
 	head := lock(t, b.queue(t, ticket.Config{}), "door")
 	for i := range waiters {
-		k := join(t, b.queueOf(t, newPeer(), ticket.Config{}), "door") // in this order
+		k := join(t, b.queueOf(t, b.Peer(), ticket.Config{}), "door") // in this order
 		work.Go(func() {
 			turn, err := k.Wait(t.Context())
 			if err != nil {
@@ -89,20 +88,14 @@ func TestS4_2_NamespacesAreIndependent(t *testing.T) {
 	plain := b.queue(t, ticket.Config{})
 	var turns []*ticket.Turn
 	for _, q := range []*ticket.Queue{a, c, plain} {
-		turn, err := q.TryLock(t.Context(), "door")
-		if err != nil {
-			t.Fatal(err)
-		}
+		turn := rig.Must(q.TryLock(t.Context(), "door"))(t)
 		turns = append(turns, turn)
 	}
 	// What looks like another namespace within an entity is none.
-	turn, err := plain.TryLock(t.Context(), "reads/door")
-	if err != nil {
-		t.Fatal(err)
-	}
+	turn := rig.Must(plain.TryLock(t.Context(), "reads/door"))(t)
 	for _, q := range []*ticket.Queue{a, c, plain} {
 		_, err := q.TryLock(t.Context(), "door")
-		wantIs(t, err, repo.ErrLocked)
+		rig.Is(t, err, repo.ErrLocked)
 	}
 	if turn.Entity() != "reads/door" || turns[0].Entity() != "door" {
 		t.Errorf("entities %q, %q", turn.Entity(), turns[0].Entity())
@@ -112,130 +105,12 @@ func TestS4_2_NamespacesAreIndependent(t *testing.T) {
 	}
 }
 
-func TestS4_3_WaitForAGivenTime(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	turn := lock(t, q, "door")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	defer cancel()
-	_, err := q.Lock(ctx, "door")
-	wantIs(t, err, repo.ErrLocked)
-	wantIs(t, err, context.DeadlineExceeded)
-	var held *repo.LockedError
-	if !errors.As(err, &held) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second {
-		t.Errorf("%v (%+v)", err, held)
-	}
-	if n := entries(t, b.raw(t, "door")); n != 1 {
-		t.Errorf("%d entries, want the holder's alone", n)
-	}
-	// A ticket outlives a wait that ended.
-	k := join(t, q, "door")
-	short, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer stop()
-	_, err = k.Wait(short)
-	wantIs(t, err, context.DeadlineExceeded)
-	if at, err := k.Position(t.Context()); at != 1 || err != nil {
-		t.Errorf("position %d, %v", at, err)
-	}
-	done(t, turn)
-	if at, err := k.Position(t.Context()); at != 0 || err != nil {
-		t.Errorf("position %d, %v", at, err)
-	}
-	next, err := k.Wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if next.Number() != k.Number() || k.Number() <= turn.Number() {
-		t.Errorf("number %d, ticket %d, after %d", next.Number(), k.Number(), turn.Number())
-	}
-	done(t, next)
-	// A number of looks is a limit, too.
-	turn = lock(t, q, "door")
-	few := b.queue(t, ticket.Config{Wait: repo.Wait{Attempts: 3}})
-	b.count.Reset()
-	_, err = few.Lock(t.Context(), "door")
-	wantIs(t, err, repo.ErrLocked)
-	if n := b.count.Count("GetItem"); n != 2 { // joining is the first look
-		t.Errorf("%d reads, want 2", n)
-	}
-	done(t, turn)
-	wantEmpty(t, b, "door")
-}
-
-func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	turn, err := q.TryLock(t.Context(), "door")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := b.count.Total(); n != 1 {
-		t.Errorf("%d requests for a free lock, want 1", n)
-	}
-	before := b.raw(t, "door")
-	b.count.Reset()
-	_, err = q.TryLock(t.Context(), "door")
-	var held *repo.LockedError
-	if !errors.As(err, &held) || !errors.Is(err, repo.ErrLocked) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second ||
-		held.Key.Partition != "/door" {
-		t.Errorf("%v (%+v)", err, held)
-	}
-	if n := b.count.Total(); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
-	if !ddb.EqualItems(before, b.raw(t, "door")) {
-		t.Error("a failed TryLock changed the queue")
-	}
-	done(t, turn)
-	again, err := q.TryLock(t.Context(), "door")
-	if err != nil || again.Number() != turn.Number()+1 {
-		t.Fatalf("%v, %v", again, err)
-	}
-	done(t, again)
-}
-
-func TestS4_3_WaitForEver(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{Lease: time.Second})
-	turn := lock(t, q, "door")
-	k := join(t, q, "door")
-	got := make(chan error, 1)
-	go func() {
-		next, err := k.Wait(context.Background())
-		if err == nil {
-			err = next.Done(context.Background())
-		}
-		got <- err
-	}()
-	// Both outlive their first lease, and neither passes the other over.
-	first := turn.Until()
-	for deadline := time.Now().Add(1500 * time.Millisecond); time.Now().Before(deadline); {
-		select {
-		case err := <-got:
-			t.Fatalf("the waiter went in: %v", err)
-		case <-turn.Context().Done():
-			t.Fatal(context.Cause(turn.Context()))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	if !turn.Until().After(first.Add(500 * time.Millisecond)) {
-		t.Errorf("deadline moved from %v to %v", first, turn.Until())
-	}
-	done(t, turn)
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
-}
-
 func TestTokenSurvivesTheItem(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})
 	turn := lock(t, q, "door")
 	done(t, turn)
-	if _, err := engine.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.table, Key: ddb.Item{"queue": ddb.Text("/door")}}); err != nil {
-		t.Fatal(err)
-	}
+	rig.Must(rig.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.Table, Key: ddb.Item{"queue": ddb.Text("/door")}}))(t)
 	next := lock(t, q, "door")
 	if next.Number() <= turn.Number() {
 		t.Errorf("token %d after %d", next.Number(), turn.Number())
@@ -248,25 +123,23 @@ func TestDoneAndLeaveAreHarmlessTwice(t *testing.T) {
 	q := b.queue(t, ticket.Config{})
 	turn := lock(t, q, "door")
 	done(t, turn)
-	b.count.Reset()
+	b.Count.Reset()
 	done(t, turn)
-	wantIs(t, turn.Extend(t.Context()), repo.ErrReleased)
-	wantIs(t, context.Cause(turn.Context()), repo.ErrReleased)
+	rig.Is(t, turn.Extend(t.Context()), repo.ErrReleased)
+	rig.Is(t, context.Cause(turn.Context()), repo.ErrReleased)
 	k := join(t, q, "door")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 2 { // also when the context has ended
-		if err := k.Leave(ended); err != nil {
-			t.Error(err)
-		}
+		rig.Is(t, k.Leave(ended))
 	}
-	if n := b.count.Total(); n != 2 {
+	if n := b.Count.Total(); n != 2 {
 		t.Errorf("%d requests, want one to join and one to leave", n)
 	}
 	_, err := k.Wait(t.Context())
-	wantIs(t, err, repo.ErrReleased)
+	rig.Is(t, err, repo.ErrReleased)
 	_, err = k.Position(t.Context())
-	wantIs(t, err, repo.ErrReleased)
+	rig.Is(t, err, repo.ErrReleased)
 	wantEmpty(t, b, "door")
 }
 
@@ -280,7 +153,7 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 	}
 	// A wall clock that was set back does not move the beat back.
 	before, _ := q.List(t.Context(), "door")
-	q.SetClock(func() time.Time { return time.Now().Add(-time.Hour) })
+	q.SetClock(-time.Hour)
 	if err := turn.Extend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +169,7 @@ func TestDoReportsEverything(t *testing.T) {
 	q := b.queue(t, ticket.Config{})
 	broken := errors.New("broken")
 	err := q.Do(t.Context(), "door", func(context.Context, *ticket.Turn) error { return broken })
-	wantIs(t, err, broken)
+	rig.Is(t, err, broken)
 	wantEmpty(t, b, "door")
 
 	func() {
@@ -311,15 +184,15 @@ func TestDoReportsEverything(t *testing.T) {
 
 	// The context ends with the turn, and the loss is told even if fn is content.
 	err = q.Do(t.Context(), "door", func(ctx context.Context, turn *ticket.Turn) error {
-		if _, err := engine.Client().DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &b.table, Key: ddb.Item{"queue": ddb.Text("/door")}}); err != nil {
+		if _, err := rig.Client().DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &b.Table, Key: ddb.Item{"queue": ddb.Text("/door")}}); err != nil {
 			return err
 		}
-		wantIs(t, turn.Extend(ctx), repo.ErrLockLost)
+		rig.Is(t, turn.Extend(ctx), repo.ErrLockLost)
 		<-ctx.Done()
-		wantIs(t, context.Cause(ctx), repo.ErrLockLost)
+		rig.Is(t, context.Cause(ctx), repo.ErrLockLost)
 		return nil
 	})
-	wantIs(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrLockLost)
 
 	ended, cancel := context.WithCancel(t.Context())
 	err = q.Do(ended, "door", func(ctx context.Context, _ *ticket.Turn) error {
@@ -327,7 +200,7 @@ func TestDoReportsEverything(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	wantIs(t, err, context.Canceled)
+	rig.Is(t, err, context.Canceled)
 	wantEmpty(t, b, "door")
 }
 
@@ -341,11 +214,11 @@ func TestListIsInOrderOfService(t *testing.T) {
 	for range 5 {
 		want = append(want, join(t, q, "door").Number())
 	}
-	want = append(want, join(t, b.queue(t, ticket.Config{Lease: 2 * time.Second}), "door").Number())
-	b.count.Reset()
+	want = append(want, join(t, b.queue(t, ticket.Config{Lease: time.Minute}), "door").Number())
+	b.Count.Reset()
 	list, err := q.List(t.Context(), "door")
-	if err != nil || b.count.Total() != 1 {
-		t.Fatalf("%d requests, %v", b.count.Total(), err)
+	if err != nil || b.Count.Total() != 1 {
+		t.Fatalf("%d requests, %v", b.Count.Total(), err)
 	}
 	var got []int64
 	for _, e := range list {
@@ -354,122 +227,11 @@ func TestListIsInOrderOfService(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if !slices.Equal(got, want) || list[0].Lease != 30*time.Second || list[5].Lease != 2*time.Second {
+	if !slices.Equal(got, want) || list[0].Lease != 30*time.Second || list[5].Lease != time.Minute {
 		t.Errorf("%+v, want numbers %v", list, want)
 	}
-	q.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
+	q.SetClock(time.Hour)
 	if list, err := q.List(t.Context(), "door"); err != nil || !list[0].Expired {
 		t.Errorf("%+v, %v", list, err)
-	}
-}
-
-func TestBadInputs(t *testing.T) {
-	b := newBench(t)
-	configs := map[string]ticket.Config{
-		"namespace with a slash":          {Namespace: "a/b"},
-		"lease too short":                 {Lease: time.Millisecond},
-		"lease too long":                  {Lease: 25 * time.Hour},
-		"negative lease":                  {Lease: -time.Second},
-		"negative skew":                   {ClockSkew: -1},
-		"negative wait":                   {Wait: repo.Wait{Min: -1}},
-		"negative attempt timeout":        {Table: repo.TableConfig{AttemptTimeout: -1}},
-		"lease of less than three tries":  {Lease: 2 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}},
-		"default lease of less than that": {Table: repo.TableConfig{AttemptTimeout: 11 * time.Second}},
-	}
-	for name, cfg := range configs {
-		if _, err := ticket.New(b.Client, b.table, cfg); !errors.Is(err, repo.ErrConfig) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := ticket.New(nil, b.table, ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
-		t.Errorf("no client: %v", err)
-	}
-	if _, err := ticket.New(b.Client, "", ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
-		t.Errorf("no table: %v", err)
-	}
-	if _, err := ticket.New(b.Client, b.table, ticket.Config{Lease: 3 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}}); err != nil {
-		t.Error(err)
-	}
-
-	q := b.queue(t, ticket.Config{Namespace: "space"})
-	long := strings.Repeat("x", 2048-len("space/"))
-	calls := map[string]func(entity string) error{
-		"Lock":    func(e string) error { _, err := q.Lock(t.Context(), e); return err },
-		"TryLock": func(e string) error { _, err := q.TryLock(t.Context(), e); return err },
-		"Join":    func(e string) error { _, err := q.Join(t.Context(), e); return err },
-		"List":    func(e string) error { _, err := q.List(t.Context(), e); return err },
-		"Do": func(e string) error {
-			return q.Do(t.Context(), e, func(context.Context, *ticket.Turn) error { return nil })
-		},
-	}
-	for name, call := range calls {
-		for what, entity := range map[string]string{"empty": "", "too long": long + "x", "no UTF-8": "\xff"} {
-			if err := call(entity); !errors.Is(err, repo.ErrKey) {
-				t.Errorf("%s with a name that is %s: %v", name, what, err)
-			}
-		}
-	}
-	if n := b.count.Total(); n != 0 {
-		t.Errorf("%d requests were sent for nothing", n)
-	}
-	turn, err := q.TryLock(t.Context(), long)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done(t, turn)
-
-	nowhere, err := ticket.New(b.Client, b.table+"-missing", ticket.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = nowhere.Lock(t.Context(), "door")
-	wantIs(t, err, repo.ErrNoTable)
-	_, err = nowhere.TryLock(t.Context(), "door")
-	wantIs(t, err, repo.ErrNoTable)
-	_, err = nowhere.List(t.Context(), "door")
-	wantIs(t, err, repo.ErrNoTable)
-}
-
-func TestItemsThatAreNoQueues(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	one := ddb.Integer(1)
-	for name, item := range map[string]ddb.Item{
-		"ticket is text":    {"w_x": ddb.Text("1"), "b_x": one, "n": one, "next": one},
-		"ticket has no end": {"w_x": one, "n": one, "next": one},
-		"end is text":       {"w_x": one, "b_x": ddb.Text("1"), "n": one, "next": one},
-		"lease is text":     {"w_x": one, "b_x": one, "l_x": ddb.Text("1"), "n": one, "next": one},
-		"fraction":          {"w_x": ddb.Number("1.5"), "b_x": one, "n": one, "next": one},
-		"next is text":      {"next": ddb.Text("1")},
-		"n is text":         {"n": ddb.Text("1")},
-		"left is text":      {"left": ddb.Text("1")},
-	} {
-		item["queue"] = ddb.Text("/door")
-		b.put(t, item)
-		if _, err := q.Lock(t.Context(), "door"); !errors.Is(err, repo.ErrSchema) {
-			t.Errorf("Lock, %s: %v", name, err)
-		}
-		if _, err := q.TryLock(t.Context(), "door"); !errors.Is(err, repo.ErrSchema) {
-			t.Errorf("TryLock, %s: %v", name, err)
-		}
-		if after := b.raw(t, "door"); len(after) > len(item)+4 { // counters and TTL may be there
-			t.Errorf("%s: an entry stayed: %v", name, after)
-		}
-	}
-	// An empty queue that claims to have entries would refuse TryLock for ever.
-	b.put(t, ddb.Item{"queue": ddb.Text("/door"), "n": one})
-	_, err := q.TryLock(t.Context(), "door")
-	wantIs(t, err, repo.ErrSchema)
-}
-
-func TestEnsureTableVerifies(t *testing.T) {
-	b := newBench(t)
-	q := b.queue(t, ticket.Config{})
-	if err := q.EnsureTable(t.Context()); err != nil {
-		t.Error(err)
-	}
-	out, err := b.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &b.table})
-	if err != nil || aws.ToString(out.TimeToLiveDescription.AttributeName) != "expiresAt" {
-		t.Errorf("%+v, %v", out, err)
 	}
 }

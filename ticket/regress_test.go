@@ -26,8 +26,8 @@ func TestADrawThatIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			client := rig.NewLate(b.Client, "UpdateItem", 1, 50*time.Millisecond)
-			q := rig.Must(ticket.New(client, b.table, ticket.Config{}))(t)
+			client := rig.NewLate(b.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
+			q := rig.Must(ticket.New(client, b.Table, ticket.Config{}))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			turn, err := ask(q, ctx, "door")
 			cancel()
@@ -44,19 +44,19 @@ func TestADrawThatIsGivenUp(t *testing.T) {
 // ever.
 func TestCloseBesideASlowJoin(t *testing.T) {
 	b := newBench(t)
-	client := rig.NewLate(b.Client, "UpdateItem", 1, 100*time.Millisecond)
-	q := rig.Must(ticket.New(client, b.table, ticket.Config{}))(t)
+	closed := make(chan struct{})
+	client := rig.NewLate(b.Client, "UpdateItem", 1, func() { <-closed })
+	q := rig.Must(ticket.New(client, b.Table, ticket.Config{}))(t)
 	var all sync.WaitGroup
 	all.Go(func() {
 		_, err := q.Join(t.Context(), "door")
-		wantIs(t, err, ticket.ErrClosed)
+		rig.Is(t, err, ticket.ErrClosed)
 	})
-	for !client.Sent() {
-		time.Sleep(time.Millisecond)
-	}
+	<-client.Sent
 	over, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_ = q.Close(over)
+	close(closed)
 	all.Wait()
 	<-client.Arrived
 	wantEmpty(t, b, "door")
@@ -65,16 +65,16 @@ func TestCloseBesideASlowJoin(t *testing.T) {
 // Who waits looked once at once, for nothing.
 func TestAWaiterDoesNotLookAtOnce(t *testing.T) {
 	b := newBench(t)
-	q := b.queue(t, ticket.Config{Wait: repo.Wait{Min: 300 * time.Millisecond, Max: time.Second}})
+	q := b.queue(t, ticket.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Minute, Max: time.Minute}})
 	head := lock(t, q, "door")
 	k := join(t, q, "door")
-	b.count.Reset()
+	b.Count.Reset()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := k.Wait(ctx)
-	wantIs(t, err, repo.ErrLocked)
-	if n := b.count.Count("GetItem"); n != 0 {
-		t.Errorf("%d looks at once with a least pause of 300 ms", n)
+	rig.Is(t, err, repo.ErrLocked)
+	if n := b.Count.Count("GetItem"); n != 0 {
+		t.Errorf("%d looks at once with a least pause of a minute", n)
 	}
 	done(t, head)
 }

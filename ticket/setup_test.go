@@ -2,94 +2,36 @@ package ticket_test
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
-	"github.com/dynahold/dynahold/localdb"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/ticket"
 )
 
-var engine *localdb.Engine
+func TestMain(m *testing.M) { rig.MainOr(m, hold) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childEndpoint) != "" {
-		os.Exit(child())
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	var err error
-	engine, err = localdb.Start(ctx, localdb.Config{})
-	cancel()
-	if err != nil {
-		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		os.Exit(1)
-	}
-	code := m.Run()
-	_ = engine.Close()
-	os.Exit(code)
+// bench is a table of queues.
+type bench struct{ *rig.Rig }
+
+func newBench(t testing.TB) bench {
+	t.Helper()
+	b := bench{rig.New(t)}
+	rig.Is(t, b.queue(t, ticket.Config{}).EnsureTable(t.Context()))
+	b.Count.Reset()
+	return b
 }
-
-type script = func(op string, n int, body []byte) fault.Kind
-
-// peer is a client with a counter and a network of its own.
-type peer struct {
-	*dynamodb.Client
-	count *fault.Counter
-	net   *fault.Injector
-	rule  atomic.Pointer[script]
-}
-
-func newPeer() *peer {
-	p := &peer{}
-	p.Client = engine.NewClient(func(o *dynamodb.Options) {
-		p.net = fault.New(o.HTTPClient, fault.Config{Script: func(op string, n int, body []byte) fault.Kind {
-			if s := p.rule.Load(); s != nil {
-				return (*s)(op, n, body)
-			}
-			return fault.None
-		}})
-		p.count = fault.NewCounter(p.net)
-		o.HTTPClient = p.count
-		o.Retryer = quick()
-	})
-	return p
-}
-
-// quick repeats without the long pauses of the SDK's own policy.
-func quick() aws.Retryer {
-	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 5, 20*time.Millisecond, ratelimit.None
-	})
-}
-
-// faults lets a script decide from now on; nil ends it.
-func (p *peer) faults(s script) {
-	if s == nil {
-		p.rule.Store(nil)
-		return
-	}
-	p.rule.Store(&s)
-}
-
-// cut is what a killed process looks like from outside: nothing is sent.
-func (p *peer) cut() { p.faults(func(string, int, []byte) fault.Kind { return fault.Refuse }) }
 
 // first lets one fault befall the first request whose body has the text.
-func (p *peer) first(text string, kind fault.Kind) {
+func (b bench) first(text string, kind fault.Kind) {
 	var hit atomic.Bool
-	p.faults(func(_ string, _ int, body []byte) fault.Kind {
+	b.Faults(func(_ string, _ int, body []byte) fault.Kind {
 		if strings.Contains(string(body), text) && hit.CompareAndSwap(false, true) {
 			return kind
 		}
@@ -97,62 +39,30 @@ func (p *peer) first(text string, kind fault.Kind) {
 	})
 }
 
-// bench is a table, and the client of most tests.
-type bench struct {
-	*peer
-	table string
-}
-
-func newBench(t testing.TB) *bench {
+func (b bench) queue(t testing.TB, cfg ticket.Config) *ticket.Queue {
 	t.Helper()
-	b := &bench{peer: newPeer(), table: "ticket-" + rand.Text()}
-	if err := b.queue(t, ticket.Config{}).EnsureTable(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, err := engine.Client().DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &b.table})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	b.count.Reset()
-	return b
-}
-
-func (b *bench) queue(t testing.TB, cfg ticket.Config) *ticket.Queue {
-	t.Helper()
-	return b.queueOf(t, b.peer, cfg)
+	return b.queueOf(t, b.Rig, cfg)
 }
 
 // queueOf is a queue as another process has it.
-func (b *bench) queueOf(t testing.TB, p *peer, cfg ticket.Config) *ticket.Queue {
+func (b bench) queueOf(t testing.TB, p *rig.Rig, cfg ticket.Config) *ticket.Queue {
 	t.Helper()
-	q, err := ticket.New(p.Client, b.table, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := rig.Must(ticket.New(p.Client, b.Table, cfg))(t)
 	t.Cleanup(func() {
-		p.faults(nil)
+		p.Faults(nil)
 		_ = q.Close(context.Background()) // what the test left behind
 	})
 	return q
 }
 
-func (b *bench) raw(t testing.TB, entity string) ddb.Item {
+func (b bench) raw(t testing.TB, entity string) ddb.Item {
 	t.Helper()
-	out, err := engine.Client().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.table, ConsistentRead: aws.Bool(true),
-		Key: ddb.Item{"queue": ddb.Text("/" + entity)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Item
+	return b.Item(t, ddb.Item{"queue": ddb.Text("/" + entity)})
 }
 
-func (b *bench) put(t testing.TB, item ddb.Item) {
+func (b bench) put(t testing.TB, item ddb.Item) {
 	t.Helper()
-	if _, err := engine.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.table, Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	rig.Must(rig.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item}))(t)
 }
 
 // entries counts what stands on an item, and compares it with its count.
@@ -181,37 +91,20 @@ func number(v types.AttributeValue) string {
 
 func lock(t testing.TB, q *ticket.Queue, entity string) *ticket.Turn {
 	t.Helper()
-	turn, err := q.Lock(t.Context(), entity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return turn
+	return rig.Must(q.Lock(t.Context(), entity))(t)
 }
 
 func join(t testing.TB, q *ticket.Queue, entity string) *ticket.Ticket {
 	t.Helper()
-	k, err := q.Join(t.Context(), entity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return rig.Must(q.Join(t.Context(), entity))(t)
 }
 
 func done(t testing.TB, turn *ticket.Turn) {
 	t.Helper()
-	if err := turn.Done(context.Background()); err != nil {
-		t.Error(err)
-	}
+	rig.Is(t, turn.Done(context.Background()))
 }
 
-func wantIs(t testing.TB, err, target error) {
-	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error %v, want %v", err, target)
-	}
-}
-
-func wantEmpty(t testing.TB, b *bench, entity string) {
+func wantEmpty(t testing.TB, b bench, entity string) {
 	t.Helper()
 	if n := entries(t, b.raw(t, entity)); n != 0 {
 		t.Errorf("%d entries stayed behind", n)

@@ -234,3 +234,29 @@ func TestAContextAskedForLate(t *testing.T) {
 		})
 	}
 }
+
+// A claim that fell due while another request was under way set its timer to a
+// time that had passed, again and again, until that request had its answer.
+func TestAClaimBesideAnotherRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var renewals []time.Time
+		began := time.Now()
+		var l *lease.Lease
+		l = lease.New(lease.Config{Length: length, Margin: margin}, began.Add(length), func(context.Context) error {
+			renewals = append(renewals, time.Now())
+			l.Renewed(time.Now().Add(length))
+			return nil
+		})
+		const due, again, request = time.Second, 100 * time.Millisecond, 2 * time.Second
+		l.Claim(began.Add(due), again)
+		l.Start()
+		l.Begin()
+		time.Sleep(request)
+		l.Done()
+		time.Sleep(2 * again)
+		if len(renewals) != 1 || renewals[0].Sub(began) > request+again {
+			t.Errorf("claimed %v after %v", renewals, began)
+		}
+		finish(l)
+	})
+}

@@ -76,8 +76,7 @@ func (l *Lease) beat() {
 		return
 	}
 	if !l.op.TryLock() {
-		// Another request for this lease is under way; look again soon.
-		l.schedule()
+		l.putOff() // another request for this lease is under way
 		return
 	}
 	defer l.op.Unlock()
@@ -89,6 +88,17 @@ func (l *Lease) beat() {
 	if l.ended == nil {
 		l.attempt(ctx)
 	}
+}
+
+// putOff sets the timer anew where the time was not right: a claim that is due
+// stays due, and would come back at once, again and again.
+func (l *Lease) putOff() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.claim.IsZero() {
+		l.claim = time.Now().Add(l.again)
+	}
+	l.arm()
 }
 
 // begin returns the context of a renewal, and how to end it; nil if it is not

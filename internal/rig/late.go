@@ -3,7 +3,6 @@ package rig
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
@@ -12,21 +11,19 @@ import (
 // gone meanwhile.
 type Late struct {
 	*dynamodb.Client
-	Arrived chan struct{} // closed when it has
+	Sent    chan struct{} // closed when it is on its way
+	Arrived chan struct{} // closed when it has arrived
 
 	op   string
 	nth  int64
-	wait time.Duration
+	wait func()
 	n    atomic.Int64
 }
 
-// NewLate delays the nth UpdateItem or TransactWriteItems.
-func NewLate(client *dynamodb.Client, op string, nth int, wait time.Duration) *Late {
-	return &Late{Client: client, Arrived: make(chan struct{}), op: op, nth: int64(nth), wait: wait}
+// NewLate delays the nth UpdateItem or TransactWriteItems until wait returns.
+func NewLate(client *dynamodb.Client, op string, nth int, wait func()) *Late {
+	return &Late{Client: client, Sent: make(chan struct{}), Arrived: make(chan struct{}), op: op, nth: int64(nth), wait: wait}
 }
-
-// Sent reports whether the request is on its way.
-func (l *Late) Sent() bool { return l.n.Load() >= l.nth }
 
 // UpdateItem sends the request.
 func (l *Late) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
@@ -46,11 +43,12 @@ func late[O any](ctx context.Context, l *Late, op string, call func(context.Cont
 	if l.op != op || l.n.Add(1) != l.nth {
 		return call(ctx)
 	}
+	close(l.Sent)
 	var out *O
 	var err error
 	go func() {
 		defer close(l.Arrived)
-		time.Sleep(l.wait)
+		l.wait()
 		out, err = call(context.WithoutCancel(ctx))
 	}()
 	select {

@@ -1,6 +1,6 @@
-// Package rig is what tests of packages that own their tables have in common:
-// one engine per test binary, a table name and a client per test, whose
-// requests are counted and can be broken.
+// Package rig is what the tests of all packages with tables have in common: one
+// engine per test binary, a table name and a client per test, whose requests
+// are counted and can be broken.
 package rig
 
 import (
@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,49 +26,77 @@ import (
 var engine *localdb.Engine
 
 // Main runs a package's tests with an engine. TestMain calls it.
-func Main(m *testing.M) {
+func Main(m *testing.M) { MainOr(m, nil) }
+
+// MainOr is Main for packages whose tests start processes: one that [Child]
+// made runs child instead of the tests, on the same engine.
+func MainOr(m *testing.M, child func(args []string) error) {
+	endpoint := os.Getenv(childEndpoint)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	var err error
-	engine, err = localdb.Start(ctx, localdb.Config{})
+	engine, err = localdb.Start(ctx, localdb.Config{Endpoint: endpoint})
 	cancel()
+	code := 0
+	if err == nil && endpoint != "" {
+		err = child(os.Args[1:])
+	} else if err == nil {
+		code = m.Run()
+		_ = engine.Close()
+	}
 	if err != nil {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		os.Exit(1)
+		code = 1
 	}
-	code := m.Run()
-	_ = engine.Close()
 	os.Exit(code)
 }
 
-// Endpoint is the engine's address, for processes that a test starts.
-func Endpoint() string { return engine.Endpoint() }
+// childEndpoint tells a process that it is a child, and where the engine is.
+const childEndpoint = "DYNAHOLD_TEST_CHILD_OF"
+
+// Child is a process, to be started, that runs what the package gave to
+// [MainOr], with these arguments.
+func Child(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), Must(os.Executable())(t), args...) //nolint:gosec // this test's own binary
+	cmd.Env = append(os.Environ(), childEndpoint+"="+engine.Endpoint())
+	cmd.Stderr = os.Stderr
+	return cmd
+}
 
 // Script decides what befalls a request.
 type Script = func(op string, n int, body []byte) fault.Kind
 
-// Rig is a table name with clients. The table, if the test makes it, goes with
+// Rig is a table name with a client. The table, if the test makes it, goes with
 // the test.
 type Rig struct {
 	Table  string
 	Client *dynamodb.Client
-	Count  *fault.Counter // of Client's requests
+	Count  *fault.Counter  // of Client's requests
+	Net    *fault.Injector // what they pass through
 
 	script atomic.Pointer[Script]
+}
+
+// Peer is a client of its own on the same table, as another process has it.
+func (r *Rig) Peer() *Rig {
+	p := &Rig{Table: r.Table}
+	p.Client = Client(func(o *dynamodb.Options) {
+		p.Net = fault.New(o.HTTPClient, fault.Config{Script: func(op string, n int, body []byte) fault.Kind {
+			if s := p.script.Load(); s != nil {
+				return (*s)(op, n, body)
+			}
+			return fault.None
+		}})
+		p.Count = fault.NewCounter(p.Net)
+		o.HTTPClient = p.Count
+	})
+	return p
 }
 
 // New makes a rig.
 func New(t testing.TB) *Rig {
 	t.Helper()
-	r := &Rig{Table: "test-" + rand.Text()}
-	r.Client = Client(func(o *dynamodb.Options) {
-		r.Count = fault.NewCounter(fault.New(o.HTTPClient, fault.Config{Script: func(op string, n int, body []byte) fault.Kind {
-			if s := r.script.Load(); s != nil {
-				return (*s)(op, n, body)
-			}
-			return fault.None
-		}}))
-		o.HTTPClient = r.Count
-	})
+	r := (&Rig{Table: "test-" + rand.Text()}).Peer()
 	t.Cleanup(func() {
 		var none *types.ResourceNotFoundException
 		_, err := Client().DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &r.Table})
@@ -107,6 +136,11 @@ func (r *Rig) Faults(s Script) {
 		return
 	}
 	r.script.Store(&s)
+}
+
+// Always lets the same befall every request of Client from now on.
+func (r *Rig) Always(kind fault.Kind) {
+	r.Faults(func(string, int, []byte) fault.Kind { return kind })
 }
 
 // Nth breaks the nth request of an operation from now on, counted from 0.
@@ -154,13 +188,28 @@ func Is(t testing.TB, err error, targets ...error) {
 	}
 }
 
+// Patience is how long a test waits for what must happen: far longer than a
+// starved machine needs, for only a test that fails waits for so long.
+const Patience = 30 * time.Second
+
 // Ended waits for the end of a context and returns its cause.
-func Ended(ctx context.Context, t testing.TB, within time.Duration) error {
+func Ended(ctx context.Context, t testing.TB) error {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(within):
-		t.Fatalf("the context did not end within %v", within)
+	case <-time.After(Patience):
+		t.Fatalf("the context did not end within %v", Patience)
 	}
 	return context.Cause(ctx)
+}
+
+// Await looks again and again until something has happened that has no channel
+// of its own to tell of it.
+func Await(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !happened(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", Patience, what)
+		}
+	}
 }

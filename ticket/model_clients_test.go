@@ -1,0 +1,213 @@
+package ticket
+
+import (
+	"slices"
+)
+
+// send walks the fates of one request: answered, its answer lost, on its way,
+// and answered with a copy on its way.
+func (w world) send(what deed, out step, slot func(*world), apply func(*world) bool, answer func(*world, bool) string) {
+	to := w
+	applied := apply(&to)
+	out(what.with("no answer", applied), to, "")
+	wrong := answer(&to, applied)
+	out(what.with("answered", applied), to, wrong)
+	if w.late == 0 {
+		return
+	}
+	to = w
+	to.late--
+	slot(&to)
+	out(what.with("on its way", false), to, "")
+	applied = apply(&to)
+	wrong = answer(&to, applied)
+	out(what.with("answered, a copy on its way", applied), to, wrong)
+}
+
+func (r *rules) next(w world, emit step) {
+	out := func(what deed, to world, wrong string) {
+		if wrong == "" {
+			wrong = to.wrong(r)
+		}
+		emit(what, to, wrong)
+	}
+	if w.now < r.end {
+		to := w
+		to.now++
+		out(deed{what: "sees time pass, as all do"}, to, "")
+	}
+	// The TTL is a day past every end: no request to join is that old.
+	old := slices.ContainsFunc(w.who[:], func(m member) bool { return m.lateJoin != 0 || m.phase == joining })
+	if w.exists && w.now > w.ttl && !old {
+		to := w
+		to.exists, to.next, to.n, to.left, to.ttl, to.w, to.b = false, 0, 0, 0, 0, [clients]int8{}, [clients]int8{}
+		out(deed{what: "sees the item removed by its TTL"}, to, "")
+	}
+	for i := range r.members {
+		if i > 0 && w.who[i-1].phase == fresh {
+			break // clients are alike: they begin in order
+		}
+		r.copies(w, i, out)
+		r.act(w, i, out)
+	}
+}
+
+// copies delivers what is on its way.
+func (r *rules) copies(w world, i int, out step) {
+	m := w.who[i]
+	deliver := func(what string, there bool, apply func(*world)) {
+		if there {
+			to := w
+			apply(&to)
+			out(deed{who: i, what: what}, to, "")
+		}
+	}
+	deliver("has a late copy arrive: join", m.lateJoin != 0, func(to *world) { to.who[i].lateJoin = 0; to.join(r, i, m.lateJoin-1) })
+	deliver("has a late copy arrive: renew", m.lateRenew != 0, func(to *world) { to.who[i].lateRenew = 0; to.renew(r, i, m.ticket, m.lateRenew) })
+	deliver("has a late copy arrive: leave", m.lateRemove != 0, func(to *world) { to.who[i].lateRemove = 0; to.remove(r, i, m.lateRemove) })
+	deliver("has a late copy arrive: pass", m.latePass != snapshot{}, func(to *world) { to.who[i].latePass = snapshot{}; to.pass(r, m.latePass) })
+}
+
+// act does what a client may do next; that it does nothing more is among the
+// orders of events, since all others go on.
+func (r *rules) act(w world, i int, out step) {
+	switch m := w.who[i]; m.phase {
+	case fresh:
+		if r.twoSteps {
+			to := w
+			to.who[i].ticket, to.who[i].sent = to.draw(r, w.now), w.now
+			to.who[i].phase, to.who[i].deadline = drawn, w.now+halves
+			out(deed{who: i, what: "draws a number"}, to, "")
+			return
+		}
+		w.who[i].phase, w.who[i].sent = joining, w.now
+		r.join(w, i, out)
+	case joining:
+		r.join(w, i, out)
+	case drawn:
+		to := w
+		to.w[i], to.b[i], to.n = m.ticket, m.sent+halves, to.n+1
+		to.who[i].phase = waiting
+		out(deed{who: i, what: "enters"}, to, "")
+	case waiting, holding:
+		r.keep(w, i, out)
+		r.leave(w, i, out)
+		if m.phase == waiting {
+			r.wait(w, i, out)
+		}
+	case leaving:
+		r.leave(w, i, out)
+	}
+}
+
+func (r *rules) join(w world, i int, out step) {
+	sent := w.who[i].sent
+	w.send(deed{who: i, what: "joins"}, out, func(to *world) { to.who[i].lateJoin = sent + 1 },
+		func(to *world) bool { return to.join(r, i, sent) },
+		func(to *world, _ bool) string {
+			m := &to.who[i]
+			m.phase, m.ticket, m.deadline = waiting, to.w[i], sent+halves
+			ahead, present := to.ahead(i)
+			m.saw = present && len(ahead) == 0
+			return ""
+		})
+}
+
+// keep renews, with the bytes of the request that had no answer, if any.
+func (r *rules) keep(w world, i int, out step) {
+	m := w.who[i]
+	if m.until == 0 {
+		if w.now >= m.deadline || w.now == m.deadline-halves {
+			return
+		}
+		w.who[i].until = w.now + halves
+	}
+	until := w.who[i].until
+	w.send(deed{who: i, what: "renews"}, out, func(to *world) { to.who[i].lateRenew = until },
+		func(to *world) bool { return to.renew(r, i, m.ticket, until) },
+		func(to *world, applied bool) string {
+			m := &to.who[i]
+			m.until = 0
+			switch {
+			case !applied && (to.w[i] != m.ticket || to.b[i] != until):
+				m.phase = gone
+			case r.fromAnswer:
+				m.deadline = to.now + halves
+			default:
+				m.deadline = until
+			}
+			return ""
+		})
+}
+
+// leave takes the entry away; a client that holds believes so no longer.
+func (r *rules) leave(w world, i int, out step) {
+	ticket := w.who[i].ticket
+	w.who[i].phase, w.who[i].saw, w.who[i].seen = leaving, false, snapshot{}
+	doubt := w
+	doubt.who[i].doubt = true
+	doubt.send(deed{who: i, what: "leaves"}, func(what deed, to world, wrong string) {
+		if !w.who[i].doubt && to.who[i].phase == gone {
+			to.who[i].doubt = false
+		}
+		out(what, to, wrong)
+	}, func(to *world) { to.who[i].lateRemove = ticket },
+		func(to *world) bool { return to.remove(r, i, ticket) },
+		func(to *world, applied bool) string {
+			m := &to.who[i]
+			m.phase = gone
+			expired := to.now >= m.deadline && !r.anyDoubt
+			if !applied && m.passed && to.line().leftBy(int64(ticket), w.who[i].doubt, expired) {
+				return "told that it left by itself, and was passed over"
+			}
+			return ""
+		})
+}
+
+// wait looks, passes over, and goes in.
+func (r *rules) wait(w world, i int, out step) {
+	m := w.who[i]
+	if m.saw {
+		if w.now < m.deadline || r.noDeadline {
+			to := w
+			to.who[i].phase, to.who[i].saw = holding, false
+			wrong := to.serve(i)
+			out(deed{who: i, what: "goes in"}, to, wrong)
+		}
+		return
+	}
+	if (m.seen != snapshot{}) {
+		w.send(deed{who: i, what: "passes over"}, out, func(to *world) { to.who[i].latePass = m.seen },
+			func(to *world) bool { return to.w[i] == m.ticket && to.pass(r, m.seen) },
+			func(to *world, _ bool) string { return r.look(to, i) })
+		to := w
+		to.who[i].seen = snapshot{}
+		out(deed{who: i, what: "changes its mind"}, to, "") // or had no answer, and looks again
+		return
+	}
+	to := w
+	wrong := r.look(&to, i)
+	out(deed{who: i, what: "looks"}, to, wrong)
+}
+
+func (r *rules) look(w *world, i int) string {
+	m := &w.who[i]
+	m.seen = snapshot{}
+	ahead, present := w.ahead(i)
+	if !present {
+		m.phase = gone
+		return ""
+	}
+	for _, j := range ahead {
+		if w.now < w.b[j] {
+			m.seen = snapshot{}
+			m.saw = r.notFirst
+			return ""
+		}
+		m.seen.w[j], m.seen.b[j] = w.w[j], w.b[j]
+	}
+	if m.saw = len(ahead) == 0 || r.noRemoval; m.saw {
+		m.seen = snapshot{}
+	}
+	return ""
+}

@@ -1,0 +1,120 @@
+package ticket_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+func TestS4_3_WaitForAGivenTime(t *testing.T) {
+	b := newBench(t)
+	q := b.queue(t, ticket.Config{})
+	turn := lock(t, q, "door")
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	defer cancel()
+	_, err := q.Lock(ctx, "door")
+	rig.Is(t, err, repo.ErrLocked)
+	rig.Is(t, err, context.DeadlineExceeded)
+	var held *repo.LockedError
+	if !errors.As(err, &held) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second {
+		t.Errorf("%v (%+v)", err, held)
+	}
+	if n := entries(t, b.raw(t, "door")); n != 1 {
+		t.Errorf("%d entries, want the holder's alone", n)
+	}
+	// A ticket outlives a wait that ended.
+	k := join(t, q, "door")
+	short, stop := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer stop()
+	_, err = k.Wait(short)
+	rig.Is(t, err, context.DeadlineExceeded)
+	if at, err := k.Position(t.Context()); at != 1 || err != nil {
+		t.Errorf("position %d, %v", at, err)
+	}
+	done(t, turn)
+	if at, err := k.Position(t.Context()); at != 0 || err != nil {
+		t.Errorf("position %d, %v", at, err)
+	}
+	next := rig.Must(k.Wait(t.Context()))(t)
+	if next.Number() != k.Number() || k.Number() <= turn.Number() {
+		t.Errorf("number %d, ticket %d, after %d", next.Number(), k.Number(), turn.Number())
+	}
+	done(t, next)
+	// A number of looks is a limit, too.
+	turn = lock(t, q, "door")
+	few := b.queue(t, ticket.Config{Wait: repo.Wait{Attempts: 3}})
+	b.Count.Reset()
+	_, err = few.Lock(t.Context(), "door")
+	rig.Is(t, err, repo.ErrLocked)
+	if n := b.Count.Count("GetItem"); n != 2 { // joining is the first look
+		t.Errorf("%d reads, want 2", n)
+	}
+	done(t, turn)
+	wantEmpty(t, b, "door")
+}
+
+func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
+	b := newBench(t)
+	q := b.queue(t, ticket.Config{})
+	turn := rig.Must(q.TryLock(t.Context(), "door"))(t)
+	if n := b.Count.Total(); n != 1 {
+		t.Errorf("%d requests for a free lock, want 1", n)
+	}
+	before := b.raw(t, "door")
+	b.Count.Reset()
+	_, err := q.TryLock(t.Context(), "door")
+	var held *repo.LockedError
+	if !errors.As(err, &held) || !errors.Is(err, repo.ErrLocked) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second ||
+		held.Key.Partition != "/door" {
+		t.Errorf("%v (%+v)", err, held)
+	}
+	if n := b.Count.Total(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	if !ddb.EqualItems(before, b.raw(t, "door")) {
+		t.Error("a failed TryLock changed the queue")
+	}
+	done(t, turn)
+	again, err := q.TryLock(t.Context(), "door")
+	if err != nil || again.Number() != turn.Number()+1 {
+		t.Fatalf("%v, %v", again, err)
+	}
+	done(t, again)
+}
+
+func TestS4_3_WaitForEver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const lease = 3 * time.Second
+	q := b.queue(t, ticket.Config{Lease: lease})
+	turn := lock(t, q, "door")
+	k := join(t, q, "door")
+	got := make(chan error, 1)
+	go func() {
+		next, err := k.Wait(context.Background())
+		if err == nil {
+			err = next.Done(context.Background())
+		}
+		got <- err
+	}()
+	// Both outlive their first lease, and neither passes the other over.
+	first := turn.Until()
+	select {
+	case err := <-got:
+		t.Fatalf("the waiter went in: %v", err)
+	case <-turn.Context().Done():
+		t.Fatal(context.Cause(turn.Context()))
+	case <-time.After(lease * 3 / 2):
+	}
+	if !turn.Until().After(first.Add(lease / 3)) {
+		t.Errorf("deadline moved from %v to %v", first, turn.Until())
+	}
+	done(t, turn)
+	rig.Is(t, <-got)
+}

@@ -1,24 +1,61 @@
 package dynahold_test
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
 )
 
 // TestReadmeShowsTheQuickstart keeps the README's first program the one that
 // is compiled and run.
 func TestReadmeShowsTheQuickstart(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("examples/quickstart/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(program), "\n") // without the package comment
-	if !strings.Contains(string(readme), "```go\n"+code+"```") {
+	_, code, _ := strings.Cut(read(t, "examples/quickstart/main.go"), "\n") // without the package comment
+	if !strings.Contains(read(t, "README.md"), "```go\n"+code+"```") {
 		t.Error("the README's first program differs from examples/quickstart/main.go")
 	}
+}
+
+// The other programs in documents are those of snippets_test.go, which are
+// compiled.
+func TestDocumentsShowWhatIsCompiled(t *testing.T) {
+	compiled := read(t, "snippets_test.go")
+	for name, document := range map[string]string{
+		"readmeMutex": "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
+	} {
+		_, body, ok := strings.Cut(compiled, "func "+name+"(")
+		_, body, shown := strings.Cut(body, "\t// shown\n")
+		body, _, ended := strings.Cut(body, "\n\treturn err\n}\n")
+		if !ok || !shown || !ended {
+			t.Fatalf("%s is not in snippets_test.go, or has another form", name)
+		}
+		var code strings.Builder
+		for line := range strings.Lines(body + "\n") {
+			code.WriteString(strings.TrimPrefix(line, "\t"))
+		}
+		if !strings.Contains(read(t, document), code.String()) {
+			t.Errorf("%s does not show what %s compiles:\n%s", document, name, code.String())
+		}
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The programs are used here so that they stay: nothing calls them.
+var _ = []any{
+	func(c mutex.Client) error { return readmeMutex(context.Background(), c, nil) },
+	func(c repo.Client) error { return readmeTicket(context.Background(), c, nil) },
+	func(c semaphore.Client) error { return readmeSemaphore(context.Background(), c, nil) },
+	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
 }

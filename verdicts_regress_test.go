@@ -250,7 +250,7 @@ type looking struct {
 }
 
 func (l looking) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	out, err := l.hooked.Client.GetItem(ctx, in, o...)
+	out, err := l.Client.GetItem(ctx, in, o...)
 	if err == nil {
 		l.read(out.Item)
 	}

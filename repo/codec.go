@@ -77,11 +77,11 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 // of one second would look like one that was delivered twice.
 func (t *Table[T]) checkEventTimeOf(item T) error {
 	f := t.schema.eventTime
-	v, err := reflect.ValueOf(item).FieldByIndexErr(f.index)
-	if err != nil {
-		return nil // below a nil pointer: not set
+	var at time.Time
+	if v, err := reflect.ValueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
+		at, _ = v.Convert(timeType).Interface().(time.Time)
 	}
-	if err := ddb.CheckEventSeconds(v.Convert(timeType).Interface().(time.Time)); err != nil { //nolint:forcetypeassert // just converted
+	if err := ddb.CheckEventSeconds(at); err != nil {
 		return fmt.Errorf("%w: field %s: %w", ErrSchema, f.goName, err)
 	}
 	return nil

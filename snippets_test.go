@@ -1,0 +1,78 @@
+package dynahold_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+// The programs that documents show, so that they are compiled: readme_test.go
+// compares them. What follows the comment "// shown" is shown, up to the last
+// return.
+
+// Deploy is a job of the README's semaphore.
+type Deploy struct{ Version string }
+
+type (
+	writeReport func(ctx context.Context, token int64) error
+	printPage   func(ctx context.Context, token int64) error
+	deployTo    func(ctx context.Context, environment string, d Deploy) error
+)
+
+func readmeMutex(ctx context.Context, client mutex.Client, writeReport writeReport) error {
+	// shown
+	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Heartbeat: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	err = locks.Do(ctx, "nightly-report", func(ctx context.Context, lock *mutex.Lock) error {
+		return writeReport(ctx, lock.Token()) // storage refuses smaller tokens
+	})
+	return err
+}
+
+func readmeTicket(ctx context.Context, client repo.Client, printPage printPage) error {
+	// shown
+	queue, err := ticket.New(client, "queues", ticket.Config{})
+	if err != nil {
+		return err
+	}
+	err = queue.Do(ctx, "printer", func(ctx context.Context, turn *ticket.Turn) error {
+		return printPage(ctx, turn.Number()) // in the order of asking
+	})
+	return err
+}
+
+func readmeSemaphore(ctx context.Context, client semaphore.Client, deploy deployTo) error {
+	// shown
+	deploys, err := semaphore.New[Deploy](client, "deploys", semaphore.Config{})
+	if err != nil {
+		return err
+	}
+	if err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
+		return err
+	}
+	err = deploys.Run(ctx, func(ctx context.Context, job *semaphore.Job[Deploy]) error {
+		return deploy(ctx, job.Resource(), job.Value()) // one at a time for each environment
+	})
+	return err
+}
+
+func migrationMutex(ctx context.Context, client mutex.Client) error {
+	// shown
+	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Lease: 10 * time.Second, Heartbeat: 3 * time.Second,
+		Owner: "me", Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}})
+	if err != nil {
+		return err
+	}
+	lock, err := locks.Lock(ctx, "report")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock(ctx)
+	return err
+}

@@ -46,7 +46,7 @@ var layout = []row{
 	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
 	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
-	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold"}, why: "named locks: rows that are nothing but the item lock"},
+	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
 	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "permits and jobs: items of their own kind"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},

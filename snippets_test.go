@@ -73,6 +73,7 @@ func migrationMutex(ctx context.Context, client mutex.Client) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	// the work, under lock.Context()
+	err = lock.Unlock(ctx)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/batch"
 	"github.com/dynahold/dynahold/internal/baton"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -105,7 +106,7 @@ func inTheWay[T any](key repo.Key, p *place[T]) error {
 		return locked(key, p.Seen())
 	}
 	if rival := p.Baton().rival; rival.Busy() {
-		return hold.Locked(key, rival)
+		return guard.Locked(key, rival)
 	}
 	return nil // its own hold is no lock of another
 }
@@ -118,5 +119,5 @@ func locked(key repo.Key, g grip) error {
 	if !g.rival.Busy() { // the one in front is on its way to the item
 		return fmt.Errorf("item %v: %w: a caller of this process is before this one", key, repo.ErrLocked)
 	}
-	return hold.Locked(key, g.rival)
+	return guard.Locked(key, g.rival)
 }

@@ -106,11 +106,9 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, *T) er
 	// is known: it ends with its lease.
 	defer func() { _ = h.Release(ctx) }() // also when change panics
 	item := h.Item()
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })
+	inner, cancel := ddb.Both(ctx, h.Context())
+	defer cancel()
 	err = change(inner, &item)
-	stop()
 	switch {
 	case errors.Is(err, repo.Remove):
 		err := h.Delete(ctx)

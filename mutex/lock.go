@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -131,5 +132,5 @@ func (l *Lock) instead() error {
 	if !now.Busy() {
 		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, l.Key())
 	}
-	return hold.Locked(l.Key(), now)
+	return guard.Locked(l.Key(), now)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,10 +27,10 @@ type Locker struct {
 	closing context.Context
 	close   context.CancelCauseFunc
 
-	mu     sync.Mutex
-	closed bool               // guarded by mu
-	held   map[*Lock]struct{} // guarded by mu: locks that are not known to be over
-	busy   sync.WaitGroup     // calls that may still add to held; added to under mu, before closed
+	gate lease.Gate // of calls that may add to held
+
+	mu   sync.Mutex
+	held map[*Lock]struct{} // guarded by mu: locks that are not known to be over
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -80,13 +81,12 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.enter() {
+	if !l.gate.Enter() {
 		return nil, ErrClosed
 	}
-	defer l.busy.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.closing, func() { cancel(ErrClosed) })()
+	defer l.gate.Leave()
+	ctx, cancel := ddb.Both(ctx, l.closing)
+	defer cancel()
 	taken, item, err := l.taker.Acquire(ctx, key, raw, hold.Taking{Row: true, Once: once})
 	if err != nil {
 		return nil, err
@@ -115,9 +115,8 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
-	work, cancel := context.WithCancelCause(ctx) // the unlock needs ctx itself
-	defer cancel(nil)
-	defer context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })()
+	work, cancel := ddb.Both(ctx, lock.Context()) // the unlock needs ctx itself
+	defer cancel()
 	return fn(work, lock)
 }
 
@@ -166,23 +165,12 @@ func (l *Locker) key(name any) (repo.Key, ddb.Item, error) {
 	return key, raw, err
 }
 
-// enter says that a call may add a lock; false if the locker is closed.
-func (l *Locker) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.busy.Add(1)
-	return true
-}
-
 // add lists a lock for Close; false if the locker is closed.
 func (l *Locker) add(lock *Lock) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held[lock] = struct{}{}
-	return !l.closed
+	return !l.gate.Closed()
 }
 
 func (l *Locker) forget(lock *Lock) {

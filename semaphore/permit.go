@@ -61,9 +61,8 @@ func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx cont
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Release(ctx)) }()
-	work, cancel := context.WithCancelCause(ctx) // the release needs ctx itself
-	defer cancel(nil)
-	defer context.AfterFunc(p.Context(), func() { cancel(context.Cause(p.Context())) })()
+	work, cancel := ddb.Both(ctx, p.Context()) // the release needs ctx itself
+	defer cancel()
 	return fn(work, p)
 }
 

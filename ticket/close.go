@@ -4,95 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 )
 
-// closers bounds how many tickets Close frees at a time.
-const closers = 16
+// LeaveError is a ticket that Close could not take out of its queue.
+type LeaveError struct {
+	Entity string
+	Number int64
+	Err    error
+}
+
+func (e *LeaveError) Error() string {
+	return fmt.Sprintf("ticket %d of %q was not taken out: %v", e.Number, e.Entity, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *LeaveError) Unwrap() error { return e.Err }
 
 // Close ends all waiting with ErrClosed, and takes every ticket that was drawn
 // by this Queue out of its queue, as long as ctx allows: the contexts of turns
 // end, with the cause ErrClosed, before their locks are free. The error joins
-// one for each ticket that could not be freed; that is passed over after its
-// lease. More calls do nothing.
+// one *LeaveError for each ticket that could not be taken out; that is passed
+// over after its lease. More calls do nothing.
 func (q *Queue) Close(ctx context.Context) error {
-	q.mu.Lock()
-	if q.closed {
-		q.mu.Unlock()
+	if !q.gate.Close() {
 		return nil
 	}
-	q.closed = true
-	if q.joining == 0 {
-		close(q.joined)
-	}
-	q.mu.Unlock()
 	q.cancel(ErrClosed)
-
 	// Requests to join end now and clean up after themselves.
-	var late error
-	select {
-	case <-q.joined:
-	case <-ctx.Done():
-		late = fmt.Errorf("requests to join are still under way: %w", ctx.Err())
+	late := q.gate.Wait(ctx)
+	if late != nil {
+		late = fmt.Errorf("requests to join are still under way: %w", late)
 	}
-	return errors.Join(late, q.free(ctx))
-}
-
-// free takes all tickets out of their queues.
-func (q *Queue) free(ctx context.Context) error {
 	q.mu.Lock()
-	all := make(chan *Ticket, len(q.tickets))
-	for t := range q.tickets {
-		all <- t
-	}
+	all := slices.Collect(maps.Keys(q.tickets))
 	q.mu.Unlock()
-	close(all)
-
-	var (
-		workers sync.WaitGroup
-		mu      sync.Mutex
-		failed  []error // guarded by mu
-	)
-	for range min(closers, cap(all)) {
-		workers.Go(func() {
-			for t := range all {
-				t.lease.Forget(ErrClosed)
-				err := ctx.Err()
-				if err == nil {
-					err = t.end(ctx, ErrClosed)
-				}
-				if err != nil && !errors.Is(err, ErrClosed) {
-					mu.Lock()
-					failed = append(failed, fmt.Errorf("ticket %d of queue %q: %w", t.number, t.label, err))
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return errors.Join(failed...)
+	return errors.Join(append(lease.Each(all, func(t *Ticket) error {
+		t.lease.Forget(ErrClosed)
+		err := ctx.Err()
+		if err == nil {
+			err = t.end(ctx, ErrClosed)
+		}
+		if err == nil || errors.Is(err, ErrClosed) {
+			return nil
+		}
+		return &LeaveError{Entity: t.entity, Number: t.number, Err: err}
+	}), late)...)
 }
 
 // begin registers a request to join; its context ends also with Close. The
 // caller calls the returned function when it is over.
 func (q *Queue) begin(ctx context.Context) (context.Context, func(), error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
+	if !q.gate.Enter() {
 		return nil, nil, ErrClosed
 	}
-	q.joining++
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(q.ctx, func() { cancel(ErrClosed) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.joining--; q.joining == 0 && q.closed {
-			close(q.joined)
-		}
-	}, nil
+	ctx, cancel := ddb.Both(ctx, q.ctx)
+	return ctx, func() { cancel(); q.gate.Leave() }, nil
 }
 
 // keep lists a ticket for Close.

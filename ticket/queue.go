@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,10 +27,9 @@ type Queue struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 
+	gate lease.Gate // of requests to join
+
 	mu      sync.Mutex
-	closed  bool                 // guarded by mu: nobody may join any more
-	joining int                  // guarded by mu: requests to join under way
-	joined  chan struct{}        // guarded by mu: closed when joining is 0 after Close
 	tickets map[*Ticket]struct{} // guarded by mu: those in a queue
 }
 
@@ -44,8 +44,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{table: table, core: table.Core(), cfg: cfg, clock: time.Now,
-		joined: make(chan struct{}), tickets: map[*Ticket]struct{}{}}
+	q := &Queue{table: table, core: table.Core(), cfg: cfg, clock: time.Now, tickets: map[*Ticket]struct{}{}}
 	q.ctx, q.cancel = context.WithCancelCause(context.Background())
 	return q, nil
 }
@@ -130,13 +129,9 @@ func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Conte
 	if err != nil {
 		return err
 	}
-	work, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(turn.Context(), func() { cancel(context.Cause(turn.Context())) })
-	defer func() {
-		stop()
-		cancel(nil)
-		err = errors.Join(err, turn.Done(ctx))
-	}()
+	defer func() { err = errors.Join(err, turn.Done(ctx)) }()
+	work, cancel := ddb.Both(ctx, turn.Context()) // Done needs ctx itself
+	defer cancel()
 	return fn(work, turn)
 }
 

@@ -33,10 +33,10 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(t.lease.Context(), func() { cancel(context.Cause(t.lease.Context())) })()
-	defer context.AfterFunc(t.q.ctx, func() { cancel(ErrClosed) })()
+	ctx, cancel := ddb.Both(ctx, t.lease.Context())
+	defer cancel()
+	ctx, closed := ddb.Both(ctx, t.q.ctx)
+	defer closed()
 
 	w := waiter{Ticket: t}
 	begun := time.Now()

@@ -127,9 +127,8 @@ func (p *Part[T]) run(a ask[T]) {
 		}
 		a.answer <- out
 	}()
-	ctx, cancel := context.WithCancelCause(p.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
+	ctx, cancel := ddb.Both(p.ctx, a.ctx)
+	defer cancel()
 	err := p.change(ctx, a.item)
 	out = answer{ran: true, err: err}
 }

@@ -32,6 +32,13 @@ func Detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), Cleanup)
 }
 
+// Both ends with ctx, and, with its cause, with other.
+func Both(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	both, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	return both, func() { stop(); cancel(nil) }
+}
+
 // Lingering is a context that lives longer than ctx, whether that has ended
 // already or ends in the middle: for a request whose answer matters although
 // nobody waits for it any more.

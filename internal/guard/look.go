@@ -20,7 +20,7 @@ func (t *Turn) Look(ctx context.Context, l ddb.Lock, d time.Duration) error {
 	}
 	ddb.Pause(ctx, d)
 	if ctx.Err() != nil {
-		return ddb.Because(t.Locked(l), ddb.CtxError(ctx))
+		return ddb.Because(Locked(t.Key, l), ddb.CtxError(ctx))
 	}
 	return nil
 }

@@ -35,17 +35,20 @@ func (t *Turn) Pause(ctx context.Context, end time.Time) {
 }
 
 // Lock parses the lock attributes of an image.
-func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
-	l, err := t.Core.ParseLock(image)
+func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) { return ParseLock(t.Core, t.Key, image) }
+
+// ParseLock parses the lock attributes of an item's image.
+func ParseLock(core *ddb.Core, key repo.Key, image ddb.Item) (ddb.Lock, error) {
+	l, err := core.ParseLock(image)
 	if err != nil {
-		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Table, err)
+		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Table, err)
 	}
 	return l, nil
 }
 
-// Locked is the error that tells who holds the item.
-func (t *Turn) Locked(l ddb.Lock) error {
-	e := &repo.LockedError{Key: t.Key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+// Locked is the error that tells who holds an item.
+func Locked(key repo.Key, l ddb.Lock) error {
+	e := &repo.LockedError{Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
 	if l.Endless() {
 		e.Until = time.Time{}
 	}
@@ -64,7 +67,7 @@ func (t *Turn) Yield(ctx context.Context, image ddb.Item) error {
 	}
 	in, err := t.Core.Break(t.Raw, image)
 	if err != nil {
-		return err
+		return repo.Classify(err)
 	}
 	// Whether we broke it or the item changed meanwhile: the next try tells.
 	if res := t.Core.Update(ctx, in, ddb.Options{}); res.Outcome == ddb.Refused {
@@ -76,7 +79,7 @@ func (t *Turn) Yield(ctx context.Context, image ddb.Item) error {
 // Sleep waits for a holder, or says why not.
 func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 	if t.Fail {
-		return t.Locked(l)
+		return Locked(t.Key, l)
 	}
 	if err := t.count(l); err != nil {
 		return err
@@ -88,14 +91,14 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 	}
 	t.Pause(ctx, end)
 	if ctx.Err() != nil {
-		return ddb.Because(t.Locked(l), ddb.CtxError(ctx))
+		return ddb.Because(Locked(t.Key, l), ddb.CtxError(ctx))
 	}
 	return nil
 }
 
 func (t *Turn) count(l ddb.Lock) error {
 	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
-		return t.Locked(l)
+		return Locked(t.Key, l)
 	}
 	return nil
 }
@@ -107,7 +110,7 @@ func (t *Turn) Ended(ctx context.Context, err error) error {
 		errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
-	return ddb.Because(t.Locked(t.last), err)
+	return ddb.Because(Locked(t.Key, t.last), err)
 }
 
 // Done records how long the call waited, if it did.

@@ -205,10 +205,5 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 			return
 		}
 	}
-	w := core.NewWrite()
-	w.Unlock()
-	w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
-	if in, err := w.Update(a.Raw); err == nil {
-		core.Update(ctx, in, ddb.Options{NoSettle: true})
-	}
+	a.free(ctx, a.Raw, id)
 }

@@ -77,12 +77,7 @@ type Ghost struct {
 func (g *Ghost) Undo() {
 	ctx, cancel := ddb.Detached(context.Background())
 	defer cancel()
-	w := g.t.Core.NewWrite()
-	w.Unlock()
-	w.IfEqual(g.t.Core.Attr.LockedBy, ddb.Text(g.id))
-	if in, err := w.Update(g.t.Core.Unpack(g.key)); err == nil {
-		g.t.Core.Update(ctx, in, ddb.Options{NoSettle: true})
-	}
+	g.t.free(ctx, g.t.Core.Unpack(g.key), g.id)
 }
 
 // Ghost is the hold that was to be passed on by a write that had no verdict;
@@ -91,18 +86,6 @@ func (h *Hold) Ghost() *Ghost {
 	h.Begin()
 	defer h.Done()
 	return h.ghost
-}
-
-// Over reports whether the hold has ended, or is known to be lost.
-func (h *Hold) Over() bool {
-	h.Begin()
-	defer h.Done()
-	return h.Ended() != nil
-}
-
-// Locked is the error of those who wait for this hold.
-func (h *Hold) Locked() error {
-	return &repo.LockedError{Key: h.key, Owner: h.t.Owner, Until: h.Until(), Token: h.token}
 }
 
 // succeed makes the handle of the hold that was passed on.

@@ -60,6 +60,18 @@ func (h *Hold) ID() string { return h.id }
 // Token is the fencing token of the hold.
 func (h *Hold) Token() int64 { return h.token }
 
+// Over reports whether the hold has ended, or is known to be lost.
+func (h *Hold) Over() bool {
+	h.Begin()
+	defer h.Done()
+	return h.Ended() != nil
+}
+
+// Locked is the error of those who wait for this hold.
+func (h *Hold) Locked() error {
+	return &repo.LockedError{Key: h.key, Owner: h.t.Owner, Until: h.Until(), Token: h.token}
+}
+
 // Found is what stood in the hold's place when it was found lost.
 func (h *Hold) Found() ddb.Lock {
 	h.Begin()
@@ -193,13 +205,13 @@ func (h *Hold) judge(res ddb.Result) error {
 	if res.Outcome != ddb.Condition {
 		return guard.Failed(h.key, res)
 	}
-	l, err := h.t.Core.ParseLock(res.Image)
+	l, err := guard.ParseLock(h.t.Core, h.key, res.Image)
 	if err != nil && !res.Clean { // an earlier attempt may have been applied
 		h.Finish(repo.ErrOutcomeUnknown)
 		return guard.UnknownOutcome(h.key, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: item %v: %w", repo.ErrSchema, h.key, err)
+		return err
 	}
 	h.found = &l
 	switch l.JudgeCommit(h.holder(), !h.t.Core.Absent(res.Image), res.Clean) {

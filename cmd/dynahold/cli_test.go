@@ -44,6 +44,8 @@ func TestUsageErrors(t *testing.T) {
 		{"compare -o xml", `--output must be one of "table","json"`},
 		{"compare --output=", "--output must be one of"},
 		{"compare --html --quiet", "--html needs a file"},
+		{"compare --html=", "--html needs a file"},
+		{"compare --html", "--html"},
 		{"compare --html /no/such/folder/r.html", "there is no folder"},
 		{"compare --html /", "is a folder"},
 	} {

@@ -31,9 +31,9 @@ type compareCommand struct {
 	PriceWrite  float64 `default:"${price_write}" placeholder:"USD" group:"judging" help:"Price of a million write request units (default: ${default}, us-east-1)."`
 	PriceRead   float64 `default:"${price_read}" placeholder:"USD" group:"judging" help:"Price of a million read request units (default: ${default}, us-east-1)."`
 
-	Output string `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
-	HTML   string `name:"html" type:"path" placeholder:"FILE" group:"output" help:"Also write a report with charts, one file that stands by itself."`
-	Quiet  bool   `short:"q" group:"output" help:"Show no progress."`
+	Output string  `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
+	HTML   *string `name:"html" placeholder:"FILE" group:"output" help:"Also write a report with charts, one file that stands by itself."`
+	Quiet  bool    `short:"q" group:"output" help:"Show no progress."`
 }
 
 // Help shows what the command is for, and how it is called.
@@ -88,8 +88,8 @@ func (cmd *compareCommand) Run(ctx context.Context, c *console, h compare.Runner
 	if err = errors.Join(err, report.write(r.HTML)); err != nil {
 		return err
 	}
-	if cmd.HTML != "" && !cmd.Quiet {
-		fmt.Fprintln(c.err, "report:", cmd.HTML)
+	if report.path != "" && !cmd.Quiet {
+		fmt.Fprintln(c.err, "report:", report.path)
 	}
 	if !r.Clean() {
 		return errUnclean

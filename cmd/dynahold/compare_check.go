@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -80,8 +79,8 @@ func (cmd *compareCommand) validateRest() error {
 		return fmt.Errorf("--p99 (%s) is below the median --latency (%s)", compare.FormatTime(cmd.P99), compare.FormatTime(cmd.Latency))
 	}
 	// The parser takes what follows --html for its value, whatever that is.
-	if strings.HasPrefix(filepath.Base(cmd.HTML), "-") {
-		return fmt.Errorf("--html needs a file, not %s", filepath.Base(cmd.HTML))
+	if cmd.HTML != nil && (*cmd.HTML == "" || strings.HasPrefix(*cmd.HTML, "-")) {
+		return fmt.Errorf("--html needs a file, not %q; a name that begins with a hyphen needs its folder: ./-x.html", *cmd.HTML)
 	}
 	for flag, price := range map[string]float64{"--price-write": cmd.PriceWrite, "--price-read": cmd.PriceRead} {
 		if price < 0 || math.IsNaN(price) || math.IsInf(price, 0) {

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +100,45 @@ func TestReportIsWrittenWholeOrNotAtAll(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 1 {
 		t.Errorf("left behind: %v, %v", files, err)
+	}
+}
+
+// What stands at the path is replaced only if it is a file; links stay links.
+func TestReportReplacesFilesOnly(t *testing.T) {
+	dir := t.TempDir()
+	file, link, dangling, socket := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "dangling"), filepath.Join(dir, "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	err = errors.Join(os.WriteFile(file, []byte("old"), 0o600), os.Symlink("file", link), os.Symlink("nothing", dangling), os.Symlink("socket", filepath.Join(dir, "to-socket")))
+	if err != nil {
+		t.Skip(err)
+	}
+	before, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{"socket": "no regular file", "to-socket": "no regular file", "dangling": "does not exist"} {
+		f := &fake{}
+		if code, _, errs := call(t.Context(), f, "compare", "--html", filepath.Join(dir, name)); code != exitUsage || !strings.Contains(errs, says) || len(f.asked) > 0 {
+			t.Errorf("%s: code %d, %s", name, code, errs)
+		}
+	}
+	if code, _, errs := call(t.Context(), &fake{}, "compare", "--rounds", "1", "--html", link); code != exitOK {
+		t.Fatalf("code %d, %s", code, errs)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil || !strings.HasSuffix(string(page), "</html>\n") {
+		t.Errorf("the file behind the link is not the report: %v", err)
+	}
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	after, err := os.ReadDir(dir)
+	if err != nil || fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("the folder has %v, had %v: %v", after, before, err)
 	}
 }
 

@@ -20,6 +20,7 @@ func TestUsageErrors(t *testing.T) {
 		{"compare --workers 0", "--workers must be from 1"},
 		{"compare --workers x", "--workers"},
 		{"compare --processes=-3", "--processes must be from 1"},
+		{"compare --processes 251", "--processes must be from 1 to 250, not 251"},
 		{"compare --processes 200 --workers 200", "--processes times --workers is 40000"},
 		{"compare --items 0", "--items must be from 1"},
 		{"compare --items 100000 --size 100KB", "more than 1 GB"},

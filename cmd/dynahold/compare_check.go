@@ -14,16 +14,17 @@ import (
 // What compare can do. The bounds keep a slip of the keyboard from filling the
 // memory or running for days.
 const (
-	mostWorkers = 1000      // in all processes
-	mostItems   = 100_000   // each is written in every round of every mode
-	mostBytes   = 1 << 30   // of all items
-	mostSize    = 390 << 10 // of an item
-	leastSpan   = time.Second / 10
-	mostTime    = time.Hour
-	mostLatency = time.Minute
-	leastLimit  = time.Second
-	mostLimit   = 24 * time.Hour
-	mostRounds  = 100
+	mostProcesses = 250       // each asks for itself, so the requests grow with the square
+	mostWorkers   = 1000      // in all processes
+	mostItems     = 100_000   // each is written in every round of every mode
+	mostBytes     = 1 << 30   // of all items
+	mostSize      = 390 << 10 // of an item
+	leastSpan     = time.Second / 10
+	mostTime      = time.Hour
+	mostLatency   = time.Minute
+	leastLimit    = time.Second
+	mostLimit     = 24 * time.Hour
+	mostRounds    = 100
 )
 
 // Validate is called by the parser. The first thing that is wrong is enough.
@@ -32,7 +33,7 @@ func (cmd *compareCommand) Validate() error {
 		flag              string
 		value, least, top int
 	}{
-		{"--processes", cmd.Processes, 1, mostWorkers},
+		{"--processes", cmd.Processes, 1, mostProcesses},
 		{"--workers", cmd.Workers, 1, mostWorkers},
 		{"--items", cmd.Items, 1, mostItems},
 		{"--rounds", cmd.Rounds, 1, mostRounds},
@@ -78,7 +79,7 @@ func (cmd *compareCommand) validateItems() error {
 func (cmd *compareCommand) validateRest() error {
 	switch {
 	case cmd.Processes*cmd.Workers > mostWorkers:
-		return fmt.Errorf("--processes times --workers is %d; %d is the most: more callers send more requests than can be computed in a time that anybody waits, and tell no more", cmd.Processes*cmd.Workers, mostWorkers)
+		return fmt.Errorf("--processes times --workers is %d; %d is the most: more callers send more requests than anybody wants to wait for, and tell no more", cmd.Processes*cmd.Workers, mostWorkers)
 	case cmd.P99 != 0 && cmd.P99 < cmd.Latency:
 		return fmt.Errorf("--p99 (%s) is below the median --latency (%s)", compare.FormatTime(cmd.P99), compare.FormatTime(cmd.Latency))
 	}

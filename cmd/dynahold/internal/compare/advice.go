@@ -48,8 +48,8 @@ func Advise(s Settings, measured Measured) Advice {
 func nobody(s Settings, measured Measured, out map[string]string) []string {
 	list := []string{"No mode is left: " + excluded(measured, out) + "."}
 	if slices.ContainsFunc(measured.Modes, func(m Mode) bool { return tooFew(s, m) != "" }) {
-		list = append(list, fmt.Sprintf("A recommendation takes %d changes of a mode. With this workload the workers need about %s to make one each: try --span %s%s.",
-			enoughChanges, FormatTime(roundUp(s.circle())), FormatTime(s.someCircles()), s.inTime()))
+		list = append(list, fmt.Sprintf("A recommendation takes %d changes of a mode. With this workload the workers need about %s to make one each, one after the other: %s.",
+			enoughChanges, FormatTime(roundUp(s.circle())), s.longer(len(measured.Modes))))
 	}
 	return list
 }

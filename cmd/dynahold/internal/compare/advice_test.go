@@ -150,7 +150,7 @@ func TestAdvice(t *testing.T) {
 			name: "few turns say nothing against a mode", settings: hot,
 			modes:  []Mode{mode("optimistic", jain(0.6), turns(2)), mode("pessimistic, fair", rated(900), jain(0.95), turns(3))},
 			choice: "pessimistic, fair",
-			says:   []string{`"optimistic" (too few turns to tell whether it is fair)`, "2.0 of each", "--span 1m"}, not: []string{"unfair"},
+			says:   []string{`"optimistic" (too few turns to tell whether it is fair)`, "2.0 of each", "A longer --time-limit"}, not: []string{"unfair"},
 		},
 		{
 			name: "and where it is so of all, the one that is the most even", settings: hot,
@@ -180,7 +180,12 @@ func TestAdvice(t *testing.T) {
 		{
 			name: "few changes are an accident", settings: hot,
 			modes: []Mode{mode("optimistic", func(m *Mode) { m.Changes = 99 }), mode("pessimistic", func(m *Mode) { m.Changes, m.P99 = 0, 0 })},
-			says:  []string{`"optimistic" (made only 99 changes`, "takes 100 changes", "try --span 2s and a longer --time-limit"},
+			says:  []string{`"optimistic" (made only 99 changes`, "takes 100 changes", "try a longer --time-limit"},
+		},
+		{
+			name: "in real time so many take a span that is named", settings: with(func(s *Settings) { s.Virtual, s.Workload.Work = false, 5*time.Second }),
+			modes: []Mode{mode("optimistic", func(m *Mode) { m.Changes = 9 })},
+			says:  []string{"need about 3m to make one each", "try --span 17m --time-limit 1h42m"},
 		},
 		{
 			name: "without prices cost is no matter", settings: with(func(s *Settings) { s.Prices = Prices{} }),

@@ -120,8 +120,8 @@ func unknownFairness(s Settings, modes []Mode) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("How fair these are is open, for there were too few turns (%.1f of each of those who share, where %d tell): %s. To measure for longer: --span %s%s.",
-		fewest, enoughTurns, enumerate(list), FormatTime(roundUp(s.longest())), s.inTime())
+	return fmt.Sprintf("How fair these are is open, for there were too few turns (%.1f of each of those who share, where %d tell): %s. A longer --time-limit, or fewer of those who share, may tell.",
+		fewest, enoughTurns, enumerate(list))
 }
 
 // heavyQueue: who waits in a queue on the item is in the item, which is billed

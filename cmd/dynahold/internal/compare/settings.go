@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -78,18 +79,15 @@ func (s Settings) circle() time.Duration {
 	return w.Pause + time.Duration(w.Processes*w.Workers)*(w.Work+2*w.Latency.Median)
 }
 
-// someCircles is a span in which a mode makes enough changes, whatever it is.
-func (s Settings) someCircles() time.Duration {
+// longer is how to measure enough changes of so many modes.
+func (s Settings) longer(modes int) string {
 	w := s.Workload
-	return roundUp(s.circle() * time.Duration(max(5, 2*enoughChanges/(w.Processes*w.Workers))))
-}
-
-// inTime completes the advice to measure for longer.
-func (s Settings) inTime() string {
+	span := roundUp(s.circle() * time.Duration(max(5, 2*enoughChanges/(w.Processes*w.Workers))))
+	limit := roundUp(2 * span * time.Duration(modes*s.Rounds)) // changes under way are finished, too
 	if s.Virtual {
-		return " and a longer --time-limit"
+		return "try a longer --time-limit, or fewer processes and workers"
 	}
-	return " and a longer --time-limit, or leave out --real: virtual time does not wait"
+	return fmt.Sprintf("try --span %s --time-limit %s, or leave out --real: virtual time does not wait", FormatTime(span), FormatTime(limit))
 }
 
 // roundUp to what is easy to read.

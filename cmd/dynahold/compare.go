@@ -42,7 +42,7 @@ type compareCommand struct {
 func (compareCommand) Help() string {
 	return `Runs the strategies of the library on the numbers of your workload, against the embedded engine with the latency of DynamoDB added, and checks that no change was lost. No account is needed and nothing is billed.
 
-The default takes one to two minutes (1m57s on 2 busy cores of an AMD EPYC), more callers take longer, and after --time-limit it ends with the rounds that are complete.
+The default takes one to two minutes (1m57s on 2 busy cores of an AMD EPYC); more callers take longer. After --time-limit it ends with the rounds that are complete.
 
 Examples:
 

@@ -90,10 +90,22 @@ func TestProgramWithAClosedPipe(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals of pipes there")
 	}
-	dir := t.TempDir()
-	cmd, _, errs := program(t.Context(), "compare", "-q", "--side-effects", "--workers", "1", "--processes", "1", "--span", "100ms", "--rounds", "1", "--html", filepath.Join(dir, "report.html"))
+	help, _, errs := program(t.Context(), "compare", "--help")
 	r, w, err := os.Pipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	help.Stdout = w
+	if err := errors.Join(r.Close(), help.Start(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, help.Wait()); code != exitFailed || errs.Len() > 0 {
+		t.Errorf("help: code %d, %s", code, errs)
+	}
+
+	dir := t.TempDir()
+	cmd, _, errs := program(t.Context(), "compare", "-q", "--side-effects", "--workers", "1", "--processes", "1", "--span", "100ms", "--rounds", "1", "--html", filepath.Join(dir, "report.html"))
+	if r, w, err = os.Pipe(); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Stdout = w

@@ -133,11 +133,11 @@ func (m *measurement) stretch() (longer []*slot) {
 		}
 	}
 	for _, l := range m.slots {
-		f := factors[l]
+		f, short := factors[l]
 		if wanted > left {
 			f *= left / wanted
 		}
-		if f < leastStretch {
+		if !short || f < leastStretch {
 			continue
 		}
 		r := l.results[0]

@@ -121,6 +121,37 @@ func TestShortRunsAreRepeatedForLonger(t *testing.T) {
 	}
 }
 
+// Where there is no time for longer runs, what was measured has to do.
+func TestLongerRunsNeedTime(t *testing.T) {
+	enough := load.Result{Measured: time.Second, Changes: 200, Requests: 2, Turns: 30, P99: time.Millisecond, Jain: 1}
+	short := enough
+	short.Turns = 2
+	for _, c := range []struct {
+		left   time.Duration
+		second load.Result
+		want   int
+		span   time.Duration
+	}{
+		{-time.Second, enough, 0, 0},
+		{-time.Second, short, 0, 0},
+		{time.Hour, enough, 0, 0},
+		{time.Hour, short, 1, 4 * time.Second},
+		{80 * time.Second, short, 1, 2 * time.Second}, // half of the 84 s that it would take in three rounds
+	} {
+		s := hot
+		m := &measurement{settings: s, end: time.Now().Add(c.left)}
+		for _, r := range []load.Result{enough, c.second} {
+			m.slots = append(m.slots, &slot{workload: s.workload(), results: []load.Result{r}, took: 7 * time.Second})
+		}
+		longer := m.stretch()
+		if len(longer) != c.want {
+			t.Errorf("%+v: %d runs", c, len(longer))
+		} else if c.want > 0 && (longer[0] != m.slots[1] || longer[0].workload.Span.Round(time.Second/2) != c.span) {
+			t.Errorf("%+v: %v", c, longer[0].workload.Span)
+		}
+	}
+}
+
 // Complete rounds are an answer; with none there is no one.
 func TestTimeLimit(t *testing.T) {
 	good := load.Result{Measured: time.Second, Changes: 200, Requests: 2, Turns: 30, P99: time.Millisecond, Jain: 1}

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"image/color"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/dynahold/dynahold/internal/load"
 	"github.com/dynahold/dynahold/localdb"
@@ -59,7 +63,7 @@ func checkReport(t *testing.T, results []result, want int) {
 		t.Errorf("%d rows, %d contenders", rows, want)
 	}
 	folder := t.TempDir()
-	if err := write(folder, report{Virtual: true, Seed: 1, Results: results}); err != nil {
+	if err := write(folder, report{Virtual: true, Short: true, Seed: 1, Results: results}); err != nil {
 		t.Fatal(err)
 	}
 	var back report
@@ -70,6 +74,9 @@ func checkReport(t *testing.T, results []result, want int) {
 	if err != nil || len(back.Results) != want || back.Results[0].Rate != results[0].Rate || back.Results[0].Scenario == "" {
 		t.Errorf("%v: %+v", err, back)
 	}
+	if markdown, err := os.ReadFile(filepath.Join(folder, "results.md")); err != nil || !back.Short || !strings.Contains(string(markdown), shortWarning) {
+		t.Errorf("a short run looks like a real one: %v", err)
+	}
 	svg, err := os.ReadFile(filepath.Join(folder, "results.svg"))
 	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
 		t.Errorf("the chart is no XML: %v", err)
@@ -78,6 +85,37 @@ func checkReport(t *testing.T, results []result, want int) {
 		if !strings.Contains(string(svg), ">"+c.Name+"<") {
 			t.Errorf("the chart has no %q", c.Name)
 		}
+	}
+	if !strings.Contains(string(svg), "these are no results") {
+		t.Error("the chart of a short run looks like a real one")
+	}
+}
+
+func TestContendersHaveColoursOfTheirOwn(t *testing.T) {
+	seen := map[color.Color]string{}
+	for i, c := range palette(contenderNames()) {
+		name := contenderNames()[i]
+		if other, is := seen[c]; is {
+			t.Errorf("%q and %q have one colour", other, name)
+		}
+		seen[c] = name
+	}
+}
+
+// The legend has a place of its own, in which it has room.
+func TestTheLegendCoversNoBars(t *testing.T) {
+	canvas := draw.New(vgsvg.New(800, chartHeight))
+	plotted, beside := panes(canvas)
+	if plotted.Max.X > beside.Min.X || beside.Max.X > canvas.Max.X {
+		t.Errorf("bars up to %v, legend from %v to %v of %v", plotted.Max.X, beside.Min.X, beside.Max.X, canvas.Max.X)
+	}
+	l := newLegend()
+	for _, name := range contenderNames() {
+		l.Add(name, bars{color: color.Black})
+	}
+	needs := l.Rectangle(beside)
+	if needs.Max.X > beside.Max.X || needs.Min.X < beside.Min.X || needs.Min.Y < beside.Min.Y {
+		t.Errorf("the legend needs %v, has %v", needs, beside.Rectangle)
 	}
 }
 
@@ -124,14 +162,22 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	s, err := parse([]string{"-scenario", "^alone", "-contender", "hand$", "-real", "-span", "3s", "-seed", "9", "-out", "x"})
-	if err != nil || !s.real || s.short || s.seed != 9 || s.out != "x" || s.span.Seconds() != 3 {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := parse([]string{"-scenario", "^alone", "-contender", "hand$", "-real", "-span", "3s", "-seed", "9", "-out", folder})
+	if err != nil || !s.real || s.short || s.seed != 9 || s.out != folder || s.span.Seconds() != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if n := len(plan(s)); n != 3*2 {
 		t.Errorf("%d runs of two contenders by hand, alone with three sizes", n)
 	}
-	for _, args := range [][]string{{"-scenario", "("}, {"-unknown"}, {"extra"}} {
+	for _, args := range [][]string{
+		{"-scenario", "("}, {"-unknown"}, {"extra"}, {"-scenario", "nowhere"}, {"-contender", "nobody"},
+		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")},
+	} {
 		if _, err := parse(args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)
 		}

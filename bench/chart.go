@@ -14,12 +14,14 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Peers are grey and brown, this library's modes blue and green.
+// Peers are grey and brown, this library's modes blue, violet and green. A test
+// sees to it that each contender has its own.
 var (
 	peerColors = []color.RGBA{{0x9e, 0x9e, 0x9e, 0xff}, {0x61, 0x61, 0x61, 0xff}, {0xa1, 0x88, 0x7f, 0xff}, {0xd7, 0xcc, 0xc8, 0xff}}
 	ownColors  = []color.RGBA{
 		{0x90, 0xca, 0xf9, 0xff}, {0x21, 0x96, 0xf3, 0xff}, {0x0d, 0x47, 0xa1, 0xff}, {0xa5, 0xd6, 0xa7, 0xff}, {0x4c, 0xaf, 0x50, 0xff},
 		{0x1b, 0x5e, 0x20, 0xff}, {0xb3, 0x9d, 0xdb, 0xff}, {0x67, 0x3a, 0xb7, 0xff}, {0x00, 0x96, 0x88, 0xff}, {0x00, 0xbc, 0xd4, 0xff},
+		{0xc6, 0xd8, 0x3a, 0xff},
 	}
 )
 
@@ -27,12 +29,13 @@ var (
 const (
 	chartHeight vg.Length = 480
 	groupWidth  vg.Length = 118
+	legendWidth vg.Length = 190
 	margin      vg.Length = 12
 )
 
 // chart draws changes per second, grouped by scenario, as SVG. Its ground is
 // white and opaque, so that it can be read on pages of any colour.
-func chart(results []result) ([]byte, error) {
+func chart(results []result, short bool) ([]byte, error) {
 	var names, groups []string
 	for _, r := range results {
 		if !slices.Contains(names, r.Contender) {
@@ -43,6 +46,10 @@ func chart(results []result) ([]byte, error) {
 		}
 	}
 	p := frame(groups)
+	if short {
+		p.Title.Text = shortWarning
+	}
+	legend := newLegend()
 	colors := palette(names)
 	for slot, name := range names {
 		b := bars{slot: slot, slots: len(names), rates: make([]float64, len(groups)), color: colors[slot]}
@@ -52,20 +59,27 @@ func chart(results []result) ([]byte, error) {
 			}
 		}
 		p.Add(b)
-		p.Legend.Add(name, b)
+		legend.Add(name, b)
 	}
-	p.Y.Max *= 2 // some room for the legend
 
-	svg := vgsvg.New(2*margin+groupWidth*vg.Length(max(len(groups), 4)), chartHeight)
+	svg := vgsvg.New(2*margin+groupWidth*vg.Length(max(len(groups), 4))+legendWidth, chartHeight)
 	canvas := draw.New(svg)
 	canvas.FillPolygon(color.White, rectangle(canvas.Min.X, canvas.Min.Y, canvas.Max.X, canvas.Max.Y))
-	p.Draw(draw.Crop(canvas, margin, -margin, margin, -margin))
+	bars, beside := panes(canvas)
+	p.Draw(bars)
+	legend.Draw(beside)
 	var out bytes.Buffer
 	if _, err := svg.WriteTo(&out); err != nil {
 		return nil, err
 	}
 	// Where the typeface is not installed, one of the same widths shall do.
 	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), nil
+}
+
+// panes divides the canvas: a legend among the bars would cover some.
+func panes(c draw.Canvas) (bars, legend draw.Canvas) {
+	left := c.Max.X - c.Min.X - margin - legendWidth
+	return draw.Crop(c, margin, -margin-legendWidth-margin, margin, -margin), draw.Crop(c, left, -margin, margin, -4*margin)
 }
 
 // frame is the chart without its bars.
@@ -75,9 +89,7 @@ func frame(groups []string) *plot.Plot {
 	p.Title.Padding = vg.Points(8)
 	p.Y.Scale = plot.LogScale{}
 	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding = vg.Points(2)
-	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
 		f.Typeface, f.Variant = "Liberation", "Sans"
 	}
 	labels := make([]string, len(groups))
@@ -89,6 +101,15 @@ func frame(groups []string) *plot.Plot {
 	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{Y: 0xdd}
 	p.Add(grid) // first, so that it is behind the bars
 	return p
+}
+
+// newLegend is an empty one.
+func newLegend() plot.Legend {
+	l := plot.NewLegend()
+	l.Top, l.Left = true, true
+	l.Padding = vg.Points(2)
+	l.TextStyle.Font.Typeface, l.TextStyle.Font.Variant = "Liberation", "Sans"
+	return l
 }
 
 // palette gives every contender a colour of its kind.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/load"
@@ -52,7 +53,7 @@ func parse(args []string) (s settings, err error) {
 	flags.Func("scenario", "run the scenarios that match this `regexp`", compile(&s.scenarios))
 	flags.Func("contender", "run the contenders that match this `regexp`", compile(&s.contenders))
 	flags.BoolVar(&s.real, "real", false, "measure in real time instead of virtual time")
-	flags.BoolVar(&s.short, "short", false, "try everything in under a minute, with few callers; the figures mean little")
+	flags.BoolVar(&s.short, "short", false, "try everything in small, with few callers whatever the names of the scenarios say: the figures are no results")
 	flags.DurationVar(&s.span, "span", 0, "measure for this long instead of the scenario's own time")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of latencies and of the choice of items")
 	flags.StringVar(&s.out, "out", "", "write results.json, results.md and results.svg to this `folder`")
@@ -62,12 +63,60 @@ func parse(args []string) (s settings, err error) {
 		}
 		return s, errUsage
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "unexpected argument %q\n", flags.Arg(0))
-		flags.Usage()
+	spanGiven := false
+	flags.Visit(func(f *flag.Flag) { spanGiven = spanGiven || f.Name == "span" })
+	wrong := ""
+	switch {
+	case flags.NArg() > 0:
+		wrong = fmt.Sprintf("unexpected argument %q", flags.Arg(0))
+	case spanGiven && (s.span < leastSpan || s.span > mostSpan):
+		wrong = fmt.Sprintf("-span must be from %v to %v, not %v", leastSpan, mostSpan, s.span)
+	case len(plan(s)) == 0:
+		wrong = "nothing matches; the scenarios are\n  " + strings.Join(scenarioNames(), "\n  ") + "\nand the contenders\n  " + strings.Join(contenderNames(), "\n  ")
+	}
+	if wrong != "" {
+		fmt.Fprintln(os.Stderr, wrong)
 		return s, errUsage
 	}
+	if s.out != "" { // before the measuring: minutes later it would be a pity
+		if err := writable(s.out); err != nil {
+			fmt.Fprintln(os.Stderr, "-out:", err)
+			return s, errUsage
+		}
+	}
 	return s, nil
+}
+
+// The bounds of -span.
+const (
+	leastSpan = 100 * time.Millisecond
+	mostSpan  = time.Hour
+)
+
+func scenarioNames() (names []string) {
+	for _, s := range scenarios(false) {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func contenderNames() (names []string) {
+	for _, c := range contenders() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// writable makes the folder and a file in it.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, ".bench-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func compile(into **regexp.Regexp) func(string) error {
@@ -88,8 +137,11 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 	}
 	// What was measured is shown even if the rest could not be.
 	fmt.Println(tabulate(results).Render())
+	if s.short {
+		fmt.Println(shortWarning)
+	}
 	if s.out != "" {
-		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Seed: s.seed, Results: results}))
+		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Seed: s.seed, Results: results}))
 	}
 	return errors.Join(err, verdict(results))
 }

@@ -11,9 +11,14 @@ import (
 // report is what a run leaves behind.
 type report struct {
 	Virtual bool
+	Short   bool // a trial with few callers, whatever the names of the scenarios say
 	Seed    uint64
 	Results []result
 }
+
+// shortWarning goes with the results of a short run, wherever they are shown.
+var shortWarning = fmt.Sprintf("A trial by -short, with at most %d processes of %d workers and %d items, whatever the names of the scenarios say: these are no results.",
+	shortCrowd, shortCrowd, 4*shortCrowd)
 
 // write makes results.json, results.md and results.svg.
 func write(folder string, r report) error {
@@ -24,7 +29,7 @@ func write(folder string, r report) error {
 	if err != nil {
 		return err
 	}
-	svg, err := chart(charted(r.Results))
+	svg, err := chart(charted(r.Results), r.Short)
 	if err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
@@ -32,7 +37,11 @@ func write(folder string, r report) error {
 	if r.Virtual {
 		clock = "virtual time"
 	}
-	page := fmt.Sprintf("Measured in %s, seed %d.\n\n![Changes per second by scenario and contender](results.svg)\n\n%s\n", clock, r.Seed, tabulate(r.Results).RenderMarkdown())
+	warning := ""
+	if r.Short {
+		warning = "**" + shortWarning + "**\n\n"
+	}
+	page := warning + fmt.Sprintf("Measured in %s, seed %d.\n\n![Changes per second by scenario and contender](results.svg)\n\n%s\n", clock, r.Seed, tabulate(r.Results).RenderMarkdown())
 	for name, content := range map[string][]byte{"results.json": append(data, '\n'), "results.md": []byte(page), "results.svg": svg} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { //nolint:gosec // for everybody to read
 			return err

@@ -45,9 +45,10 @@ const (
 	envIgnoreEndpoints = "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
 )
 
-// endpoint returns the URL given by the configuration or the environment, or
-// "" where an engine must be started.
-func (c Config) endpoint() (string, error) {
+// Given returns the URL of the server that the configuration or the environment
+// names, and whether it is on this machine by name: localhost or a loopback
+// address. The URL is empty where [Start] starts an engine. Nothing is contacted.
+func (c Config) Given() (endpoint string, local bool, err error) {
 	given, source := c.Endpoint, "Config.Endpoint"
 	if given == "" && !strings.EqualFold(os.Getenv(envIgnoreEndpoints), "true") {
 		given, source = os.Getenv(envServiceEndpoint), envServiceEndpoint
@@ -56,25 +57,19 @@ func (c Config) endpoint() (string, error) {
 		}
 	}
 	if given == "" {
-		return "", nil
+		return "", false, nil
 	}
 	u, err := url.Parse(given)
 	if err != nil {
-		return "", fmt.Errorf("localdb: %s is no URL: %w", source, err)
+		return "", false, fmt.Errorf("localdb: %s is no URL: %w", source, err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		return "", fmt.Errorf("localdb: %s must look like http://host:port, got %q", source, given)
+		return "", false, fmt.Errorf("localdb: %s must look like http://host:port, got %q", source, given)
 	}
-	return given, nil
+	return given, loopback(u.Hostname()), nil
 }
 
-// loopback tells whether the endpoint is on this machine.
-func loopback(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
+func loopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}

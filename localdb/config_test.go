@@ -82,3 +82,25 @@ func TestEndpointMustBeAURL(t *testing.T) {
 		}
 	}
 }
+
+func TestGiven(t *testing.T) {
+	for _, c := range []struct {
+		service, general, ignore string
+		endpoint                 string
+		local                    bool
+	}{
+		{"", "", "", "", false},
+		{"http://127.0.0.1:1", "http://a.example", "", "http://127.0.0.1:1", true},
+		{"", "http://LOCALHOST:1", "", "http://LOCALHOST:1", true},
+		{"", "http://[::1]:1", "false", "http://[::1]:1", true},
+		{"https://dynamodb.us-east-1.amazonaws.com", "", "", "https://dynamodb.us-east-1.amazonaws.com", false},
+		{"http://10.0.0.1:1", "", "True", "", false},
+	} {
+		t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", c.service)
+		t.Setenv("AWS_ENDPOINT_URL", c.general)
+		t.Setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", c.ignore)
+		if endpoint, local, err := (localdb.Config{}).Given(); err != nil || endpoint != c.endpoint || local != c.local {
+			t.Errorf("%+v: %q, %v, %v", c, endpoint, local, err)
+		}
+	}
+}

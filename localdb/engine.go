@@ -34,12 +34,12 @@ type Engine struct {
 // A started engine answers when Start returns. A given endpoint is not
 // contacted.
 func Start(ctx context.Context, cfg Config) (*Engine, error) {
-	endpoint, err := cfg.endpoint()
+	endpoint, local, err := cfg.Given()
 	if err != nil {
 		return nil, err
 	}
 	if endpoint != "" {
-		return connect(ctx, endpoint, cfg)
+		return connect(ctx, endpoint, local, cfg)
 	}
 	binary, err := find(ctx, cfg)
 	if err != nil {
@@ -56,9 +56,8 @@ func Start(ctx context.Context, cfg Config) (*Engine, error) {
 }
 
 // connect makes an engine of a server that somebody else runs.
-func connect(ctx context.Context, endpoint string, cfg Config) (*Engine, error) {
+func connect(ctx context.Context, endpoint string, local bool, cfg Config) (*Engine, error) {
 	var load []func(*config.LoadOptions) error
-	local := loopback(endpoint)
 	if local {
 		// Whoever talks to a local server needs no role of a virtual
 		// machine, and outside of one the search for it takes seconds.

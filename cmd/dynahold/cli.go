@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -59,6 +60,9 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 	call, err := parser.Parse(args)
 	if helped {
 		return exitOK
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitFailed // whoever wanted the help has seen enough
 	}
 	if err != nil {
 		return c.fail(fmt.Errorf("%w\n%s", err, hint(err)), exitUsage)

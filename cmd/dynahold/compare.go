@@ -14,31 +14,35 @@ type compareCommand struct {
 	Processes int           `default:"4" group:"workload" help:"Processes that change the items, each with a client of its own."`
 	Workers   int           `default:"8" group:"workload" help:"Workers in each process; each makes one change after the other."`
 	Items     int           `default:"1" group:"workload" help:"Items that the changes spread over; 1 is a single hot item."`
-	Zipf      float64       `default:"0" placeholder:"1.2" group:"workload" help:"Skew of the choice of an item, above 1: the larger, the hotter the first ones. 0: all alike (default: ${default})."`
+	Zipf      float64       `default:"0" placeholder:"NUMBER" group:"workload" help:"Skew of the choice of an item, above 1: the larger, the hotter the first ones. 0: all alike (default: ${default})."`
 	Size      size          `default:"1KB" group:"workload" help:"Size of an item, like 1KB or 100KB."`
-	Work      time.Duration `default:"0s" placeholder:"5ms" group:"workload" help:"Time that a change takes inside, between read and write (default: ${default})."`
-	Pause     time.Duration `default:"0s" placeholder:"50ms" group:"workload" help:"Pause of a worker between two changes (default: ${default})."`
+	Work      time.Duration `default:"0s" placeholder:"DURATION" group:"workload" help:"Time that a change takes inside, between read and write (default: ${default})."`
+	Pause     time.Duration `default:"0s" placeholder:"DURATION" group:"workload" help:"Pause of a worker between two changes (default: ${default})."`
 	Latency   time.Duration `default:"4ms" group:"workload" help:"Latency of a request to DynamoDB, median."`
-	P99       time.Duration `name:"p99" default:"0s" placeholder:"10ms" group:"workload" help:"Latency of a request, 99th percentile (default: 2.5 times the median)."`
+	P99       time.Duration `name:"p99" default:"0s" placeholder:"DURATION" group:"workload" help:"Latency of a request, 99th percentile (default: 2.5 times the median)."`
 
-	Span   time.Duration `default:"2s" group:"measuring" help:"How long each mode is measured in each round."`
-	Rounds int           `default:"3" group:"measuring" help:"Rounds; how far they are apart tells what is noise."`
-	Seed   uint64        `default:"1" group:"measuring" help:"Seed of latencies and choices."`
-	Real   bool          `group:"measuring" help:"Measure in real time. Default is virtual time, in which waiting costs none and a busy machine changes nothing."`
+	Span      time.Duration `default:"2s" group:"measuring" help:"How long each mode is measured in each round; longer where that is too short to judge it."`
+	Rounds    int           `default:"3" group:"measuring" help:"Rounds; how far they are apart tells what is noise."`
+	TimeLimit time.Duration `default:"5m" group:"measuring" help:"How long all may take in real time. Then complete rounds count."`
+	Seed      uint64        `default:"1" group:"measuring" help:"Seed of latencies and choices."`
+	Real      bool          `group:"measuring" help:"Measure in real time. Default is virtual time, in which waiting costs none and a busy machine changes nothing."`
+	All       bool          `group:"measuring" help:"Measure also the modes that the flags below or the library's own rules leave out."`
 
 	SideEffects bool    `group:"judging" help:"A change has effects outside the item and should not run twice."`
 	EveryState  bool    `group:"judging" help:"Readers of the table's stream must see the item after every change: no combining."`
 	PriceWrite  float64 `default:"${price_write}" placeholder:"USD" group:"judging" help:"Price of a million write request units (default: ${default}, us-east-1)."`
 	PriceRead   float64 `default:"${price_read}" placeholder:"USD" group:"judging" help:"Price of a million read request units (default: ${default}, us-east-1)."`
 
-	Output string `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
-	HTML   string `name:"html" type:"path" placeholder:"FILE" group:"output" help:"Also write a report with charts, one file that stands by itself."`
-	Quiet  bool   `short:"q" group:"output" help:"Show no progress."`
+	Output string  `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
+	HTML   *string `name:"html" placeholder:"FILE" group:"output" help:"Also write a report with charts, one file that stands by itself."`
+	Quiet  bool    `short:"q" group:"output" help:"Show no progress."`
 }
 
 // Help shows what the command is for, and how it is called.
 func (compareCommand) Help() string {
-	return `Runs every strategy of the library on the numbers of your workload, against the embedded engine with the latency of DynamoDB added, and checks that no change was lost. No account is needed and nothing is billed.
+	return `Runs the strategies of the library on the numbers of your workload, against the embedded engine with the latency of DynamoDB added, and checks that no change was lost. No account is needed and nothing is billed.
+
+The default takes one to two minutes (1m57s on 2 busy cores of an AMD EPYC); more callers take longer. After --time-limit it ends with the rounds that are complete.
 
 Examples:
 
@@ -54,16 +58,20 @@ Examples:
 
     dynahold compare --work 30ms --side-effects -o json | jq -r .recommendation.mode
 
-Exit codes: 0 ok; 1 something failed, or changes failed or were lost; 2 usage.`
+Exit codes: 0 ok; 1 something failed, a mode lost a change, calls of the recommended mode failed, or there is no recommendation; 2 usage.`
 }
 
-// errUnclean is the end of a comparison in which not all went well; what, is
-// in the table.
-var errUnclean = errors.New("changes failed or were lost: see the last columns")
+// The ends of a comparison in which not all went well; what, is in the table.
+var (
+	errWrong   = errors.New("changes were lost or made twice: see the last column, and please report it")
+	errFailing = errors.New("calls failed in the recommended mode too: see the column before the last")
+	errNothing = errors.New("no mode can be recommended")
+)
 
 // Run implements the command.
 func (cmd *compareCommand) Run(ctx context.Context, c *console, h compare.Runner) error {
-	if err := onlyLocal(); err != nil {
+	endpoint, err := localEndpoint()
+	if err != nil {
 		return err
 	}
 	report, err := cmd.openReport()
@@ -73,26 +81,36 @@ func (cmd *compareCommand) Run(ctx context.Context, c *console, h compare.Runner
 	defer report.discard()
 
 	s := cmd.settings()
+	s.Endpoint = endpoint
 	p := newProgress(c, cmd.Quiet, s.Rounds)
-	modes, err := compare.Measure(ctx, h, load.Modes(), s, p)
+	measured, err := compare.Measure(ctx, h, load.Modes(), s, p)
 	p.stop()
 	if err != nil {
+		return withoutEngine(err)
+	}
+	r := compare.NewReport(s, measured, versionOfTool())
+	// The report first: whoever reads the output may go away.
+	if err := report.write(r.HTML); err != nil {
 		return err
 	}
-	r := compare.NewReport(s, modes)
 	if cmd.Output == "json" {
 		err = r.JSON(c.out)
 	} else {
 		err = r.Table(c.out, c.width, c.outIsTerminal)
 	}
-	if err = errors.Join(err, report.write(r.HTML)); err != nil {
+	if err != nil {
 		return err
 	}
-	if cmd.HTML != "" && !cmd.Quiet {
-		fmt.Fprintln(c.err, "report:", cmd.HTML)
+	if report.path != "" && !cmd.Quiet {
+		fmt.Fprintln(c.err, "report:", report.path)
 	}
-	if !r.Clean() {
-		return errUnclean
+	switch {
+	case r.Wrong():
+		return errWrong
+	case r.Failing():
+		return errFailing
+	case r.Advice.Choice == "":
+		return errNothing
 	}
 	return nil
 }
@@ -105,7 +123,7 @@ func (cmd *compareCommand) settings() compare.Settings {
 			Work: cmd.Work, Pause: cmd.Pause, Span: cmd.Span,
 			Latency: load.Latency{Median: cmd.Latency, P99: cmd.tail()}, Seed: cmd.Seed,
 		},
-		Rounds: cmd.Rounds, Virtual: !cmd.Real,
+		Rounds: cmd.Rounds, TimeLimit: cmd.TimeLimit, Virtual: !cmd.Real, All: cmd.All,
 		Prices:      compare.Prices{Write: cmd.PriceWrite, Read: cmd.PriceRead},
 		SideEffects: cmd.SideEffects, EveryState: cmd.EveryState,
 	}

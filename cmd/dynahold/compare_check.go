@@ -4,26 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/compare"
+	"github.com/dynahold/dynahold/localdb"
 )
 
 // What compare can do. The bounds keep a slip of the keyboard from filling the
 // memory or running for days.
 const (
-	mostWorkers = 10_000    // in all processes
-	mostItems   = 100_000   // each is written in every round of every mode
-	mostBytes   = 1 << 30   // of all items
-	mostSize    = 390 << 10 // of an item
-	leastSpan   = time.Second / 10
-	mostTime    = time.Hour
-	mostRounds  = 100
+	mostProcesses = 250       // each asks for itself, so the requests grow with the square
+	mostWorkers   = 1000      // in all processes
+	mostItems     = 100_000   // each is written in every round of every mode
+	mostBytes     = 1 << 30   // of all items
+	mostSize      = 390 << 10 // of an item
+	leastSpan     = time.Second / 10
+	mostTime      = time.Hour
+	mostLatency   = time.Minute
+	leastLimit    = time.Second
+	mostLimit     = 24 * time.Hour
+	mostRounds    = 100
 )
 
 // Validate is called by the parser. The first thing that is wrong is enough.
@@ -32,7 +33,7 @@ func (cmd *compareCommand) Validate() error {
 		flag              string
 		value, least, top int
 	}{
-		{"--processes", cmd.Processes, 1, mostWorkers},
+		{"--processes", cmd.Processes, 1, mostProcesses},
 		{"--workers", cmd.Workers, 1, mostWorkers},
 		{"--items", cmd.Items, 1, mostItems},
 		{"--rounds", cmd.Rounds, 1, mostRounds},
@@ -42,17 +43,18 @@ func (cmd *compareCommand) Validate() error {
 		}
 	}
 	for _, d := range []struct {
-		flag         string
-		value, least time.Duration
+		flag              string
+		value, least, top time.Duration
 	}{
-		{"--work", cmd.Work, 0},
-		{"--pause", cmd.Pause, 0},
-		{"--latency", cmd.Latency, time.Microsecond},
-		{"--p99", cmd.P99, 0},
-		{"--span", cmd.Span, leastSpan},
+		{"--work", cmd.Work, 0, mostTime},
+		{"--pause", cmd.Pause, 0, mostTime},
+		{"--latency", cmd.Latency, time.Microsecond, mostLatency},
+		{"--p99", cmd.P99, 0, mostTime},
+		{"--span", cmd.Span, leastSpan, mostTime},
+		{"--time-limit", cmd.TimeLimit, leastLimit, mostLimit},
 	} {
-		if d.value < d.least || d.value > mostTime {
-			return fmt.Errorf("%s must be from %s to %s, not %s", d.flag, compare.FormatTime(d.least), compare.FormatTime(mostTime), d.value)
+		if d.value < d.least || d.value > d.top {
+			return fmt.Errorf("%s must be from %s to %s, not %s", d.flag, compare.FormatTime(d.least), compare.FormatTime(d.top), d.value)
 		}
 	}
 	return errors.Join(cmd.validateItems(), cmd.validateRest())
@@ -66,6 +68,8 @@ func (cmd *compareCommand) validateItems() error {
 		return errors.New("--size must be at least 1B")
 	case int(cmd.Size)*cmd.Items > mostBytes:
 		return fmt.Errorf("%d items of %s are more than 1 GB, which is too much for the embedded engine: fewer --items tell as much", cmd.Items, compare.FormatSize(int(cmd.Size)))
+	case cmd.Zipf != 0 && cmd.Items == 1:
+		return errors.New("--zipf needs more --items than 1 to choose from")
 	case cmd.Zipf != 0 && !(cmd.Zipf > 1 && cmd.Zipf <= 100):
 		return fmt.Errorf("--zipf must be above 1 (1.01 is little skew, 2 is much), or 0 for none, not %v", cmd.Zipf)
 	}
@@ -75,13 +79,13 @@ func (cmd *compareCommand) validateItems() error {
 func (cmd *compareCommand) validateRest() error {
 	switch {
 	case cmd.Processes*cmd.Workers > mostWorkers:
-		return fmt.Errorf("--processes times --workers is %d; %d can be measured", cmd.Processes*cmd.Workers, mostWorkers)
+		return fmt.Errorf("--processes times --workers is %d; %d is the most: more callers send more requests than anybody wants to wait for, and tell no more", cmd.Processes*cmd.Workers, mostWorkers)
 	case cmd.P99 != 0 && cmd.P99 < cmd.Latency:
 		return fmt.Errorf("--p99 (%s) is below the median --latency (%s)", compare.FormatTime(cmd.P99), compare.FormatTime(cmd.Latency))
 	}
 	// The parser takes what follows --html for its value, whatever that is.
-	if strings.HasPrefix(filepath.Base(cmd.HTML), "-") {
-		return fmt.Errorf("--html needs a file, not %s", filepath.Base(cmd.HTML))
+	if cmd.HTML != nil && (*cmd.HTML == "" || strings.HasPrefix(*cmd.HTML, "-")) {
+		return fmt.Errorf("--html needs a file, not %q; a name that begins with a hyphen needs its folder: ./-x.html", *cmd.HTML)
 	}
 	for flag, price := range map[string]float64{"--price-write": cmd.PriceWrite, "--price-read": cmd.PriceRead} {
 		if price < 0 || math.IsNaN(price) || math.IsInf(price, 0) {
@@ -91,29 +95,36 @@ func (cmd *compareCommand) validateRest() error {
 	return nil
 }
 
-// onlyLocal refuses to measure anywhere but on this machine: a comparison
-// sends tens of thousands of requests, which Amazon DynamoDB would bill and
-// delay once more.
-func onlyLocal() error {
-	if os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS") == "true" {
-		return nil
+// localEndpoint is the URL of the server that the environment names; empty where
+// an embedded engine is started. It refuses any but those on this machine: a
+// comparison sends tens of thousands of requests, which Amazon DynamoDB would
+// bill and delay once more.
+func localEndpoint() (string, error) {
+	endpoint, local, err := localdb.Config{}.Given()
+	switch {
+	case err != nil:
+		return "", usageError{err.Error()}
+	case endpoint != "" && !local:
+		return "", usageError{fmt.Sprintf("compare measures on this machine, but the environment names %s: unset AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL", endpoint)}
 	}
-	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
-		if endpoint := os.Getenv(name); endpoint != "" {
-			if loopback(endpoint) {
-				return nil
-			}
-			return usageError{fmt.Sprintf("compare measures on the embedded engine, but %s names %s: unset it", name, endpoint)}
-		}
-	}
-	return nil
+	return endpoint, nil
 }
 
-func loopback(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
+// withoutEngine says what to do where there is none to measure on. The text of
+// localdb also proposes Amazon DynamoDB, which is not measured here.
+func withoutEngine(err error) error {
+	if !errors.Is(err, localdb.ErrNoEngine) {
+		return err
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	reason := err
+	var both interface{ Unwrap() []error } // ErrNoEngine and the reason
+	for errors.As(reason, &both) {
+		all := both.Unwrap()
+		if len(all) == 2 && all[0] == localdb.ErrNoEngine { //nolint:errorlint // the pair itself
+			reason = all[1]
+			break
+		}
+		reason = all[0]
+	}
+	return fmt.Errorf("no engine to measure on: %w. Install npm, by which it is fetched once, or dynoxide on the PATH; or run any DynamoDB-compatible server on this machine and name it in AWS_ENDPOINT_URL_DYNAMODB", reason)
 }

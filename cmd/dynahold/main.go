@@ -18,9 +18,17 @@ import (
 // time. The other commands do not notice.
 func main() {
 	load.Main(func(h *load.Harness) int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+		if !signal.Ignored(syscall.SIGHUP) { // by nohup
+			ends = append(ends, syscall.SIGHUP)
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), ends...)
 		defer stop()
 		context.AfterFunc(ctx, stop) // who asks a second time does not want to wait
+		// Nobody listens: so that a closed pipe is an error of the write, and not
+		// the end before everything is cleaned up. To ignore the signal would be
+		// inherited by the engine.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		return run(ctx, os.Args[1:], newConsole(os.Stdout, os.Stderr), h)
 	})
 }

@@ -60,7 +60,7 @@ func (f *fake) Run(ctx context.Context, w load.Workload, c load.Contender, o loa
 	f.asked = append(f.asked, w)
 	f.real = !o.Virtual
 	r := load.Result{
-		Contender: c.Name, Workload: w, Measured: w.Span, Changes: 100, Rate: 100 / w.Span.Seconds(), Requests: 2,
+		Contender: c.Name, Workload: w, Measured: w.Span, Changes: 100, Turns: 20, Rate: 100 / w.Span.Seconds(), Requests: 2,
 		Writes: 1, WriteUnits: 1, ReadUnits: 1, P50: w.Latency.Median, P99: w.Latency.P99, Jain: 1,
 	}
 	if f.change != nil {

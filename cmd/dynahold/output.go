@@ -1,44 +1,87 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/alecthomas/kong"
 )
 
 // file is written as a whole or not at all. It is opened before the work, so
 // that nobody waits a minute to learn that there is no such folder.
 type file struct {
-	path string
+	path string   // of a regular file or of none yet, never of a link
 	temp *os.File // nil: no file is wanted, or it is finished
 }
 
 func (cmd *compareCommand) openReport() (*file, error) {
-	if cmd.HTML == "" {
+	if cmd.HTML == nil {
 		return &file{}, nil
 	}
-	if info, err := os.Stat(cmd.HTML); err == nil && info.IsDir() {
-		return nil, usageError{fmt.Sprintf("--html: %s is a folder", cmd.HTML)}
+	given := kong.ExpandPath(*cmd.HTML)
+	path, mode, err := destination(given)
+	if err != nil {
+		return nil, err
 	}
-	folder := filepath.Dir(cmd.HTML)
-	temp, err := os.CreateTemp(folder, ".dynahold-*.html")
+	folder := filepath.Dir(path)
+	// As readable as the process's other files: os.CreateTemp would hide it.
+	temp, err := os.OpenFile(filepath.Join(folder, ".dynahold-"+rand.Text()+".html"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError{fmt.Sprintf("--html: there is no folder %s", folder)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--html: %w", err)
 	}
-	return &file{path: cmd.HTML, temp: temp}, nil
+	f := &file{path: path, temp: temp}
+	if mode != 0 {
+		if err := temp.Chmod(mode); err != nil {
+			f.discard()
+			return nil, fmt.Errorf("--html: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// destination is the file that a path leads to, over links, and the mode that
+// it has; 0 where there is none yet. Only a regular file that may be written is
+// replaced: a device or a pipe would be gone.
+func destination(given string) (path string, mode fs.FileMode, err error) {
+	path, err = filepath.EvalSymlinks(given)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(given); err == nil {
+			return "", 0, usageError{fmt.Sprintf("--html: %s is a link to a file that does not exist", given)}
+		}
+		return given, 0, nil
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("--html: %w", err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", 0, fmt.Errorf("--html: %w", err)
+	case info.IsDir():
+		return "", 0, usageError{fmt.Sprintf("--html: %s is a folder", given)}
+	case !info.Mode().IsRegular():
+		return "", 0, usageError{fmt.Sprintf("--html: %s is no regular file, and would be replaced by one", given)}
+	}
+	old, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return "", 0, fmt.Errorf("--html: %w", err)
+	}
+	return path, info.Mode().Perm(), old.Close()
 }
 
 func (f *file) write(content func(io.Writer) error) error {
 	if f.temp == nil {
 		return nil
 	}
-	err := errors.Join(content(f.temp), f.temp.Chmod(0o644), f.temp.Close()) //nolint:gosec // as readable as any report
+	err := errors.Join(content(f.temp), f.temp.Close())
 	if err == nil {
 		err = os.Rename(f.temp.Name(), f.path)
 	}

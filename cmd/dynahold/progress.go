@@ -45,7 +45,7 @@ func (l *lines) Begin(_ string, round int) { l.round = round }
 func (l *lines) Advance(float64)           {}
 func (l *lines) stop()                     {}
 func (l *lines) End(r load.Result) {
-	fmt.Fprintf(l.w, "round %d of %d: %s: %.0f changes/s\n", l.round, l.rounds, r.Contender, r.Rate)
+	fmt.Fprintf(l.w, "round %d of %d: %s: %.0f changes/s in %s\n", l.round, l.rounds, r.Contender, r.Rate, compare.FormatTime(r.Measured.Round(time.Second/10)))
 }
 
 // bar is for terminals: one line that changes, and is gone at the end.

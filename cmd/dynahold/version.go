@@ -10,12 +10,16 @@ type versionCommand struct{}
 
 // Run implements the command.
 func (versionCommand) Run(c *console) error {
+	_, err := fmt.Fprintf(c.out, "dynahold %s, %s %s/%s\n", versionOfTool(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+func versionOfTool() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	_, err := fmt.Fprintf(c.out, "dynahold %s, %s %s/%s\n", versionOf(info), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
+	return versionOf(info)
 }
 
 // versionOf is the tool's version, or the commit it was built from where it

@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -27,14 +28,25 @@ func TestJain(t *testing.T) {
 }
 
 func TestSharesAreThoseOfProcesses(t *testing.T) {
-	workers := []*worker{{measured: 1}, {measured: 2}, {measured: 3}, {measured: 4}}
-	c := &crew{workload: Workload{Processes: 2, Workers: 2}, workers: workers}
-	if got := c.shares(); len(got) != 2 || got[0] != 3 || got[1] != 7 {
-		t.Errorf("two processes: %v", got)
-	}
-	c.workload = Workload{Processes: 1, Workers: 4}
-	if got := c.shares(); len(got) != 4 || got[2] != 3 {
-		t.Errorf("one process: %v", got)
+	for _, c := range []struct {
+		workload Workload
+		want     []float64
+		turns    float64
+	}{
+		{Workload{Processes: 2, Workers: 2}, []float64{3, 7}, 2},
+		{Workload{Processes: 1, Workers: 4}, []float64{1, 2, 3, 4}, 1},
+		{Workload{Processes: 4, Workers: 1}, []float64{1, 2, 3, 4}, 1},
+		{Workload{Processes: 1, Workers: 1}, []float64{1}, 1},
+	} {
+		crew := &crew{workload: c.workload}
+		for i := range c.workload.Processes * c.workload.Workers {
+			w := newWorker(crew, i, nil, nil)
+			w.measured, w.turns = i+1, 1
+			crew.workers = append(crew.workers, w)
+		}
+		if got := crew.shares(); !slices.Equal(got, c.want) || crew.turns() != c.turns {
+			t.Errorf("%+v: %v, %v turns; want %v, %v", c.workload, got, crew.turns(), c.want, c.turns)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ type crew struct {
 
 	window  *window
 	workers []*worker
+	turn    atomic.Int64 // the sharer, plus one, whose change was acknowledged last; 0: none yet
 
 	// adrift are requests whose callers have gone: a bubble of virtual time
 	// must not end before them.
@@ -66,7 +67,7 @@ func (c *crew) run() error {
 		}
 		for range c.workload.Workers {
 			n := len(c.workers)
-			c.workers = append(c.workers, newWorker(c, source(c.workload.Seed, streamItems, n), change))
+			c.workers = append(c.workers, newWorker(c, n, source(c.workload.Seed, streamItems, n), change))
 		}
 	}
 	c.window.begin(c.workload)

@@ -28,6 +28,10 @@
 // in the measured time, also those that ended later: leaving out the slow ones
 // would flatter who starves them.
 //
+// Fairness needs turns: a process that makes a hundred changes in a row has had
+// one, and after two or three of them the shares are still chance. A result
+// therefore tells how many there were.
+//
 // # Units
 //
 // Requests ask for what they bill, and the answer tells. A failed condition

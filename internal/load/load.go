@@ -71,8 +71,14 @@ type Result struct {
 	Wasted     float64        // of them: writes whose condition failed, or that were cancelled by a conflict
 	WriteUnits float64        // billed, per acknowledged change
 	ReadUnits  float64        // the same
-	P50, P99   time.Duration  // of a change begun in the measured time, from the call to its result
-	Jain       float64        // fairness between processes, or between workers of a single one; 1 is even
-	Lost       int            // acknowledged changes that are not in the items: must be 0
-	Extra      int            // changes in the items that nobody acknowledged and nobody called unknown: must be 0
+	// Of them: billed for the first item, which is the hottest of a skewed
+	// workload. Per acknowledged change too, whatever item that was of.
+	HotWriteUnits, HotReadUnits float64
+	P50, P99                    time.Duration // of a change begun in the measured time, from the call to its result; 0: none was
+	// Jain is the fairness between processes, or between the workers of a single
+	// one; 1 is even. Turns are how often each of them had its turn on average,
+	// however many changes it made in it: with few, Jain says little.
+	Jain, Turns float64
+	Lost        int // acknowledged changes that are not in the items: must be 0
+	Extra       int // changes in the items that nobody acknowledged and nobody called unknown: must be 0
 }

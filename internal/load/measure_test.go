@@ -91,6 +91,32 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// A turn is one however many changes are made in it; units of the first item
+// are counted by themselves.
+func TestTurnsAndTheHottestItem(t *testing.T) {
+	modes := map[string]load.Contender{}
+	for _, m := range load.Modes() {
+		modes[m.Name] = m
+	}
+	w := load.Workload{Processes: 2, Workers: 8, Span: 2 * time.Second}
+	r := run(t, true, w, modes["pessimistic"]) // which hands the lock on within a process
+	if most := float64(r.Changes) / 8; r.Turns == 0 || r.Turns > most {
+		t.Errorf("%.1f turns for %d changes of 2 processes that make many in each", r.Turns, r.Changes)
+	}
+	if r.HotWriteUnits != r.WriteUnits || r.HotReadUnits != r.ReadUnits {
+		t.Errorf("a single item is the hottest: %+v", r)
+	}
+	w.Items, w.Zipf = 10, 2
+	r = run(t, true, w, modes["optimistic"]) // the first of ten gets 65 % of the changes, and more of the conflicts
+	if share := r.HotWriteUnits / r.WriteUnits; share < 0.65 || share > 0.97 || r.HotReadUnits == 0 {
+		t.Errorf("%.2f of the units for the hottest item", share)
+	}
+	w = load.Workload{Processes: 2, Span: 2 * time.Second}
+	if r := run(t, true, w, adding()); r.Turns < float64(r.Changes)/8 {
+		t.Errorf("%.1f turns for %d changes that nobody waits for", r.Turns, r.Changes)
+	}
+}
+
 // Failed writes bill the item's size, though no answer says so.
 func TestUnitsOfFailedWrites(t *testing.T) {
 	for _, size := range []int{100, 1 << 10, 10 << 10} {

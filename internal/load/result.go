@@ -26,7 +26,7 @@ func (c *crew) result(ctx context.Context, table *counters) (Result, error) {
 	}
 	slices.Sort(took)
 	r.P50, r.P99 = percentile(took, 0.50), percentile(took, 0.99)
-	r.Jain = jain(c.shares())
+	r.Jain, r.Turns = jain(c.shares()), c.turns()
 	r.Rate = float64(r.Changes) / r.Measured.Seconds()
 	r.Lost, r.Extra = c.compare(found)
 	c.charge(&r)
@@ -64,21 +64,42 @@ func (c *crew) charge(r *Result) {
 	per := float64(max(1, r.Changes))
 	r.Operations = b.operations
 	r.Requests, r.Reads, r.Writes = float64(reads+writes)/per, float64(reads)/per, float64(writes)/per
-	r.Wasted, r.WriteUnits, r.ReadUnits = float64(b.wasted)/per, b.writeUnits/per, b.readUnits/per
+	r.Wasted, r.WriteUnits, r.ReadUnits = float64(b.wasted)/per, b.all.write/per, b.all.read/per
+	r.HotWriteUnits, r.HotReadUnits = b.hot.write/per, b.hot.read/per
 }
 
-// shares are the measured changes of each process, or of each worker where
-// there is one process.
-func (c *crew) shares() []float64 {
-	per := c.workload.Workers
+// sharers are those between whom fairness is judged, each with so many workers:
+// the processes, or the workers where there is one process.
+func (c *crew) sharers() (n, each int) {
 	if c.workload.Processes == 1 {
-		per = 1
+		return c.workload.Workers, 1
 	}
-	shares := make([]float64, len(c.workers)/per)
-	for i, w := range c.workers {
-		shares[i/per] += float64(w.measured)
+	return c.workload.Processes, c.workload.Workers
+}
+
+// shares are the measured changes of each sharer.
+func (c *crew) shares() []float64 {
+	n, _ := c.sharers()
+	shares := make([]float64, n)
+	for _, w := range c.workers {
+		shares[w.sharer] += float64(w.measured)
 	}
 	return shares
+}
+
+// turns are those of a sharer on average. Who shares with nobody has a turn
+// with every change.
+func (c *crew) turns() float64 {
+	n, _ := c.sharers()
+	all := 0
+	for _, w := range c.workers {
+		if n == 1 {
+			all += w.measured
+		} else {
+			all += w.turns
+		}
+	}
+	return float64(all) / float64(n)
 }
 
 // jain is the fairness index of R. Jain, D. Chiu and W. Hawe, "A Quantitative

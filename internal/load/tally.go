@@ -19,9 +19,19 @@ type tally struct {
 
 // bill is what was asked of the engine.
 type bill struct {
-	operations            map[string]int
-	wasted                int
-	readUnits, writeUnits float64
+	operations map[string]int
+	wasted     int
+	all, hot   units // hot: of requests for the first item
+}
+
+type units struct{ read, write float64 }
+
+func (u *units) add(operation string, n float64) {
+	if isRead(operation) {
+		u.read += n
+	} else {
+		u.write += n
+	}
 }
 
 func newTally(size int) *tally { return &tally{size: size, bill: bill{operations: map[string]int{}}} }
@@ -32,7 +42,7 @@ func (t *tally) request(operation string) {
 	t.mu.Unlock()
 }
 
-func (t *tally) answer(operation string, status int, body []byte) {
+func (t *tally) answer(operation string, hot bool, status int, body []byte) {
 	var units float64
 	wasted := false
 	if status == http.StatusOK {
@@ -45,10 +55,9 @@ func (t *tally) answer(operation string, status int, body []byte) {
 	if wasted {
 		t.bill.wasted++
 	}
-	if isRead(operation) {
-		t.bill.readUnits += units
-	} else {
-		t.bill.writeUnits += units
+	t.bill.all.add(operation, units)
+	if hot {
+		t.bill.hot.add(operation, units)
 	}
 }
 

@@ -35,6 +35,7 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	sent.Body = io.NopCloser(bytes.NewReader(body))
 
 	operation := operationOf(req)
+	hot := bytes.Contains(body, hottest)
 	measured := w.window.sent()
 	w.life.Add(1)
 	if measured {
@@ -46,11 +47,11 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		left := delay/2 - time.Since(began)
 		w.adrift.Go(func() {
 			time.Sleep(left)
-			_, _ = w.deliver(sent, operation, measured) //nolint:bodyclose // it is in memory
+			_, _ = w.deliver(sent, operation, hot, measured) //nolint:bodyclose // it is in memory
 		})
 		return nil, unclear(ctx, operation, ctx.Err())
 	}
-	resp, err := w.deliver(sent, operation, measured)
+	resp, err := w.deliver(sent, operation, hot, measured)
 	if !sleep(ctx, delay-delay/2) {
 		err = ctx.Err()
 	}
@@ -63,8 +64,12 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// hottest is how a request names the first item, which a skewed choice makes the
+// hottest one.
+var hottest = []byte(`"` + itemID(0) + `"`)
+
 // deliver lets the engine answer and notes what it bills.
-func (w *wire) deliver(req *http.Request, operation string, measured bool) (*http.Response, error) {
+func (w *wire) deliver(req *http.Request, operation string, hot, measured bool) (*http.Response, error) {
 	resp, err := w.next.Do(req) //nolint:bodyclose // buffer closes it
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func (w *wire) deliver(req *http.Request, operation string, measured bool) (*htt
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
 	if measured {
-		w.tally.answer(operation, resp.StatusCode, body.Bytes())
+		w.tally.answer(operation, hot, resp.StatusCode, body.Bytes())
 	}
 	return resp, nil
 }

@@ -12,18 +12,21 @@ type worker struct {
 	*crew
 	change Change
 	next   func() int // the item of the next change
+	sharer int        // of those that share the changes, see crew.sharers
 
 	acked    []int // by item, over the whole run
 	unknown  []int // calls by item of which nobody knows whether they are in it
 	measured int   // acknowledged in the measured time
+	turns    int   // of them: after one of another sharer
 	failed   int   // in the measured time
 	err      error // the first failure
 	took     []time.Duration
 }
 
-func newWorker(c *crew, rng *rand.Rand, change Change) *worker {
+func newWorker(c *crew, number int, rng *rand.Rand, change Change) *worker {
 	n := c.workload.Items
-	w := &worker{crew: c, change: change, acked: make([]int, n), unknown: make([]int, n)}
+	_, each := c.sharers()
+	w := &worker{crew: c, change: change, sharer: number / each, acked: make([]int, n), unknown: make([]int, n)}
 	if c.workload.Zipf > 0 && n > 1 {
 		zipf := rand.NewZipf(rng, c.workload.Zipf, 1, uint64(n-1))
 		w.next = func() int { return int(zipf.Uint64()) } //nolint:gosec // below n
@@ -45,6 +48,9 @@ func (w *worker) work(ctx context.Context) {
 			w.acked[item]++
 			if w.window.ack() {
 				w.measured++
+				if me := int64(w.sharer + 1); w.turn.Swap(me) != me {
+					w.turns++
+				}
 			}
 			if counts {
 				w.took = append(w.took, ended-began)

@@ -1,6 +1,9 @@
 package compare
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Advice is what the figures say.
 type Advice struct {
@@ -8,7 +11,7 @@ type Advice struct {
 	Code     string   // that makes the mode, in Go
 	Reasons  []string // why it is the choice
 	Even     []string // modes within noise of it, with more settings
-	RunnerUp string   // empty: no other mode is left
+	RunnerUp string   // empty: no other mode is better in anything
 	When     []string // when to take that instead
 	Notes    []string // what else to know
 
@@ -17,12 +20,13 @@ type Advice struct {
 }
 
 // Advise judges the modes.
-func Advise(s Settings, modes []Mode) Advice {
+func Advise(s Settings, measured Measured) Advice {
+	modes := measured.Modes
 	left, out := judge(s, modes)
-	ranked, even := rank(left)
+	ranked, even := rank(s, left)
 	a := Advice{Ranked: names(ranked), Even: names(even), Out: out}
 	if len(ranked) == 0 {
-		a.Reasons = []string{"No mode is left: " + excluded(modes, out) + "."}
+		a.Reasons = nobody(s, measured, out)
 		return a
 	}
 	best := ranked[0]
@@ -35,26 +39,30 @@ func Advise(s Settings, modes []Mode) Advice {
 			a.When = append(a.When, n.text(best, next))
 			answered = append(answered, n)
 		}
-		if len(when) == 0 {
-			a.When = []string{"the choice is out for a reason that is not measured here"}
-		}
 	}
-	a.Notes = notes(s, best, ranked, modes, out, answered)
+	a.Notes = notes(s, best, ranked, measured, out, answered)
 	return a
 }
 
+// nobody says why there is no recommendation, and what to do about it.
+func nobody(s Settings, measured Measured, out map[string]string) []string {
+	list := []string{"No mode is left: " + excluded(measured, out) + "."}
+	if slices.ContainsFunc(measured.Modes, func(m Mode) bool { return tooFew(s, m) != "" }) {
+		list = append(list, fmt.Sprintf("A recommendation takes %d changes of a mode. With this workload the workers need about %s to make one each, one after the other: %s.",
+			enoughChanges, FormatTime(roundUp(s.circle())), s.longer(len(measured.Modes))))
+	}
+	return list
+}
+
 // runnerUp is the best other mode that answers a need better than the choice
-// does; where none does, the next one.
+// does.
 func runnerUp(best Mode, others []Mode) (next Mode, when []need, ok bool) {
 	for _, m := range others {
 		if when := needsMetBy(m, best); len(when) > 0 {
 			return m, when, true
 		}
 	}
-	if len(others) == 0 {
-		return Mode{}, nil, false
-	}
-	return others[0], nil, true
+	return Mode{}, nil, false
 }
 
 func names(modes []Mode) []string {

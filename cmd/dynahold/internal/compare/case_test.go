@@ -13,7 +13,7 @@ var hot = Settings{
 		Processes: 4, Workers: 8, Items: 1, Size: 1024, Span: 2 * time.Second, Seed: 1,
 		Latency: load.Latency{Median: 4 * time.Millisecond, P99: 10 * time.Millisecond},
 	},
-	Rounds: 3, Virtual: true, Prices: OnDemand,
+	Rounds: 3, Virtual: true, Prices: OnDemand, TimeLimit: 5 * time.Minute,
 }
 
 // mode is one without fault, that differs from others only where the case
@@ -21,13 +21,16 @@ var hot = Settings{
 func mode(name string, change ...func(*Mode)) Mode {
 	m := Mode{
 		Name: name, Changes: 1000, Rate: 200, Requests: 2, Writes: 1, WriteUnits: 1, ReadUnits: 0.5, Cost: 1,
-		P50: 10 * time.Millisecond, P99: 100 * time.Millisecond, Jain: 1, PartitionMax: math.Inf(1),
+		P50: 10 * time.Millisecond, P99: 100 * time.Millisecond, Jain: 1, Turns: 50, Measured: 2 * time.Second, PartitionMax: math.Inf(1),
 	}
 	for _, c := range change {
 		c(&m)
 	}
 	return m
 }
+
+// of is what Measure would have found.
+func of(modes ...Mode) Measured { return Measured{Modes: modes, Rounds: 3} }
 
 func rated(r float64) func(*Mode)      { return func(m *Mode) { m.Rate = r } }
 func costs(usd float64) func(*Mode)    { return func(m *Mode) { m.Cost = usd } }
@@ -37,9 +40,10 @@ func loses(n int) func(*Mode)          { return func(m *Mode) { m.Lost = n } }
 func doubles(n int) func(*Mode)        { return func(m *Mode) { m.Extra = n } }
 func fails(n int) func(*Mode)          { return func(m *Mode) { m.Failed = n } }
 func limit(r float64) func(*Mode)      { return func(m *Mode) { m.PartitionMax = r } }
-func writes(n float64) func(*Mode)     { return func(m *Mode) { m.Writes = n } }
+func writes(n float64) func(*Mode)     { return func(m *Mode) { m.Writes, m.WriteUnits = n, n } }
+func turns(n float64) func(*Mode)      { return func(m *Mode) { m.Turns = n } }
 func spreads(s float64) func(*Mode) {
-	return func(m *Mode) { m.RateSpread, m.CostSpread, m.P99Spread = s, s, s }
+	return func(m *Mode) { m.RateSpread, m.CostSpread, m.P99Spread, m.JainSpread = s, s, s, s }
 }
 
 // measured is about what the modes do on a hot item: enough for outputs to

@@ -43,8 +43,8 @@ type chart struct {
 
 var charts = []chart{
 	{"Changes per second, within the limit of a partition (more is better)", Mode.effectiveRate, func(m Mode) string { return rate(m.effectiveRate()) }},
-	{"USD per million changes (less is better)", func(m Mode) float64 { return m.Cost }, func(m Mode) string { return usd(m.Cost) }},
-	{"99th percentile of a change (less is better)", func(m Mode) float64 { return m.P99.Seconds() }, func(m Mode) string { return latency(m.P99) }},
+	{"USD per million changes (less is better)", func(m Mode) float64 { return m.Cost }, func(m Mode) string { return told(usd(m.Cost), m.Changes > 0, 0) }},
+	{"99th percentile of a change, at the measured rate (less is better)", func(m Mode) float64 { return m.P99.Seconds() }, func(m Mode) string { return told(latency(m.P99), m.P99 > 0, 0) }},
 }
 
 const (

@@ -13,11 +13,11 @@ func rate(perSecond float64) string {
 	if math.IsInf(perSecond, 0) {
 		return "any"
 	}
-	return units(perSecond)
+	return figure(perSecond)
 }
 
-// units writes a number with about three digits: more would be noise.
-func units(n float64) string {
+// figure writes a number with about three digits: more would be noise.
+func figure(n float64) string {
 	switch {
 	case n >= 99.95:
 		return thousands(int64(math.Round(n)))

@@ -23,18 +23,23 @@ type page struct {
 	RunnerUp string
 	Heads    []string
 	Rows     []row
-	Charts   []figure
+	Charts   []drawing
 	Legend   []string
 	Command  string
 }
 
 type row struct {
 	Class string // for the style: best, absent, or nothing
-	Cells []string
-	Why   string // it is out of the question
+	Cells []cell
 }
 
-type figure struct {
+type cell struct {
+	Text   string
+	IsName bool   // of the mode: the heading of its row
+	Why    string // below the name: why the mode is out of the question
+}
+
+type drawing struct {
 	Title string
 	SVG   template.HTML
 }
@@ -50,15 +55,20 @@ func (r Report) HTML(w io.Writer) error {
 		p.Heads = append(p.Heads, flowing(c.head))
 	}
 	for _, m := range r.byMerit() {
-		line := row{Why: r.Advice.Out[m.Name]}
+		why := r.Advice.Out[m.Name]
+		var line row
 		switch {
 		case m.Name == r.Advice.Choice:
 			line.Class = "best"
-		case line.Why != "":
+		case why != "":
 			line.Class = "absent"
 		}
 		for _, c := range r.columns() {
-			line.Cells = append(line.Cells, c.value(r, m))
+			content := cell{Text: c.value(r, m), IsName: c.head == modeHead}
+			if content.IsName {
+				content.Why = why
+			}
+			line.Cells = append(line.Cells, content)
 		}
 		p.Rows = append(p.Rows, line)
 	}
@@ -67,7 +77,7 @@ func (r Report) HTML(w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p.Charts = append(p.Charts, figure{c.Title, svg})
+		p.Charts = append(p.Charts, drawing{c.Title, svg})
 	}
 	return pageTemplate.Execute(w, p)
 }

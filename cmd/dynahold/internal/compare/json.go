@@ -7,14 +7,32 @@ import (
 	"time"
 )
 
-// The document's names are stable, and carry their units. New ones may be
-// added.
+// schema is the version of the document. Its names are stable, and carry their
+// units; the README of the command describes them. New ones may be added without
+// a new version.
+const schema = 1
+
 type document struct {
+	Schema         int            `json:"schema"`
+	Tool           string         `json:"tool_version"`
 	Command        string         `json:"command"`
+	Engine         engineJSON     `json:"engine"`
 	Workload       workloadJSON   `json:"workload"`
 	Prices         pricesJSON     `json:"prices"`
+	RoundsMeasured int            `json:"rounds_measured"` // less than wanted: the time limit was over
 	Modes          []modeJSON     `json:"modes"`
+	Skipped        []skippedJSON  `json:"modes_not_measured"`
 	Recommendation recommendation `json:"recommendation"`
+}
+
+type engineJSON struct {
+	Kind     string  `json:"kind"`     // embedded or given
+	Endpoint *string `json:"endpoint"` // null: embedded
+}
+
+type skippedJSON struct {
+	Mode   string `json:"mode"`
+	Reason string `json:"because"`
 }
 
 type workloadJSON struct {
@@ -33,6 +51,7 @@ type workloadJSON struct {
 	VirtualTime       bool    `json:"virtual_time"`
 	SideEffects       bool    `json:"side_effects"`
 	EveryState        bool    `json:"every_state"`
+	TimeLimitMS       float64 `json:"time_limit_ms"`
 }
 
 type pricesJSON struct {
@@ -42,28 +61,36 @@ type pricesJSON struct {
 }
 
 type modeJSON struct {
-	Mode         string   `json:"mode"`
-	Strategy     string   `json:"strategy"`
-	Options      []string `json:"options"`
-	Rank         *int     `json:"rank"` // null: excluded
-	Excluded     string   `json:"excluded_because,omitempty"`
-	Rate         float64  `json:"changes_per_second"`
-	RateSpread   float64  `json:"changes_per_second_spread_ratio"`
-	PartitionMax *float64 `json:"partition_limit_changes_per_second"` // null: none
-	Requests     float64  `json:"requests_per_change"`
-	WriteUnits   float64  `json:"write_units_per_change"`
-	ReadUnits    float64  `json:"read_units_per_change"`
-	Cost         float64  `json:"cost_usd_per_million_changes"`
-	CostSpread   float64  `json:"cost_spread_ratio"`
-	P50          float64  `json:"p50_ms"`
-	P99          float64  `json:"p99_ms"`
-	P99Spread    float64  `json:"p99_spread_ratio"`
-	Jain         float64  `json:"fairness_jain"`
-	Changes      int      `json:"changes"`
-	Failed       int      `json:"failed_calls"`
-	Lost         int      `json:"lost_changes"`
-	Extra        int      `json:"extra_changes"`
-	Error        string   `json:"first_error,omitempty"`
+	Mode          string   `json:"mode"`
+	Strategy      string   `json:"strategy"`
+	Options       []string `json:"options"`
+	Rank          *int     `json:"rank"` // null: excluded
+	Excluded      string   `json:"excluded_because,omitempty"`
+	MeasuredMS    float64  `json:"measured_ms_per_round"`
+	Rate          float64  `json:"changes_per_second"`
+	RateSpread    float64  `json:"changes_per_second_spread_ratio"`
+	PartitionMax  *float64 `json:"partition_limit_changes_per_second"` // null: none
+	EffectiveRate float64  `json:"effective_changes_per_second"`       // the lower of the two, which is ranked
+	Requests      *float64 `json:"requests_per_change"`                // these, and all that follow for one change: null without a change
+	Reads         *float64 `json:"reads_per_change"`
+	Writes        *float64 `json:"writes_per_change"`
+	Wasted        *float64 `json:"wasted_writes_per_change"`
+	WriteUnits    *float64 `json:"write_units_per_change"`
+	ReadUnits     *float64 `json:"read_units_per_change"`
+	Cost          *float64 `json:"cost_usd_per_million_changes"`
+	CostSpread    float64  `json:"cost_spread_ratio"`
+	P50           *float64 `json:"p50_ms"` // null: no change began in the measured time
+	P99           *float64 `json:"p99_ms"`
+	P99Spread     float64  `json:"p99_spread_ratio"`
+	Jain          *float64 `json:"fairness_jain"`
+	JainSpread    float64  `json:"fairness_spread_ratio"`
+	Turns         float64  `json:"turns_per_process_and_round"`
+	FairnessKnown bool     `json:"fairness_judged"` // false: too few turns
+	Changes       int      `json:"changes"`
+	Failed        int      `json:"failed_calls"`
+	Lost          int      `json:"lost_changes"`
+	Extra         int      `json:"extra_changes"`
+	Error         string   `json:"first_error,omitempty"`
 }
 
 type recommendation struct {
@@ -71,7 +98,7 @@ type recommendation struct {
 	Go           string   `json:"go"`
 	Reasons      []string `json:"reasons"`
 	WithinNoise  []string `json:"within_noise"`
-	RunnerUp     *string  `json:"runner_up"` // null: no other mode is left
+	RunnerUp     *string  `json:"runner_up"` // null: no other mode is better in anything
 	RunnerUpWhen []string `json:"runner_up_when"`
 	Notes        []string `json:"notes"`
 }
@@ -81,17 +108,25 @@ func (r Report) JSON(w io.Writer) error {
 	s := r.Settings
 	l := s.Workload
 	d := document{
-		Command: s.Command(),
+		Schema: schema, Tool: r.Tool, Command: s.Command(), RoundsMeasured: r.Rounds,
+		Engine: engineJSON{Kind: "embedded"}, Skipped: []skippedJSON{}, Modes: []modeJSON{},
 		Workload: workloadJSON{
 			Processes: l.Processes, WorkersPerProcess: l.Workers, Items: l.Items, ZipfExponent: l.Zipf, ItemBytes: l.Size,
 			WorkMS: ms(l.Work), PauseMS: ms(l.Pause), LatencyMedianMS: ms(l.Latency.Median), LatencyP99MS: ms(l.Latency.P99),
 			SpanMS: ms(l.Span), Rounds: s.Rounds, Seed: l.Seed, VirtualTime: s.Virtual, SideEffects: s.SideEffects, EveryState: s.EveryState,
+			TimeLimitMS: ms(s.TimeLimit),
 		},
 		Prices: pricesJSON{Write: s.Prices.Write, Read: s.Prices.Read, Source: s.Prices.source()},
 		Recommendation: recommendation{
 			Mode: orNull(r.Advice.Choice), Go: r.Advice.Code, Reasons: orEmpty(r.Advice.Reasons), WithinNoise: orEmpty(r.Advice.Even),
 			RunnerUp: orNull(r.Advice.RunnerUp), RunnerUpWhen: orEmpty(r.Advice.When), Notes: orEmpty(r.Advice.Notes),
 		},
+	}
+	if s.Endpoint != "" {
+		d.Engine = engineJSON{"given", &s.Endpoint}
+	}
+	for _, m := range r.Skipped {
+		d.Skipped = append(d.Skipped, skippedJSON{m.Name, m.Reason})
 	}
 	for _, m := range r.Modes {
 		d.Modes = append(d.Modes, r.mode(m))
@@ -103,22 +138,32 @@ func (r Report) JSON(w io.Writer) error {
 }
 
 func (r Report) mode(m Mode) modeJSON {
+	did, began := m.Changes > 0, m.P99 > 0
 	j := modeJSON{
-		Mode: m.Name, Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name],
-		Rate: m.Rate, RateSpread: m.RateSpread, Requests: m.Requests, WriteUnits: m.WriteUnits, ReadUnits: m.ReadUnits,
-		Cost: m.Cost, CostSpread: m.CostSpread, P50: ms(m.P50), P99: ms(m.P99), P99Spread: m.P99Spread, Jain: m.Jain,
+		Mode: m.Name, Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name], MeasuredMS: ms(m.Measured),
+		Rate: m.Rate, RateSpread: m.RateSpread, EffectiveRate: m.effectiveRate(),
+		Requests: known(did, m.Requests), Reads: known(did, m.Reads), Writes: known(did, m.Writes), Wasted: known(did, m.Wasted),
+		WriteUnits: known(did, m.WriteUnits), ReadUnits: known(did, m.ReadUnits), Cost: known(did, m.Cost), CostSpread: m.CostSpread,
+		P50: known(began, ms(m.P50)), P99: known(began, ms(m.P99)), P99Spread: m.P99Spread,
+		Jain: known(did, m.Jain), JainSpread: m.JainSpread, Turns: m.Turns, FairnessKnown: m.fairnessKnown(r.Settings),
 		Changes: m.Changes, Failed: m.Failed, Lost: m.Lost, Extra: m.Extra, Error: m.Error,
 	}
 	if n := r.rank(m.Name); n > 0 {
 		j.Rank = &n
 	}
-	if !math.IsInf(m.PartitionMax, 0) {
-		j.PartitionMax = &m.PartitionMax
-	}
+	j.PartitionMax = known(!math.IsInf(m.PartitionMax, 0), m.PartitionMax)
 	return j
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// known is null for a figure that there is not.
+func known(is bool, n float64) *float64 {
+	if !is {
+		return nil
+	}
+	return &n
+}
 
 // orEmpty keeps null out of the document: readers loop over lists.
 func orEmpty(list []string) []string {

@@ -14,9 +14,6 @@ type need struct {
 	property bool
 }
 
-// fairer is how much fairer a mode must be to be taken for that.
-const fairer = 0.05
-
 var needs = []need{
 	{
 		name: "rate",
@@ -36,12 +33,12 @@ var needs = []need{
 		name: "tail",
 		met:  byTail.better,
 		text: func(best, m Mode) string {
-			return fmt.Sprintf("the slowest changes count most: p99 %s, not %s", latency(m.P99), latency(best.P99))
+			return fmt.Sprintf("the slowest changes count most: p99 %s, not %s", m.tail(), best.tail())
 		},
 	},
 	{
 		name: "fairness",
-		met:  func(m, best Mode) bool { return m.Jain > best.Jain+fairer },
+		met:  byFairness.better,
 		text: func(best, m Mode) string {
 			return fmt.Sprintf("all must get the same share: fairness %.2f, not %.2f", m.Jain, best.Jain)
 		},

@@ -36,16 +36,64 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, measured()).JSON(&b); err != nil {
+	if err := NewReport(hot, of(measured()...), "v1.2.3").JSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "report.json", b.Bytes())
 }
 
+// Who parses the document finds all of a mode that did nothing, and what was not
+// measured.
+func TestJSONOfWhatIsNotThere(t *testing.T) {
+	s := hot
+	s.Endpoint = "http://127.0.0.1:8000"
+	m := of(mode("pessimistic"), mode("optimistic", tail(0), func(m *Mode) { m.Changes = 0 }))
+	m.Skipped = []Skipped{{"nolock", "made for events"}}
+	var b bytes.Buffer
+	if err := NewReport(s, m, "v1.2.3").JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Schema  int
+		Version string           `json:"tool_version"`
+		Engine  map[string]any   `json:"engine"`
+		Skipped []map[string]any `json:"modes_not_measured"`
+		Modes   []map[string]any
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Schema != 1 || d.Version != "v1.2.3" || d.Engine["endpoint"] != s.Endpoint || d.Engine["kind"] != "given" || d.Skipped[0]["because"] != "made for events" {
+		t.Errorf("%s", &b)
+	}
+	for _, name := range []string{"p50_ms", "p99_ms", "requests_per_change", "cost_usd_per_million_changes", "fairness_jain"} {
+		if v, is := d.Modes[1][name]; !is || v != nil || d.Modes[0][name] == nil {
+			t.Errorf("%s: %v, and %v of a mode that did nothing", name, d.Modes[0][name], v)
+		}
+	}
+}
+
+// The README of the command describes the whole document.
+func TestJSONIsDocumented(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("testdata/report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`"([a-z_0-9]+)":`).FindAllSubmatch(data, -1) {
+		if !bytes.Contains(readme, []byte("`"+string(name[1])+"`")) {
+			t.Errorf("`%s` is not described", name[1])
+		}
+	}
+}
+
 // Nothing that is left, and a limit of infinity, are not beyond JSON.
 func TestJSONWithoutChoice(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, []Mode{mode("optimistic", loses(1))}).JSON(&b); err != nil {
+	if err := NewReport(hot, of(mode("optimistic", loses(1))), "v1.2.3").JSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -65,7 +113,7 @@ func TestJSONWithoutChoice(t *testing.T) {
 
 func TestTableForAPipe(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, measured()).Table(&b, 100, false); err != nil {
+	if err := NewReport(hot, of(measured()...), "v1.2.3").Table(&b, 100, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\r") {
@@ -87,9 +135,9 @@ func TestTableForTerminals(t *testing.T) {
 		if limited {
 			modes[0].PartitionMax = 100
 		}
-		for _, width := range []int{80, 120} {
+		for _, width := range []int{50, 60, 80, 100, 120} {
 			var b bytes.Buffer
-			if err := NewReport(hot, modes).Table(&b, width, true); err != nil {
+			if err := NewReport(hot, of(modes...), "v1.2.3").Table(&b, width, true); err != nil {
 				t.Fatal(err)
 			}
 			text := escapes.ReplaceAllString(b.String(), "")
@@ -99,13 +147,13 @@ func TestTableForTerminals(t *testing.T) {
 					t.Errorf("a line of %d in %d columns: %q", n, width, line)
 				}
 			}
-			if got := strings.Contains(text, "read"); !got {
+			if got := strings.Contains(text, "read $"); !got {
 				t.Error("no prices")
 			}
-			if got, want := strings.Contains(text, "wider terminal"), width == 80; got != want {
+			if got, want := strings.Contains(text, "wider terminal"), width < 100; got != want {
 				t.Errorf("%d columns: cut %v", width, got)
 			}
-			if got := strings.Contains(text, "limit"); got != limited {
+			if got := strings.Contains(text, "Limit: "); got != limited {
 				t.Errorf("limit shown: %v, want %v", got, limited)
 			}
 		}
@@ -116,9 +164,9 @@ func TestPage(t *testing.T) {
 	modes := measured()
 	modes[2].PartitionMax = 100 // one more column
 	for name, r := range map[string]Report{
-		"choice":    NewReport(hot, modes),
-		"no choice": NewReport(hot, []Mode{mode("optimistic", loses(1))}),
-		"markup":    NewReport(hot, []Mode{mode(`optimistic, <b> & "x"`, loses(1))}),
+		"choice":    NewReport(hot, of(modes...), "v1.2.3"),
+		"no choice": NewReport(hot, of(mode("optimistic", loses(1))), "v1.2.3"),
+		"markup":    NewReport(hot, of(mode(`optimistic, <b> & "x"`, loses(1))), "v1.2.3"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -128,7 +176,7 @@ func TestPage(t *testing.T) {
 			page := b.String()
 			wellFormed(t, page)
 			standsAlone(t, page)
-			for _, want := range []string{"prefers-color-scheme: dark", "<table>", r.Settings.Command(), "var(--ink)"} {
+			for _, want := range []string{"prefers-color-scheme: dark", "<table>", `<th scope="row">`, r.Settings.Command(), "var(--ink)"} {
 				if !strings.Contains(page, want) {
 					t.Errorf("%q is missing", want)
 				}
@@ -138,6 +186,11 @@ func TestPage(t *testing.T) {
 			}
 			if left := regexp.MustCompile(`(fill|stroke):#[0-9A-Fa-f]+`).FindString(page); left != "" {
 				t.Errorf("%q would not be seen in dark or in light", left)
+			}
+			for _, why := range r.Advice.Out {
+				if !strings.Contains(page, "<small>"+why+"</small>") {
+					t.Errorf("nobody reads why: %s", why)
+				}
 			}
 			if r.Advice.Choice != "" && (!strings.Contains(page, r.Advice.Code) || !strings.Contains(page, "Runner-up: "+r.Advice.RunnerUp)) {
 				t.Error("the recommendation is not in it")

@@ -13,16 +13,24 @@ const (
 	partitionReadUnits  = 3000
 )
 
+// capacity is what a change bills.
+type capacity struct{ write, read float64 }
+
 // partitionMax is how many changes per second the whole workload can make
-// before its hottest item uses up a partition.
-func partitionMax(w load.Workload, writeUnits, readUnits float64) float64 {
-	most := math.Inf(1)
-	share := hottest(w.Items, w.Zipf)
-	if writeUnits > 0 {
-		most = min(most, partitionWriteUnits/writeUnits/share)
+// before its hottest item uses up a partition, if that item has one for itself.
+// What it bills is counted where the choice is skewed. Where all items are
+// alike it is their share of all.
+func partitionMax(w load.Workload, all, hot capacity) float64 {
+	if w.Zipf == 0 {
+		n := float64(max(1, w.Items))
+		hot = capacity{all.write / n, all.read / n}
 	}
-	if readUnits > 0 {
-		most = min(most, partitionReadUnits/readUnits/share)
+	most := math.Inf(1)
+	if hot.write > 0 {
+		most = min(most, partitionWriteUnits/hot.write)
+	}
+	if hot.read > 0 {
+		most = min(most, partitionReadUnits/hot.read)
 	}
 	return most
 }

@@ -17,6 +17,14 @@ func (p Prices) source() string {
 	return "given on the command line"
 }
 
+// priced completes what a mode does by its cost, where there are prices.
+func (s Settings) priced(m Mode) string {
+	if s.Prices == (Prices{}) {
+		return ""
+	}
+	return " for " + usd(m.Cost) + " per million"
+}
+
 // of a million changes, each of which bills these units.
 func (p Prices) of(writeUnits, readUnits float64) float64 {
 	return p.Write*writeUnits + p.Read*readUnits

@@ -10,18 +10,31 @@ import (
 // twice the rate counts as much as half the cost or half the 99th percentile.
 // The rate is what DynamoDB lets through.
 //
+// Where all are unfair, for the rule was set aside, those that are as fair as the
+// fairest go first: no rate makes up for being starved.
+//
 // Modes that are within noise of the best one in all three are even with it.
 // Of these the one with the fewest settings goes first: what is not switched
 // on needs no explanation.
-func rank(modes []Mode) (ranked, even []Mode) {
+func rank(s Settings, modes []Mode) (ranked, even []Mode) {
 	if len(modes) == 0 {
 		return nil, nil
 	}
 	ranked = slices.Clone(modes)
 	slices.SortStableFunc(ranked, func(a, b Mode) int { return cmp.Compare(score(b), score(a)) })
+	if !slices.ContainsFunc(modes, func(m Mode) bool { return unfair(s, m) == "" }) {
+		fairest := slices.MaxFunc(modes, func(a, b Mode) int { return cmp.Compare(a.Jain, b.Jain) })
+		behind := func(m Mode) int {
+			if byFairness.better(fairest, m) {
+				return 1
+			}
+			return 0
+		}
+		slices.SortStableFunc(ranked, func(a, b Mode) int { return cmp.Compare(behind(a), behind(b)) })
+	}
 	best := ranked[0]
 	for _, m := range ranked {
-		if same(best, m) {
+		if same(best, m) && !byFairness.better(best, m) {
 			even = append(even, m)
 		}
 	}
@@ -30,18 +43,11 @@ func rank(modes []Mode) (ranked, even []Mode) {
 	return ranked, moveFirst(even, simplest.Name)[1:]
 }
 
-// score multiplies the three, by logarithms, so that only ratios count. A cost
-// of nothing, by prices of 0, makes no difference between modes.
+// score multiplies the three, by logarithms, so that only ratios count. A mode
+// that is ranked has a rate and a tail. A tenth of a cent per million is as good
+// as nothing, which prices of 0 make of any cost.
 func score(m Mode) float64 {
-	s := log(m.effectiveRate()) - log(m.P99.Seconds())
-	return s - log(m.Cost)
-}
-
-func log(x float64) float64 {
-	if x <= 0 {
-		return 0
-	}
-	return math.Log(x)
+	return math.Log(m.effectiveRate()) - math.Log(m.P99.Seconds()) - math.Log(max(m.Cost, 0.001))
 }
 
 func moveFirst(modes []Mode, name string) []Mode {
@@ -61,7 +67,9 @@ type measure struct {
 var (
 	byRate = measure{value: Mode.effectiveRate, spread: func(m Mode) float64 { return m.RateSpread }}
 	byCost = measure{value: func(m Mode) float64 { return m.Cost }, spread: func(m Mode) float64 { return m.CostSpread }, less: true}
-	byTail = measure{value: func(m Mode) float64 { return m.P99.Seconds() }, spread: func(m Mode) float64 { return m.P99Spread }, less: true}
+	// Not ranked by, but judged.
+	byFairness = measure{value: func(m Mode) float64 { return m.Jain }, spread: func(m Mode) float64 { return m.JainSpread }}
+	byTail     = measure{value: func(m Mode) float64 { return m.P99.Seconds() }, spread: func(m Mode) float64 { return m.P99Spread }, less: true}
 )
 
 // What two modes may differ by at least before it means anything: latencies are

@@ -12,11 +12,10 @@ func reasons(s Settings, best Mode, even, modes []Mode, out map[string]string) [
 	if s.SideEffects {
 		list = append(list, "A change has side effects, so only modes that run it once, under a lock, are in question.")
 	}
-	if _, bad := out[best.Name]; !bad && (best.Failed > 0 || best.Jain < evenShare) {
+	if best.Failed > 0 || unfair(s, best) != "" {
 		list = append(list, "No mode is without fault here ("+faults(s, best)+"); of those that lose nothing it is the best.")
 	}
-	list = append(list, fmt.Sprintf("%s makes %s changes per second for %s per million, p99 %s: the best of the three together.",
-		quoted(best.Name), rate(best.effectiveRate()), usd(best.Cost), latency(best.P99)))
+	list = append(list, achieves(s, best))
 	if plain, ok := yardstick(best, modes); ok {
 		aside := ""
 		if reason := out[plain.Name]; reason != "" {
@@ -29,6 +28,16 @@ func reasons(s Settings, best Mode, even, modes []Mode, out map[string]string) [
 		list = append(list, evenly(even))
 	}
 	return list
+}
+
+// achieves leads with the limit where DynamoDB has one: then the measured rate is
+// none that anybody gets.
+func achieves(s Settings, m Mode) string {
+	if m.capped() {
+		return fmt.Sprintf("One partition of DynamoDB lets %s make about %s changes per second at most%s: with that, the best of rate, cost and p99 together. The p99 of %s was measured at %s changes per second, without the limit; at the limit it is longer.",
+			quoted(m.Name), rate(m.PartitionMax), s.priced(m), latency(m.P99), rate(m.Rate))
+	}
+	return fmt.Sprintf("%s makes %s changes per second%s, p99 %s: the best of the three together.", quoted(m.Name), rate(m.Rate), s.priced(m), latency(m.P99))
 }
 
 func correctness(modes []Mode) string {
@@ -62,7 +71,7 @@ func yardstick(best Mode, modes []Mode) (Mode, bool) {
 		name = optimistic
 	}
 	m, ok := find(modes, name)
-	return m, ok && m.Changes > 0
+	return m, ok && tooFew(Settings{}, m) == ""
 }
 
 // against compares m with another mode in all three measures.
@@ -72,6 +81,15 @@ func against(m, other Mode) string {
 		measure
 		name string
 	}{{byRate, "rate"}, {byCost, "cost"}, {byTail, "p99"}} {
+		switch {
+		case by.name == "cost" && m.Cost == 0 && other.Cost == 0:
+			continue // there are no prices
+		case by.name == "cost" && m.Cost*other.Cost == 0:
+			parts = append(parts, fmt.Sprintf("a cost of %s, not %s", usd(m.Cost), usd(other.Cost)))
+			continue
+		case by.name == "p99" && (m.capped() || other.capped()):
+			by.name = "p99 without the limit"
+		}
 		parts = append(parts, by.compared(m, other, by.name))
 	}
 	return enumerate(parts)
@@ -93,8 +111,6 @@ func (by measure) compared(m, other Mode, name string) string {
 // times reads well before "the rate".
 func times(x float64) string {
 	switch {
-	case math.IsInf(x, 0) || math.IsNaN(x):
-		return "far more than"
 	case x >= 10:
 		return fmt.Sprintf("%.0f times", x)
 	case x >= 1.95:
@@ -135,9 +151,9 @@ const rareConflicts = 1.1
 
 func perWrite(m Mode) string {
 	if m.Writes <= 0 || m.Writes > 1 {
-		return fmt.Sprintf("%s requests for a change", units(m.Requests))
+		return fmt.Sprintf("%s requests for a change", figure(m.Requests))
 	}
-	return fmt.Sprintf("%s requests for a change, one write for about %.0f", units(m.Requests), 1/m.Writes)
+	return fmt.Sprintf("%s requests for a change, one write for about %.0f", figure(m.Requests), 1/m.Writes)
 }
 
 func evenly(even []Mode) string {

@@ -1,25 +1,29 @@
 package compare
 
+import "slices"
+
 // Report is what a comparison has found.
 type Report struct {
 	Settings Settings
-	Modes    []Mode // as measured
-	Advice   Advice
+	Measured
+	Advice Advice
+	Tool   string // its version
 }
 
-// NewReport judges the modes.
-func NewReport(s Settings, modes []Mode) Report {
-	return Report{Settings: s, Modes: modes, Advice: Advise(s, modes)}
+// NewReport judges what was measured.
+func NewReport(s Settings, m Measured, tool string) Report {
+	return Report{Settings: s, Measured: m, Advice: Advise(s, m), Tool: tool}
 }
 
-// Clean tells whether no call failed and nothing was lost or doubled.
-func (r Report) Clean() bool {
-	for _, m := range r.Modes {
-		if m.Failed > 0 || m.Lost > 0 || m.Extra > 0 {
-			return false
-		}
-	}
-	return true
+// Wrong tells whether any mode lost or doubled a change.
+func (r Report) Wrong() bool {
+	return slices.ContainsFunc(r.Modes, func(m Mode) bool { return m.Lost > 0 || m.Extra > 0 })
+}
+
+// Failing tells whether calls of the recommended mode failed.
+func (r Report) Failing() bool {
+	best, _ := find(r.Modes, r.Advice.Choice)
+	return best.Failed > 0
 }
 
 // byMerit are the modes, the choice first and those out of the question last.

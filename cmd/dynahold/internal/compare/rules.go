@@ -1,6 +1,10 @@
 package compare
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
 
 // A rule says of a mode why it is out of the question, or nothing.
 type rule struct {
@@ -8,18 +12,42 @@ type rule struct {
 	// lenient rules are set aside where they would leave nobody: the least bad
 	// mode is still an answer. A mode that loses changes is none.
 	lenient bool
+	// known rules need no figures: the mode's name is enough.
+	known bool
 }
 
 // rules in the order in which they are asked. Correctness comes first: no rate
 // makes up for a lost change.
 var rules = []rule{
 	{out: wrong},
-	{out: idle},
-	{out: runsAgain},
-	{out: skipsStates},
-	{out: forEvents},
+	{out: runsAgain, known: true},
+	{out: skipsStates, known: true},
+	{out: forEvents, known: true},
+	{out: tooFew},
 	{out: gaveUp, lenient: true},
 	{out: unfair, lenient: true},
+}
+
+// inQuestion leaves out the contenders of which it is known before that they are
+// not in question.
+func (s Settings) inQuestion(all []load.Contender) (some []load.Contender, skipped []Skipped) {
+	if s.All {
+		return all, nil
+	}
+	for _, c := range all {
+		reason := ""
+		for _, r := range rules {
+			if r.known && reason == "" {
+				reason = r.out(s, Mode{Name: c.Name})
+			}
+		}
+		if reason == "" {
+			some = append(some, c)
+		} else {
+			skipped = append(skipped, Skipped{c.Name, reason})
+		}
+	}
+	return some, skipped
 }
 
 func wrong(_ Settings, m Mode) string {
@@ -32,9 +60,16 @@ func wrong(_ Settings, m Mode) string {
 	return ""
 }
 
-func idle(_ Settings, m Mode) string {
-	if m.Changes == 0 {
-		return "made no change"
+// tooFew: with fewer changes in all rounds a figure is an accident, and without
+// one that began and ended there is no percentile.
+func tooFew(_ Settings, m Mode) string {
+	switch {
+	case m.Changes == 0:
+		return "made no change in the measured time"
+	case m.Changes < enoughChanges:
+		return fmt.Sprintf("made only %s in the measured time", count(m.Changes, "change"))
+	case m.P99 == 0:
+		return "began no change in the measured time"
 	}
 	return ""
 }
@@ -79,10 +114,20 @@ func gaveUp(_ Settings, m Mode) string {
 const evenShare = 0.8
 
 func unfair(s Settings, m Mode) string {
-	if m.Jain >= evenShare {
+	switch {
+	case !byFairness.better(Mode{Jain: evenShare}, m):
 		return ""
+	case !m.fairnessKnown(s):
+		return "too few turns to tell whether it is fair"
 	}
 	return fmt.Sprintf("unfair: %s got far less than others", who(s))
+}
+
+// fairnessKnown tells whether the shares are more than chance: everybody had
+// some turns, or so much time that who had none was starved. Few turns make
+// shares uneven, never even.
+func (m Mode) fairnessKnown(s Settings) bool {
+	return m.Jain >= evenShare || m.Turns >= enoughTurns/2 || m.Measured >= s.longest()
 }
 
 // who shares the changes: the harness compares processes, or the workers of a

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,11 @@ type Settings struct {
 	Rounds   int           // every mode works so often; at least 1
 	Virtual  bool          // virtual time, in which the processor costs nothing
 	Prices   Prices
+	// TimeLimit is how long everything may take, in real time. What was measured
+	// until then counts, if it is one round at least.
+	TimeLimit time.Duration
+	Endpoint  string // of a given server; empty: the embedded engine
+	All       bool   // modes too that the settings rule out
 
 	SideEffects bool // a change has effects outside the item: it should not run twice
 	EveryState  bool // readers of the table's stream must see the item after every change
@@ -23,13 +29,74 @@ type Settings struct {
 // takes real time, and the figures do not get better from then on.
 const budget = 3000
 
-// workload of one round. Each round has its own latencies, the same for all
-// modes.
-func (s Settings) workload(round int) load.Workload {
+// workload of a round, to begin with.
+func (s Settings) workload() load.Workload {
 	w := s.Workload
-	w.Seed += uint64(round) //nolint:gosec // not negative
 	w.Budget = budget
 	return w
+}
+
+// What a round must show of a mode: fewer turns of each process make the
+// fairness a matter of chance, fewer changes the 99th percentile.
+const (
+	enoughTurns   = 20
+	enoughChanges = 100
+)
+
+// How far a run is lengthened for that.
+const (
+	mostRequests = 20_000
+	mostAtOnce   = 4 // times, before it is looked at again
+	someMore     = 1.2
+)
+
+// stretch is by how much a run of the workload must be longer to show enough; 1
+// where it does, or where no longer run is worth it.
+func (s Settings) stretch(w load.Workload, r load.Result) float64 {
+	if r.Turns >= enoughTurns && r.Changes >= enoughChanges && r.P99 > 0 {
+		return 1
+	}
+	f := float64(mostAtOnce)
+	if r.P99 > 0 && r.Changes > 0 && r.Turns > 0 {
+		f = min(f, someMore*max(enoughTurns/r.Turns, enoughChanges/float64(r.Changes)))
+	}
+	if requests := r.Requests * float64(max(1, r.Changes)); requests > 0 {
+		f = min(f, mostRequests/requests)
+	}
+	return min(f, float64(s.longest())/float64(r.Measured))
+}
+
+// longest is what a run is lengthened to at most. Who got nothing in so long a
+// time is not waiting for its turn, but starved.
+func (s Settings) longest() time.Duration {
+	return max(time.Minute, s.Workload.Span, 20*s.circle())
+}
+
+// circle is about the time in which every worker makes one change, if all are
+// made one after the other.
+func (s Settings) circle() time.Duration {
+	w := s.Workload
+	return w.Pause + time.Duration(w.Processes*w.Workers)*(w.Work+2*w.Latency.Median)
+}
+
+// longer is how to measure enough changes of so many modes.
+func (s Settings) longer(modes int) string {
+	w := s.Workload
+	span := roundUp(s.circle() * time.Duration(max(5, 2*enoughChanges/(w.Processes*w.Workers))))
+	limit := roundUp(2 * span * time.Duration(modes*s.Rounds)) // changes under way are finished, too
+	if s.Virtual {
+		return "try a longer --time-limit, or fewer processes and workers"
+	}
+	return fmt.Sprintf("try --span %s --time-limit %s, or leave out --real: virtual time does not wait", FormatTime(span), FormatTime(limit))
+}
+
+// roundUp to what is easy to read.
+func roundUp(d time.Duration) time.Duration {
+	unit := time.Minute
+	if d < time.Minute {
+		unit = time.Second
+	}
+	return (d + unit - 1).Truncate(unit)
 }
 
 // Command is the command line that measures this once more. It names what has
@@ -46,6 +113,7 @@ func (s Settings) Command() string {
 		"--p99", FormatTime(w.Latency.P99),
 		"--span", FormatTime(w.Span),
 		"--rounds", strconv.Itoa(s.Rounds),
+		"--time-limit", FormatTime(s.TimeLimit),
 		"--seed", strconv.FormatUint(w.Seed, 10),
 		"--price-write", plain(s.Prices.Write),
 		"--price-read", plain(s.Prices.Read),
@@ -62,7 +130,7 @@ func (s Settings) Command() string {
 	for _, f := range []struct {
 		name string
 		on   bool
-	}{{"--real", !s.Virtual}, {"--side-effects", s.SideEffects}, {"--every-state", s.EveryState}} {
+	}{{"--real", !s.Virtual}, {"--side-effects", s.SideEffects}, {"--every-state", s.EveryState}, {"--all", s.All}} {
 		if f.on {
 			args = append(args, f.name)
 		}

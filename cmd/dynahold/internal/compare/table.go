@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -15,26 +16,41 @@ import (
 type column struct {
 	head  string // two lines
 	value func(Report, Mode) string
-	// detail is left out where a terminal is too narrow.
-	detail bool
+	// spare columns are left out where the table is too wide: those with the
+	// larger number first, 0 never.
+	spare int
 }
 
 const modeHead = "\nmode"
 
 var columns = []column{
-	{head: "\n#", value: func(r Report, m Mode) string { return place(r.rank(m.Name)) }},
+	{head: "\n#", spare: 3, value: func(r Report, m Mode) string { return place(r.rank(m.Name)) }},
 	{head: modeHead, value: func(_ Report, m Mode) string { return m.Name }},
-	{head: "changes\n/s", value: func(_ Report, m Mode) string { return rate(m.Rate) }},
+	{head: "changes\n/s", value: func(_ Report, m Mode) string { return told(rate(m.Rate), true, m.RateSpread) }},
 	limitColumn,
-	{head: "requests\n/change", value: func(_ Report, m Mode) string { return units(m.Requests) }, detail: true},
-	{head: "write\nunits", value: func(_ Report, m Mode) string { return units(m.WriteUnits) }, detail: true},
-	{head: "read\nunits", value: func(_ Report, m Mode) string { return units(m.ReadUnits) }, detail: true},
-	{head: "USD per\nmillion", value: func(_ Report, m Mode) string { return usd(m.Cost)[1:] }},
-	{head: "p50\nms", value: func(_ Report, m Mode) string { return units(ms(m.P50)) }, detail: true},
-	{head: "p99\nms", value: func(_ Report, m Mode) string { return units(ms(m.P99)) }},
-	{head: "fair-\nness", value: func(_ Report, m Mode) string { return fmt.Sprintf("%.2f", m.Jain) }},
-	{head: "\nfailed", value: func(_ Report, m Mode) string { return strconv.Itoa(m.Failed) }},
-	{head: "\nlost", value: func(_ Report, m Mode) string { return lost(m) }},
+	{head: "requests\n/change", spare: 8, value: func(_ Report, m Mode) string { return told(figure(m.Requests), m.Changes > 0, 0) }},
+	{head: "write\nunits", spare: 7, value: func(_ Report, m Mode) string { return told(figure(m.WriteUnits), m.Changes > 0, 0) }},
+	{head: "read\nunits", spare: 7, value: func(_ Report, m Mode) string { return told(figure(m.ReadUnits), m.Changes > 0, 0) }},
+	{head: "USD per\nmillion", spare: 1, value: func(_ Report, m Mode) string { return told(usd(m.Cost)[1:], m.Changes > 0, m.CostSpread) }},
+	{head: "p50\nms", spare: 9, value: func(_ Report, m Mode) string { return told(figure(ms(m.P50)), m.P99 > 0, 0) }},
+	{head: "p99\nms", value: func(_ Report, m Mode) string { return told(figure(ms(m.P99)), m.P99 > 0, m.P99Spread) }},
+	{head: "fair-\nness", spare: 2, value: func(r Report, m Mode) string {
+		return told(fmt.Sprintf("%.2f", m.Jain), m.Changes > 0 && m.fairnessKnown(r.Settings), m.JainSpread)
+	}},
+	{head: "\nfailed", spare: 4, value: func(_ Report, m Mode) string { return strconv.Itoa(m.Failed) }},
+	{head: "\nlost", spare: 4, value: func(_ Report, m Mode) string { return lost(m) }},
+}
+
+// told is a figure as the table shows it: a dash where there is none, marked
+// where the rounds are far apart.
+func told(figure string, known bool, spread float64) string {
+	switch {
+	case !known:
+		return "–"
+	case spread > mostNoise:
+		return "~" + figure
+	}
+	return figure
 }
 
 // limitColumn is shown where DynamoDB would hold somebody up.
@@ -54,15 +70,44 @@ func lost(m Mode) string {
 	return strconv.Itoa(m.Lost)
 }
 
-// columns of this report.
-func (r Report) columns() []column {
-	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.head == limitColumn.head && !r.limited() })
+// columns of this report. That nothing failed or was lost needs no columns
+// where there is no room.
+func (r Report) columns() (list []column) {
+	faulty := slices.ContainsFunc(r.Modes, func(m Mode) bool { return m.Failed+m.Lost+m.Extra > 0 })
+	for _, c := range columns {
+		if c.head == limitColumn.head && !r.limited() {
+			continue
+		}
+		if faulty && (c.head == "\nfailed" || c.head == "\nlost") {
+			c.spare = 0
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// fitting are those of the columns for which there is room, and what to put
+// between them.
+func (r Report) fitting(width int) (list []column, gap string) {
+	list, gap = r.columns(), "  "
+	for text.LongestLineLen(r.figures(list, gap, false)) > width {
+		if gap != " " {
+			gap = " "
+			continue
+		}
+		most := slices.MaxFunc(list, func(a, b column) int { return cmp.Compare(a.spare, b.spare) }).spare
+		if most == 0 {
+			break
+		}
+		list = slices.DeleteFunc(list, func(c column) bool { return c.spare == most })
+	}
+	return list, gap
 }
 
 // limited tells whether a mode was faster than DynamoDB allows.
 func (r Report) limited() bool {
 	for _, m := range r.Modes {
-		if m.Rate > m.PartitionMax {
+		if m.capped() {
 			return true
 		}
 	}
@@ -70,17 +115,12 @@ func (r Report) limited() bool {
 }
 
 // Table writes the figures and the advice as text. Only a terminal gets bold
-// letters, and a table that is cut to its width.
+// letters.
 func (r Report) Table(w io.Writer, width int, terminal bool) error {
 	heading := fmt.Sprint
-	columns := r.columns()
-	gap := "  "
+	columns, gap := r.fitting(width)
 	if terminal {
 		heading = text.Bold.Sprint
-		if text.LongestLineLen(r.figures(columns, gap, false)) > width {
-			columns = slices.DeleteFunc(columns, func(c column) bool { return c.detail })
-			gap = " "
-		}
 	}
 	var b strings.Builder
 	paragraphs := func(bullet string, list ...string) {

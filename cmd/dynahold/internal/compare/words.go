@@ -2,7 +2,9 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // title says what was measured.
@@ -35,7 +37,10 @@ func many(n int, one, more string) string {
 // runnerUp says when to take the runner-up, and how it stands to the choice.
 func (r Report) runnerUp() string {
 	best, _ := find(r.Modes, r.Advice.Choice)
-	next, _ := find(r.Modes, r.Advice.RunnerUp)
+	next, found := find(r.Modes, r.Advice.RunnerUp)
+	if !found {
+		return ""
+	}
 	return "Take it if " + strings.Join(r.Advice.When, ", or if ") + ". Against the choice: " + against(next, best) + "."
 }
 
@@ -50,10 +55,51 @@ func (r Report) legend() []string {
 	if s.Workload.Processes == 1 {
 		share = "workers"
 	}
-	return []string{
-		fmt.Sprintf("Measured on the embedded engine in %s of %s, in %s; seed %d.", many(s.Rounds, "round", "rounds"), FormatTime(s.Workload.Span), clock, s.Workload.Seed),
-		fmt.Sprintf("Differences of less than %.0f %%, or less than the rounds are apart, count as noise.", 100*leastNoise),
+	legend := []string{
+		fmt.Sprintf("Measured on %s in %s of %s, in %s; seed %d.", s.engine(), many(r.Rounds, "round", "rounds"), r.spans(), clock, s.Workload.Seed),
+		fmt.Sprintf("A round of a mode is longer than --span (%s) where there were fewer than %d turns of each process or %d changes in it, and shorter after %s requests.",
+			FormatTime(s.Workload.Span), enoughTurns, enoughChanges, thousands(budget)),
+		fmt.Sprintf("Differences of less than %.0f %%, or less than the rounds are apart, count as noise. ~: the rounds are more than %.0f %% apart. –: nothing to tell it from.", 100*leastNoise, 100*mostNoise),
 		fmt.Sprintf("Prices assumed per million units: write $%s, read $%s (%s).", plain(s.Prices.Write), plain(s.Prices.Read), s.Prices.source()),
 		fmt.Sprintf("Fairness is Jain's index between %s: 1 is even. #: by rate, cost and p99 together, twice the one counting like half the other; -: not in question, see below.", share),
 	}
+	if r.limited() {
+		legend = append(legend, "Limit: what the partition of the hottest item lets through. Rates above it, and the p50 and p99 measured at them, are those of an engine without such a limit.")
+	}
+	if r.Rounds < s.Rounds {
+		legend = append([]string{fmt.Sprintf("The time limit of %s was over after %d of %d rounds; what follows is of these.", FormatTime(s.TimeLimit), r.Rounds, s.Rounds)}, legend...)
+	}
+	return legend
+}
+
+// engine is what was measured on.
+func (s Settings) engine() string {
+	if s.Endpoint == "" {
+		return "the embedded engine"
+	}
+	return "the server at " + s.Endpoint
+}
+
+func roughly(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(time.Second / 10)
+	}
+	return d.Round(time.Second)
+}
+
+// spans are how long the rounds were, those of the mode with the shortest and of
+// the one with the longest.
+func (r Report) spans() string {
+	var all []time.Duration
+	for _, m := range r.Modes {
+		all = append(all, roughly(m.Measured))
+	}
+	if len(all) == 0 {
+		return FormatTime(r.Settings.Workload.Span)
+	}
+	least, most := slices.Min(all), slices.Max(all)
+	if least == most {
+		return FormatTime(most)
+	}
+	return FormatTime(least) + " to " + FormatTime(most)
 }

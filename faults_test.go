@@ -190,7 +190,7 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 	for i := range 8 {
 		client, in := rig.Faulty(base+uint64(i), faultRate)
 		r := rig.Must(nolock.New(w.repoTable(t, client), nolock.Config{}))(t)
-		rng := rand.New(rand.NewPCG(base, uint64(i))) //nolint:gosec // repeatable on purpose
+		rng := rand.New(rand.NewPCG(base, uint64(i))) // repeatable on purpose
 		done.Go(func() {
 			for range 60 {
 				at := 1 + rng.Int64N(1000)

@@ -164,7 +164,7 @@ func newItemHistory(t *testing.T, w *world, strategies []strategy, how lives, se
 func (h *itemHistory) run(t *testing.T) {
 	var done sync.WaitGroup
 	for i, c := range h.clients {
-		rng := rand.New(rand.NewPCG(h.seed, uint64(i))) //nolint:gosec // repeatable on purpose
+		rng := rand.New(rand.NewPCG(h.seed, uint64(i))) // repeatable on purpose
 		done.Go(func() {
 			for range historyOps {
 				h.operate(t, i, c.r, rng.IntN(10))
@@ -192,7 +192,7 @@ func (h *itemHistory) run(t *testing.T) {
 
 // client breaks a quarter of its requests, but for the faults that are spared.
 func (h *itemHistory) client(seed uint64) (*dynamodb.Client, *fault.Injector) {
-	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // repeatable on purpose
+	rng := rand.New(rand.NewPCG(seed, 2)) // repeatable on purpose
 	kinds := fault.AllKinds()
 	var in *fault.Injector
 	client := rig.Client(func(o *dynamodb.Options) {

@@ -137,7 +137,7 @@ func killSellers(t *testing.T, modes []string, span time.Duration) {
 	for time.Now().Before(deadline) {
 		before := sales.count()
 		for sales.count() < before+20 && time.Now().Before(deadline) { // somebody is in the middle of something
-			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) //nolint:forbidigo // a moment nobody foresees
+			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // a moment nobody foresees
 		}
 		i := rand.IntN(len(running))
 		running[i].kill(t)

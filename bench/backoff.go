@@ -19,7 +19,7 @@ const (
 func (b *backoff) sleep(ctx context.Context) error {
 	bound := min(backoffCap, backoffBase<<min(b.tries, 10))
 	b.tries++
-	timer := time.NewTimer(rand.N(bound)) //nolint:gosec // jitter
+	timer := time.NewTimer(rand.N(bound)) // jitter
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -43,7 +43,7 @@ func write(folder string, r report) error {
 	}
 	page := warning + fmt.Sprintf("Measured in %s, seed %d.\n\n![Changes per second by scenario and contender](results.svg)\n\n%s\n", clock, r.Seed, tabulate(r.Results).RenderMarkdown())
 	for name, content := range map[string][]byte{"results.json": append(data, '\n'), "results.md": []byte(page), "results.svg": svg} {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { // for everybody to read
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func TestFairLeaving(t *testing.T) {
 	var committed, unknown atomic.Int64
 	for i := range 6 {
 		l := b.locker(t, lockedread.Config{Fair: true})
-		rng := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // repeatable on purpose
+		rng := rand.New(rand.NewPCG(uint64(i), 1)) // repeatable on purpose
 		done.Go(func() {
 			for range 20 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.Int64N(int64(20*time.Millisecond))))

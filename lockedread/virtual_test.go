@@ -142,7 +142,7 @@ func live(t *testing.T, b bench, bridge *bridge, actors []actor, seed uint64, sp
 	}
 	var done sync.WaitGroup
 	for i, who := range actors {
-		rng := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // repeatable on purpose
+		rng := rand.New(rand.NewPCG(seed, uint64(i))) // repeatable on purpose
 		l := virtualLocker(t, b, bridge, who, seed+uint64(i))
 		done.Go(func() {
 			for n := 0; time.Since(began) < span; n++ {

@@ -35,26 +35,23 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 		consistent, held := true, "attribute_exists(#by)"
 		in := &dynamodb.ScanInput{TableName: &core.Table, ConsistentRead: &consistent,
 			FilterExpression: &held, ExpressionAttributeNames: map[string]string{"#by": core.Attr.LockedBy}}
-		for {
-			var page *dynamodb.ScanOutput
-			err := core.Ask(ctx, "Scan", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-				page, err = l.client.Scan(ctx, in, o)
-				return err
-			})
+		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+			in.ExclusiveStartKey = start
+			out, err := l.client.Scan(ctx, in, o)
+			if err != nil {
+				return nil, nil, err
+			}
+			return out.Items, out.LastEvaluatedKey, nil
+		}
+		for row, err := range core.Pages(ctx, "Scan", page) {
 			if err != nil {
 				yield(Info{}, repo.Classify(err))
 				return
 			}
-			for _, row := range page.Items {
-				info, err := l.info(row)
-				if !yield(info, err) || err != nil {
-					return
-				}
-			}
-			if len(page.LastEvaluatedKey) == 0 {
+			info, err := l.info(row)
+			if !yield(info, err) || err != nil {
 				return
 			}
-			in.ExclusiveStartKey = page.LastEvaluatedKey
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (t *Table[T]) Version(item T) int64 {
 	if v.CanInt() {
 		return v.Int()
 	}
-	return int64(v.Uint()) //nolint:gosec // a version beyond int64 cannot be reached by counting
+	return int64(v.Uint()) // a version beyond int64 cannot be reached by counting
 }
 
 // WithVersion returns the item with another version; unchanged where T has no
@@ -150,7 +150,7 @@ func (t *Table[T]) WithVersion(item T, version int64) T {
 	if v.CanInt() {
 		v.SetInt(version)
 	} else {
-		v.SetUint(uint64(version)) //nolint:gosec // versions are never negative
+		v.SetUint(uint64(version)) // versions are never negative
 	}
 	return item
 }

@@ -85,7 +85,7 @@ func FuzzKeys(f *testing.F) {
 		} else {
 			encodes(t, numbers, numberKeys{n, x}, "N", true)
 		}
-		for _, part := range []any{p, []byte(s), n, x, int8(n), uint64(n), float32(x), &n, []string{p}, map[string]int{p: 1}, struct{ P string }{p}, nil} { //nolint:gosec // any number will do
+		for _, part := range []any{p, []byte(s), n, x, int8(n), uint64(n), float32(x), &n, []string{p}, map[string]int{p: 1}, struct{ P string }{p}, nil} { // any number will do
 			raw, err := texts.EncodeKey(repo.Key{Partition: part, Sort: "s"})
 			if err != nil && !errors.Is(err, repo.ErrKey) || err == nil && ddb.TypeName(raw["P"]) != "S" {
 				t.Errorf("%T as a text: %v, %v", part, raw, err)

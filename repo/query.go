@@ -88,29 +88,26 @@ func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOpt
 			yield(zero, err)
 			return
 		}
-		for {
-			var page *dynamodb.QueryOutput
-			err := t.core.Ask(ctx, "Query", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-				page, err = t.client.Query(ctx, in, o)
-				return err
-			})
+		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+			in.ExclusiveStartKey = start
+			out, err := t.client.Query(ctx, in, o)
+			if err != nil {
+				return nil, nil, err
+			}
+			return out.Items, out.LastEvaluatedKey, nil
+		}
+		for raw, err := range t.core.Pages(ctx, "Query", page) {
 			if err != nil {
 				yield(zero, Classify(err))
 				return
 			}
-			for _, raw := range page.Items {
-				if t.core.Hidden(raw) {
-					continue
-				}
-				item, err := t.Decode(raw)
-				if !yield(item, err) || err != nil {
-					return
-				}
+			if t.core.Hidden(raw) {
+				continue
 			}
-			if len(page.LastEvaluatedKey) == 0 {
+			item, err := t.Decode(raw)
+			if !yield(item, err) || err != nil {
 				return
 			}
-			in.ExclusiveStartKey = page.LastEvaluatedKey
 		}
 	}
 }

@@ -147,7 +147,7 @@ func TestWrongDefinitionsSayHowToMendThem(t *testing.T) {
 			V int `rep:"version"`
 		}](repo.TableConfig{}), "did you mean"},
 		"role on an unexported field": {define[struct {
-			id string `repo:"pk"` //nolint:unused // it is the point
+			id string `repo:"pk"` // never set: it is the point
 		}](repo.TableConfig{}), "export it"},
 		"role on a field that is not stored": {define[struct {
 			ID string `dynamodbav:"-" repo:"pk"`

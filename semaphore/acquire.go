@@ -19,7 +19,7 @@ import (
 func permitID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return permit + base64.RawURLEncoding.EncodeToString(b[:])
+	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit, error) {

@@ -37,7 +37,7 @@ func parseLine(row ddb.Item) (line, error) {
 		to   *time.Time
 	}{{aUntil, &l.until}, {aNotBefore, &l.notBefore}} {
 		if v := row[m.name]; v != nil && err == nil {
-			*m.to, err = moment(v)
+			*m.to, err = ddb.Time(v)
 		}
 	}
 	if err == nil && l.id == "" {
@@ -119,7 +119,7 @@ func (s *Semaphore[J]) scan(ctx context.Context, r *Resource) (_ *Job[J], again 
 	}
 	jobs := r.Running - len(r.permits) // how many rows run
 	looked, runs := 0, 0
-	for row, err := range s.rows(ctx, jobsPrefix+r.Name, int32(min(max(jobs, 0)+minPage, 100))) { //nolint:gosec // small
+	for row, err := range s.rows(ctx, jobsPrefix+r.Name, int32(min(max(jobs, 0)+minPage, 100))) { // small
 		if err != nil {
 			return nil, false, err
 		}
@@ -154,12 +154,26 @@ func (s *Semaphore[J]) scan(ctx context.Context, r *Resource) (_ *Job[J], again 
 	return nil, again, nil
 }
 
-// errRaced: the job or its resource changed while it was started.
-var errRaced = errors.New("raced")
+var (
+	// errRaced: the job or its resource changed while it was started.
+	errRaced = errors.New("raced")
+	// errToken is errRaced where nothing but the resource's token was another.
+	errToken = fmt.Errorf("%w: another token", errRaced)
+)
 
-// start starts a job that waits, or takes over one that runs; the resource's
-// counters change in the first case only.
-func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J], error) {
+// start starts a job that waits, or takes over one that runs, also where others
+// draw tokens of the resource meanwhile.
+func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (job *Job[J], err error) {
+	err = errToken
+	for n := 0; n < races && errors.Is(err, errToken); n++ {
+		job, err = s.tryStart(ctx, r, l)
+	}
+	return job, err
+}
+
+// tryStart sends the transaction of a start, with the token that is next; the
+// resource's counters change for a job that waits only.
+func (s *Semaphore[J]) tryStart(ctx context.Context, r *Resource, l line) (*Job[J], error) {
 	asked, now := time.Now(), s.clock() // the deadline counts from before the end is reckoned
 	token := r.token + 1
 	if r.token == 0 {
@@ -217,7 +231,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, l line) (*Job[J],
 				return nil, err
 			}
 			if !res.Images[0].Failed && (l.state == running || r.Running < r.Limit) {
-				return s.start(ctx, r, l) // only the token was another
+				return nil, errToken
 			}
 		}
 		return nil, errRaced

@@ -30,7 +30,8 @@ const (
 	aFixed   = "limitSet" // BOOL: SetLimit has set it
 	aToken   = "token"    // last fencing token given out on the resource
 	aChanges = "changes"  // counts every change of the counters, for the audit
-	permit   = "p_"       // + id: until when a permit is held, Unix seconds
+
+	permitPrefix = "p_" // + id: until when a permit is held, Unix seconds
 )
 
 // Attributes of a job.
@@ -108,10 +109,10 @@ func parseResource(name string, row ddb.Item) (Resource, error) {
 	}
 	_, r.fixed = row[aFixed]
 	for attr, v := range row {
-		if !strings.HasPrefix(attr, permit) {
+		if !strings.HasPrefix(attr, permitPrefix) {
 			continue
 		}
-		until, err := moment(v)
+		until, err := ddb.Time(v)
 		if err != nil {
 			return r, fmt.Errorf("%w: resource %q: attribute %q: %w", repo.ErrSchema, name, attr, err)
 		}
@@ -145,16 +146,6 @@ func integer(row ddb.Item, name string) (int64, error) {
 		return 0, fmt.Errorf("attribute %q: %w", name, err)
 	}
 	return n, nil
-}
-
-func moment(v types.AttributeValue) (time.Time, error) {
-	n, ok := v.(*types.AttributeValueMemberN)
-	if ok {
-		if t, ok := ddb.ParseSeconds(n.Value); ok {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("type %s, not a number of Unix seconds", ddb.TypeName(v))
 }
 
 func text(row ddb.Item, name string) string {

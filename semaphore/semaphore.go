@@ -150,25 +150,18 @@ func (s *Semaphore[J]) rows(ctx context.Context, pk string, page int32) iter.Seq
 		if page > 0 {
 			in.Limit = &page
 		}
-		for {
-			var out *dynamodb.QueryOutput
-			err := s.core.Ask(ctx, "Query", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-				out, err = s.client.Query(ctx, in, o)
-				return err
-			})
+		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+			in.ExclusiveStartKey = start
+			out, err := s.client.Query(ctx, in, o)
 			if err != nil {
-				yield(nil, repo.Classify(err))
+				return nil, nil, err
+			}
+			return out.Items, out.LastEvaluatedKey, nil
+		}
+		for row, err := range s.core.Pages(ctx, "Query", one) {
+			if !yield(row, repo.Classify(err)) {
 				return
 			}
-			for _, row := range out.Items {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			if len(out.LastEvaluatedKey) == 0 {
-				return
-			}
-			in.ExclusiveStartKey = out.LastEvaluatedKey
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ticket
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,25 +50,24 @@ func parse(image ddb.Item) (l line, err error) {
 			continue
 		}
 		e := entry{id: id, ticket: v, beat: image[attrBeat+id], lease: hold.DefaultLease}
-		if e.number, ok = integer(v); !ok {
-			return l, misfit(name)
+		if e.number, err = ddb.Int(v); err != nil {
+			return l, misfit(name, err)
 		}
-		if e.until, ok = seconds(e.beat); !ok {
-			return l, misfit(attrBeat + id)
+		if e.until, err = ddb.Time(e.beat); err != nil {
+			return l, misfit(attrBeat+id, err)
 		}
 		if named, there := image[attrLease+id]; there {
-			length, ok := seconds(named)
-			if !ok {
-				return l, misfit(attrLease + id)
+			length, err := ddb.Time(named)
+			if err != nil {
+				return l, misfit(attrLease+id, err)
 			}
 			e.lease, e.named = time.Duration(min(length.UnixMilli(), maxLease.Milliseconds()))*time.Millisecond, true
 		}
 		l.entries = append(l.entries, e)
 	}
 	if v, there := image[attrLeft]; there {
-		var ok bool
-		if l.left, ok = integer(v); !ok {
-			return l, misfit(attrLeft)
+		if l.left, err = ddb.Int(v); err != nil {
+			return l, misfit(attrLeft, err)
 		}
 	}
 	slices.SortFunc(l.entries, func(a, b entry) int {
@@ -84,25 +82,8 @@ func parse(image ddb.Item) (l line, err error) {
 // maxLease bounds what is believed of a stored lease.
 const maxLease = 24 * time.Hour
 
-func misfit(attr string) error {
-	return fmt.Errorf("%w: attribute %q is missing or not a number of a queue", repo.ErrSchema, attr)
-}
-
-func integer(v types.AttributeValue) (int64, bool) {
-	n, ok := v.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, false
-	}
-	i, err := strconv.ParseInt(n.Value, 10, 64)
-	return i, err == nil
-}
-
-func seconds(v types.AttributeValue) (time.Time, bool) {
-	n, ok := v.(*types.AttributeValueMemberN)
-	if !ok {
-		return time.Time{}, false
-	}
-	return ddb.ParseSeconds(n.Value)
+func misfit(attr string, err error) error {
+	return fmt.Errorf("%w: attribute %q: %w", repo.ErrSchema, attr, err)
 }
 
 // find returns the entry of an id.

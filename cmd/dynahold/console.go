@@ -33,7 +33,7 @@ func newConsole(out, err *os.File) *console {
 }
 
 func terminal(f *os.File) (is bool, width int) {
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor fits
+	fd := int(f.Fd()) // a file descriptor fits
 	if !term.IsTerminal(fd) {
 		return false, plainWidth
 	}

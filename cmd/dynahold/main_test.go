@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // program is the whole tool as a process, its output piped.
 func program(ctx context.Context, args ...string) (cmd *exec.Cmd, out, errs *bytes.Buffer) {
-	cmd = exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // this test binary
+	cmd = exec.CommandContext(ctx, os.Args[0], args...) // this test binary
 	cmd.Env = append(os.Environ(), programVariable+"=1")
 	out, errs = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, errs

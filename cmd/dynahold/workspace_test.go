@@ -56,7 +56,7 @@ func TestAllModulesAreInTheWorkspace(t *testing.T) {
 
 func goCommand(t *testing.T, env string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // arguments from above
+	cmd := exec.CommandContext(t.Context(), "go", args...) // arguments from above
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env)
 	out, err := cmd.CombinedOutput()

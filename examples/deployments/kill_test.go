@@ -30,7 +30,7 @@ func TestKilledAndPausedDispatchers(t *testing.T) {
 		n = 30
 	}
 	for round := range *killRounds {
-		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) //nolint:gosec // repeatable on purpose
+		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) // repeatable on purpose
 		dead := map[string]bool{}
 		var last *office
 		s := settings{dispatchers: 6, n: n, lease: time.Second, disturb: func(o *office, e event) {

@@ -33,7 +33,7 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 	var running sync.WaitGroup
 	for i := range s.workers {
 		name := "w" + strconv.Itoa(i+1)
-		//nolint:gosec // the program starts itself
+		// the program starts itself
 		cmd := exec.CommandContext(ctx, self, "-worker", name, "-table", table, "-links", strconv.Itoa(s.links),
 			"-work", s.work.String(), "-lease", s.lease.String())
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, workerEnv+"=1")

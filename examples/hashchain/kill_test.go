@@ -57,7 +57,7 @@ func TestKilledAndPausedProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, k, p := torment(c, mathrand.New(mathrand.NewPCG(seed, uint64(round)))) //nolint:gosec // repeatable on purpose
+		events, k, p := torment(c, mathrand.New(mathrand.NewPCG(seed, uint64(round)))) // repeatable on purpose
 		final, err := chains.Get(t.Context(), chainKey)
 		if err != nil {
 			t.Fatal(err)

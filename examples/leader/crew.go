@@ -36,7 +36,7 @@ func start(ctx context.Context, s settings, table, endpoint string) (*crew, erro
 	var running sync.WaitGroup
 	for i := range s.candidates {
 		name := "c" + strconv.Itoa(i+1)
-		//nolint:gosec // the program starts itself
+		// the program starts itself
 		cmd := exec.CommandContext(ctx, self, "-candidate", name, "-table", table, "-lease", s.lease.String())
 		if _, err := cmd.StdinPipe(); err != nil { // its end tells a candidate that this process is gone
 			return nil, err

@@ -28,7 +28,7 @@ func TestKilledAndPausedLeaders(t *testing.T) {
 		enough = 20
 	}
 	for round := range *killRounds {
-		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) //nolint:gosec // repeatable on purpose
+		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) // repeatable on purpose
 		dead, n := map[string]bool{}, 0
 		s := settings{candidates: 5, lease: time.Second, disturb: func(d *drama, e event) {
 			if d.paused != nil && e.Who == d.paused.who && e.Kind == lost {

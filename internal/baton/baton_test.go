@@ -70,7 +70,7 @@ func TestOneVoicePerKeyUnderCancellation(t *testing.T) {
 	var got, left, drawn atomic.Int64
 	var callers sync.WaitGroup
 	for i := range 200 {
-		rng := rand.New(rand.NewPCG(1, uint64(i))) //nolint:gosec // repeatable on purpose
+		rng := rand.New(rand.NewPCG(1, uint64(i))) // repeatable on purpose
 		callers.Go(func() {
 			for range 50 {
 				k := rng.IntN(len(inside))

@@ -1,11 +1,5 @@
 package ddb
 
-import (
-	"strconv"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-)
-
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
@@ -68,21 +62,6 @@ func (c *Core) Reserved(name string) bool {
 func (c *Core) Hidden(item Item) bool {
 	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
 }
-
-// Number is a numeric attribute value, from its decimal text.
-func Number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
-// Integer is a numeric attribute value.
-func Integer(n int64) types.AttributeValue { return Number(strconv.FormatInt(n, 10)) }
-
-// Text is a string attribute value.
-func Text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// Bytes is a binary attribute value.
-func Bytes(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-
-// True is the attribute value of a mark.
-func True() types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: true} }
 
 // Absent reports whether the image of a failed condition means that there is
 // no item. Some engines return the key of an item that does not exist.

@@ -2,17 +2,21 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// Cleanup bounds requests that give back what a call took, once the call's
-// context has ended.
-const Cleanup = 3 * time.Second
-
-// Settle is how long the answer to a request that takes something is waited for
-// after the caller's context ended; see Options.Taking.
-const Settle = time.Second
+// How long a request may go on whose caller's context has ended.
+const (
+	// Cleanup is for requests that give back what a call took.
+	Cleanup = 3 * time.Second
+	// Settle is for one that takes something; see Options.Taking.
+	Settle = time.Second
+	// settleFor is for the one detached attempt that finds out whether a write
+	// was applied.
+	settleFor = 3 * time.Second
+)
 
 // Because says on one line what happened and why: both can be asked for with
 // errors.Is. Either may be nil.
@@ -55,4 +59,27 @@ func Lingering(ctx context.Context, by time.Duration) (context.Context, context.
 		cancel()
 	})
 	return longer, func() { stop(); cancel() }
+}
+
+// CtxError is the error of a context that is done, joined with its cause where
+// somebody gave one.
+func CtxError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return Because(err, cause)
+}
+
+// Pause waits for d or until ctx is done, whichever is first.
+func Pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -84,12 +84,9 @@ func (c *Core) ParseLock(item Item) (Lock, error) {
 		l.By = s.Value
 	}
 	if v, ok := item[a.LockTime]; ok {
-		n, isNumber := v.(*types.AttributeValueMemberN)
-		if isNumber {
-			l.Until, isNumber = ParseSeconds(n.Value)
-		}
-		if !isNumber {
-			return l, fmt.Errorf("attribute %q is of type %s, not a number of Unix seconds", a.LockTime, TypeName(v))
+		var err error
+		if l.Until, err = Time(v); err != nil {
+			return l, fmt.Errorf("attribute %q: %w", a.LockTime, err)
 		}
 		l.Timed = true
 	}
@@ -120,44 +117,4 @@ func (c *Core) ParseLock(item Item) (Lock, error) {
 	}
 	_, l.Stub = item[a.LockStub]
 	return l, nil
-}
-
-// Int reads an integer attribute.
-func Int(v types.AttributeValue) (int64, error) {
-	n, ok := v.(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, fmt.Errorf("type %s, not a number", TypeName(v))
-	}
-	i, err := strconv.ParseInt(n.Value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("not a whole number: %w", err)
-	}
-	return i, nil
-}
-
-// TypeName is DynamoDB's name of a value's type.
-func TypeName(v types.AttributeValue) string {
-	switch v.(type) {
-	case *types.AttributeValueMemberS:
-		return "S"
-	case *types.AttributeValueMemberN:
-		return "N"
-	case *types.AttributeValueMemberB:
-		return "B"
-	case *types.AttributeValueMemberBOOL:
-		return "BOOL"
-	case *types.AttributeValueMemberNULL:
-		return "NULL"
-	case *types.AttributeValueMemberL:
-		return "L"
-	case *types.AttributeValueMemberM:
-		return "M"
-	case *types.AttributeValueMemberSS:
-		return "SS"
-	case *types.AttributeValueMemberNS:
-		return "NS"
-	case *types.AttributeValueMemberBS:
-		return "BS"
-	}
-	return "unknown"
 }

@@ -52,9 +52,6 @@ type Options struct {
 	Taking bool
 }
 
-// settleFor bounds the one detached attempt after a cancellation.
-const settleFor = 3 * time.Second
-
 // Update sends a conditional UpdateItem.
 func (s *Sender) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
 	return s.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
@@ -107,73 +104,89 @@ type UnsentError struct{ Err error }
 func (e *UnsentError) Error() string { return e.Err.Error() }
 func (e *UnsentError) Unwrap() error { return e.Err }
 
-func (s *Sender) send(ctx context.Context, op string, opt Options, call func(context.Context, *attempt) (Item, error)) (res Result) {
-	timeout := s.Timeout
-	if opt.Timeout > 0 && opt.Timeout < timeout {
-		timeout = opt.Timeout
+// call is one call: a request over all its attempts.
+type call struct {
+	*Sender
+	op      string
+	opt     Options
+	timeout time.Duration // of one attempt
+	do      func(context.Context, *attempt) (Item, error)
+	attempt attempt
+	res     Result
+}
+
+func (s *Sender) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
+	c := &call{Sender: s, op: op, opt: opt, timeout: s.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
+	if opt.Timeout > 0 && opt.Timeout < c.timeout {
+		c.timeout = opt.Timeout
 	}
 	ctx, end := s.Observe.start(ctx, op, s.Table)
-	defer func() { end(res.Outcome, res.Err) }()
+	caller := ctx
 	if opt.Taking && ctx.Err() == nil {
-		caller := ctx
 		longer, cancel := Lingering(ctx, Settle)
 		defer cancel()
-		defer func() {
-			if res.Err != nil && caller.Err() != nil {
-				res.Err = Because(CtxError(caller), res.Err)
-			}
-		}()
 		ctx = longer
 	}
+	c.run(ctx)
+	if opt.Taking && c.res.Err != nil && ctx != caller && caller.Err() != nil {
+		c.res.Err = Because(CtxError(caller), c.res.Err)
+	}
+	end(c.res.Outcome, c.res.Err)
+	return c.res
+}
 
-	var a attempt
+// run makes attempts until one is answered, or the policy says that it is
+// enough.
+func (c *call) run(ctx context.Context) {
 	release := noToken
-	res = Result{Clean: true, Sent: time.Now()}
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
-			return s.cancelled(ctx, op, opt, timeout, &a, res, call)
+			c.cancelled(ctx)
+			return
 		}
-		if s.once(ctx, timeout, op, &a, &res, call) {
+		if c.once(ctx, c.timeout) {
 			_ = release(nil)
-			return res
+			return
 		}
-		kind := a.classify(res.Err)
+		kind := c.attempt.classify(c.res.Err)
 		if kind == ambiguous {
-			res.Clean = false
+			c.res.Clean = false
 		}
-		res.Err = s.explain(op, &a, res.Err)
+		c.res.Err = c.explain(c.res.Err)
 		if ctx.Err() != nil {
 			continue // the top of the loop settles it
 		}
-		policy := a.retryer()
-		res.Limit = policy.MaxAttempts()
-		_ = release(res.Err)
-		if kind == refused || (opt.Once && !res.Clean) || (res.Limit > 0 && n >= res.Limit) {
-			return res.giveUp()
+		policy := c.attempt.retryer()
+		c.res.Limit = policy.MaxAttempts()
+		_ = release(c.res.Err)
+		if kind == refused || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+			c.giveUp(c.res.Err)
+			return
 		}
-		token, err := policy.GetRetryToken(ctx, res.Err)
+		token, err := policy.GetRetryToken(ctx, c.res.Err)
 		if err != nil {
-			res.Err = errors.Join(res.Err, err)
-			return res.giveUp()
+			c.giveUp(errors.Join(c.res.Err, err))
+			return
 		}
 		release = token
-		delay, err := policy.RetryDelay(n, res.Err)
+		delay, err := policy.RetryDelay(n, c.res.Err)
 		if err != nil {
-			res.Err = errors.Join(res.Err, err)
-			return res.giveUp()
+			c.giveUp(errors.Join(c.res.Err, err))
+			return
 		}
-		s.Observe.retry(ctx, op, s.Table, n, delay, res.Err)
+		c.Observe.retry(ctx, c.op, c.Table, n, delay, c.res.Err)
 		Pause(ctx, delay)
 	}
 }
 
 // once makes one attempt; true means that it was answered by a yes or a no.
-func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *attempt, res *Result, call func(context.Context, *attempt) (Item, error)) bool {
+func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	actx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	a.sent = false
-	item, err := call(actx, a)
-	s.Observe.request(ctx, op, s.Table)
+	c.attempt.sent = false
+	item, err := c.do(actx, &c.attempt)
+	c.Observe.request(ctx, c.op, c.Table)
+	res := &c.res
 	if err == nil {
 		res.Outcome, res.Item, res.Err = Applied, item, nil
 		return true
@@ -183,7 +196,7 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 	if failed || cancelled {
 		res.Outcome, res.Image, res.Images, res.Err = Condition, image, images, nil
 		// A client that drops options repeats by the SDK, unseen from here.
-		res.Clean = res.Clean && a.opted
+		res.Clean = res.Clean && c.attempt.opted
 		return true
 	}
 	res.Err = err
@@ -193,32 +206,29 @@ func (s *Sender) once(ctx context.Context, timeout time.Duration, op string, a *
 // cancelled ends a call whose context is done. If a write may have landed, one
 // short attempt on a detached context finds out: repeating it is harmless, and
 // its answer is the verdict on all attempts.
-func (s *Sender) cancelled(ctx context.Context, op string, opt Options, timeout time.Duration, a *attempt, res Result, call func(context.Context, *attempt) (Item, error)) Result {
+func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(ctx)
-	if res.Clean || opt.NoSettle || opt.Taking || opt.Once {
-		res.Err = fmt.Errorf("%s on table %q: %w", op, s.Table, cause)
-		return res.giveUp()
+	if c.res.Clean || c.opt.NoSettle || c.opt.Taking || c.opt.Once {
+		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Table, cause))
+		return
 	}
-	detached := context.WithoutCancel(ctx)
-	if s.once(detached, min(timeout, settleFor), op, a, &res, call) {
-		return res
+	if !c.once(context.WithoutCancel(ctx), min(c.timeout, settleFor)) {
+		c.giveUp(Because(cause, c.explain(c.res.Err)))
 	}
-	res.Err = Because(cause, s.explain(op, a, res.Err))
-	return res.giveUp()
 }
 
 // giveUp ends a call without an answer.
-func (r Result) giveUp() Result {
-	r.Outcome = Unknown
-	if r.Clean {
-		r.Outcome = Refused
+func (c *call) giveUp(err error) {
+	c.res.Err, c.res.Outcome = err, Unknown
+	if c.res.Clean {
+		c.res.Outcome = Refused
 	}
-	return r
 }
 
 // explain says which table at which endpoint was asked: a wrong region or
 // endpoint is the usual reason for a missing table or refused credentials.
-func (s *Sender) explain(op string, a *attempt, err error) error {
+func (c *call) explain(err error) error {
+	a := &c.attempt
 	where := a.host
 	if a.opted && !a.sent {
 		where, err = "nothing was sent", &UnsentError{err}
@@ -226,28 +236,5 @@ func (s *Sender) explain(op string, a *attempt, err error) error {
 	if a.region != "" {
 		where += ", region " + a.region
 	}
-	return fmt.Errorf("%s on table %q (%s): %w", op, s.Table, where, err)
-}
-
-// CtxError is the error of a context that is done, joined with its cause where
-// somebody gave one.
-func CtxError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(cause, err) {
-		return cause
-	}
-	return Because(err, cause)
-}
-
-// Pause waits for d or until ctx is done, whichever is first.
-func Pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	return fmt.Errorf("%s on table %q (%s): %w", c.op, c.Table, where, err)
 }

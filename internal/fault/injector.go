@@ -51,7 +51,7 @@ func New(next Doer, cfg Config) *Injector {
 		next:   next,
 		cfg:    cfg,
 		held:   make(chan *Held),
-		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), //nolint:gosec // repeatable on purpose
+		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), // repeatable on purpose
 		counts: map[Kind]int{},
 	}
 }

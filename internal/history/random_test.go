@@ -130,7 +130,7 @@ func (s *simulation) run(operations int) {
 }
 
 func newSimulation(seed uint64, clients int) *simulation {
-	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), rec: NewRecorder(), clients: make([]client, clients)} //nolint:gosec // repeatable on purpose
+	return &simulation{rng: rand.New(rand.NewPCG(seed, 7)), rec: NewRecorder(), clients: make([]client, clients)} // repeatable on purpose
 }
 
 // nondeterministic is the model as one would write it down without regard to

@@ -175,7 +175,7 @@ func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
 	if q.failed++; q.failed >= maxFailed {
 		return nil, repo.Classify(err)
 	}
-	return nil, nil //nolint:nilnil // says that nothing is known
+	return nil, nil // says that nothing is known
 }
 
 // use draws the conclusion from what an answer showed, whose request was sent

@@ -25,7 +25,7 @@ type crew struct {
 
 	// outer is the caller's context. In virtual time nobody may wait for it:
 	// its channel is from outside, and waiting for it would stop the clock.
-	outer context.Context //nolint:containedctx // see above
+	outer context.Context // see above
 
 	window  *window
 	workers []*worker

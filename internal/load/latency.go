@@ -42,7 +42,7 @@ const (
 )
 
 func source(seed uint64, stream, n int) *rand.Rand {
-	return rand.New(rand.NewPCG(seed, uint64(stream)<<32|uint64(n))) //nolint:gosec // repeatable on purpose
+	return rand.New(rand.NewPCG(seed, uint64(stream)<<32|uint64(n))) // repeatable on purpose
 }
 
 // sleep waits for d; false means that ctx ended first.

@@ -70,7 +70,7 @@ var hottest = []byte(`"` + itemID(0) + `"`)
 
 // deliver lets the engine answer and notes what it bills.
 func (w *wire) deliver(req *http.Request, operation string, hot, measured bool) (*http.Response, error) {
-	resp, err := w.next.Do(req) //nolint:bodyclose // buffer closes it
+	resp, err := w.next.Do(req) // buffer closes it
 	if err != nil {
 		return nil, err
 	}

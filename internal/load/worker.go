@@ -29,7 +29,7 @@ func newWorker(c *crew, number int, rng *rand.Rand, change Change) *worker {
 	w := &worker{crew: c, change: change, sharer: number / each, acked: make([]int, n), unknown: make([]int, n)}
 	if c.workload.Zipf > 0 && n > 1 {
 		zipf := rand.NewZipf(rng, c.workload.Zipf, 1, uint64(n-1))
-		w.next = func() int { return int(zipf.Uint64()) } //nolint:gosec // below n
+		w.next = func() int { return int(zipf.Uint64()) } // below n
 	} else {
 		w.next = func() int { return rng.IntN(n) }
 	}

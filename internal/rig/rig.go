@@ -57,7 +57,7 @@ const childEndpoint = "DYNAHOLD_TEST_CHILD_OF"
 // [MainOr], with these arguments.
 func Child(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), Must(os.Executable())(t), args...) //nolint:gosec // this test's own binary
+	cmd := exec.CommandContext(t.Context(), Must(os.Executable())(t), args...) // this test's own binary
 	cmd.Env = append(os.Environ(), childEndpoint+"="+engine.Endpoint())
 	cmd.Stderr = os.Stderr
 	return cmd

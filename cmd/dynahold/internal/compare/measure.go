@@ -161,7 +161,7 @@ const (
 func (m *measurement) each(ctx context.Context, slots []*slot) error {
 	for _, l := range slots {
 		w := l.workload
-		w.Seed += uint64(m.rounds) //nolint:gosec // not negative
+		w.Seed += uint64(m.rounds) // not negative
 		m.progress.Begin(l.contender.Name, m.rounds+1)
 		began := time.Now()
 		r, err := m.runner.Run(ctx, w, l.contender, load.Options{

@@ -1,0 +1,40 @@
+package ddb
+
+import (
+	"context"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+)
+
+// Page sends one request for a page that begins after start, nil for the first.
+// last is where the next one begins, empty after the last.
+type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) (items []Item, last Item, err error)
+
+// Pages iterates over the items of all pages of a query or a scan. An error ends
+// the iteration.
+func (s *Sender) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for start := Item(nil); ; {
+			var items []Item
+			var last Item
+			err := s.Ask(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+				items, last, err = page(ctx, start, o)
+				return err
+			})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if len(last) == 0 {
+				return
+			}
+			start = last
+		}
+	}
+}

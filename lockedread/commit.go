@@ -8,7 +8,8 @@ import (
 )
 
 // Commit writes what differs between item and [Held.Item], counts the version,
-// and releases the lock, all in one request. It returns the item as written.
+// and releases the lock, all in one request. It returns item
+// with its new version.
 // Without a difference it only releases.
 //
 // ErrLockExpired and ErrLockLost: nothing was written. ErrFixed: the key or

@@ -42,8 +42,8 @@ type Config struct {
 	// Upsert, in this process that wait for the item. Readers of a stream then
 	// see fewer of the item's states: those between two changes of one write
 	// were never stored. A change gets the item as the change before it left
-	// it; it runs again, alone, if what it saw was not written after all. One
-	// that does not return keeps those waiting whom its write would carry.
+	// it; it runs again, alone, if what it saw was not written after all. A
+	// change that does not return blocks every caller in its batch.
 	Combine bool
 }
 

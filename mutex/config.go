@@ -67,8 +67,8 @@ type Config struct {
 	// Payload is the name of the attribute for [Lock.SetPayload]. Default
 	// "payload".
 	Payload string
-	// Table has the names of the other attributes, time-outs, and who is told
-	// what happens.
+	// Table has the names of the other attributes, the attempt time-out of
+	// requests, logger, meter and tracer.
 	Table repo.TableConfig
 }
 

@@ -1,5 +1,5 @@
 // Package optimistic is the strategy "version": read, change, and write only
-// if the version is still the one that was read. Nobody waits for anybody.
+// if the version is still the one that was read. Nobody holds a lock.
 //
 // Choose it where changes of one item seldom collide, or where items are large:
 // a change costs a read and one write. change may run several times.

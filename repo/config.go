@@ -53,7 +53,7 @@ type Attributes struct {
 	LockToken  string // N: next token to be given out. Default "lockToken"
 	LockStolen string // N: newest token whose hold somebody else ended. Default "lockStolen"
 	LockStub   string // BOOL: the key was locked before it had data. Default "lockStub"
-	LockQueue  string // begins the names of N attributes, one for each process that waits in line. Default "w#"
+	LockQueue  string // prefix of N attributes, one for each process that waits in line. Default "w#"
 	Writers    string // B: random ids of the latest writes. Default "writers"
 	Tombstone  string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
 	TTL        string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
@@ -86,7 +86,10 @@ func (a Attributes) check() error {
 
 // Wait bounds the waiting for an item that others hold or write.
 type Wait struct {
-	Min      time.Duration // least bound of the random sleep between tries; default 5 ms, of optimistic changes 10 ms
-	Max      time.Duration // greatest bound; default 500 ms
-	Attempts int           // tries before giving up; default 0: as long as the context allows
+	Min time.Duration // least bound of the random sleep between tries; default 5 ms, of optimistic changes 10 ms
+	Max time.Duration // greatest bound; default 500 ms
+	// Attempts is after how many tries a call gives up; default 0: as long as the
+	// context allows. Standing behind callers of the same process is no try: that
+	// the context alone bounds.
+	Attempts int
 }

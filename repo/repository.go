@@ -11,8 +11,12 @@ type Repository[T any] interface {
 	// One request, one read unit per 4 KB.
 	Get(ctx context.Context, key Key) (T, error)
 
-	// Create writes an item that must not exist yet, and returns it as
-	// written. ErrExists if it does. One request.
+	// Create writes an item that must not exist yet, and returns it with its
+	// version. ErrExists if it does. One request.
+	//
+	// What Create, Update and Upsert return is the item that the caller made:
+	// what its encoding leaves out, such as the fraction of a unixtime field or
+	// a field tagged "-", is in it all the same, and not in what Get reads.
 	Create(ctx context.Context, item T) (T, error)
 
 	// Update reads an item, lets change edit it, and writes the difference if

@@ -3,7 +3,7 @@ package ddb
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
-	LockQueue                                                                string // begins the names of the queue's entries
+	LockQueue                                                                string // prefix of the queue's entries
 	Writers, Tombstone, TTL                                                  string
 }
 

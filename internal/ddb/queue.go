@@ -173,8 +173,8 @@ func (c *Core) Claim(key Item, id string, token int64, until time.Time, lease ti
 }
 
 // Overtake takes the lock that t.Watched shows, dead or free, for one who
-// waits in the queue under ticket, and takes the entries gone out of it: those
-// of whoever did not.
+// waits in the queue under ticket, and removes the entries gone: those of dead
+// waiters.
 func (c *Core) Overtake(key Item, t Taking, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
 	w, a := c.NewWrite(), &c.Attr
 	floor := w.Value(Integer(t.Now.UnixMicro()))

@@ -50,6 +50,10 @@ func (h *Hold) update(in *dynamodb.UpdateItemInput) send {
 	return func(ctx context.Context, opt ddb.Options) ddb.Result { return h.t.Core.Update(ctx, in, opt) }
 }
 
+// inferred is the result of a delete that nobody answered with "applied": that
+// the item is gone says so.
+var inferred = ddb.Result{Outcome: ddb.Applied}
+
 // remove deletes the item. If an answer was lost, that the item which was held
 // is gone before the deadline is the evidence. strict takes it for evidence
 // only then: an item that a first, clean attempt finds gone was removed by
@@ -64,7 +68,7 @@ func (h *Hold) remove(in *dynamodb.DeleteItemInput, strict bool) send {
 		}
 		l, err := h.t.Core.ParseLock(res.Image)
 		if err == nil && l.JudgeDelete(h.holder(), !h.t.Core.Absent(res.Image), clean, !h.Expired()) == ddb.Committed {
-			return ddb.Result{Outcome: ddb.Applied}
+			return inferred
 		}
 		return res
 	}
@@ -93,7 +97,7 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 		res.Clean = false
 	}
 	if !how.writes && h.doubt {
-		defer h.resolve(res.Outcome, first)
+		defer h.resolve(res, first)
 	}
 	if res.Outcome != ddb.Applied {
 		err := h.judge(res)
@@ -121,11 +125,11 @@ func (h *Hold) vanished(image ddb.Item) bool {
 // One that was applied found the hold in place, which that write would have
 // ended and now never can. One that was refused, in its only attempt, by a hold
 // that nobody else has ended found that write's work. The caller holds op.
-func (h *Hold) resolve(released ddb.Outcome, first bool) {
+func (h *Hold) resolve(released ddb.Result, first bool) {
 	switch {
-	case released == ddb.Applied:
+	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
 		h.fate = ddb.Lost
-	case released == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
+	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
 		h.fate = ddb.Committed
 	}
 }

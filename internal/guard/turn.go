@@ -26,12 +26,16 @@ type Turn struct {
 // Pause sleeps after a try that failed because of others; end is when they are
 // done at the latest.
 func (t *Turn) Pause(ctx context.Context, end time.Time) {
-	now := t.Clock()
+	t.begin()
+	ddb.Pause(ctx, t.backoff.Next(t.Clock(), end))
+}
+
+// begin notes when the waiting began.
+func (t *Turn) begin() {
 	if t.began.IsZero() {
-		t.began = now
+		t.began = t.Clock()
 		t.backoff = ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}
 	}
-	ddb.Pause(ctx, t.backoff.Next(now, end))
 }
 
 // Lock parses the lock attributes of an image.
@@ -81,15 +85,26 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 	if t.Fail {
 		return Locked(t.Key, l)
 	}
-	if err := t.count(l); err != nil {
-		return err
-	}
-	t.last = l
 	end := l.Until
 	if l.Timed {
 		end = end.Add(t.Skew)
 	}
-	t.Pause(ctx, end)
+	return t.wait(ctx, l, func() { t.Pause(ctx, end) })
+}
+
+// Look is called by one who waits in a queue before it looks at the item again:
+// it sleeps for d, or says why not.
+func (t *Turn) Look(ctx context.Context, l ddb.Lock, d time.Duration) error {
+	return t.wait(ctx, l, func() { t.begin(); ddb.Pause(ctx, d) })
+}
+
+// wait waits for the holder l, by sleep.
+func (t *Turn) wait(ctx context.Context, l ddb.Lock, sleep func()) error {
+	if err := t.count(l); err != nil {
+		return err
+	}
+	t.last = l
+	sleep()
 	if ctx.Err() != nil {
 		return ddb.Because(Locked(t.Key, l), ddb.CtxError(ctx))
 	}

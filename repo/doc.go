@@ -16,8 +16,12 @@
 //	repo:"pk"         partition key: string, number or bytes
 //	repo:"sk"         sort key, for tables that have one
 //	repo:"version"    integer that grows by one with every data write
-//	repo:"eventtime"  integer or attributevalue.UnixTime: when the event happened
+//	repo:"eventtime"  integer, or a time of whole seconds (time.Time with the
+//	                  option unixtime, attributevalue.UnixTime): when the event happened
 //	repo:"eventid"    tie-break between events of the same time
+//
+// A time.Time as a key is stored as text whose fractions vary in length, so it
+// does not sort by time: use an integer.
 //
 // Only the attributes that T maps are written. Attributes that T does not know
 // are kept, on the top level of the item: a nested struct is one attribute and

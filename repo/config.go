@@ -70,6 +70,20 @@ func (a Attributes) withDefaults() Attributes {
 	return a
 }
 
+// roleOf is the role of an attribute's name, "" if the library does not keep it.
+func (a Attributes) roleOf(name string) string {
+	v := reflect.ValueOf(a)
+	for i := range v.NumField() {
+		if v.Field(i).String() == name {
+			return v.Type().Field(i).Name
+		}
+	}
+	if ddb.Attributes(a).IsEntry(name) {
+		return "LockQueue"
+	}
+	return ""
+}
+
 // check refuses two roles for one attribute.
 func (a Attributes) check() error {
 	seen := map[string]string{}

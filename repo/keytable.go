@@ -45,11 +45,8 @@ func (a KeyAttribute) field(which string, attrs Attributes) (field, error) {
 	if len(f.name) > 255 {
 		return f, fmt.Errorf("%w: the name of the %s key has %d bytes, DynamoDB takes 255", ErrConfig, which, len(f.name))
 	}
-	v := reflect.ValueOf(attrs)
-	for i := range v.NumField() {
-		if role := v.Type().Field(i).Name; f.name == v.Field(i).String() || role == "LockQueue" && ddb.Attributes(attrs).IsEntry(f.name) {
-			return f, fmt.Errorf("%w: the %s key has the name %q, which the library keeps for itself: set TableConfig.Attributes.%s to another name", ErrConfig, which, f.name, role)
-		}
+	if role := attrs.roleOf(f.name); role != "" {
+		return f, fmt.Errorf("%w: the %s key has the name %q, which the library keeps for itself: set TableConfig.Attributes.%s to another name", ErrConfig, which, f.name, role)
 	}
 	return f, nil
 }

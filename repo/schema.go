@@ -104,13 +104,10 @@ func assign(fields []field) (*schema, error) {
 }
 
 func (s *schema) collisions(fields []field, attrs Attributes) error {
-	v := reflect.ValueOf(attrs)
-	for i := range v.NumField() {
-		role, name := v.Type().Field(i).Name, v.Field(i).String()
-		for _, f := range fields {
-			if (f.name == name || role == "LockQueue" && ddb.Attributes(attrs).IsEntry(f.name)) && (role != "TTL" || f.role != "") {
-				return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, name, role)
-			}
+	for _, f := range fields {
+		role := attrs.roleOf(f.name)
+		if role != "" && (role != "TTL" || f.role != "") { // the TTL may be the user's own
+			return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, f.name, role)
 		}
 	}
 	return nil

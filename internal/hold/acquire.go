@@ -33,7 +33,7 @@ const stubLife = 24 * time.Hour
 // not pass for the hold that we have. Tries without an answer are remembered:
 // their lock is ours if they landed.
 type acquisition struct {
-	*Taker
+	taker *Taker
 	Taking
 	guard.Turn
 	id     string               // of the present try
@@ -46,7 +46,7 @@ type acquisition struct {
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
 // the item as it was stored then.
 func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Taking) (*Hold, ddb.Item, error) {
-	a := &acquisition{Taker: t, Taking: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Turn: guard.Turn{
+	a := &acquisition{taker: t, Taking: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Turn: guard.Turn{
 		Core: t.Core, Key: key, Raw: raw,
 		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
 	}}
@@ -96,18 +96,18 @@ const (
 func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	// The deadline counts from before the end was reckoned: a process may stand
 	// still between any two lines.
-	asked, now := time.Now(), a.Taker.Clock()
-	a.id = ddb.NewID(a.Owner)
-	t := ddb.Taking{ID: a.id, Now: now, Until: a.until(now), Lease: a.Lease, Skew: a.Taker.Skew,
-		Hidden: a.Stub, Row: a.Row, Clockless: a.Clockless, Watched: a.watch.ripe(now)}
-	in := a.Taker.Core.Acquire(a.Raw, t)
+	asked, now := time.Now(), a.Clock()
+	a.id = ddb.NewID(a.taker.Owner)
+	t := ddb.Taking{ID: a.id, Now: now, Until: a.taker.until(now), Lease: a.taker.Lease, Skew: a.Skew,
+		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now)}
+	in := a.Core.Acquire(a.Raw, t)
 	if stub {
-		in = a.Taker.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
+		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	res := a.Taker.Core.Update(ctx, in, ddb.Options{Timeout: a.Lease / 3, Taking: true, Once: true})
+	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.taker.Lease / 3, Taking: true, Once: true})
 	switch res.Outcome {
 	case ddb.Applied:
-		return a.hold(res.Item, asked.Add(a.Lease))
+		return a.hold(res.Item, asked.Add(a.taker.Lease))
 	case ddb.Condition:
 		return a.refused(ctx, res, asked, stub)
 	case ddb.Unknown:
@@ -127,7 +127,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 
 // refused decides what a failed condition means.
 func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Time, stub bool) (*Hold, next, error) {
-	core, image := a.Taker.Core, res.Image
+	core, image := a.Core, res.Image
 	l, err := a.Lock(image)
 	if err != nil {
 		return nil, asItem, err
@@ -140,7 +140,7 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 	case landed:
 		// An earlier request took the lock: it is ours, from when that was sent.
 		a.id = l.By
-		return a.hold(image, sent.Add(a.Lease))
+		return a.hold(image, sent.Add(a.taker.Lease))
 	case stub:
 		return nil, asItem, nil // the item came into being meanwhile
 	case core.Absent(image) && a.Row:
@@ -156,8 +156,8 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 		a.watch = watch{}
 		return nil, asItem, nil
 	}
-	if a.Clockless {
-		a.watch.see(image, l, core, a.Lease, a.Taker.Clock())
+	if a.taker.Clockless {
+		a.watch.see(image, l, core, a.taker.Lease, a.Clock())
 	}
 	if a.Waiting != nil {
 		a.Waiting(l)
@@ -170,7 +170,7 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
 	l, err := a.Lock(raw)
 	if err == nil && l.Held == 0 {
-		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Taker.Core.Attr.LockHeld)
+		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Core.Attr.LockHeld)
 	}
 	if err != nil {
 		return nil, asItem, err
@@ -194,7 +194,7 @@ func (a *acquisition) abandon(ctx context.Context) {
 
 // undo releases the hold of an id, whatever its token; a stub is deleted.
 func (a *acquisition) undo(ctx context.Context, id string) {
-	core := a.Taker.Core
+	core := a.Core
 	if a.Stub {
 		w := core.NewWrite()
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
@@ -205,5 +205,5 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 			return
 		}
 	}
-	a.free(ctx, a.Raw, id)
+	a.taker.free(ctx, a.Raw, id)
 }

@@ -36,7 +36,7 @@ type Hold struct {
 }
 
 func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
-	h := &Hold{t: a.Taker, key: a.Key, packed: a.Taker.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until, drawn: l.Token}
+	h := &Hold{t: a.taker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until, drawn: l.Token}
 	h.note(a.item)
 	h.keep(end)
 	return h

@@ -42,7 +42,7 @@ func NewTurns() *Turns { return recent.New[time.Duration](turnsKept) }
 var errByHand = errors.New("no queue behind this lock")
 
 // fairly reports whether the acquisition waits in the queue.
-func (a *acquisition) fairly() bool { return a.Fair && !a.Once && !a.Row && a.Lease > 0 }
+func (a *acquisition) fairly() bool { return a.taker.Fair && !a.Once && !a.Row && a.taker.Lease > 0 }
 
 // run draws a number and waits for its turn.
 func (q *queuing) run(ctx context.Context) (*Hold, error) {
@@ -59,13 +59,13 @@ func (q *queuing) run(ctx context.Context) (*Hold, error) {
 // repeated: its entry tells whether it has landed.
 func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.drawn = time.Now() // before the end is reckoned
-	now := q.Taker.Clock()
-	q.id = ddb.NewID(q.Owner)
+	now := q.Clock()
+	q.id = ddb.NewID(q.taker.Owner)
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
-	q.pace = pace.Pace{Turn: q.Turns.Get(q.Taker.Core.KeyText(q.Raw))}
-	core := q.Taker.Core
-	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Hidden: q.Stub}),
-		ddb.Options{Timeout: q.Lease / 3, Taking: true})
+	q.pace = pace.Pace{Turn: q.taker.Turns.Get(q.Core.KeyText(q.Raw))}
+	core := q.Core
+	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub}),
+		ddb.Options{Timeout: q.taker.Lease / 3, Taking: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)
@@ -84,7 +84,7 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 // crowded waits where the item has no room for one more entry: those who stand
 // in the queue make room.
 func (q *queuing) crowded(ctx context.Context, full error) error {
-	image, err := q.Taker.Core.Get(ctx, q.Raw)
+	image, err := q.Core.Get(ctx, q.Raw)
 	if err != nil {
 		return repo.Classify(err)
 	}
@@ -92,9 +92,9 @@ func (q *queuing) crowded(ctx context.Context, full error) error {
 	if err != nil {
 		return err
 	}
-	if l.Busy() || len(q.Taker.Core.ParseQueue(image)) > 0 {
+	if l.Busy() || len(q.Core.ParseQueue(image)) > 0 {
 		q.full = 0
-		if err := q.Look(ctx, l, q.Taker.Wait.Max); err != nil {
+		if err := q.Look(ctx, l, q.Wait.Max); err != nil {
 			return err
 		}
 		return errAgain
@@ -110,7 +110,7 @@ const maxFull = 10
 
 // undrawn decides what the failed condition of a draw means.
 func (q *queuing) undrawn(ctx context.Context, image ddb.Item) (*Hold, error) {
-	core := q.Taker.Core
+	core := q.Core
 	l, err := q.Lock(image)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (q *queuing) wait(ctx context.Context, image ddb.Item) (*Hold, error) {
 			}
 			asked = time.Now()
 			image, err = q.look(ctx)
-			pause = q.Taker.Wait.Max // after a look without an answer
+			pause = q.Wait.Max // after a look without an answer
 		}
 		if err != nil {
 			q.leave(ctx)
@@ -161,7 +161,7 @@ const maxFailed = 3
 
 // look reads the item: nil if there was no answer, and another look may have one.
 func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
-	image, err := q.Taker.Core.Get(ctx, q.Raw)
+	image, err := q.Core.Get(ctx, q.Raw)
 	switch {
 	case err == nil:
 		q.failed = 0
@@ -181,7 +181,7 @@ func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
 // use draws the conclusion from what an answer showed, whose request was sent
 // after asked: the lock is ours, or how long to wait until the next look.
 func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Hold, ddb.Lock, time.Duration, error) {
-	core := q.Taker.Core
+	core := q.Core
 	for {
 		l, err := q.Lock(image)
 		switch {
@@ -208,10 +208,10 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 			q.Waiting(l)
 		}
 		now := time.Now()
-		q.watch.see(image, l, core, q.Lease, now)
+		q.watch.see(image, l, core, q.taker.Lease, now)
 		q.pace.See(len(ahead)+1, now)
-		q.Turns.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
-		if rest := q.rest(l, now) + time.Duration(len(ahead))*q.grace(); rest >= 0 {
+		q.taker.Turns.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
+		if rest := q.rest(l, now) + time.Duration(len(ahead))*q.taker.grace(); rest >= 0 {
 			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing()), rest+time.Millisecond), nil
 		}
 		asked = time.Now()
@@ -221,17 +221,17 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 			if l, err = q.Lock(res.Item); err != nil {
 				return nil, l, 0, err
 			}
-			held, err := q.take(ctx, res.Item, l, asked.Add(q.Lease))
+			held, err := q.take(ctx, res.Item, l, asked.Add(q.taker.Lease))
 			return held, l, 0, err
 		case ddb.Condition:
 			image = res.Image
 		case ddb.Refused:
 			if ddb.Oversize(res.Err) { // our name is longer than the one there
-				return nil, l, q.Taker.Wait.Max, nil
+				return nil, l, q.Wait.Max, nil
 			}
 			return nil, l, 0, q.Ended(ctx, repo.Classify(res.Err))
 		default:
-			return nil, l, q.Taker.Wait.Min, nil // the next look tells
+			return nil, l, q.Wait.Min, nil // the next look tells
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 // quarters of the time until they are next, and everybody looks often enough to
 // notice in time that it was handed the lock.
 func (q *queuing) pacing() pace.Line {
-	limit := q.grace() / 3
+	limit := q.taker.grace() / 3
 	return pace.Line{Near: 1, Max: limit, Limit: limit, Quarters: 3}
 }
 
@@ -249,7 +249,7 @@ func (q *queuing) pacing() pace.Line {
 func (q *queuing) leave(ctx context.Context) {
 	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
-	core := q.Taker.Core
+	core := q.Core
 	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true})
 	if res.Outcome != ddb.Condition {
 		return // without an answer: who is passed over costs the others a grace

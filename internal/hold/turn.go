@@ -14,20 +14,20 @@ import (
 // over, on the own clock.
 func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
 	if sent, landed := q.lost[l.By]; landed {
-		return sent.Add(q.Lease), true
+		return sent.Add(q.taker.Lease), true
 	}
 	switch l.By {
 	case q.id:
 		// Taken by the draw, or later by a request without an answer.
-		return q.drawn.Add(q.Lease), true
+		return q.drawn.Add(q.taker.Lease), true
 	case ddb.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
 		end = q.unseen.Add(l.Lease) // the grace, as whoever handed it over has set it
-		if !q.Clockless {
+		if !q.taker.Clockless {
 			// The write may have been on its way for long, and lockTime says when it
 			// was made.
-			if byClock := time.Now().Add(l.Until.Sub(q.Taker.Clock())); byClock.Before(end) {
+			if byClock := time.Now().Add(l.Until.Sub(q.Clock())); byClock.Before(end) {
 				end = byClock
 			}
 		}
@@ -44,13 +44,13 @@ func (q *queuing) rest(l ddb.Lock, now time.Time) time.Duration {
 		return q.watch.since.Sub(now) - 1
 	}
 	rest := time.Duration(1<<63 - 1 - int64(maxLease))
-	if !l.Endless() && (q.Clockless || !l.ByHand()) {
+	if !l.Endless() && (q.taker.Clockless || !l.ByHand()) {
 		// It stood unchanged for its lease, whatever any clock says. A lock by hand
 		// names no lease: what stands there is its predecessor's.
 		rest = q.watch.since.Add(q.watch.lease).Sub(now)
 	}
-	if !q.Clockless {
-		rest = min(rest, l.Until.Add(q.Taker.Skew).Sub(q.Taker.Clock()))
+	if !q.taker.Clockless {
+		rest = min(rest, l.Until.Add(q.Skew).Sub(q.Clock()))
 	}
 	return rest
 }
@@ -63,28 +63,28 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 	for _, w := range ahead {
 		gone = append(gone, w.ID)
 	}
-	queue := q.Taker.Core.ParseQueue(image)
+	queue := q.Core.ParseQueue(image)
 	if _, _, there := queue.Find(ddb.EntryOf(l.By)); there {
 		gone = append(gone, ddb.EntryOf(l.By))
 	}
-	now := q.Taker.Clock()
-	in, err := q.Taker.Core.Overtake(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.until(now), Lease: q.Lease, Watched: image}, q.ticket, gone)
+	now := q.Clock()
+	in, err := q.Core.Overtake(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Watched: image}, q.ticket, gone)
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
-	return q.Taker.Core.Update(ctx, in, ddb.Options{Timeout: q.Lease / 3, Taking: true})
+	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.taker.Lease / 3, Taking: true})
 }
 
 // handle makes the handle of a lock that is ours; end is when others may take it
 // over. Nothing looks after it yet.
 func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
-	h := &Hold{t: q.Taker, key: q.Key, packed: q.Taker.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
+	h := &Hold{t: q.taker, key: q.Key, packed: q.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
 	h.note(image)
 	if l.Handed() {
-		end = end.Add(Margin(q.Lease) - Margin(l.Lease)) // its margin is that of a grace
-		if q.Clockless {
+		end = end.Add(Margin(q.taker.Lease) - Margin(l.Lease)) // its margin is that of a grace
+		if q.taker.Clockless {
 			// lockTime is by the clock of who handed it over.
-			h.ahead = l.Until.Sub(q.Taker.Clock().Add(time.Until(end)))
+			h.ahead = l.Until.Sub(q.Clock().Add(time.Until(end)))
 		}
 	}
 	h.Lease = lease.New(h.t.lease(h.failed), end, h.extend)
@@ -101,7 +101,7 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 	}
 	q.item = image
 	h := q.handle(image, l, end)
-	third := min(q.grace(), l.Lease) / 3
+	third := min(q.taker.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
 		if err := q.claim(ctx, h); err != nil {
 			return nil, err

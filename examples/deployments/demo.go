@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -22,7 +23,7 @@ type office struct {
 	work  *semaphore.Semaphore[deployment]
 	site  site
 	board *board
-	crew  *crew
+	crew  *crew.Crew[event]
 	done  int
 	troubles
 }
@@ -64,13 +65,21 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	err = o.watch(ctx)
 	o.wake("to end") // while it is paused it cannot
 	stop()
-	for e := range o.crew.heard { // until all have ended
+	for e := range o.crew.Heard { // until all have ended
 		o.hear(e)
 	}
 	if err != nil {
 		return err
 	}
 	return o.conclude(ctx, out, time.Since(began))
+}
+
+// start launches the dispatchers. When ctx ends they are asked to end, and
+// finish or give back what they do.
+func start(ctx context.Context, s settings, table, endpoint string) (*crew.Crew[event], error) {
+	return crew.Start[event](ctx, crew.Config{Prefix: "p", Size: s.dispatchers, Endpoint: endpoint, Grace: 10 * time.Second, Args: func(name string) []string {
+		return []string{"-dispatcher", name, "-table", table, "-lease", s.lease.String()}
+	}})
 }
 
 func (o *office) prepare(ctx context.Context, client *dynamodb.Client) error {
@@ -102,9 +111,9 @@ func (o *office) watch(ctx context.Context) error {
 	defer look.Stop()
 	for {
 		select {
-		case e, ok := <-o.crew.heard:
+		case e, ok := <-o.crew.Heard:
 			if !ok {
-				return fmt.Errorf("all dispatchers have ended: %v", o.crew.ends)
+				return fmt.Errorf("all dispatchers have ended: %v", o.crew.Errs())
 			}
 			o.hear(e)
 			if o.settings.disturb != nil {

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -40,12 +38,8 @@ func open(client *dynamodb.Client, s settings, table string) (*semaphore.Semapho
 // dispatch is a dispatcher's process: it deploys until it is told to end, or
 // its parent is gone.
 func dispatch(ctx context.Context, s settings) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := crew.WithParent(ctx)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // the parent holds the other end
-		cancel()
-	}()
 	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
 	if err != nil {
 		return err
@@ -65,7 +59,7 @@ func dispatch(ctx context.Context, s settings) error {
 		case err != nil:
 			e.Kind, e.Error = failed, strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
-		say(e)
+		crew.Say(e)
 		return err
 	})
 }
@@ -77,7 +71,7 @@ func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to 
 	if err := to.log(ctx, d.Environment, v); err != nil {
 		return err
 	}
-	say(event{Kind: began, Who: who, Environment: d.Environment, ID: d.ID})
+	crew.Say(event{Kind: began, Who: who, Environment: d.Environment, ID: d.ID})
 	defer func() {
 		v.what = ended
 		if err != nil {
@@ -104,5 +98,3 @@ func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to 
 	}
 	return nil
 }
-
-func say(e event) { _ = json.NewEncoder(os.Stdout).Encode(e) } // a parent that is gone hears nothing

@@ -21,7 +21,7 @@ const atLeast = 120
 // another: once each, at the first good moment after an event.
 func (o *office) disturb(e event) {
 	long := e.Kind == began && o.board.plan[e.ID].Millis >= atLeast && e.Who != o.paused.Who
-	free := len(o.crew.procs) // dispatchers at work
+	free := len(o.crew.Names) // dispatchers at work
 	if o.killed != "" {
 		free--
 	}
@@ -40,7 +40,7 @@ func (o *office) disturb(e event) {
 // halt pauses the dispatcher of an event. It goes on when others have taken
 // over what it was at.
 func (o *office) halt(e event) {
-	if err := pause(o.crew.procs[e.Who].Process); err != nil {
+	if err := o.crew.Pause(e.Who); err != nil {
 		o.board.tell("%s  cannot be paused: %v", e.Who, err)
 		return
 	}
@@ -51,7 +51,7 @@ func (o *office) halt(e event) {
 // slay kills the dispatcher of an event.
 func (o *office) slay(e event) {
 	o.upset[e.Who], o.killed = true, e.Who
-	_ = o.crew.procs[e.Who].Process.Kill() // it may have ended by itself
+	_ = o.crew.Kill(e.Who) // it may have ended by itself
 	o.board.tell("%s  killed while it deployed %s to %s", e.Who, o.board.plan[e.ID].name(), e.Environment)
 }
 
@@ -79,7 +79,7 @@ func (o *office) wake(why string) {
 		return
 	}
 	o.resumed = true
-	if err := resume(o.crew.procs[o.paused.Who].Process); err != nil {
+	if err := o.crew.Resume(o.paused.Who); err != nil {
 		why = err.Error()
 	}
 	o.board.tell("%s  goes on, %s", o.paused.Who, why)

@@ -12,8 +12,8 @@
 //
 // Look at dispatch in dispatcher.go for the work, and at demo.go for the
 // operator; disturb.go pauses and kills, audit.go checks. The plan is
-// plan.jsonl. The program starts itself as dispatchers. It uses the embedded
-// engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+// plan.jsonl. The program starts itself as dispatchers (examples/internal/crew).
+// It uses the embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main
 
 import (
@@ -26,6 +26,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // settings of a run; dispatchers get them by flags.
@@ -77,7 +79,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	fs.IntVar(&s.n, "n", 64, "deployments of the plan that are made")
 	fs.DurationVar(&s.lease, "lease", time.Second, "lease of a running deployment, at least 1s")
 	fs.BoolVar(&s.kill, "kill", true, "kill one dispatcher in the middle of a deployment")
-	fs.BoolVar(&s.pauses, "pause", canPause, "pause one dispatcher past its lease, and refuse its late write")
+	fs.BoolVar(&s.pauses, "pause", crew.CanPause, "pause one dispatcher past its lease, and refuse its late write")
 	fs.StringVar(&s.dispatcher, "dispatcher", "", "run as a dispatcher of this name (the program starts itself so)")
 	fs.StringVar(&s.table, "table", "", "prefix of the tables, for dispatchers")
 	if err := fs.Parse(args); err != nil {
@@ -92,7 +94,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 		err = fmt.Errorf("-n %d: use at least 1", s.n)
 	case s.lease < time.Second || s.lease > time.Minute:
 		err = fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
-	case s.pauses && !canPause:
+	case s.pauses && !crew.CanPause:
 		err = errors.New("-pause: this system cannot pause processes")
 	case s.dispatchers < 2:
 		s.kill, s.pauses = false, false // somebody must be left to go on

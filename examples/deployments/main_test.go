@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // TestMain makes the test binary the program when a crew starts it.
 func TestMain(m *testing.M) {
-	if os.Getenv(dispatcherEnv) != "" {
+	if crew.IsMember() {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -23,7 +25,7 @@ func TestNothingIsLostWhenADispatcherIsKilled(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)
 	}
 	want := []string{"40 deployments done", "killed while it deployed", "health check timed out", "dead letter d18", "counters right"}
-	if canPause {
+	if crew.CanPause {
 		want = append(want, "paused while it deployed", "its late write about")
 	}
 	for _, want := range want {

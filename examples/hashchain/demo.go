@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -56,19 +58,20 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, err := range c.errs {
-		if victim == "" || len(c.errs) > 1 {
-			return errors.Join(c.errs...)
+	deaths := c.Errs()
+	for _, err := range deaths {
+		if victim == "" || len(deaths) > 1 {
+			return errors.Join(deaths...)
 		}
-		fmt.Fprintf(out, "killed while it held the lock: %v\n", err)
+		fmt.Fprintf(out, "killed while it held the lock: worker %v\n", err)
 	}
 	final, err := chains.Get(ctx, chainKey)
 	if err != nil {
 		return err
 	}
 	all := holds(events, ended)
-	fmt.Fprintf(out, "\nwho held the lock (# committed, x died holding it)\n%s\n", timeline(all, c.names, began, ended, 72))
-	report(out, c.names, events, all)
+	fmt.Fprintf(out, "\nwho held the lock (# committed, x died holding it)\n%s\n", timeline(all, c.Names, began, ended, 72))
+	report(out, c.Names, events, all)
 	faults := append(final.verify(events), overlaps(all)...)
 	if len(final.Links) != s.links {
 		faults = append(faults, fmt.Sprintf("the chain has %d links, want %d", len(final.Links), s.links))
@@ -83,11 +86,18 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	return nil
 }
 
+// start launches the workers; they end with ctx.
+func start(ctx context.Context, s settings, table, endpoint string) (*crew.Crew[event], error) {
+	return crew.Start[event](ctx, crew.Config{Prefix: "w", Size: s.workers, Endpoint: endpoint, Args: func(name string) []string {
+		return []string{"-worker", name, "-table", table, "-links", strconv.Itoa(s.links), "-work", s.work.String(), "-lease", s.lease.String()}
+	}})
+}
+
 // listen collects what the workers say, and kills one that holds the lock when
 // a third of the chain is done.
-func listen(c *crew, s settings, out io.Writer) (events []event, victim string) {
+func listen(c *crew.Crew[event], s settings, out io.Writer) (events []event, victim string) {
 	done := 0
-	for e := range c.heard {
+	for e := range c.Heard {
 		events = append(events, e)
 		switch {
 		case e.Kind == committed:
@@ -96,7 +106,7 @@ func listen(c *crew, s settings, out io.Writer) (events []event, victim string) 
 			fmt.Fprintf(out, "%s: %s\n", e.Worker, e.Error)
 		case s.kill && victim == "" && done >= s.links/3:
 			victim = e.Worker
-			_ = c.procs[victim].Process.Kill() // it may have ended by itself
+			_ = c.Kill(victim) // it may have ended by itself
 		}
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return a.At.Compare(b.At) })

@@ -6,12 +6,12 @@ import (
 	"crypto/rand"
 	"flag"
 	mathrand "math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -65,8 +65,8 @@ func TestKilledAndPausedProcesses(t *testing.T) {
 		if faults := final.verify(events); len(faults) > 0 || len(final.Links) != s.links {
 			t.Errorf("round %d, -killseed=%d: %d links, %v", round, seed, len(final.Links), faults)
 		}
-		if len(c.errs) > k { // a victim may have ended by itself just before
-			t.Errorf("round %d: %d processes killed, ended with an error: %v", round, k, c.errs)
+		if len(c.Errs()) > k { // a victim may have ended by itself just before
+			t.Errorf("round %d: %d processes killed, ended with an error: %v", round, k, c.Errs())
 		}
 		kills, pauses, links = kills+k, pauses+p, links+len(final.Links)
 		if _, err := engine.Client().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
@@ -78,11 +78,11 @@ func TestKilledAndPausedProcesses(t *testing.T) {
 
 // torment kills and pauses holders as they speak. A paused one goes on when
 // somebody else has committed: by then its lease is over; or after 5 s of silence.
-func torment(c *crew, rng *mathrand.Rand) (events []event, kills, pauses int) {
+func torment(c *crew.Crew[event], rng *mathrand.Rand) (events []event, kills, pauses int) {
 	paused := ""
 	resume := func() {
 		if paused != "" {
-			_ = c.procs[paused].Process.Signal(syscall.SIGCONT)
+			_ = c.Resume(paused)
 			paused = ""
 		}
 	}
@@ -91,7 +91,7 @@ func torment(c *crew, rng *mathrand.Rand) (events []event, kills, pauses int) {
 		var e event
 		var more bool
 		select {
-		case e, more = <-c.heard:
+		case e, more = <-c.Heard:
 		case <-time.After(5 * time.Second):
 			resume() // the others have ended meanwhile: the chain is long enough
 			continue
@@ -104,13 +104,13 @@ func torment(c *crew, rng *mathrand.Rand) (events []event, kills, pauses int) {
 		case e.Kind == committed && e.Worker != paused:
 			resume()
 		case e.Kind != acquired || e.Worker == paused || dead[e.Worker]:
-		case n == 0 && len(dead) < len(c.names)-2:
-			if c.procs[e.Worker].Process.Kill() == nil {
+		case n == 0 && len(dead) < len(c.Names)-2:
+			if c.Kill(e.Worker) == nil {
 				dead[e.Worker] = true
 				kills++
 			}
 		case n <= 2 && paused == "":
-			if c.procs[e.Worker].Process.Signal(syscall.SIGSTOP) == nil {
+			if c.Pause(e.Worker) == nil {
 				paused = e.Worker
 				pauses++
 			}

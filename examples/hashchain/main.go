@@ -7,8 +7,8 @@
 //	go run ./examples/hashchain -workers 10 -links 200 -work 2ms -kill=false
 //
 // Look at extend in worker.go for the lock, and at chain.go for the proof. The
-// program starts itself as workers. It uses the embedded engine, or the
-// endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+// program starts itself as workers (examples/internal/crew). It uses the
+// embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main
 
 import (

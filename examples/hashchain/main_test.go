@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // TestMain makes the test binary the program when a crew starts it.
 func TestMain(m *testing.M) {
-	if os.Getenv(workerEnv) != "" {
+	if crew.IsMember() {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -34,8 +33,11 @@ func (e event) id() string { return link{Worker: e.Worker, N: e.N}.id() }
 
 var chainKey = repo.Key{Partition: "chain"}
 
-// work is a worker process: it extends the chain until it is long enough.
+// work is a worker process: it extends the chain until it is long
+// enough, or its parent is gone.
 func work(ctx context.Context, s settings) error {
+	ctx, cancel := crew.WithParent(ctx)
+	defer cancel()
 	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
 	if err != nil {
 		return err
@@ -92,5 +94,5 @@ func extend(ctx context.Context, locker *lockedread.Locker[chain], s settings, n
 
 func say(e event) {
 	e.At = time.Now()
-	_ = json.NewEncoder(os.Stdout).Encode(e) // a parent that is gone hears nothing
+	crew.Say(e)
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
 )
@@ -35,12 +33,8 @@ const pace = 40 * time.Millisecond
 // stand is a candidate's process: it waits to be elected, and leads, until it
 // is told to end, or its parent is gone.
 func stand(ctx context.Context, s settings) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := crew.WithParent(ctx)
 	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // the parent holds the other end
-		cancel()
-	}()
 	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
 	if err != nil {
 		return err
@@ -93,5 +87,5 @@ func lead(ctx context.Context, who string, lock *mutex.Lock, to ledger) {
 
 func say(e event) {
 	e.At = time.Now()
-	_ = json.NewEncoder(os.Stdout).Encode(e) // a parent that is gone hears nothing
+	crew.Say(e)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
@@ -48,7 +49,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if s.disturb != nil {
 		disturb = func(e event) { s.disturb(d, e) }
 	}
-	for e := range c.heard {
+	for e := range c.Heard {
 		d.hear(e)
 		disturb(e)
 	}
@@ -60,6 +61,13 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 		return err
 	}
 	return d.conclude(entries)
+}
+
+// start launches the candidates; they end with ctx.
+func start(ctx context.Context, s settings, table, endpoint string) (*crew.Crew[event], error) {
+	return crew.Start[event](ctx, crew.Config{Prefix: "c", Size: s.candidates, Endpoint: endpoint, Args: func(name string) []string {
+		return []string{"-candidate", name, "-table", table, "-lease", s.lease.String()}
+	}})
 }
 
 func prepare(ctx context.Context, client *dynamodb.Client, prefix string) error {

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
+)
 
 // disturb does what is due after an event: the leader is paused until another
 // leads, and goes on then, as often as it takes for a late write; after that
@@ -17,7 +21,7 @@ func (d *drama) disturb(e event) {
 		return
 	}
 	switch {
-	case canPause && d.late == 0 && d.paused == nil:
+	case crew.CanPause && d.late == 0 && d.paused == nil:
 		d.halt(now)
 	case d.paused != nil && d.paused != now && !d.resumed:
 		d.wake()
@@ -34,19 +38,19 @@ func (d *drama) disturb(e event) {
 func (d *drama) halt(now *term) {
 	d.paused, d.resumed, now.end = now, false, "paused past its lease"
 	d.say(now.who, time.Now(), "is paused (SIGSTOP)")
-	d.report(pause(d.crew.procs[now.who].Process))
+	d.report(d.crew.Pause(now.who))
 }
 
 // wake lets the paused leader go on.
 func (d *drama) wake() {
 	d.resumed = true
 	d.say(d.paused.who, time.Now(), "goes on (SIGCONT), and does not know yet")
-	d.report(resume(d.crew.procs[d.paused.who].Process))
+	d.report(d.crew.Resume(d.paused.who))
 }
 
 // slay kills the leader.
 func (d *drama) slay(now *term) {
 	d.killed, now.end = now.who, "killed"
 	d.say(now.who, time.Now(), "is killed (SIGKILL)")
-	d.report(d.crew.procs[now.who].Process.Kill())
+	d.report(d.crew.Kill(now.who))
 }

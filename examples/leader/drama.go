@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // term is the time of one leader.
@@ -19,7 +21,7 @@ type term struct {
 
 // drama is the run as it is seen from outside.
 type drama struct {
-	crew    *crew
+	crew    *crew.Crew[event]
 	to      ledger
 	out     io.Writer
 	began   time.Time
@@ -93,8 +95,8 @@ func (d *drama) faults(entries []entry) []string {
 	faults := append(verify(entries), acknowledged(entries, d.terms)...)
 	switch {
 	case !d.over:
-		faults = append(faults, fmt.Sprintf("the demonstration did not come to its end; candidates ended so: %v", d.crew.ended()))
-	case canPause && d.late == 0:
+		faults = append(faults, fmt.Sprintf("the demonstration did not come to its end; candidates ended so: %v", d.crew.Errs()))
+	case crew.CanPause && d.late == 0:
 		faults = append(faults, "no late write was refused")
 	}
 	return faults

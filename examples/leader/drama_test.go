@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 func TestBrokenLedgersAreFound(t *testing.T) {
@@ -24,7 +26,7 @@ func TestBrokenLedgersAreFound(t *testing.T) {
 
 // drive tells a drama of two leaders, the first of which writes late.
 func drive(out *bytes.Buffer) *drama {
-	d := &drama{crew: &crew{}, out: out, over: true}
+	d := &drama{crew: &crew.Crew[event]{}, out: out, over: true}
 	for i, e := range []event{{Kind: elected, Who: "a", Token: 1}, {Kind: wrote, Who: "a", Token: 1}, {Kind: wrote, Who: "a", Token: 1},
 		{Kind: elected, Who: "b", Token: 2}, {Kind: wrote, Who: "b", Token: 2},
 		{Kind: refused, Who: "a", Token: 1, Error: "too late"}, {Kind: lost, Who: "a", Token: 1, Error: "gone"}} {
@@ -58,7 +60,7 @@ func TestBrokenDramasAreFound(t *testing.T) {
 		"one token for two":   {func(d *drama) { d.terms[1].token = 1 }, ledger[:2]},
 		"nothing was written": {func(*drama) {}, nil},
 	} {
-		if name == "no late write" && !canPause {
+		if name == "no late write" && !crew.CanPause {
 			continue
 		}
 		d := drive(&out)

@@ -8,8 +8,9 @@
 //	go run ./examples/leader -candidates 5 -lease 2s
 //
 // Look at lead in candidate.go for the lock, and at ledger.go for the resource
-// that the token protects; disturb.go pauses and kills. The program starts itself as candidates. It uses the
-// embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+// that the token protects; disturb.go pauses and kills. The program starts
+// itself as candidates (examples/internal/crew). It uses the embedded engine,
+// or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main
 
 import (

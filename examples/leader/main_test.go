@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // TestMain makes the test binary the program when a crew starts it.
 func TestMain(m *testing.M) {
-	if os.Getenv(candidateEnv) != "" {
+	if crew.IsMember() {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -23,7 +25,7 @@ func TestOneLeaderAfterTheOther(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)
 	}
 	want := []string{"leaders one after the other", "is killed"}
-	if canPause {
+	if crew.CanPause {
 		want = append(want, "is paused", "wrote late with token", "finds out", "late writes refused: ")
 	}
 	for _, text := range want {
@@ -45,7 +47,7 @@ func TestBadFlags(t *testing.T) {
 // TestLateWritesMustBeSeen lets the demonstration end before anything was
 // disturbed: that is not a success.
 func TestLateWritesMustBeSeen(t *testing.T) {
-	if !canPause {
+	if !crew.CanPause {
 		t.Skip("processes cannot be paused here")
 	}
 	var out, errs bytes.Buffer

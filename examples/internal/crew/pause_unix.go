@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package crew
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// canPause says that processes can be stopped and continued.
-const canPause = true
+// CanPause says that members can be paused and continued.
+const CanPause = true
 
 func pause(p *os.Process) error  { return p.Signal(syscall.SIGSTOP) }
 func resume(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

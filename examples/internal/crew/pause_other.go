@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package crew
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"os/exec"
 )
 
-// canPause says that processes can be stopped and continued.
-const canPause = false
+// CanPause says that members can be paused and continued.
+const CanPause = false
 
 func pause(*os.Process) error  { return errors.ErrUnsupported }
 func resume(*os.Process) error { return errors.ErrUnsupported }

@@ -1,15 +1,18 @@
 package dynahold_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -100,5 +103,45 @@ func TestQueriesThatNarrowTheSortKey(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d items, want 2", n)
+	}
+}
+
+// An event time that is kept in seconds is checked where a user sets it: an item
+// that has none yet can be changed, locked and deleted.
+func TestItemsWithoutAnEventTime(t *testing.T) {
+	type timed struct {
+		ID      string    `dynamodbav:"id" repo:"pk"`
+		Seq     int       `dynamodbav:"seq" repo:"sk"`
+		N       int       `dynamodbav:"n"`
+		At      time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
+		Version int64     `dynamodbav:"version" repo:"version"`
+	}
+	w := newWorld(t)
+	ctx, key := t.Context(), repo.Key{Partition: "a", Sort: 1}
+	table := rig.Must(repo.NewTable[timed](w.Client, w.Table, repo.TableConfig{}))(t)
+	adopt := func() {
+		_, err := w.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
+			"id": &types.AttributeValueMemberS{Value: "a"}, "seq": &types.AttributeValueMemberN{Value: "1"}, "n": &types.AttributeValueMemberN{Value: "1"}}})
+		rig.Is(t, err)
+	}
+	date := func(_ context.Context, v *timed) error { v.N++; v.At = time.Now().Truncate(time.Second); return nil }
+	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	for name, r := range map[string]repo.Repository[timed]{
+		"nolock":                 events,
+		"optimistic":             rig.Must(optimistic.New(table, optimistic.Config{}))(t),
+		"optimistic, combining":  rig.Must(optimistic.New(table, optimistic.Config{Combine: true}))(t),
+		"pessimistic, combining": rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t),
+	} {
+		adopt()
+		if got := rig.Must(r.Update(ctx, key, date))(t); got.N != 2 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		adopt()
+		rig.Is(t, r.Delete(ctx, key))
+		if name != "nolock" {
+			rig.Must(r.Upsert(ctx, repo.Key{Partition: name, Sort: 1}, date))(t)
+		}
+		_, err := r.Upsert(ctx, repo.Key{Partition: name, Sort: 2}, func(_ context.Context, v *timed) error { v.At = time.Unix(1, 1); return nil })
+		rig.Is(t, err, repo.ErrSchema)
 	}
 }

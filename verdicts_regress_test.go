@@ -3,6 +3,7 @@ package dynahold_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
@@ -500,5 +502,65 @@ func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 	rig.Is(t, err, repo.ErrSchema)
 	if took := time.Since(began); took > lease/4 {
 		t.Errorf("the call ended after %v, its context after 200 ms", took)
+	}
+}
+
+// Where an item has no room for one more in its queue, and holder and queue are
+// dead, nobody makes room: the next one takes the lock alone.
+func TestAQueueOfTheDeadThatFillsTheItem(t *testing.T) {
+	w := newWorld(t)
+	key := rig.Must(w.repoTable(t, w.Client).EncodeKey(hookedKey))(t)
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)} }
+	now := time.Now()
+	item := map[string]types.AttributeValue{"id": key["id"], "seq": key["seq"], "version": number(1), "at": number(1),
+		"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
+		"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
+		"w#BBBBBBBBBBB": number(now.UnixMicro() + 1), "w#CCCCCCCCCCC": number(now.UnixMicro() + 2)}
+	// Room for a takeover, but not for an entry: engines count numbers a little larger.
+	item["note"] = text(strings.Repeat("x", 409_600-100-len("note")-ddb.Size(item)))
+	if _, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: item}); err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range []lockedread.Config{{Fair: true, Lease: time.Second, Owner: "x"}, {Fair: true, Lease: time.Second, Owner: "x", Clockless: true}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		held, err := w.locker(t, rig.Client(), cfg).Acquire(ctx, hookedKey)
+		cancel()
+		rig.Is(t, err)
+		if err == nil {
+			rig.Is(t, held.Release(t.Context()))
+		}
+	}
+}
+
+// bag is a context that cannot be compared.
+type bag struct {
+	context.Context
+	values map[string]any
+}
+
+// A request that took something and failed compared two contexts, which not all
+// contexts bear. A panic of the client must not keep the item's place either.
+func TestContextsThatCannotBeCompared(t *testing.T) {
+	w := &world{rig.New(t)} // without a table
+	l := w.locker(t, w.Client, lockedread.Config{})
+	_, err := l.Acquire(bag{Context: context.Background()}, hookedKey)
+	rig.Is(t, err, repo.ErrNoTable)
+
+	w, h := made(t, hookedKey)
+	l = w.locker(t, h, lockedread.Config{})
+	h.update = func(int, *dynamodb.UpdateItemInput, sending) (*dynamodb.UpdateItemOutput, error) { panic("the client's own") }
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = l.Acquire(t.Context(), hookedKey)
+		t.Error("the client's panic was lost")
+	}()
+	h.update = nil
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	held, err := l.Acquire(ctx, hookedKey)
+	rig.Is(t, err)
+	if err == nil {
+		rig.Is(t, held.Release(ctx))
 	}
 }

@@ -73,6 +73,16 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 	return l.take(ctx, key, raw, how, p)
 }
 
+// lock takes the lock, or passes the baton on, also if the client panics.
+func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how hold.Taking, p *place[T]) (h *hold.Hold, item ddb.Item, err error) {
+	defer func() {
+		if h == nil && p != nil {
+			pass(p, grip{})
+		}
+	}()
+	return l.taker.Acquire(ctx, key, raw, how)
+}
+
 // take makes the handle of the lock that was handed on, or takes the lock.
 func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how hold.Taking, p *place[T]) (*Held[T], error) {
 	var g grip
@@ -93,11 +103,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 			}
 		}
 		var err error
-		g.hold, g.item, err = l.taker.Acquire(ctx, key, raw, how)
-		if err != nil {
-			if p != nil {
-				pass(p, grip{})
-			}
+		if g.hold, g.item, err = l.lock(ctx, key, raw, how, p); err != nil {
 			return nil, err
 		}
 		g.chain.since = time.Now()

@@ -27,6 +27,9 @@ type Event struct{ Time, ID any }
 // One request, no read; a refused write bills the stored item's size.
 func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	raw, err := r.table.Encode(item)
+	if err == nil {
+		err = r.table.CheckEventTime(item)
+	}
 	if err != nil {
 		return err
 	}
@@ -99,10 +102,13 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	if !ok {
 		e = Event{Time: at}
 	}
-	if when, ok := e.Time.(time.Time); ok && r.core.EventSeconds {
-		err = ddb.CheckEventSeconds(when)
-	} else if ok && when.IsZero() {
+	if t, ok := e.Time.(attributevalue.UnixTime); ok {
+		e.Time = time.Time(t)
+	}
+	if when, ok := e.Time.(time.Time); ok && when.IsZero() {
 		err = errors.New("it is not set")
+	} else if ok && r.core.EventSeconds {
+		err = ddb.WholeSeconds(when)
 	}
 	if err == nil {
 		raw[r.core.EventTime], err = r.encodeTime(e.Time)
@@ -158,9 +164,12 @@ func (r *Repository[T]) stamp(w *ddb.Write, raw ddb.Item) {
 	}
 }
 
+// notSet is how the zero time is stored.
+var notSet = ddb.Integer(time.Time{}.Unix())
+
 // checkAhead refuses an event too far in the future.
 func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
-	if at == nil {
+	if at == nil || r.core.EventSeconds && ddb.Equal(at, notSet) {
 		return fmt.Errorf("%w: the event time (attribute %q) is not set", repo.ErrSchema, r.core.EventTime)
 	}
 	if r.cfg.Unit == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -166,6 +167,8 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 	note := expression.Set(expression.Name("note"), expression.Value("x"))
 	for name, at := range map[string]time.Time{"with a fraction": when, "not set": {}} {
 		when = at
+		unix := attributevalue.UnixTime(when)
+		rig.Is(t, r.Apply(ctx, key, unix, note), repo.ErrSchema)
 		rig.Is(t, r.Put(ctx, timed{"a", when}), repo.ErrSchema)
 		_, err := r.Create(ctx, timed{"a", when})
 		rig.Is(t, err, repo.ErrSchema)

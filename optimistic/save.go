@@ -14,6 +14,9 @@ import (
 func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	var zero T
 	raw, err := r.table.Encode(item)
+	if err == nil {
+		err = r.table.CheckEventTime(item)
+	}
 	if err != nil {
 		return zero, err
 	}
@@ -95,8 +98,11 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 		case core.Absent(res.Image) || core.Hidden(res.Image):
 			return guard.NotFound(turn.Key, core.Table)
 		case res.Image[core.Attr.LockedBy] == nil || guard.Version(core, res.Image) != r.table.Version(item):
-			return fmt.Errorf("%w: version %d is stored, the item has %d",
-				&repo.ConflictError{Key: turn.Key, Attempts: 1}, guard.Version(core, res.Image), r.table.Version(item))
+			err := &repo.ConflictError{Key: turn.Key, Attempts: 1}
+			if stored, given := guard.Version(core, res.Image), r.table.Version(item); stored != given {
+				return fmt.Errorf("%w: version %d is stored, the item has %d", err, stored, given)
+			}
+			return err
 		}
 		if err := turn.Yield(ctx, res.Image); err != nil {
 			if !clean { // when the lock is released, an earlier attempt may still fit

@@ -27,11 +27,6 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 	if err := t.checkKeyOf(raw); err != nil {
 		return nil, err
 	}
-	if t.core.EventSeconds {
-		if err := t.checkEventTimeOf(item); err != nil {
-			return nil, err
-		}
-	}
 	return t.own(raw), nil
 }
 
@@ -73,15 +68,19 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 	return nil
 }
 
-// checkEventTimeOf refuses an event time that would lose its fraction: two events
-// of one second would look like one that was delivered twice.
-func (t *Table[T]) checkEventTimeOf(item T) error {
+// CheckEventTime refuses an event time that would lose its fraction
+// (ErrSchema): two events of one second would look like one that was delivered
+// twice.
+func (t *Table[T]) CheckEventTime(item T) error {
+	if !t.core.EventSeconds {
+		return nil
+	}
 	f := t.schema.eventTime
 	var at time.Time
 	if v, err := reflect.ValueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
 		at, _ = v.Convert(timeType).Interface().(time.Time)
 	}
-	if err := ddb.CheckEventSeconds(at); err != nil {
+	if err := ddb.WholeSeconds(at); err != nil {
 		return fmt.Errorf("%w: field %s: %w", ErrSchema, f.goName, err)
 	}
 	return nil

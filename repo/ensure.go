@@ -16,13 +16,14 @@ import (
 // EnsureTable creates the table if it does not exist (on-demand billing, TTL
 // on), waits until it is active as long as ctx allows, and verifies the key
 // schema of an existing one, and that its TTL, if it is on, is on the attribute
-// that the library uses (ErrSchema). It changes nothing of an existing table. A
-// global table with eventually consistent replicas is refused unless
+// that the library uses (ErrSchema). It changes nothing of an existing table. If
+// the call that creates the table ends before it is active, TTL stays off, as a
+// warning of the next one says. A global table with eventually consistent replicas is refused unless
 // TableConfig.AllowReplicas is set.
 func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
-	created := errors.Is(err, ErrNoTable)
-	if created {
+	created := errors.Is(err, ErrNoTable) || err == nil && desc.TableStatus == types.TableStatusCreating
+	if errors.Is(err, ErrNoTable) {
 		if err = t.create(ctx); err != nil {
 			return err
 		}
@@ -125,7 +126,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 		return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set Attributes.TTL of the TableConfig to it", ErrSchema, t.Name(), attr)
 	}
 	if !created {
-		t.core.Observe.Log.Info("dynahold: the table has no TTL: what the library marks for removal stays",
+		t.core.Observe.Log.Warn("dynahold: the table has no TTL: what the library marks for removal stays",
 			slog.String("table", t.Name()), slog.String("attribute", t.core.Attr.TTL))
 		return nil
 	}

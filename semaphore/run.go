@@ -72,13 +72,14 @@ type dispatcher[J any] struct {
 
 // look finds resources with work, again and again.
 func (d *dispatcher[J]) look(ctx context.Context) {
-	pause := d.s.cfg.Wait.Min
+	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
+	pause := first
 	for ctx.Err() == nil {
 		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
 			d.trouble("looking for work", "", err)
 		}
 		if d.useful() {
-			pause = d.s.cfg.Wait.Min
+			pause = first
 		}
 		ddb.Pause(ctx, pause)
 		pause = min(2*pause, d.s.cfg.Poll)

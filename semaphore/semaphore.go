@@ -82,8 +82,8 @@ func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int)
 // Forget removes a resource that nobody uses any more, with the limit that
 // SetLimit gave it: names that are used once, such as one per order, would pile
 // up, and every look of Run reads all of them. ErrBusy if it has jobs, queued,
-// running or dead, or permits. Using it again registers it again; its tokens go
-// on from the clock. One request.
+// running or dead, or permits. Using it again registers it again; its tokens
+// begin anew with the clock of who does, which must not be behind. One request.
 func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err

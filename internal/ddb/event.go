@@ -2,7 +2,6 @@ package ddb
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -55,15 +54,10 @@ func Compare(a, b types.AttributeValue) (int, bool) {
 	return 0, false
 }
 
-// CheckEventSeconds refuses a time that is not set, and one that would lose its
-// fraction as whole seconds: two events of one second would look like one event
-// that was delivered twice.
-func CheckEventSeconds(at time.Time) error {
-	switch {
-	case at.IsZero():
-		return errors.New("the event time is not set")
-	case at.Nanosecond() != 0:
-		return fmt.Errorf("the event time %v has a fraction of a second, which its attribute cannot keep: truncate it, or use an integer of milliseconds with nolock.Config.Unit", at)
+// WholeSeconds refuses a time that would lose its fraction as whole seconds.
+func WholeSeconds(at time.Time) error {
+	if at.Nanosecond() == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the event time %v has a fraction of a second, which its attribute cannot keep: truncate it, or use an integer of milliseconds with nolock.Config.Unit", at)
 }

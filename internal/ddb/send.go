@@ -121,14 +121,14 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, do func(conte
 		c.timeout = opt.Timeout
 	}
 	ctx, end := s.Observe.start(ctx, op, s.Table)
-	caller := ctx
-	if opt.Taking && ctx.Err() == nil {
+	caller, lingers := ctx, opt.Taking && ctx.Err() == nil
+	if lingers {
 		longer, cancel := Lingering(ctx, Settle)
 		defer cancel()
 		ctx = longer
 	}
 	c.run(ctx)
-	if opt.Taking && c.res.Err != nil && ctx != caller && caller.Err() != nil {
+	if lingers && c.res.Err != nil && caller.Err() != nil {
 		c.res.Err = Because(CtxError(caller), c.res.Err)
 	}
 	end(c.res.Outcome, c.res.Err)

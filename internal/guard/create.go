@@ -15,6 +15,9 @@ import (
 func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T, error) {
 	var zero T
 	raw, err := t.Encode(item)
+	if err == nil {
+		err = t.CheckEventTime(item)
+	}
 	if err != nil {
 		return zero, err
 	}

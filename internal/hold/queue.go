@@ -26,6 +26,8 @@ type queuing struct {
 	pace   pace.Pace
 	failed int // reads without an answer, in a row
 	full   int // draws that found no room, and then nobody on the item, in a row
+	// outside is what was seen of the hold while there was no room to draw.
+	outside watch
 }
 
 // Turns remembers how long a turn took lately on items that many wanted.
@@ -38,7 +40,7 @@ const turnsKept = 1024
 func NewTurns() *Turns { return recent.New[time.Duration](turnsKept) }
 
 // errByHand says that the lock is not one that a queue can form behind: it was
-// taken by hand, or never ends.
+// taken by hand, or never ends, or there is no room.
 var errByHand = errors.New("no queue behind this lock")
 
 // fairly reports whether the acquisition waits in the queue.
@@ -92,7 +94,14 @@ func (q *queuing) crowded(ctx context.Context, full error) error {
 	if err != nil {
 		return err
 	}
-	if l.Busy() || len(q.Core.ParseQueue(image)) > 0 {
+	queue := q.Core.ParseQueue(image)
+	if l.Busy() || len(queue) > 0 {
+		now := time.Now()
+		q.outside.see(image, l, q.Core, q.taker.Lease, now)
+		q.watch = q.outside
+		if q.rest(l, now)+time.Duration(len(queue))*q.taker.grace() < 0 {
+			return errByHand // they are all dead, and make no room: the lock alone will do
+		}
 		q.full = 0
 		if err := q.Look(ctx, l, q.Wait.Max); err != nil {
 			return err
@@ -226,7 +235,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case ddb.Condition:
 			image = res.Image
 		case ddb.Refused:
-			if ddb.Oversize(res.Err) { // our name is longer than the one there
+			if q.full++; ddb.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
 				return nil, l, q.Wait.Max, nil
 			}
 			return nil, l, 0, q.Ended(ctx, repo.Classify(res.Err))

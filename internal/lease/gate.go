@@ -2,7 +2,9 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Gate lets calls in until it is closed, and knows when the last of them is out.
@@ -63,6 +65,11 @@ func (g *Gate) Wait(ctx context.Context) error {
 	select {
 	case <-empty:
 		return nil
+	default:
+	}
+	select {
+	case <-empty:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -73,28 +80,19 @@ const closers = 16
 
 // Each calls end for all of what is to be given back, several at a time, and
 // returns the errors.
-func Each[T any](all []T, end func(T) error) (errs []error) {
+func Each[T any](all []T, end func(T) error) []error {
 	var (
-		mu      sync.Mutex
-		next    int
+		next    atomic.Int64
+		results = make([]error, len(all))
 		workers sync.WaitGroup
 	)
 	for range min(closers, len(all)) {
 		workers.Go(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			for next < len(all) {
-				one := all[next]
-				next++
-				mu.Unlock()
-				err := end(one)
-				mu.Lock()
-				if err != nil {
-					errs = append(errs, err)
-				}
+			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
+				results[i] = end(all[i])
 			}
 		})
 	}
 	workers.Wait()
-	return errs
+	return slices.DeleteFunc(results, func(err error) bool { return err == nil })
 }

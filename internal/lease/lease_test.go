@@ -254,9 +254,9 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 		time.Sleep(request)
 		l.Done()
 		time.Sleep(2 * again)
+		finish(l) // waits for a renewal under way
 		if len(renewals) != 1 || renewals[0].Sub(began) > request+again {
 			t.Errorf("claimed %v after %v", renewals, began)
 		}
-		finish(l)
 	})
 }

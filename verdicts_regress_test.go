@@ -511,7 +511,9 @@ func TestAQueueOfTheDeadThatFillsTheItem(t *testing.T) {
 	w := newWorld(t)
 	key := rig.Must(w.repoTable(t, w.Client).EncodeKey(hookedKey))(t)
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	number := func(n int64) types.AttributeValue { return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)} }
+	number := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
 	now := time.Now()
 	item := map[string]types.AttributeValue{"id": key["id"], "seq": key["seq"], "version": number(1), "at": number(1),
 		"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
@@ -536,7 +538,7 @@ func TestAQueueOfTheDeadThatFillsTheItem(t *testing.T) {
 // bag is a context that cannot be compared.
 type bag struct {
 	context.Context
-	values map[string]any
+	Values map[string]any
 }
 
 // A request that took something and failed compared two contexts, which not all
@@ -544,12 +546,14 @@ type bag struct {
 func TestContextsThatCannotBeCompared(t *testing.T) {
 	w := &world{rig.New(t)} // without a table
 	l := w.locker(t, w.Client, lockedread.Config{})
-	_, err := l.Acquire(bag{Context: context.Background()}, hookedKey)
+	_, err := l.Acquire(bag{context.Background(), map[string]any{}}, hookedKey)
 	rig.Is(t, err, repo.ErrNoTable)
 
 	w, h := made(t, hookedKey)
 	l = w.locker(t, h, lockedread.Config{})
-	h.update = func(int, *dynamodb.UpdateItemInput, sending) (*dynamodb.UpdateItemOutput, error) { panic("the client's own") }
+	h.update = func(int, *dynamodb.UpdateItemInput, sending) (*dynamodb.UpdateItemOutput, error) {
+		panic("the client's own")
+	}
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = l.Acquire(t.Context(), hookedKey)

@@ -265,10 +265,11 @@ func handedOver(item map[string]types.AttributeValue) bool {
 	return ok && strings.HasPrefix(by.Value, "next#")
 }
 
-// inQueue waits until somebody waits in the queue on the item.
+// inQueue waits until somebody waits in the queue on the item, whose holder has
+// an entry of its own.
 func inQueue(t *testing.T, w *world) {
 	t.Helper()
-	rig.Await(t, "somebody stands in the queue", func() bool { return entries(w.raw(t, hookedKey)) > 0 })
+	rig.Await(t, "somebody stands in the queue", func() bool { return entries(w.raw(t, hookedKey)) > 1 })
 }
 
 // Who learned late that the lock was handed over, or taken over, was told that

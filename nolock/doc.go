@@ -23,6 +23,7 @@
 //
 // Event times are integers of any unit, or whole Unix seconds (a time with a
 // fraction is refused): never floats, never text. Choose a unit so fine that an
-// item has one event per step, or tell events apart by an id. Timestamp ordering is described by Bernstein and Goodman, "Concurrency
-// Control in Distributed Database Systems" (1981), as the Thomas write rule.
+// item has one event per step, or tell events apart by an id. Timestamp ordering
+// is described by Bernstein and Goodman, "Concurrency Control in Distributed
+// Database Systems" (1981), as the Thomas write rule.
 package nolock

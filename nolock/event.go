@@ -26,10 +26,7 @@ type Event struct{ Time, ID any }
 // there is no item. ErrStale if it is older; nil for a redelivered duplicate.
 // One request, no read; a refused write bills the stored item's size.
 func (r *Repository[T]) Put(ctx context.Context, item T) error {
-	raw, err := r.table.Encode(item)
-	if err == nil {
-		err = r.table.CheckEventTime(item)
-	}
+	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
 		return err
 	}
@@ -50,10 +47,10 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 
 // Apply makes a partial change under the same guard: at is when its event
 // happened, as an integer, a time.Time, or an [Event]. Of a time.Time that is
-// kept as an integer, what is less than Config.Unit is cut off. An item that does not
-// exist comes into being with what update sets. The update must leave the key,
-// the event time, the event id, the version and the library's attributes
-// alone. One request.
+// kept as an integer, what is less than Config.Unit is cut off. An item that
+// does not exist comes into being with what update sets. The update must leave
+// the key, the event time, the event id, the version and the library's
+// attributes alone. One request.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
 	raw, err := r.event(key, at)
 	if err != nil {

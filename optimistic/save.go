@@ -13,10 +13,7 @@ import (
 // cannot extend the ring of writers: it starts a new one.
 func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	var zero T
-	raw, err := r.table.Encode(item)
-	if err == nil {
-		err = r.table.CheckEventTime(item)
-	}
+	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
 		return zero, err
 	}

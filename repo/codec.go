@@ -68,10 +68,21 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 	return nil
 }
 
-// CheckEventTime refuses an event time that would lose its fraction
-// (ErrSchema): two events of one second would look like one that was delivered
-// twice.
-func (t *Table[T]) CheckEventTime(item T) error {
+// EncodeGiven is Encode for an item that a caller hands in. It refuses an event
+// time that would lose its fraction (ErrSchema): two events of one second would
+// look like one that was delivered twice.
+func (t *Table[T]) EncodeGiven(item T) (map[string]types.AttributeValue, error) {
+	raw, err := t.Encode(item)
+	if err == nil {
+		err = t.checkEventTime(item)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+func (t *Table[T]) checkEventTime(item T) error {
 	if !t.core.EventSeconds {
 		return nil
 	}

@@ -14,10 +14,7 @@ import (
 // nothing). The version of a new item is 1. One request.
 func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T, error) {
 	var zero T
-	raw, err := t.Encode(item)
-	if err == nil {
-		err = t.CheckEventTime(item)
-	}
+	raw, err := t.EncodeGiven(item)
 	if err != nil {
 		return zero, err
 	}

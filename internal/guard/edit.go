@@ -59,10 +59,7 @@ func Change[T any](ctx context.Context, t *repo.Table[T], from Start[T], change 
 
 // Compare finds what an edited item changes.
 func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
-	after, err := t.Encode(item)
-	if err == nil {
-		err = t.CheckEventTime(item)
-	}
+	after, err := t.EncodeGiven(item)
 	if err != nil {
 		return Edit[T]{}, err
 	}

@@ -130,11 +130,15 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
 	case TransactionConflict:
 		return answer(req, http.StatusBadRequest, "TransactionConflictException"), nil
+	case Empty:
+		return blank(req, ""), nil
+	case Blank:
+		return blank(req, "{}"), nil
 	case Delay:
 		err = pause(ctx, f.delay)
 	case HoldRequest:
 		err = i.hold(ctx, newHeld(op, f.n, body))
-	case LoseResponse, CutResponse, Resend, DelayResponse, Truncate, Error500After, HoldResponse:
+	case LoseResponse, CutResponse, Resend, DelayResponse, Truncate, Error500After, EmptyAfter, NoImage, HoldResponse:
 		return i.delivered(req, op, body, f)
 	}
 	if err != nil {
@@ -168,6 +172,10 @@ func (i *Injector) delivered(req *http.Request, op string, body []byte, f fate) 
 		return truncated(resp, reply), nil
 	case Error500After:
 		return answer(req, http.StatusInternalServerError, "InternalServerError"), nil
+	case EmptyAfter:
+		return blank(req, ""), nil
+	case NoImage:
+		return withoutImages(resp, reply)
 	case Resend:
 		return i.next.Do(copyOf(ctx, req, body))
 	case DelayResponse:

@@ -20,15 +20,19 @@ const (
 	Error500After            // delivered; answered by 500
 	Throttle                 // not delivered; answered by a throttling error
 	TransactionConflict      // not delivered; answered by a conflict with a transaction
+	Empty                    // not delivered; answered by a 200 without a body
+	EmptyAfter               // delivered; answered by a 200 without a body
 	Refuse                   // the connection is refused: certainly not sent
 	HoldRequest              // handed to [Injector.Held]; delivered once it is released
 	HoldResponse             // delivered, handed to [Injector.Held]; answered once it is released
+	Blank                    // not delivered; answered by a 200 with an empty object and without a checksum
+	NoImage                  // delivered; the answer does not show the items that failed a condition
 	kinds
 )
 
 var kindNames = [kinds]string{"none", "request dropped", "response lost", "response cut", "resent", "late duplicate", "delayed",
-	"response delayed", "truncated", "500 before", "500 after", "throttled", "transaction conflict", "connection refused",
-	"request held", "response held"}
+	"response delayed", "truncated", "500 before", "500 after", "throttled", "transaction conflict", "empty answer before", "empty answer after", "connection refused",
+	"request held", "response held", "blank answer", "no image"}
 
 func (k Kind) String() string {
 	if k < 0 || k >= kinds {
@@ -38,7 +42,9 @@ func (k Kind) String() string {
 }
 
 // AllKinds are all faults that a schedule can inject. The two that hold a
-// message are not among them: they need a test that releases it.
+// message are not among them: they need a test that releases it. Neither are
+// those that are habits of an endpoint: one that was never seen to give a
+// checksum, or an image, cannot be suspected when it gives none.
 func AllKinds() (all []Kind) {
 	for k := DropRequest; k <= Refuse; k++ {
 		all = append(all, k)

@@ -38,6 +38,14 @@ func TestEveryKindDoesWhatItSays(t *testing.T) {
 			}
 		}
 	}
+	blank := func(body string) func(*testing.T, outcome) {
+		return func(t *testing.T, o outcome) {
+			t.Helper()
+			if o.err != nil || o.bodyErr != nil || o.resp.StatusCode != 200 || o.body != body || o.resp.Header.Get("X-Amz-Crc32") != "" {
+				t.Errorf("answer %+v", o)
+			}
+		}
+	}
 	cases := map[fault.Kind]struct {
 		delivered int // when the caller has the outcome
 		later     int // after Wait
@@ -71,9 +79,13 @@ func TestEveryKindDoesWhatItSays(t *testing.T) {
 		fault.Error500After:       {1, 1, failed(500, "InternalServerError")},
 		fault.Throttle:            {0, 0, failed(400, "ProvisionedThroughputExceededException")},
 		fault.TransactionConflict: {0, 0, failed(400, "TransactionConflictException")},
+		fault.Empty:               {0, 0, blank("")},
+		fault.EmptyAfter:          {1, 1, blank("")},
+		fault.Blank:               {0, 0, blank("{}")},
+		fault.NoImage:             {1, 1, whole}, // no condition failed
 		fault.Refuse:              {0, 0, broken("dial", syscall.ECONNREFUSED)},
 	}
-	for _, k := range append(fault.AllKinds(), fault.None) {
+	for _, k := range append(fault.AllKinds(), fault.None, fault.Blank, fault.NoImage) {
 		t.Run(k.String(), func(t *testing.T) {
 			c, ok := cases[k]
 			if !ok {
@@ -109,13 +121,13 @@ func TestEveryKindDoesWhatItSays(t *testing.T) {
 
 func TestNamesOfKinds(t *testing.T) {
 	names := map[string]fault.Kind{}
-	for k := fault.None; k <= fault.HoldResponse; k++ {
+	for k := fault.None; k <= fault.NoImage; k++ {
 		if other, taken := names[k.String()]; taken || k.String() == "" {
 			t.Errorf("kinds %d and %d are both %q", k, other, k)
 		}
 		names[k.String()] = k
 	}
-	for _, k := range []fault.Kind{-1, fault.HoldResponse + 1} {
+	for _, k := range []fault.Kind{-1, fault.NoImage + 1} {
 		if !strings.HasPrefix(k.String(), "Kind(") {
 			t.Errorf("%d has a name: %v", int(k), k)
 		}

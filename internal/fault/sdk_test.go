@@ -49,7 +49,7 @@ func look(err error) (s seen) {
 // TestWhatTheSDKMakesOfIt: the errors are those that the real client returns,
 // so that whoever judges them judges real ones.
 func TestWhatTheSDKMakesOfIt(t *testing.T) {
-	applied := seen{decoded: true}
+	applied := seen{decoded: true} // as far as the SDK can tell
 	want := map[fault.Kind]seen{
 		fault.DropRequest:         {errno: syscall.ECONNRESET, decoded: true},
 		fault.LoseResponse:        {errno: syscall.ECONNRESET, decoded: true},
@@ -60,6 +60,8 @@ func TestWhatTheSDKMakesOfIt(t *testing.T) {
 		fault.Throttle:            {code: "ProvisionedThroughputExceededException", status: 400, decoded: true},
 		fault.TransactionConflict: {code: "TransactionConflictException", status: 400, decoded: true},
 		fault.Refuse:              {errno: syscall.ECONNREFUSED, dial: true, decoded: true},
+		fault.Empty:               applied,
+		fault.EmptyAfter:          applied,
 		fault.Resend:              applied,
 		fault.LateDuplicate:       applied,
 		fault.Delay:               applied,
@@ -80,7 +82,8 @@ func TestWhatTheSDKMakesOfIt(t *testing.T) {
 			if got := look(err); got != want[k] || (err == nil) != (want[k] == applied) {
 				t.Errorf("%+v, want %+v: %v", got, want[k], err)
 			}
-			if err == nil && len(out.Attributes) != 1 {
+			empty := k == fault.Empty || k == fault.EmptyAfter
+			if err == nil && (len(out.Attributes) == 0) != empty {
 				t.Errorf("answer %v", out.Attributes)
 			}
 			if requests != 1 {

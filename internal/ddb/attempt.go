@@ -3,50 +3,150 @@ package ddb
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/aws/smithy-go/middleware"
 )
 
-// attempt stands, for one call, in the place of the client's retryer and HTTP
-// client: it keeps the SDK from retrying by itself, and sees whether the
-// request left the process. One attempt value serves all attempts of a call.
+// attempt stands, for one attempt of a call, in the place of the client's
+// retryer, HTTP client and serializer: it keeps the SDK from retrying by itself,
+// counts the requests that leave the process, looks at the reply, and gives all
+// attempts of the call the same bytes.
+//
+// The client may be a wrapper that gives up a request which goes on behind it.
+// So all that the SDK's side writes is guarded, and nothing leaves the process
+// any more once the attempt has been judged.
 type attempt struct {
-	policy aws.Retryer         // the client's own, nil until the first attempt
-	inner  dynamodb.HTTPClient // the client's own
-	opted  bool                // the SDK ran options, so sent can be believed
-	sent   bool                // this attempt reached the HTTP client
-	host   string              // endpoint that was asked
-	region string
+	mu       sync.Mutex
+	given    *dynamodb.Options   // guarded by mu: what the SDK runs with; nil: it did not run options
+	policy   aws.Retryer         // guarded by mu: the client's own, nil until options ran
+	inner    dynamodb.HTTPClient // guarded by mu: the client's own
+	replaced bool                // guarded by mu: an earlier run of options had no effect
+	over     bool                // guarded by mu: the attempt was judged
+	sent     int                 // guarded by mu: how often it reached the HTTP client
+	host     string              // guarded by mu: endpoint that was asked
+	region   string              // guarded by mu
+	reply    *reply              // guarded by mu: the last one
+	result   middleware.Metadata // guarded by mu: of the call's output
+
+	replay replay // of the call's first body
+	first  reply  // room for the usual one
 }
 
-var _ aws.RetryerV2 = (*attempt)(nil)
+var (
+	_ aws.RetryerV2       = (*attempt)(nil)
+	_ dynamodb.HTTPClient = (*attempt)(nil)
+)
+
+// next is an attempt of the same call that sends the same bytes.
+func (a *attempt) next() *attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return &attempt{policy: a.policy, host: a.host, region: a.region, replay: replay{body: a.replay.stored()}}
+}
 
 func (a *attempt) options(o *dynamodb.Options) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	inner := o.HTTPClient
+	o.HTTPClient = a
+	if a.over {
+		return // Do sends nothing
+	}
+	if a.given != nil && a.given.HTTPClient != dynamodb.HTTPClient(a) {
+		a.replaced = true
+	}
 	if o.Retryer != nil {
 		a.policy = o.Retryer
 	}
-	a.region = o.Region
-	a.inner = o.HTTPClient
-	a.opted = a.inner != nil
+	a.inner, a.region, a.given = inner, o.Region, o
 	o.Retryer = a
-	if a.opted {
-		o.HTTPClient = a
+	if a.replay.ClientProtocol == nil {
+		a.replay.ClientProtocol = o.Protocol
+	}
+	if a.replay.ClientProtocol != nil {
+		o.Protocol = &a.replay
 	}
 }
 
+var errOver = errors.New("dynahold: the attempt was given up before it was sent")
+
 // Do implements [dynamodb.HTTPClient].
 func (a *attempt) Do(req *http.Request) (*http.Response, error) {
-	a.sent = true
+	a.mu.Lock()
+	if a.over || a.inner == nil {
+		a.mu.Unlock()
+		return nil, errOver
+	}
+	a.sent++
 	a.host = req.URL.Host
-	return a.inner.Do(req)
+	a.reply = &a.first
+	if a.sent > 1 {
+		a.reply = new(reply) // somebody may still read the one before
+	}
+	inner, reply := a.inner, a.reply
+	a.mu.Unlock()
+	resp, err := inner.Do(req)
+	if err == nil && resp != nil {
+		reply.watch(resp)
+	}
+	return resp, err
+}
+
+// answered keeps what the SDK notes about the reply to a request that was sent
+// out of sight.
+func (a *attempt) answered(result middleware.Metadata) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result = result
+}
+
+// sight is what was seen of an attempt.
+type sight struct {
+	ran    bool   // the SDK ran the call's options
+	ours   bool   // and nothing was put in the place of the HTTP client that they set
+	sent   int    // how often the request left the process
+	reply  *reply // the last one, nil without
+	result middleware.Metadata
+	strict bool // checksums are asked for
+	host   string
+	region string
+	policy aws.Retryer
+}
+
+// judged ends the attempt: from here on nothing is sent for it.
+func (a *attempt) judged() sight {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	s := sight{sent: a.sent, reply: a.reply, result: a.result, host: a.host, region: a.region, policy: a.policy}
+	if a.given != nil {
+		s.ran, s.strict = true, !a.given.DisableValidateResponseChecksum
+		s.ours = !a.replaced && a.given.HTTPClient == dynamodb.HTTPClient(a)
+	}
+	return s
+}
+
+// hidden reports whether requests may have been sent that nobody here saw, or
+// were sent more than once: the SDK, or whoever wraps the client, repeats by
+// itself, and an error tells of the last request alone.
+func (s *sight) hidden() bool { return !s.ran || s.sent > 1 || s.sent == 0 && !s.ours }
+
+// unsent reports whether nothing left the process, for certain.
+func (s *sight) unsent() bool { return s.ran && s.ours && s.sent == 0 }
+
+// retryer is the client's policy; a client that does not run options (a
+// wrapper that drops them) gets the SDK's standard one.
+func (s *sight) retryer() aws.Retryer {
+	if s.policy == nil {
+		s.policy = retry.NewStandard()
+	}
+	return s.policy
 }
 
 func (a *attempt) IsErrorRetryable(error) bool { return false }
@@ -62,71 +162,13 @@ func (a *attempt) GetInitialToken() func(error) error { return noToken }
 
 // GetAttemptToken keeps the client's rate limit (adaptive mode) in force.
 func (a *attempt) GetAttemptToken(ctx context.Context) (func(error) error, error) {
-	if v2, ok := a.policy.(aws.RetryerV2); ok {
+	a.mu.Lock()
+	policy := a.policy
+	a.mu.Unlock()
+	if v2, ok := policy.(aws.RetryerV2); ok {
 		return v2.GetAttemptToken(ctx)
 	}
 	return noToken, nil
 }
 
 func noToken(error) error { return nil }
-
-// retryer is the client's policy; a client that does not run options (a
-// wrapper that drops them) gets the SDK's standard one.
-func (a *attempt) retryer() aws.Retryer {
-	if a.policy == nil {
-		a.policy = retry.NewStandard()
-	}
-	return a.policy
-}
-
-// class says what one failed attempt proves.
-type class int
-
-const (
-	refused   class = iota // certainly not applied, and repeating is pointless
-	again                  // certainly not applied, may be repeated
-	ambiguous              // may have been applied
-)
-
-// classify judges the error of one attempt.
-func (a *attempt) classify(err error) class {
-	if a.opted && !a.sent {
-		if errors.Is(err, context.DeadlineExceeded) || a.retryer().IsErrorRetryable(err) {
-			return again
-		}
-		return refused
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return again
-	}
-	var undecoded *smithy.DeserializationError
-	var api smithy.APIError
-	if errors.As(err, &undecoded) || !errors.As(err, &api) {
-		return ambiguous
-	}
-	var reply *smithyhttp.ResponseError
-	switch {
-	case errors.As(err, &reply) && reply.HTTPStatusCode() >= 500:
-		return ambiguous
-	case reply == nil && api.ErrorFault() == smithy.FaultServer:
-		return ambiguous
-	}
-	// The SDK's retryers do not know these.
-	if api.ErrorCode() == "ReplicatedWriteConflictException" || Conflicted(err) {
-		return again
-	}
-	if a.retryer().IsErrorRetryable(err) {
-		return again
-	}
-	return refused
-}
-
-// conditionFailed returns the image of a failed condition.
-func conditionFailed(err error) (Item, bool) {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		return failed.Item, true
-	}
-	return nil, false
-}

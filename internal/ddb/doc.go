@@ -20,11 +20,21 @@
 // An attempt is clean when it certainly changed nothing: it never left the
 // process, the connection was refused, or the service answered with a 4xx
 // error. It is ambiguous after a time-out, a reset, a 5xx, or a reply that
-// cannot be decoded. Once an attempt was ambiguous, a later refusal proves
-// nothing about it, and a failed condition is judged from the image alone.
+// cannot be decoded or is not whole (reply.go). Once an attempt was ambiguous,
+// a later refusal proves nothing about it, and a failed condition is judged
+// from the image alone.
 //
-// All attempts of one call carry the same bytes. A late copy of an earlier
-// attempt can therefore never succeed where the verdict said it failed.
+// An attempt is seen if the options of its call took effect, and its request
+// left the process once at most. If not (a wrapper of the client dropped the
+// options, or the SDK repeats by itself), it is ambiguous whatever its error
+// says. An HTTP client that repeats inside Do cannot be seen through: users are
+// told not to have one.
+//
+// All attempts of one call carry the same bytes (replay.go). A late copy of an
+// earlier attempt can therefore never succeed where the verdict said it failed.
+//
+// Whether there was an item is learned from the image of a failed condition.
+// An endpoint that returns none is found out (image.go).
 //
 // # Trust
 //

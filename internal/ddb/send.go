@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Sender sends requests for one table.
@@ -15,6 +16,8 @@ type Sender struct {
 	Table   string
 	Timeout time.Duration // of one attempt
 	Observe *Observer     // never nil
+
+	endpoint endpoint
 }
 
 // Outcome is what became of a conditional write.
@@ -50,25 +53,42 @@ type Options struct {
 	// flight, the write could land behind the one that takes it back. Implies
 	// NoSettle.
 	Taking bool
+	// Holding says that the caller holds what others wait for while the write is
+	// under way. The sleeps between its attempts are then short.
+	Holding bool
+	// OnItem says that the condition can fail only on an item that is there: an
+	// endpoint that then shows none cannot be used.
+	OnItem bool
+	// Absence says that the caller takes an empty image for evidence that there
+	// is no item. Until the endpoint has shown an image, that is confirmed by a
+	// read.
+	Absence bool
 }
 
 // Update sends a conditional UpdateItem.
 func (s *Sender) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
-	return s.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+	return s.withImage(ctx, in.Key, opt, s.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}
+		a.answered(out.ResultMetadata)
+		if in.ReturnValues == types.ReturnValueAllNew && len(out.Attributes) == 0 {
+			return nil, &ReplyError{errNoAttributes} // the item has at least its key
+		}
 		return out.Attributes, nil
-	})
+	}))
 }
 
 // Delete sends a conditional DeleteItem.
 func (s *Sender) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
-	return s.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		_, err := s.Client.DeleteItem(ctx, in, a.options)
+	return s.withImage(ctx, in.Key, opt, s.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := s.Client.DeleteItem(ctx, in, a.options)
+		if err == nil {
+			a.answered(out.ResultMetadata)
+		}
 		return nil, err
-	})
+	}))
 }
 
 // Get reads an item with a consistent read. It cannot change anything, so the
@@ -81,6 +101,7 @@ func (s *Sender) Get(ctx context.Context, key Item) (Item, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.answered(out.ResultMetadata)
 		return out.Item, nil
 	})
 	if res.Outcome == Applied {
@@ -111,8 +132,10 @@ type call struct {
 	opt     Options
 	timeout time.Duration // of one attempt
 	do      func(context.Context, *attempt) (Item, error)
-	attempt attempt
+	attempt *attempt
+	seen    sight // of the attempt before
 	res     Result
+	first   attempt // room for the usual one
 }
 
 func (s *Sender) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
@@ -138,7 +161,7 @@ func (s *Sender) send(ctx context.Context, op string, opt Options, do func(conte
 // run makes attempts until one is answered, or the policy says that it is
 // enough.
 func (c *call) run(ctx context.Context) {
-	release := noToken
+	release, short := noToken, Backoff{Min: shortest, Max: c.timeout}
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
 			c.cancelled(ctx)
@@ -148,18 +171,18 @@ func (c *call) run(ctx context.Context) {
 			_ = release(nil)
 			return
 		}
-		kind := c.attempt.classify(c.res.Err)
-		if kind == ambiguous {
+		kind := c.seen.classify(c.res.Err)
+		if kind == ambiguous || kind == spent || c.seen.hidden() {
 			c.res.Clean = false
 		}
 		c.res.Err = c.explain(c.res.Err)
 		if ctx.Err() != nil {
 			continue // the top of the loop settles it
 		}
-		policy := c.attempt.retryer()
+		policy := c.seen.retryer()
 		c.res.Limit = policy.MaxAttempts()
 		_ = release(c.res.Err)
-		if kind == refused || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+		if kind == refused || kind == spent || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
 			c.giveUp(c.res.Err)
 			return
 		}
@@ -174,29 +197,49 @@ func (c *call) run(ctx context.Context) {
 			c.giveUp(errors.Join(c.res.Err, err))
 			return
 		}
+		if c.opt.Holding {
+			delay = min(delay, short.Next(time.Now(), time.Time{}))
+		}
 		c.Observe.retry(ctx, c.op, c.Table, n, delay, c.res.Err)
 		Pause(ctx, delay)
 	}
 }
 
+// shortest bounds the first sleep of a call whose caller holds what others wait
+// for. The SDK's policy begins with up to a second where it is throttled, which
+// is too much of a lease, and of everybody's time.
+const shortest = 20 * time.Millisecond
+
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	actx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	c.attempt.sent = false
-	item, err := c.do(actx, &c.attempt)
+	if c.attempt == nil {
+		c.attempt = &c.first
+	} else {
+		c.attempt = c.attempt.next()
+	}
+	item, err := c.do(actx, c.attempt)
 	c.Observe.request(ctx, c.op, c.Table)
+	c.seen = c.attempt.judged()
 	res := &c.res
+	image, failed := conditionFailed(err)
+	images, cancelled := transactionFailed(err)
+	if err == nil || failed || cancelled {
+		if partial := c.believable(&c.seen); partial != nil {
+			res.Err = partial
+			return false
+		}
+		// A client that repeats out of sight, or by itself, answers for the last
+		// request alone.
+		res.Clean = res.Clean && !c.seen.hidden()
+	}
 	if err == nil {
 		res.Outcome, res.Item, res.Err = Applied, item, nil
 		return true
 	}
-	image, failed := conditionFailed(err)
-	images, cancelled := transactionFailed(err)
 	if failed || cancelled {
 		res.Outcome, res.Image, res.Images, res.Err = Condition, image, images, nil
-		// A client that drops options repeats by the SDK, unseen from here.
-		res.Clean = res.Clean && c.attempt.opted
 		return true
 	}
 	res.Err = err
@@ -228,13 +271,18 @@ func (c *call) giveUp(err error) {
 // explain says which table at which endpoint was asked: a wrong region or
 // endpoint is the usual reason for a missing table or refused credentials.
 func (c *call) explain(err error) error {
-	a := &c.attempt
-	where := a.host
-	if a.opted && !a.sent {
+	seen := &c.seen
+	where := seen.host
+	switch {
+	case seen.unsent():
 		where, err = "nothing was sent", &UnsentError{err}
+	case seen.sent > 1:
+		where += fmt.Sprintf(", sent %d times by the client itself", seen.sent)
+	case seen.hidden():
+		where = "sent out of sight, by a client that drops or replaces the call's options"
 	}
-	if a.region != "" {
-		where += ", region " + a.region
+	if seen.region != "" {
+		where += ", region " + seen.region
 	}
 	return fmt.Errorf("%s on table %q (%s): %w", c.op, c.Table, where, err)
 }

@@ -23,10 +23,22 @@ type Transactor interface {
 func (s *Sender) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
 	token := rand.Text()
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
-	return s.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		_, err := client.TransactWriteItems(ctx, in, a.options)
+	res := s.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := client.TransactWriteItems(ctx, in, a.options)
+		if err == nil {
+			a.answered(out.ResultMetadata)
+		}
 		return nil, err
 	})
+	for i, image := range res.Images {
+		switch {
+		case len(image.Item) > 0:
+			s.endpoint.images.Store(true)
+		case image.Failed && i < len(writes) && writes[i].Put != nil: // see PutOf
+			return s.imageless(res)
+		}
+	}
+	return res
 }
 
 // UpdateOf is an update as a part of a transaction.

@@ -135,6 +135,8 @@ func oneFault(t *testing.T, b *bench) {
 		fault.LoseResponse:        {ddb.Condition, false, 2, "1"},
 		fault.CutResponse:         {ddb.Condition, false, 2, "1"},
 		fault.Truncate:            {ddb.Condition, false, 2, "1"},
+		fault.Empty:               {ddb.Applied, false, 2, "1"},
+		fault.EmptyAfter:          {ddb.Condition, false, 2, "1"},
 		fault.Resend:              {ddb.Condition, true, 1, "1"}, // one attempt, as far as anybody here can see
 		fault.LateDuplicate:       {ddb.Applied, true, 1, "1"},
 		fault.Delay:               {ddb.Applied, true, 1, "1"},

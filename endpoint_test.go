@@ -10,7 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -56,4 +60,56 @@ func TestWrongClients(t *testing.T) {
 // answering replaces every reply.
 func answering(status int, body string) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) { o.HTTPClient = canned{status, body} }
+}
+
+// TestEndpointsWithoutImages: several compatible servers do not return the item
+// that failed a condition. What is there is then not called missing, and the
+// error names the endpoint's fault.
+func TestEndpointsWithoutImages(t *testing.T) {
+	key := repo.Key{Partition: "p", Sort: 1}
+	ctx := t.Context()
+	for name, call := range map[string]func(*testing.T, *repo.Table[Account]) error{
+		"Create": func(t *testing.T, items *repo.Table[Account]) error {
+			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Create(ctx, Account{ID: "p", Seq: 1, At: 1})
+			return err
+		},
+		"an older event": func(t *testing.T, items *repo.Table[Account]) error {
+			return rig.Must(nolock.New(items, nolock.Config{}))(t).Put(ctx, Account{ID: "p", Seq: 1, At: 1})
+		},
+		"Save of an older version": func(t *testing.T, items *repo.Table[Account]) error {
+			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Save(ctx, Account{ID: "p", Seq: 1, At: 5, Version: 77})
+			return err
+		},
+		"TryAcquire": func(t *testing.T, items *repo.Table[Account]) error {
+			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).TryAcquire(ctx, key)
+			return err
+		},
+		"Acquire": func(t *testing.T, items *repo.Table[Account]) error {
+			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).Acquire(ctx, key)
+			return err
+		},
+		"AcquireOrCreate": func(t *testing.T, items *repo.Table[Account]) error {
+			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).AcquireOrCreate(ctx, key)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(ctx, Account{ID: "p", Seq: 1, At: 10}))(t)
+			rig.Must(w.locker(t, w.Client, lockedread.Config{}).Acquire(ctx, key))(t)
+			blind := w.repoTable(t, rig.Client(func(o *dynamodb.Options) {
+				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(string, int, []byte) fault.Kind { return fault.NoImage }})
+			}))
+			var err error
+			for range 3 { // the first calls may have a true answer of a read
+				if err = call(t, blind); err == nil || errors.Is(err, repo.ErrNotFound) {
+					t.Fatalf("error %v", err)
+				}
+			}
+			rig.Is(t, err, repo.ErrSchema)
+			if !strings.Contains(err.Error(), "endpoint") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
 }

@@ -27,7 +27,7 @@ var (
 )
 
 // faultRate is the share of the requests that are lost, resent, delayed,
-// truncated, throttled or broken.
+// truncated, throttled, emptied or broken.
 const faultRate = 0.25
 
 // seed prints the seed that repeats a failed run's faults.
@@ -138,7 +138,12 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 						if how.open == nil {
 							how = all[(i+round)%len(all)]
 						}
+						// Of those of one caller, three have wrapped clients, whose SDK
+						// repeats out of sight.
 						r = how.open(t, w, client)
+						if ways := []string{"options dropped", "a retryer of its own", "a transport of its own"}; i > 4 {
+							r = how.open(t, w, rig.Wrappings(client)[ways[i-5]])
+						}
 					}
 					r := r
 					done.Go(func() {

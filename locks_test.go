@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -17,6 +18,7 @@ import (
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
@@ -330,5 +332,66 @@ func TestAReleaseOutlivesItsContext(t *testing.T) {
 		if err := again.release(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// patient is a client whose policy sleeps for an hour between two attempts, and
+// whose next write of a kind is throttled once throttle was called.
+func patient() (client *dynamodb.Client, throttle func()) {
+	var armed atomic.Bool
+	client = rig.Client(func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+			so.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
+		})
+		o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
+			if op != "GetItem" && armed.CompareAndSwap(true, false) {
+				return fault.Throttle
+			}
+			return fault.None
+		}})
+	})
+	return client, func() { armed.Store(true) }
+}
+
+// TestThrottledHoldersDoNotSleepForLong: the sleep before a write that ends a
+// hold is repeated is not the client's, but bounded by the lease.
+func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience) // only a test that fails waits for it
+	defer cancel()
+	for _, row := range excludings() {
+		t.Run(row.name, func(t *testing.T) {
+			w := makeLockTable(t, row.name)
+			client, throttle := patient()
+			held := rig.Must(row.open(t, w, client, time.Hour).lock(ctx))(t)
+			throttle()
+			rig.Is(t, held.release(ctx))
+		})
+	}
+	for name, cfg := range map[string]lockedread.Config{"commit": {}, "commit, fair": {Fair: true}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			key := repo.Key{Partition: "p", Sort: 1}
+			rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(ctx, Account{ID: "p", Seq: 1, At: 1}))(t)
+			client, throttle := patient()
+			held := rig.Must(w.locker(t, client, cfg).Acquire(ctx, key))(t)
+			throttle()
+			rig.Is(t, held.Extend(ctx))
+			throttle()
+			item := held.Item()
+			item.Balance = 5
+			rig.Must(held.Commit(ctx, item))(t)
+			held = rig.Must(w.locker(t, client, cfg).Acquire(ctx, key))(t)
+			throttle()
+			rig.Is(t, held.Delete(ctx))
+		})
+	}
+	t.Run("the end of a job", func(t *testing.T) {
+		w := makeLockTable(t, "permit, limit 1")
+		client, throttle := patient()
+		s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{}))(t)
+		rig.Is(t, s.Enqueue(ctx, "x", 1))
+		job := rig.Must(s.Next(ctx, "x"))(t)
+		throttle()
+		rig.Is(t, job.Done(ctx))
 	})
 }

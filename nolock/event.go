@@ -213,7 +213,7 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 		if err != nil {
 			return repo.Classify(fmt.Errorf("item %v: %w", key, err))
 		}
-		res := r.core.Update(ctx, in, ddb.Options{})
+		res := r.core.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
 		switch res.Outcome {
 		case ddb.Applied:
 			return nil

@@ -33,7 +33,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		if err != nil {
 			return ddb.Result{}, repo.Classify(err)
 		}
-		return core.Update(ctx, in, ddb.Options{}), nil
+		return core.Update(ctx, in, ddb.Options{Absence: true}), nil
 	}
 	if err := r.versioned(ctx, item, raw, id, send); err != nil {
 		return zero, err
@@ -51,7 +51,7 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 	return r.versioned(ctx, item, raw, ddb.NewWriteID(), func(ctx context.Context, key ddb.Item) (ddb.Result, error) {
 		w := core.NewWrite()
 		atVersion(core, w, version)
-		return core.Delete(ctx, w.Delete(key), ddb.Options{Once: true}), nil
+		return core.Delete(ctx, w.Delete(key), ddb.Options{Once: true, Absence: true}), nil
 	})
 }
 

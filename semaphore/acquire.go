@@ -41,7 +41,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true})
+		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true, OnItem: true})
 		clean = clean && res.Clean && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
@@ -119,7 +119,7 @@ func (p *permits) undo(ctx context.Context, name, attr string, clean bool) {
 	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	if in, err := p.giveBack(name, attr); err == nil {
-		p.core.Update(ctx, in, ddb.Options{NoSettle: true})
+		p.core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
 	}
 }
 

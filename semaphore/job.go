@@ -150,7 +150,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
 	defer cancel()
 	all := writes(w)
-	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{}, all...), false })
+	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{Holding: true}, all...), false })
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
 		// Before the deadline nobody else can have ended it.
@@ -198,7 +198,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoSettle: true})
+	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[aUntil], until) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token)):
 	case res.Outcome == ddb.Condition:

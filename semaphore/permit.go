@@ -118,7 +118,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 		return false, repo.Classify(err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil && ctx.Err() != nil:
 		return false, fmt.Errorf("resource %q: no permit: %w", h.name, ddb.CtxError(ctx))
@@ -184,7 +184,7 @@ func (h *Permit) renew(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[h.attr], until):
 	case res.Outcome == ddb.Condition:
@@ -226,7 +226,7 @@ func (h *Permit) Release(ctx context.Context) error {
 		return repo.Classify(err)
 	}
 	res := ddb.Insist(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, Holding: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	})
 	switch {

@@ -54,7 +54,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	if err != nil {
 		return nil, line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, Taking: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, Taking: true, OnItem: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
@@ -120,7 +120,7 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 	if err != nil {
 		return line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		q.passed(p, stale)
@@ -141,7 +141,7 @@ func (q *Queue) abandon(ctx context.Context, p place, id string) line {
 	}
 	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
-	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
 	image := res.Image
 	if res.Outcome == ddb.Applied {
 		image = res.Item

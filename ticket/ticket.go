@@ -176,7 +176,7 @@ func (t *Ticket) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true})
+	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused, ddb.Unknown:
@@ -222,7 +222,7 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 		return err
 	}
 	res := ddb.Insist(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
-		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed)}), false
+		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed), Holding: true, Absence: true}), false
 	})
 	t.doubt = !res.Clean
 	err = t.verdict(ctx, res)

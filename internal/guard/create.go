@@ -27,7 +27,7 @@ func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T
 		if err != nil {
 			return zero, repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
 		}
-		res := core.Update(ctx, in, ddb.Options{})
+		res := core.Update(ctx, in, ddb.Options{OnItem: true})
 		switch {
 		case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
 			return t.WithVersion(item, 1), nil

@@ -199,7 +199,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 		return item, res, err
 	}
 	u.sent = true
-	return item, core.Update(ctx, in, ddb.Options{}), nil
+	return item, core.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
 }
 
 // begin decodes what an attempt starts from.

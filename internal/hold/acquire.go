@@ -104,7 +104,8 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	if stub {
 		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
-	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.taker.Lease / 3, Taking: true, Once: true})
+	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.taker.Lease / 3, Taking: true, Once: true,
+		OnItem: stub || a.Row && t.Watched == nil, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return a.hold(res.Item, asked.Add(a.taker.Lease))

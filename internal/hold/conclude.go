@@ -87,7 +87,7 @@ type concluding struct {
 func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	first := true // no attempt of this very write may have been applied before the last
 	res := ddb.Insist(ctx, ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}, !h.doubt, h.Expired, func() (ddb.Result, bool) {
-		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict})
+		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict, Holding: true, Absence: true})
 		first = first && res.Clean
 		return res, false
 	})

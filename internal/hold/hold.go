@@ -105,7 +105,7 @@ func (h *Hold) extend(ctx context.Context) error {
 	if cause := h.Cause(); cause != nil {
 		return cause
 	}
-	res, landed := h.prolong(ctx, ddb.Options{NoSettle: true})
+	res, landed := h.prolong(ctx, ddb.Options{NoSettle: true, Holding: true, Absence: true})
 	switch {
 	case landed:
 		return nil
@@ -180,7 +180,7 @@ func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
 	if err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
-	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3})
+	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, Holding: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil

@@ -67,7 +67,7 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.pace = pace.Pace{Turn: q.taker.Turns.Get(q.Core.KeyText(q.Raw))}
 	core := q.Core
 	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub}),
-		ddb.Options{Timeout: q.taker.Lease / 3, Taking: true})
+		ddb.Options{Timeout: q.taker.Lease / 3, Taking: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)
@@ -259,7 +259,7 @@ func (q *queuing) leave(ctx context.Context) {
 	ctx, cancel := ddb.Detached(ctx)
 	defer cancel()
 	core := q.Core
-	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true})
+	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true, Holding: true})
 	if res.Outcome != ddb.Condition {
 		return // without an answer: who is passed over costs the others a grace
 	}

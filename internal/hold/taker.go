@@ -60,7 +60,7 @@ func (t *Taker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id 
 	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
 	var res ddb.Result
 	if drop {
-		res = t.Core.Delete(ctx, w.Delete(raw), ddb.Options{})
+		res = t.Core.Delete(ctx, w.Delete(raw), ddb.Options{Holding: true, Absence: true})
 	} else {
 		w.Unlock()
 		w.SetTo(t.Core.Attr.LockStolen, w.Name(t.Core.Attr.LockHeld)) // its handle, if there is one, must find out
@@ -68,7 +68,7 @@ func (t *Taker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id 
 		if err != nil {
 			return repo.Classify(err)
 		}
-		res = t.Core.Update(ctx, in, ddb.Options{})
+		res = t.Core.Update(ctx, in, ddb.Options{Holding: true, Absence: true})
 	}
 	switch res.Outcome {
 	case ddb.Applied:
@@ -97,6 +97,6 @@ func (t *Taker) free(ctx context.Context, raw ddb.Item, id string) {
 	w.Unlock()
 	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
 	if in, err := w.Update(raw); err == nil {
-		t.Core.Update(ctx, in, ddb.Options{NoSettle: true})
+		t.Core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
 	}
 }

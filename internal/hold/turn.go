@@ -117,7 +117,7 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 // the hold yet: that its deadline has passed is no reason against it.
 func (q *queuing) claim(ctx context.Context, h *Hold) error {
 	h.Begin()
-	res, landed := h.prolong(ctx, ddb.Options{Taking: true})
+	res, landed := h.prolong(ctx, ddb.Options{Taking: true, Holding: true, Absence: true})
 	over := !landed && res.Outcome == ddb.Condition
 	if over {
 		_ = h.ousted(res)

@@ -135,29 +135,40 @@ func TestFailedUpsertsMakeNothing(t *testing.T) {
 }
 
 // A change that calls its own repository for the same item is told so instead
-// of waiting for itself.
-func TestNestedChangesUnderALock(t *testing.T) {
-	w := newWorld(t)
-	table := w.repoTable(t, w.Client)
-	rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
-	for name, r := range map[string]repo.Repository[Account]{
-		"pessimistic":      rig.Must(pessimistic.New(table, pessimistic.Config{}))(t),
-		"combining":        rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t),
-		"optimistic, fair": rig.Must(optimistic.New(table, optimistic.Config{Fair: true}))(t),
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-			defer cancel()
+// of waiting for itself, or of running again and again.
+func TestNestedChanges(t *testing.T) {
+	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
+		r := s.open(t, w, w.Client)
+		rig.Must(r.Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+		defer cancel()
+		more := func(_ context.Context, a *Account) error { a.Balance += 10; return nil }
+		runs := 0
+		for _, nested := range []func(context.Context, repo.Key, func(context.Context, *Account) error) (Account, error){r.Update, r.Upsert} {
 			_, err := r.Update(ctx, hotKey, func(ctx context.Context, a *Account) error {
+				runs++
 				a.Balance++
-				_, err := r.Update(ctx, hotKey, func(_ context.Context, a *Account) error { a.Balance += 10; return nil })
+				_, err := nested(ctx, hotKey, more)
 				return err
 			})
 			if !errors.Is(err, repo.ErrLocked) || ctx.Err() != nil {
 				t.Errorf("error %v, want ErrLocked at once", err)
 			}
-		})
-	}
+		}
+		if got := rig.Must(r.Get(ctx, hotKey))(t); runs != 2 || got.Balance != 0 {
+			t.Errorf("%d runs of two changes, stored %+v", runs, got)
+		}
+		// What outlives the change is not inside it any more.
+		var kept context.Context
+		rig.Must(r.Update(ctx, hotKey, func(ctx context.Context, a *Account) error {
+			kept = context.WithoutCancel(ctx)
+			a.Balance++
+			return nil
+		}))(t)
+		if got := rig.Must(r.Update(kept, hotKey, more))(t); got.Balance != 11 {
+			t.Errorf("after the change: %+v", got)
+		}
+	})
 }
 
 // The lock of a deleted item, handed on by an Upsert that failed, let an Update

@@ -3,7 +3,6 @@ package lockedread
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/dynahold/dynahold/internal/batch"
 	"github.com/dynahold/dynahold/internal/baton"
@@ -40,8 +39,8 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 		return item, err
 	}
 	mark := guard.Within{By: l, Key: l.taker.Core.KeyText(raw)}
-	if mark.In(ctx) { // it would wait for itself
-		return item, fmt.Errorf("item %v: %w: a change cannot change its own item by another call", key, repo.ErrLocked)
+	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
+		return item, err
 	}
 	change = guard.Mark(mark, change)
 	var p *place[T]

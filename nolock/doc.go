@@ -11,7 +11,8 @@
 // is absent, or smaller, or equal with a smaller event id (repo:"eventid"), and
 // that nobody holds the item's lock. If it fails on an equal pair it is a
 // redelivered duplicate and counts as done; on a larger one it is stale. That
-// also judges a write whose answer was lost. An equal time without event ids
+// also judges a write whose answer was lost; where it cannot (a lock stands in
+// the way, or others wrote over it), the call ends in ErrOutcomeUnknown. An equal time without event ids
 // counts as the same event.
 //
 // Delete leaves a tombstone: the event time stays, so that a late older event

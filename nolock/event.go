@@ -31,10 +31,10 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 		return err
 	}
 	key := r.table.KeyOf(item)
-	if err := r.core.CheckSize(raw, ddb.Diff{}); err != nil {
+	d := r.core.Whole(raw)
+	if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", key, err))
 	}
-	d := r.core.Whole(raw)
 	if r.core.Version != "" {
 		d = d.Without(r.core.Version)
 	}
@@ -193,52 +193,56 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 		return fmt.Errorf("item %v: %w", key, err)
 	}
 	turn := &guard.Turn{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
-	defer turn.Done(ctx)
+	return turn.Do(ctx, func() error { return r.attempts(ctx, turn, raw, fill) })
+}
+
+// attempts sends an event until it has a verdict. All tries carry one id.
+func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *ddb.Write, hidden ddb.Item) error) error {
 	var hidden ddb.Item // a stub or tombstone that an earlier try found
-	clean := true
+	id := ddb.NewWriteID()
 	for flips := 0; ; {
 		w := r.core.NewWrite()
 		if err := fill(w, hidden); err != nil {
-			return repo.Classify(fmt.Errorf("item %v: %w", key, err))
+			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
 		}
 		if r.core.Version != "" {
 			// Without a read the ring of writers cannot be extended: a new one
 			// starts, and the version counts on.
 			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-			w.Set(r.core.Attr.Writers, ddb.NewWriteID().Push(nil))
+			w.Set(r.core.Attr.Writers, id.Push(nil))
 		}
 		guard.IfNewer(r.core, w, raw)
 		w.IfUnlocked()
 		in, err := w.Update(turn.Raw)
 		if err != nil {
-			return repo.Classify(fmt.Errorf("item %v: %w", key, err))
+			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
 		}
-		res := r.core.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
+		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
 		switch res.Outcome {
 		case ddb.Applied:
 			return nil
 		case ddb.Condition:
-			clean = clean && res.Clean
-			res.Clean = clean
-			if done, err := r.judge(key, res, raw); done {
-				return err
-			}
-			hidden = nil
-			if r.core.Hidden(res.Image) {
-				hidden = res.Image
-			}
-			if res.Image[r.core.Attr.LockedBy] == nil {
-				// It was only hidden, or has just become visible.
-				if flips++; flips > r.cfg.Attempts {
-					return &repo.ConflictError{Key: key, Attempts: flips}
-				}
-				continue
-			}
+		default:
+			return guard.Failed(turn.Key, res)
+		}
+		if done, err := r.judge(turn, id, res.Image, raw); done {
+			return err
+		}
+		hidden = nil
+		if r.core.Hidden(res.Image) {
+			hidden = res.Image
+		}
+		if res.Image[r.core.Attr.LockedBy] != nil {
 			if err := turn.Yield(ctx, res.Image); err != nil {
 				return err
 			}
-		default:
-			return turn.Ended(ctx, guard.Failed(key, res))
+			continue
+		}
+		// It was only hidden, or has just become visible.
+		if flips++; flips > 1 {
+			if err := turn.Contend(flips); flips > r.cfg.Attempts {
+				return err
+			}
 		}
 	}
 }
@@ -253,18 +257,26 @@ func (r *Repository[T]) unhide(w *ddb.Write, hidden ddb.Item, d ddb.Diff) {
 }
 
 // judge compares the stored event with the one that was refused. done is false
-// where only a lock stands in the way.
-func (r *Repository[T]) judge(key repo.Key, res ddb.Result, raw ddb.Item) (done bool, err error) {
-	order, ok := r.core.EventOrder(res.Image, raw)
-	switch {
-	case !ok:
-		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, key, r.core.EventTime, r.core.EventID)
-	case order == 0:
-		return true, nil
-	case order > 0 && res.Clean:
-		return true, fmt.Errorf("item %v: %w", key, repo.ErrStale)
-	case order > 0:
-		return true, guard.UnknownOutcome(key, nil) // applied and overtaken, or stale from the start
+// where only a lock, or that the item is hidden, stands in the way.
+func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image, raw ddb.Item) (done bool, err error) {
+	order, ok := r.core.EventOrder(image, raw)
+	if !ok {
+		order = -1 // neither: it settles nothing
 	}
-	return false, nil
+	var ring []byte
+	if r.core.Version != "" { // else events leave the ring alone
+		ring = r.core.Ring(image)
+	}
+	verdict, final := turn.Doubt.Event(id, ring, order)
+	switch {
+	case !ok && verdict != ddb.Committed:
+		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, turn.Key, r.core.EventTime, r.core.EventID)
+	case !final:
+		return false, nil
+	case verdict == ddb.Committed:
+		return true, nil // it is the stored event, or under it
+	case verdict == ddb.Lost:
+		return true, fmt.Errorf("item %v: %w", turn.Key, repo.ErrStale)
+	}
+	return true, turn.Undecided("a later event is stored") // applied and overtaken, or stale from the start
 }

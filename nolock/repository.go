@@ -119,7 +119,9 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 
 // Update reads an item, runs change on it, and writes the difference if nobody
 // else wrote meanwhile; else it tries again. A change that moves the event time
-// back is refused with ErrStale. Two requests, one more per conflict.
+// back is refused with ErrStale. Two requests, one more per conflict. An Update
+// or Upsert of the same item from inside change, with its context, is refused
+// with ErrLocked: each would run the other again.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
 	return guard.Update(ctx, r.table, &r.policy, key, false, change)
 }
@@ -134,7 +136,11 @@ func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ct
 // time. Two requests. To apply a delete event that carries its own time, in one
 // request, use [Repository.DeleteAt].
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	_, err := guard.Update(ctx, r.table, &r.policy, key, false, func(context.Context, *T) error { return repo.Remove })
+	raw, err := r.table.EncodeKey(key)
+	if err == nil {
+		remove := func(context.Context, *T) error { return repo.Remove }
+		_, _, err = guard.Run(ctx, r.table, &r.policy, key, raw, guard.Call[T]{Change: remove})
+	}
 	return err
 }
 

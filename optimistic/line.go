@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/batch"
@@ -23,75 +24,99 @@ type known struct{ item ddb.Item }
 // place is a caller's place in the line of its item.
 type place[T any] = baton.Place[*batch.Part[T], known]
 
-// change makes a change: by version, or, with Config.Fair where others want the
-// item too, under its lock.
-func (r *Repository[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
-	if r.fair == nil {
-		return r.inLine(ctx, key, create, change)
-	}
-	raw, err := r.table.EncodeKey(key)
-	if err != nil {
-		return item, err
-	}
-	text := r.table.Core().KeyText(raw)
-	if !r.rivals.Lately(text) {
-		item, err = r.inLine(ctx, key, create, change)
-		if !errors.Is(err, guard.ErrGaveWay) {
-			return item, err
-		}
-		r.rivals.Note(text)
-	}
-	if create {
-		return r.fair.Upsert(ctx, key, change)
-	}
-	return r.fair.Update(ctx, key, change)
-}
-
-// inLine makes a change by version when it is the caller's turn.
-func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
-	if change == nil {
-		return item, guard.NoChange()
-	}
-	raw, err := r.table.EncodeKey(key)
-	if err != nil {
-		return item, err
-	}
-	one := &one[T]{r: r, key: key, raw: raw, text: r.table.Core().KeyText(raw)}
-	mark := guard.Within{By: r, Key: one.text}
-	if mark.In(ctx) {
-		item, _, err = guard.Run(ctx, r.table, &r.policy, key, raw, guard.Call[T]{Create: create, Change: change})
-		return item, err
-	}
-	change = guard.Mark(mark, change)
-	var part *batch.Part[T]
-	if r.combine {
-		part = batch.NewPart(ctx, create, change, nil)
-	}
-	p := r.lines.Join(one.text, part)
-	one.place = p
-	switch state, err := p.Wait(ctx, patience); {
-	case err != nil:
-		return item, ddb.CtxError(ctx)
-	case state == baton.Drawn:
-		return part.Await()
-	case r.combine:
-		go one.lead(part)
-		return part.Await()
-	}
-	handed := known{} // what the next one gets, also if change panics
-	defer func() { p.Pass(handed) }()
-	item, handed.item, err = one.run(ctx, p.Baton().item, guard.Call[T]{Create: create, Change: change})
-	return item, err
-}
-
 // one is one item that callers want to change.
 type one[T any] struct {
 	r    *Repository[T]
 	key  repo.Key
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
+	mark guard.Within
 
 	place *place[T]
+}
+
+func (r *Repository[T]) one(key repo.Key) (*one[T], error) {
+	raw, err := r.table.EncodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	text := r.table.Core().KeyText(raw)
+	return &one[T]{r: r, key: key, raw: raw, text: text, mark: guard.Within{By: r, Key: text}}, nil
+}
+
+// update makes a change, but not from inside a change of the same item: the
+// outer write would find what the inner one wrote, and run both again, and so on.
+func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if change == nil {
+		return item, guard.NoChange()
+	}
+	o, err := r.one(key)
+	if err == nil {
+		err = o.mark.Refuse(ctx, key)
+	}
+	if err != nil {
+		return item, err
+	}
+	return o.change(ctx, create, change)
+}
+
+// change makes a change: by version, or, with Config.Fair where others want the
+// item too, under its lock.
+func (o *one[T]) change(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+	r := o.r
+	run := guard.Mark(o.mark, change)
+	if r.fair == nil {
+		return o.inLine(ctx, create, run)
+	}
+	if !r.rivals.Lately(o.text) {
+		item, err = o.inLine(ctx, create, run)
+		if !errors.Is(err, guard.ErrGaveWay) {
+			return item, err
+		}
+		r.rivals.Note(o.text)
+	}
+	if create {
+		return r.fair.Upsert(ctx, o.key, run)
+	}
+	return r.fair.Update(ctx, o.key, run)
+}
+
+// inLine makes a change by version when it is the caller's turn.
+func (o *one[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
+		item, _, err = guard.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, guard.Call[T]{Create: create, Change: change})
+		return item, err
+	}
+	var part *batch.Part[T]
+	var p *place[T]
+	if o.r.combine {
+		part = batch.NewPart(ctx, create, change, func() error {
+			if p.Behind() {
+				return behind(o.key)
+			}
+			return nil
+		})
+	}
+	p = o.r.lines.Join(o.text, part)
+	o.place = p
+	switch state, err := p.Wait(ctx, patience); {
+	case err != nil:
+		return item, ddb.Because(behind(o.key), ddb.CtxError(ctx))
+	case state == baton.Drawn:
+		return part.Await()
+	case o.r.combine:
+		go o.lead(part)
+		return part.Await()
+	}
+	handed := known{} // what the next one gets, also if change panics
+	defer func() { p.Pass(handed) }()
+	item, handed.item, err = o.run(ctx, p.Baton().item, guard.Call[T]{Create: create, Change: change})
+	return item, err
+}
+
+// behind is what a caller waits for that stands in line.
+func behind(key repo.Key) error {
+	return fmt.Errorf("item %v: a caller of this process is before this one", key)
 }
 
 // run makes a change, starting from what the caller before has left, or from

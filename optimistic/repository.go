@@ -132,20 +132,25 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 //
 // Callers of this process that change the same item do so one after the other,
 // in the order of their calls. One that takes longer than a quarter of a second
-// is overtaken: who writes first wins, as between processes.
+// is overtaken: who writes first wins, as between processes. An Update or Upsert
+// of the same item from inside change, with its context, is refused with
+// ErrLocked.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.change(ctx, key, false, change)
+	return r.update(ctx, key, false, change)
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.change(ctx, key, true, change)
+	return r.update(ctx, key, true, change)
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	_, err := r.change(ctx, key, false, func(context.Context, *T) error { return repo.Remove })
+	o, err := r.one(key)
+	if err == nil {
+		_, err = o.change(ctx, false, func(context.Context, *T) error { return repo.Remove })
+	}
 	return err
 }
 

@@ -18,24 +18,23 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		return zero, err
 	}
 	core := r.table.Core()
-	if err := core.CheckSize(raw, ddb.Diff{}); err != nil {
+	d := core.Whole(raw).Without(core.Version)
+	if err := core.CheckSize(core.Key(raw), d); err != nil {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
 	}
 	version := r.table.Version(item)
 	id := ddb.NewWriteID()
-	send := func(ctx context.Context, key ddb.Item) (ddb.Result, error) {
-		w := core.NewWrite()
-		w.Apply(core.Whole(raw).Without(core.Version))
-		w.Set(core.Version, ddb.Integer(version+1))
-		w.Set(core.Attr.Writers, id.Push(nil))
-		atVersion(core, w, version)
-		in, err := w.Update(key)
-		if err != nil {
-			return ddb.Result{}, repo.Classify(err)
-		}
-		return core.Update(ctx, in, ddb.Options{Absence: true}), nil
+	w := core.NewWrite()
+	w.Apply(d)
+	w.Set(core.Version, ddb.Integer(version+1))
+	w.Set(core.Attr.Writers, id.Push(nil))
+	atVersion(core, w, version)
+	in, err := w.Update(core.Key(raw))
+	if err != nil {
+		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
 	}
-	if err := r.versioned(ctx, item, raw, id, send); err != nil {
+	err = r.versioned(ctx, item, raw, id, func(turn *guard.Turn) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
+	if err != nil {
 		return zero, err
 	}
 	return r.table.WithVersion(item, version+1), nil
@@ -47,11 +46,11 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 		return err
 	}
 	core := r.table.Core()
-	version := r.table.Version(item)
-	return r.versioned(ctx, item, raw, ddb.NewWriteID(), func(ctx context.Context, key ddb.Item) (ddb.Result, error) {
-		w := core.NewWrite()
-		atVersion(core, w, version)
-		return core.Delete(ctx, w.Delete(key), ddb.Options{Once: true, Absence: true}), nil
+	w := core.NewWrite()
+	atVersion(core, w, r.table.Version(item))
+	in := w.Delete(core.Key(raw))
+	return r.versioned(ctx, item, raw, ddb.NewWriteID(), func(turn *guard.Turn) ddb.Result {
+		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
 	})
 }
 
@@ -69,43 +68,54 @@ func atVersion(core *ddb.Core, w *ddb.Write, version int64) {
 	w.IfUnlocked()
 }
 
-// versioned sends a write that is bound to item's version, and waits while
-// somebody holds the item at that very version.
-func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id ddb.WriteID, send func(context.Context, ddb.Item) (ddb.Result, error)) error {
+// versioned sends a write that is bound to item's version until it has a
+// verdict, and waits while somebody holds the item at that very version. id is
+// the write's, or nobody's where it leaves none.
+func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id ddb.WriteID, send func(*guard.Turn) ddb.Result) error {
 	core := r.table.Core()
 	turn := &guard.Turn{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	defer turn.Done(ctx)
-	clean := true
-	for {
-		res, err := send(ctx, turn.Raw)
-		clean = clean && res.Clean
-		switch {
-		case err != nil:
-			return fmt.Errorf("item %v: %w", turn.Key, err)
-		case res.Outcome == ddb.Applied:
-			return nil
-		case res.Outcome != ddb.Condition:
-			return guard.Failed(turn.Key, res)
-		case ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
-			return nil
-		case !clean && (core.Absent(res.Image) || guard.Version(core, res.Image) != r.table.Version(item)):
-			// Ours may have been applied and overwritten since. At our version
-			// it cannot have been: versions only grow.
-			return guard.UnknownOutcome(turn.Key, nil)
-		case core.Absent(res.Image) || core.Hidden(res.Image):
-			return guard.NotFound(turn.Key, core.Table)
-		case res.Image[core.Attr.LockedBy] == nil || guard.Version(core, res.Image) != r.table.Version(item):
-			err := &repo.ConflictError{Key: turn.Key, Attempts: 1}
-			if stored, given := guard.Version(core, res.Image), r.table.Version(item); stored != given {
-				return fmt.Errorf("%w: version %d is stored, the item has %d", err, stored, given)
+	return turn.Do(ctx, func() error {
+		for {
+			res := send(turn)
+			switch res.Outcome {
+			case ddb.Applied:
+				return nil
+			case ddb.Condition:
+			default:
+				return guard.Failed(turn.Key, res)
 			}
-			return err
-		}
-		if err := turn.Yield(ctx, res.Image); err != nil {
-			if !clean { // when the lock is released, an earlier attempt may still fit
-				return guard.UnknownOutcome(turn.Key, err)
+			if done, err := r.judge(turn, id, res.Image, r.table.Version(item)); done {
+				return err
 			}
-			return err
+			if err := turn.Yield(ctx, res.Image); err != nil {
+				return err
+			}
 		}
+	})
+}
+
+// judge judges a write bound to a version by the image that refused it. done is
+// false where only a lock stands in the way.
+func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image ddb.Item, given int64) (done bool, err error) {
+	core := turn.Core
+	stored, gone := guard.Version(core, image), core.Absent(image)
+	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
+	case verdict == ddb.Committed:
+		return true, nil
+	case final && verdict == ddb.Undecided && gone:
+		return true, turn.Undecided(guard.FoundNothing)
+	case final && verdict == ddb.Undecided: // applied and overwritten, or too old from the start
+		return true, turn.Undecided(guard.FoundOthers)
 	}
+	conflict := &repo.ConflictError{Key: turn.Key, Attempts: 1}
+	switch {
+	case gone || core.Hidden(image):
+		return true, guard.NotFound(turn.Key, core.Table)
+	case stored != given:
+		return true, fmt.Errorf("%w: version %d is stored, the item has %d", conflict, stored, given)
+	case image[core.Attr.LockedBy] == nil:
+		return true, conflict
+	}
+	// At this version ours is not applied. Once the lock is released it may be.
+	return false, nil
 }

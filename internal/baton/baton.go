@@ -247,6 +247,18 @@ func (p *Place[C, B]) Pass(b B) bool {
 	return false
 }
 
+// Waiting is how many wait in the line of a key.
+func (l *Lines[C, B]) Waiting(key string) int {
+	l.once.Do(func() { l.seed = maphash.MakeSeed() })
+	s := &l.shards[maphash.String(l.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		return ln.waiting
+	}
+	return 0
+}
+
 // Keys is how many lines there are: none when nobody is under way.
 func (l *Lines[C, B]) Keys() (n int) {
 	for i := range l.shards {

@@ -169,19 +169,19 @@ func (m *ringModel) others(w ringWorld, out emit[ringWorld]) {
 	out("others", "delete the item", on, "")
 }
 
-// rmwVerdict is update.verdict of guard/rmw.go, which cannot be called from
-// here.
+// rmwVerdict is the library's, unless a mutant has another.
 func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdict {
-	judge := RingVerdict
-	if m.ringVerdict != nil {
-		judge = m.ringVerdict
+	unmoved := base.ring == now.ring && base.version == now.version && !m.rawVerdict
+	if m.ringVerdict == nil {
+		d := Doubt{open: !clean}
+		return d.AsRead(id, base.ring.wire(), now.ring.wire(), unmoved)
 	}
-	v := judge(id, base.ring.wire(), now.ring.wire())
+	v := m.ringVerdict(id, base.ring.wire(), now.ring.wire())
 	if v == Undecided && clean {
 		return Lost
 	}
-	if v == Lost && !clean && base.ring == now.ring && base.version == now.version && !m.rawVerdict {
-		return Undecided // only a lock stands in the way
+	if v == Lost && !clean && unmoved {
+		return Undecided
 	}
 	return v
 }

@@ -16,13 +16,28 @@ const (
 	headroom = 1024
 )
 
-// CheckSize refuses an item that could not be locked any more once it is
-// written. What the library keeps on it does not count: the headroom is for
-// that.
+// DynamoDB bounds an update as well as the item that it leaves: that item
+// without its key, and so many bytes more, may have no more than maxItem.
+const (
+	updateBytes = 3
+	setBytes    = 19 // for each attribute that is set
+	removeBytes = 2  // for each that is removed, whether it is there or not
+	// ownBytes is kept free, of the headroom, for what the library writes in the
+	// same update: the version, the ring, the lock's end or its next holder.
+	ownBytes = 512
+)
+
+// CheckSize refuses an update that DynamoDB would refuse, and one that leaves an
+// item which could not be locked any more. What the library keeps on the item
+// does not count: the headroom is for that.
 func (c *Core) CheckSize(item Item, d Diff) error {
-	size := 0
+	size, key := 0, 0
 	for name, v := range item {
-		if !c.Reserved(name) {
+		switch {
+		case c.IsKey(name):
+			key += len(name) + valueSize(v)
+			fallthrough
+		case !c.Reserved(name):
 			size += len(name) + valueSize(v)
 		}
 	}
@@ -39,6 +54,11 @@ func (c *Core) CheckSize(item Item, d Diff) error {
 	}
 	if size > maxItem-headroom {
 		return &SizeError{fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)}
+	}
+	update := size - key + updateBytes + setBytes*len(d.Set) + removeBytes*len(d.Remove)
+	if update > maxItem-ownBytes {
+		return &SizeError{fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
+			update, setBytes, maxItem, ownBytes)}
 	}
 	return nil
 }

@@ -20,31 +20,46 @@ func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T
 	}
 	core := t.Core()
 	turn := &Turn{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}
-	defer turn.Done(ctx)
+	if err := turn.Do(ctx, func() error { return create(ctx, turn, raw) }); err != nil {
+		return zero, err
+	}
+	return t.WithVersion(item, 1), nil
+}
+
+// create sends the same write, with the same id, until it has a verdict.
+func create(ctx context.Context, turn *Turn, raw ddb.Item) error {
+	core, id := turn.Core, ddb.NewWriteID()
+	in, err := createInput(core, raw, id)
+	if err != nil {
+		return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+	}
 	for {
-		id := ddb.NewWriteID()
-		in, err := createInput(core, raw, id)
-		if err != nil {
-			return zero, repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+		res := turn.Update(ctx, in, ddb.Options{OnItem: true})
+		switch res.Outcome {
+		case ddb.Applied:
+			return nil
+		case ddb.Condition:
+		default:
+			return Failed(turn.Key, res)
 		}
-		res := core.Update(ctx, in, ddb.Options{OnItem: true})
+		verdict := turn.Doubt.Create(id, core.Ring(res.Image))
 		switch {
-		case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
-			return t.WithVersion(item, 1), nil
-		case res.Outcome != ddb.Condition:
-			return zero, Failed(turn.Key, res)
-		case !res.Clean:
+		case verdict == ddb.Committed:
+			return nil
+		case verdict == ddb.Undecided:
 			// Not our item. It may have been there before, or it was made after
-			// ours had been created and deleted: nothing tells.
-			return zero, UnknownOutcome(turn.Key, nil)
+			// ours had been created and deleted: nothing tells. If it is only a
+			// lock's, ours may be created yet. To wait for that and to repeat the
+			// write could create the item twice.
+			return turn.Undecided("another item is there")
 		case res.Image[core.Attr.LockedBy] != nil && core.Hidden(res.Image):
 			if err := turn.Yield(ctx, res.Image); err != nil {
-				return zero, err
+				return err
 			}
 		case core.Hidden(res.Image):
-			return zero, fmt.Errorf("item %v was deleted by a later event: %w", turn.Key, repo.ErrStale)
+			return fmt.Errorf("item %v was deleted by a later event: %w", turn.Key, repo.ErrStale)
 		default:
-			return zero, fmt.Errorf("%w: %v in table %q", repo.ErrExists, turn.Key, core.Table)
+			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, turn.Key, core.Table)
 		}
 	}
 }
@@ -54,7 +69,7 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.Update
 	if core.Version != "" {
 		d = d.Without(core.Version)
 	}
-	if err := core.CheckSize(raw, ddb.Diff{}); err != nil {
+	if err := core.CheckSize(core.Key(raw), d); err != nil {
 		return nil, err
 	}
 	w := core.NewWrite()

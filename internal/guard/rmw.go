@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -40,7 +39,11 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 	if err != nil {
 		return zero, err
 	}
-	item, _, err := Run(ctx, t, p, key, raw, Call[T]{Create: create, Change: change})
+	mark := Within{By: p, Key: t.Core().KeyText(raw)}
+	if err := mark.Refuse(ctx, key); err != nil {
+		return zero, err
+	}
+	item, _, err := Run(ctx, t, p, key, raw, Call[T]{Create: create, Change: Mark(mark, change)})
 	return item, err
 }
 
@@ -49,8 +52,11 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Call[T]) (T, Course, error) {
 	u := &update[T]{Policy: p, Call: call, table: t,
 		turn: &Turn{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
-	defer u.turn.Done(ctx)
-	item, err := u.run(ctx)
+	var item T
+	err := u.turn.Do(ctx, func() (err error) {
+		item, err = u.run(ctx)
+		return err
+	})
 	u.Waited = !u.turn.began.IsZero()
 	return item, u.Course, err
 }
@@ -61,7 +67,7 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 	for {
 		if image == nil {
 			if image, err = u.turn.Core.Get(ctx, u.turn.Raw); err != nil {
-				return item, u.turn.Ended(ctx, repo.Classify(err))
+				return item, repo.Classify(err)
 			}
 			if image == nil {
 				image = ddb.Item{}
@@ -140,14 +146,14 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		return written, nil, nil
 	case ddb.Condition:
 	default:
-		return item, nil, u.turn.Ended(ctx, Failed(u.turn.Key, res))
+		return item, nil, Failed(u.turn.Key, res)
 	}
-	switch u.verdict(res, id, image) {
+	switch u.turn.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
 	case ddb.Committed:
 		u.applied(image, edit, id)
 		return written, nil, nil
 	case ddb.Undecided:
-		return item, nil, UnknownOutcome(u.turn.Key, nil)
+		return item, nil, u.undecided(image, res.Image)
 	}
 	next, err = u.conflict(ctx, res.Image)
 	return item, next, err
@@ -180,7 +186,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 	switch {
 	case edit.Remove && u.Bury == nil:
 		u.sent = true
-		return item, core.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
+		return item, u.turn.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
 	case edit.Remove:
 		u.Bury(w)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
@@ -199,7 +205,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 		return item, res, err
 	}
 	u.sent = true
-	return item, core.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
+	return item, u.turn.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
 }
 
 // begin decodes what an attempt starts from.
@@ -227,63 +233,6 @@ func (u *update[T]) asRead(w *ddb.Write, image ddb.Item) {
 	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
 	w.IfSeen(image, u.Seen...)
 	w.IfUnlocked()
-}
-
-// verdict judges a failed condition.
-func (u *update[T]) verdict(res ddb.Result, id ddb.WriteID, base ddb.Item) ddb.Verdict {
-	core := u.turn.Core
-	v := ddb.RingVerdict(id, core.Ring(base), core.Ring(res.Image))
-	switch {
-	case v == ddb.Undecided && res.Clean:
-		return ddb.Lost
-	case v == ddb.Lost && !res.Clean && u.unmoved(base, res.Image):
-		// Only a lock taken by hand stood in the way: when it is released, an
-		// earlier attempt may still find everything as it was read.
-		return ddb.Undecided
-	}
-	return v
-}
-
-// unmoved reports whether the condition of a write based on one image would
-// hold on another but for a lock.
-func (u *update[T]) unmoved(base, now ddb.Item) bool {
-	for _, name := range append([]string{u.turn.Core.Attr.Writers}, u.Seen...) {
-		was, had := base[name]
-		is, has := now[name]
-		if had != has || had && !ddb.Equal(was, is) {
-			return false
-		}
-	}
-	return true
-}
-
-// conflict prepares the next attempt after others wrote first.
-func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
-	core := u.turn.Core
-	if image[core.Attr.LockedBy] != nil && !u.GiveWay {
-		if err := u.turn.Yield(ctx, image); err != nil {
-			return nil, err
-		}
-		return nil, errAgain
-	}
-	u.Conflicts++
-	if u.GiveWay {
-		return nil, ErrGaveWay
-	}
-	if !u.believed { // nobody need have written since the call began
-		u.tries++
-	}
-	if u.tries >= u.Attempts {
-		return nil, &repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}
-	}
-	if ctx.Err() != nil {
-		return nil, ddb.Because(&repo.ConflictError{Key: u.turn.Key, Attempts: u.tries}, ddb.CtxError(ctx))
-	}
-	if u.tries <= atOnce && !core.Absent(image) {
-		return image, errAgain
-	}
-	u.turn.Pause(ctx, time.Time{})
-	return nil, errAgain
 }
 
 // Version of an image; 0 where it has none.

@@ -10,17 +10,28 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Turn is one call's waiting for its turn on one item.
+// Turn is one call on one item. It waits for the item, sends the call's writes,
+// and remembers what the call's error must say: for whom it waited, and whether
+// something that it sent may have been applied.
 type Turn struct {
 	Core *ddb.Core
 	Key  repo.Key
 	Raw  ddb.Item // the primary key, encoded
 	Settings
+	Doubt ddb.Doubt // about what the call has sent
 
 	backoff ddb.Backoff
-	tries   int
+	tries   int       // holds that were found in the way
+	breaks  int       // expired holds that were ended
 	began   time.Time // of the first sleep
-	last    ddb.Lock  // the hold that was waited for last
+	awaits  error     // what the call waited for last; nil: for nobody
+}
+
+// Do runs a call to its end. Every call that writes passes through here, with
+// whatever it ends, so that no exit forgets what was sent before it.
+func (t *Turn) Do(ctx context.Context, call func() error) error {
+	defer t.Done(ctx)
+	return t.doubted(t.Ended(ctx, call()))
 }
 
 // Pause sleeps after a try that failed because of others; end is when they are
@@ -73,11 +84,23 @@ func (t *Turn) Yield(ctx context.Context, image ddb.Item) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	// Whether we broke it or the item changed meanwhile: the next try tells.
-	if res := t.Core.Update(ctx, in, ddb.Options{}); res.Outcome == ddb.Refused {
+	res := t.Core.Update(ctx, in, ddb.Options{})
+	switch res.Outcome {
+	case ddb.Refused:
+		t.awaits = Locked(t.Key, l)
 		return repo.Classify(res.Err)
+	case ddb.Condition:
+		// The hold has ended without us. Who came after it holds the item.
+		if now, err := t.Lock(res.Image); err == nil && now.Live(t.Clock(), t.Skew) {
+			return t.Sleep(ctx, now)
+		}
 	}
-	return t.count(l)
+	// Nobody holds the item now, or the next try tells. That is no try in vain.
+	t.awaits = nil
+	if t.breaks++; t.breaks > 1 { // holds that are over when they begin: no hot loop
+		t.Pause(ctx, time.Time{})
+	}
+	return nil
 }
 
 // Sleep waits for a holder, or says why not.
@@ -100,32 +123,37 @@ func (t *Turn) Look(ctx context.Context, l ddb.Lock, d time.Duration) error {
 
 // wait waits for the holder l, by sleep.
 func (t *Turn) wait(ctx context.Context, l ddb.Lock, sleep func()) error {
-	if err := t.count(l); err != nil {
-		return err
+	t.awaits = Locked(t.Key, l)
+	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
+		return t.awaits
 	}
-	t.last = l
 	sleep()
 	if ctx.Err() != nil {
-		return ddb.Because(Locked(t.Key, l), ddb.CtxError(ctx))
+		return ddb.Because(t.awaits, ddb.CtxError(ctx))
 	}
 	return nil
 }
 
-func (t *Turn) count(l ddb.Lock) error {
-	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
-		return Locked(t.Key, l)
-	}
-	return nil
+// Contend notes that others wrote first, in each of n tries, and returns the
+// error that says so.
+func (t *Turn) Contend(n int) error {
+	t.awaits = &repo.ConflictError{Key: t.Key, Attempts: n}
+	return t.awaits
 }
 
-// Ended adds, to an error that says no more than that ctx ended, for whom the
-// call had been waiting.
+// Ended adds, to an error that says no more than that ctx ended, what the call
+// had been waiting for.
 func (t *Turn) Ended(ctx context.Context, err error) error {
-	if err == nil || t.began.IsZero() || ctx.Err() == nil || !errors.Is(err, ctx.Err()) ||
-		errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrOutcomeUnknown) {
+	if err == nil || t.awaits == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || saysWhy(err) {
 		return err
 	}
-	return ddb.Because(Locked(t.Key, t.last), err)
+	return ddb.Because(t.awaits, err)
+}
+
+// saysWhy reports whether an error tells what became of the call, and not only
+// that its context ended.
+func saysWhy(err error) bool {
+	return errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrOutcomeUnknown)
 }
 
 // Done records how long the call waited, if it did.
@@ -133,41 +161,6 @@ func (t *Turn) Done(ctx context.Context) {
 	if !t.began.IsZero() {
 		t.Core.Observe.Waited(ctx, t.Core.Table, t.Clock().Sub(t.began))
 	}
-}
-
-// Failed turns a refused or unknown write into the caller's error.
-func Failed(key repo.Key, res ddb.Result) error {
-	if res.Outcome == ddb.Unknown {
-		return UnknownOutcome(key, res.Err)
-	}
-	return repo.Classify(res.Err)
-}
-
-// UnknownOutcome says that no evidence is left.
-func UnknownOutcome(key repo.Key, err error) error {
-	if err == nil {
-		err = errOthers
-	}
-	return fmt.Errorf("item %v: %w", key, &unknown{err})
-}
-
-var errOthers = errors.New("an answer was lost, and others changed the item since")
-
-// unknown is a write without a verdict, and why it has none.
-type unknown struct{ why error }
-
-func (u *unknown) Error() string        { return repo.ErrOutcomeUnknown.Error() + ": " + u.why.Error() }
-func (u *unknown) Is(target error) bool { return target == repo.ErrOutcomeUnknown }
-func (u *unknown) Unwrap() error        { return u.why }
-
-// Unwritten is the error of a write whose verdict was found after all: nothing
-// was written.
-func Unwritten(key repo.Key, err error) error {
-	var u *unknown
-	if errors.As(err, &u) {
-		err = u.why
-	}
-	return repo.Classify(fmt.Errorf("item %v: nothing was written: %w", key, err))
 }
 
 // NotFound says that there is no item.

@@ -67,6 +67,7 @@ func atVersion(core *ddb.Core, w *ddb.Write, version int64) {
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
 	w.IfUnlocked()
+	w.IfOurs()
 }
 
 // versioned sends a write that is bound to item's version, and waits while
@@ -88,6 +89,8 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 			return guard.Failed(turn.Key, res)
 		case ddb.RingVerdict(id, nil, core.Ring(res.Image)) == ddb.Committed:
 			return nil
+		case clean && turn.CheckShape(res.Image) != nil:
+			return turn.CheckShape(res.Image)
 		case !clean && (core.Absent(res.Image) || guard.Version(core, res.Image) != r.table.Version(item)):
 			// Ours may have been applied and overwritten since. At our version
 			// it cannot have been: versions only grow.

@@ -102,6 +102,10 @@ func Classify(err error) error {
 	if errors.As(err, &size) || ddb.Oversize(err) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
+	var shape *ddb.ShapeError
+	if errors.As(err, &shape) {
+		return fmt.Errorf("%w: %w", ErrSchema, err)
+	}
 	var update *ddb.MergeError
 	if errors.As(err, &update) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)

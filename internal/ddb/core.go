@@ -60,7 +60,7 @@ func (c *Core) Reserved(name string) bool {
 // Hidden reports whether an item is there for the library's use only: readers
 // see "not found".
 func (c *Core) Hidden(item Item) bool {
-	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
+	return len(item) == 0 || isTrue(item[c.Attr.LockStub]) || isTrue(item[c.Attr.Tombstone])
 }
 
 // Absent reports whether the image of a failed condition means that there is

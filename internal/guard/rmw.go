@@ -182,7 +182,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 		u.sent = true
 		return item, core.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
 	case edit.Remove:
-		u.Bury(w)
+		u.Bury(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 	default:
 		w.Apply(edit.Diff)
@@ -260,6 +260,9 @@ func (u *update[T]) unmoved(base, now ddb.Item) bool {
 // conflict prepares the next attempt after others wrote first.
 func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
 	core := u.turn.Core
+	if err := u.turn.CheckShape(image); err != nil {
+		return nil, err
+	}
 	if image[core.Attr.LockedBy] != nil && !u.GiveWay {
 		if err := u.turn.Yield(ctx, image); err != nil {
 			return nil, err

@@ -11,6 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
+// EntryLen is how much longer the name of an entry's attribute is than their
+// prefix.
+const EntryLen = entryLen
+
 // entryLen is the length of an entry's id: the first 66 bits of its
 // acquisition's id, so that everybody sees which entry is the holder's own.
 const entryLen = 11

@@ -224,3 +224,54 @@ func show(item ddb.Item) string {
 	slices.Sort(all)
 	return fmt.Sprint(all)
 }
+
+// Bytes of a length that no ring has, under the ring's name: whoever would
+// overwrite them writes nothing.
+func TestBytesOfALengthThatNoRingHas(t *testing.T) {
+	b := newTable(t)
+	ops := operations(t, b)
+	for _, n := range []int{0, 5, 12, 63, 72} {
+		foreign := bases(time.Now())["an item"]
+		foreign["writers"] = bytesOf(n)
+		put(t, b, foreign)
+		for _, op := range ops {
+			err := op.do(t.Context(), foreign)
+			rig.Is(t, err, repo.ErrSchema)
+			wantDataKept(t, b, foreign, fmt.Sprintf("%d bytes, %s", n, op.name))
+		}
+	}
+}
+
+// That a number is whole no condition can ask. An acquire that finds a fraction
+// where a token must be gives the lock back.
+func TestAFractionForAToken(t *testing.T) {
+	b := newTable(t)
+	ops := operations(t, b)
+	for _, name := range []string{"lockToken", "lockHeld", "lockStolen"} {
+		for _, op := range ops {
+			if op.name == "Decode" {
+				continue
+			}
+			foreign := bases(time.Now())["an item"]
+			foreign[name] = number("7.5")
+			put(t, b, foreign)
+			_ = op.do(t.Context(), foreign) // a write that needs no lock may pass by
+			if now := stored(t, b); now["lockedBy"] != nil {
+				t.Errorf("%s is 7.5: %s leaves the item locked: %v", name, op.name, show(now))
+			}
+		}
+	}
+}
+
+// wantDataKept verifies that an item has what it had, but for what a lock that
+// was taken and given back has left.
+func wantDataKept(t *testing.T, b *rig.Rig, want ddb.Item, what string) {
+	t.Helper()
+	now := stored(t, b)
+	delete(now, "lockToken")
+	delete(now, "lockStolen")
+	if !ddb.EqualItems(want, now) {
+		t.Errorf("%s: stored %s", what, show(now))
+		put(t, b, want)
+	}
+}

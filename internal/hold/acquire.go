@@ -210,7 +210,7 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 		w.IfExists(core.Attr.LockStub)
 		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
 		l, err := core.ParseLock(res.Image)
-		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && (err != nil || l.By != id) {
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && err == nil && l.By != id {
 			return
 		}
 	}

@@ -24,7 +24,8 @@
 //     the same tests run unchanged against Amazon DynamoDB or any compatible
 //     server. As in every AWS tool, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true
 //     switches this off.
-//  3. A program named dynoxide on the PATH.
+//  3. A program named dynoxide on the PATH, if it is of the pinned version: it
+//     is asked for it. Of another one a warning is logged.
 //  4. A dynoxide that an earlier run left in the cache folder.
 //  5. A fresh dynoxide, fetched through npm at a pinned version into the cache
 //     folder.
@@ -58,7 +59,7 @@
 // without a pinned sum rely on npm's integrity check for the tarball, and on
 // the sum noted at that time for later starts. No address of a registry is
 // known here: npm is asked, with the user's own configuration. A dynoxide on
-// the PATH is the user's choice and is run as it is.
+// the PATH is the user's choice: it is asked for its version, and run as it is.
 //
 // The engine checks neither signatures nor permissions. Everyone on the
 // machine can reach it, so no secrets belong into it.

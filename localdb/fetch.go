@@ -66,7 +66,7 @@ func (r release) fetch(ctx context.Context, cacheDir string) error {
 func (r release) download(ctx context.Context, work string) ([]byte, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return nil, noEngine(fmt.Errorf("nothing configured, no dynoxide on the PATH or in the cache, and no npm to fetch it: %w", err))
+		return nil, noEngine(fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err))
 	}
 	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec())
 	cmd.Dir = work // no project's settings, nothing written elsewhere

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
+	"time"
 )
 
 // fetching holds a token while a goroutine of this process looks into the
@@ -21,10 +23,45 @@ var fetching = make(chan struct{}, 1)
 func find(ctx context.Context, cfg Config) (string, error) {
 	// A match in the current folder comes with exec.ErrDot and is left
 	// alone: what lies there by chance must not be run.
+	var onPath error // why the one on the PATH is not used
 	if path, err := exec.LookPath("dynoxide"); err == nil {
-		cfg.logger().DebugContext(ctx, "engine on the PATH", "path", path)
-		return path, nil
+		if onPath = checkVersion(ctx, path); onPath == nil {
+			cfg.logger().DebugContext(ctx, "engine on the PATH", "path", path)
+			return path, nil
+		}
+		cfg.logger().WarnContext(ctx, "engine on the PATH not used, looking for the fetched one", "path", path, "reason", onPath)
 	}
+	path, err := fetched(ctx, cfg)
+	if err != nil {
+		return "", errors.Join(err, onPath)
+	}
+	return path, nil
+}
+
+// versionWait is how long a program may take to say its version.
+const versionWait = 10 * time.Second
+
+// checkVersion refuses a program that is not the engine at the version against
+// which this library is tested: others differ in what they answer.
+func checkVersion(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, versionWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second // a child may hold the output open
+	output, err := cmd.Output()
+	said := strings.TrimSpace(string(output))
+	switch {
+	case err != nil:
+		return fmt.Errorf("localdb: %s does not say its version, %s is needed: %w", path, version, err)
+	case said != "dynoxide "+version:
+		return fmt.Errorf("localdb: %s says %q, version %s is needed", path, said, version)
+	}
+	return nil
+}
+
+// fetched returns the path of the engine in the cache, and brings it there if
+// it is not.
+func fetched(ctx context.Context, cfg Config) (string, error) {
 	r, err := currentRelease()
 	if err != nil {
 		return "", noEngine(err)

@@ -16,13 +16,15 @@
 // counts as the same event.
 //
 // Delete leaves a tombstone: the event time stays, so that a late older event
-// cannot bring the item back. Readers do not see it, and a TTL removes it.
+// cannot bring the item back. Readers do not see it, and a TTL removes it. What a
+// tombstone has kept because the deleting program did not know it goes with the
+// event that brings the item back.
 //
 // Update reads, changes and writes under the condition that event time, event
 // id, the ids of the latest writers and the lock's last token are as read, so
 // it loses nothing either.
 //
-// Event times are integers of any unit, or whole Unix seconds (a time with a
+// Event times are integers of any unit other than 0, which means "not set", or whole Unix seconds (a time with a
 // fraction is refused): never floats, never text. Choose a unit so fine that an
 // item has one event per step, or tell events apart by an id. Timestamp ordering
 // is described by Bernstein and Goodman, "Concurrency Control in Distributed

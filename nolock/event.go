@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -67,6 +68,9 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 			}
 			return nil
 		})
+		if err == nil && slices.ContainsFunc(guard.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
+			return errLeftovers
+		}
 		r.unhide(w, hidden, touched)
 		return err
 	})
@@ -82,9 +86,11 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 		return err
 	}
 	return r.send(ctx, key, raw, func(w *ddb.Write, _ ddb.Item) error {
-		r.bury(w)
+		r.bury(w, nil)
 		r.stamp(w, raw)
 		w.Remove(r.core.Attr.LockStub)
+		w.IfMark(r.core.Attr.LockStub)
+		w.IfMark(r.core.Attr.Tombstone)
 		return nil
 	})
 }
@@ -122,6 +128,9 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	id, err := attributevalue.Marshal(e.ID)
 	if err == nil && ddb.TypeName(id) != r.core.IDKind {
 		err = fmt.Errorf("%T is stored as %s, the field tagged repo:\"eventid\" as %s", e.ID, ddb.TypeName(id), r.core.IDKind)
+	}
+	if err == nil {
+		err = ddb.KeptText(id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: event id of item %v: %w", repo.ErrSchema, key, err)
@@ -161,13 +170,14 @@ func (r *Repository[T]) stamp(w *ddb.Write, raw ddb.Item) {
 	}
 }
 
-// notSet is how the zero time is stored.
-var notSet = ddb.Integer(time.Time{}.Unix())
+// How event times that nobody has set are stored: the zero time, and the zero of
+// integers, which is no sequence number either: numbers begin with 1.
+var notSet = []types.AttributeValue{ddb.Integer(0), ddb.Integer(time.Time{}.Unix())}
 
-// checkAhead refuses an event too far in the future.
+// checkAhead refuses an event without a time, or too far in the future.
 func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
-	if at == nil || r.core.EventSeconds && ddb.Equal(at, notSet) {
-		return fmt.Errorf("%w: the event time (attribute %q) is not set", repo.ErrSchema, r.core.EventTime)
+	if at == nil || ddb.Equal(at, notSet[0]) || r.core.EventSeconds && ddb.Equal(at, notSet[1]) {
+		return fmt.Errorf("%w: the event time (attribute %q) is not set: 0 is no time of an event, and no sequence number (begin with 1)", repo.ErrSchema, r.core.EventTime)
 	}
 	if r.cfg.Unit == 0 {
 		return nil
@@ -202,7 +212,12 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 	id := ddb.NewWriteID()
 	for flips := 0; ; {
 		w := r.core.NewWrite()
-		if err := fill(w, hidden); err != nil {
+		if err := fill(w, hidden); errors.Is(err, errLeftovers) {
+			if hidden, err = r.sweep(ctx, turn.Key, turn.Raw, hidden); err != nil {
+				return err
+			}
+			continue
+		} else if err != nil {
 			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
 		}
 		if r.core.Version != "" {
@@ -213,6 +228,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 		}
 		guard.IfNewer(r.core, w, raw)
 		w.IfUnlocked()
+		w.IfOurs()
 		in, err := w.Update(turn.Raw)
 		if err != nil {
 			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
@@ -224,6 +240,9 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 		case ddb.Condition:
 		default:
 			return guard.Failed(turn.Key, res)
+		}
+		if err := turn.CheckShape(res.Image); err != nil {
+			return err
 		}
 		if done, err := r.judge(turn, id, res.Image, raw); done {
 			return err
@@ -251,8 +270,46 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 // is in sight keeps its attributes: the TTL on it may be its user's.
 func (r *Repository[T]) unhide(w *ddb.Write, hidden ddb.Item, d ddb.Diff) {
 	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
-	if hidden != nil {
-		guard.Unhide(r.core, w, d)
+	if hidden == nil {
+		return
+	}
+	guard.Unhide(r.core, w, d)
+	w.Remove(slices.DeleteFunc(guard.Leftovers(r.core, hidden), func(name string) bool {
+		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
+	})...)
+}
+
+// errLeftovers says that an update builds on what a tombstone has kept of the
+// deleted item: no single request can remove an attribute and count it up from
+// nothing.
+var errLeftovers = errors.New("the tombstone has leftovers that the update changes")
+
+// sweep clears a tombstone of what it has kept, if it is as it was seen, and
+// returns it as it is then; nil if it has changed.
+func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
+	left := guard.Leftovers(r.core, tombstone)
+	w := r.core.NewWrite()
+	w.Remove(left...)
+	w.IfSeen(tombstone, r.core.Attr.Tombstone, r.core.EventTime)
+	if r.core.EventID != "" {
+		w.IfSeen(tombstone, r.core.EventID)
+	}
+	w.IfUnlocked()
+	in, err := w.Update(raw)
+	if err != nil {
+		return nil, repo.Classify(fmt.Errorf("item %v: %w", key, err))
+	}
+	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
+	case ddb.Applied:
+		swept := maps.Clone(tombstone)
+		for _, name := range left {
+			delete(swept, name)
+		}
+		return swept, nil
+	case ddb.Condition:
+		return nil, nil
+	default:
+		return nil, guard.Unwritten(key, res.Err) // the event itself was not sent
 	}
 }
 

@@ -184,18 +184,18 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 
 func TestEventWritesWaitForALock(t *testing.T) {
 	r, table, _ := open[order](t, nolock.Config{})
-	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "a", At: 1}))
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "a", At: 2}))
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	h := rig.Must(locks.Acquire(t.Context(), key))(t)
-	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 1})) // a duplicate need not wait
-	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 0}), repo.ErrStale)
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 2})) // a duplicate need not wait
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 1}), repo.ErrStale)
 	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	err := r.Put(short, order{ID: "o1", Status: "b", At: 2})
+	err := r.Put(short, order{ID: "o1", Status: "b", At: 3})
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, err, context.DeadlineExceeded)
 	rig.Is(t, h.Release(t.Context()))
-	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "b", At: 2}))
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "b", At: 3}))
 	wantStatus(t, r, "b")
 }
 

@@ -104,7 +104,8 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 }
 
 // Create writes an item that must not exist yet. ErrStale if it was deleted by
-// a later event. One request.
+// a later event. One request; two over a tombstone, which may have kept what its
+// type did not know.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 	raw, err := r.table.Encode(item)
 	if err == nil {
@@ -154,8 +155,10 @@ func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
 }
 
 // bury turns an item into a tombstone. Event time and id stay, and so does the
-// version, which counts on.
-func (r *Repository[T]) bury(w *ddb.Write) {
+// version, which counts on. item is what is buried, as it was read; nil for a
+// delete event, which has not read it: what the type does not know stays in its
+// tombstone then, until an event brings the item back.
+func (r *Repository[T]) bury(w *ddb.Write, item ddb.Item) {
 	for _, name := range r.core.Mapped {
 		switch name {
 		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
@@ -163,6 +166,7 @@ func (r *Repository[T]) bury(w *ddb.Write) {
 			w.Remove(name)
 		}
 	}
+	w.Remove(guard.Unmapped(r.core, guard.Data(r.core, item))...)
 	w.Set(r.core.Attr.Tombstone, ddb.True())
 	w.Set(r.core.Attr.TTL, ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
 }

@@ -66,6 +66,7 @@ func atVersion(core *ddb.Core, w *ddb.Write, version int64) {
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
 	w.IfUnlocked()
+	w.IfOurs()
 }
 
 // versioned sends a write that is bound to item's version until it has a
@@ -106,6 +107,9 @@ func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image ddb.Item, 
 		return true, turn.Undecided(guard.FoundNothing)
 	case final && verdict == ddb.Undecided: // applied and overwritten, or too old from the start
 		return true, turn.Undecided(guard.FoundOthers)
+	}
+	if err := turn.CheckShape(image); err != nil {
+		return true, err
 	}
 	conflict := &repo.ConflictError{Key: turn.Key, Attempts: 1}
 	switch {

@@ -70,16 +70,25 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 
 // EncodeGiven is Encode for an item that a caller hands in. It refuses an event
 // time that would lose its fraction (ErrSchema): two events of one second would
-// look like one that was delivered twice.
+// look like one that was delivered twice. And an event id that would not come
+// back as it is: a redelivered event would not be known again.
 func (t *Table[T]) EncodeGiven(item T) (map[string]types.AttributeValue, error) {
 	raw, err := t.Encode(item)
 	if err == nil {
-		err = t.checkEventTime(item)
+		err = t.checkEvent(item, raw)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return raw, nil
+}
+
+// checkEvent verifies what an event is told apart by.
+func (t *Table[T]) checkEvent(item T, raw ddb.Item) error {
+	if err := ddb.KeptText(raw[t.core.EventID]); err != nil {
+		return fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
+	}
+	return t.checkEventTime(item)
 }
 
 func (t *Table[T]) checkEventTime(item T) error {
@@ -98,8 +107,29 @@ func (t *Table[T]) checkEventTime(item T) error {
 }
 
 // Decode reads an item, for example an image of a stream record. Attributes
-// that T does not know are left out.
+// that T does not know are left out. ErrNotFound for the image of a stub or a
+// tombstone, which readers take for no item; ErrSchema for one that does not fit
+// T, or has foreign attributes under the library's names.
 func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err error) {
+	if err := t.checkShape(raw); err != nil {
+		return item, err
+	}
+	if len(raw) > 0 && t.core.Hidden(raw) {
+		return item, fmt.Errorf("%w: %v in table %q is a stub or a tombstone", ErrNotFound, t.DecodeKey(raw), t.Name())
+	}
+	return t.decode(raw)
+}
+
+// checkShape refuses an item with foreign attributes under the library's names.
+func (t *Table[T]) checkShape(raw ddb.Item) error {
+	if err := t.core.CheckShape(raw); err != nil {
+		return fmt.Errorf("%w: item %v in table %q: %w", ErrSchema, t.DecodeKey(raw), t.Name(), err)
+	}
+	return nil
+}
+
+// decode is Decode of an item that readers see.
+func (t *Table[T]) decode(raw ddb.Item) (item T, err error) {
 	// The decoder panics on some values, such as bytes that are longer than
 	// the array they are for.
 	defer func() {

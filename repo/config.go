@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.opentelemetry.io/otel/metric"
@@ -70,6 +71,9 @@ func (a Attributes) withDefaults() Attributes {
 	return a
 }
 
+// maxName is DynamoDB's limit for the name of an attribute, in bytes.
+const maxName = 255
+
 // roleOf is the role of an attribute's name, "" if the library does not keep it.
 func (a Attributes) roleOf(name string) string {
 	v := reflect.ValueOf(a)
@@ -84,12 +88,25 @@ func (a Attributes) roleOf(name string) string {
 	return ""
 }
 
-// check refuses two roles for one attribute.
+// check refuses two roles for one attribute, and names that DynamoDB does not
+// take.
 func (a Attributes) check() error {
 	seen := map[string]string{}
 	v := reflect.ValueOf(a)
 	for i := range v.NumField() {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
+		most := maxName
+		if role == "LockQueue" {
+			most -= ddb.EntryLen
+		}
+		switch {
+		case !utf8.ValidString(name):
+			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name %q is not valid UTF-8", ErrConfig, role, name)
+		case len(name) > most:
+			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name has %d bytes, at most %d are possible", ErrConfig, role, len(name), most)
+		case ddb.Attributes(a).IsEntry(name):
+			return fmt.Errorf("%w: TableConfig.Attributes gives %s the name %q, which places in the queue can have (LockQueue is %q)", ErrConfig, role, name, a.LockQueue)
+		}
 		if other, ok := seen[name]; ok {
 			return fmt.Errorf("%w: TableConfig.Attributes gives the name %q to %s and to %s: each needs its own", ErrConfig, name, other, role)
 		}

@@ -19,7 +19,9 @@ import (
 // that the library uses (ErrSchema). It changes nothing of an existing table. If
 // the call that creates the table ends before it is active, TTL stays off, as a
 // warning of the next one says. A global table with eventually consistent replicas is refused unless
-// TableConfig.AllowReplicas is set.
+// TableConfig.AllowReplicas is set. One with strong consistency, which has neither
+// TTL nor transactions, is refused for what needs them: types with an event time,
+// whose tombstones TTL removes, and the jobs of package semaphore (ErrSchema).
 func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
 	created := errors.Is(err, ErrNoTable) || err == nil && desc.TableStatus == types.TableStatusCreating
@@ -45,6 +47,9 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	}
 	if err := t.verify(desc); err != nil {
 		return err
+	}
+	if strong(desc) {
+		return nil // it has no TTL to look at
 	}
 	return t.ensureTTL(ctx, created)
 }
@@ -105,10 +110,21 @@ func (t *KeyTable) verify(desc *types.TableDescription) error {
 			return fmt.Errorf("%w: table %q has the %s key %q as %s, %s is expected", ErrSchema, t.Name(), want.word, name, kindName(kinds[name]), kindName(want.f.kind))
 		}
 	}
-	if len(desc.Replicas) > 0 && desc.MultiRegionConsistency != types.MultiRegionConsistencyStrong && !t.cfg.AllowReplicas {
+	switch {
+	case strong(desc) && t.core.Transacts:
+		return fmt.Errorf("%w: table %q is a global table with strong consistency, which has no transactions: jobs need a table in one Region", ErrSchema, t.Name())
+	case strong(desc) && t.core.EventTime != "":
+		return fmt.Errorf("%w: table %q is a global table with strong consistency, which has no TTL: the tombstones of a type with an event time would stay for ever; use a table in one Region", ErrSchema, t.Name())
+	case len(desc.Replicas) > 0 && !strong(desc) && !t.cfg.AllowReplicas:
 		return fmt.Errorf("%w: table %q is a global table with eventually consistent replicas: two Regions could change one item at once; set TableConfig.AllowReplicas if only one Region writes", ErrSchema, t.Name())
 	}
 	return nil
+}
+
+// strong reports whether a table is a global table with strong consistency. Such
+// a table has neither transactions nor TTL.
+func strong(desc *types.TableDescription) bool {
+	return desc.MultiRegionConsistency == types.MultiRegionConsistencyStrong
 }
 
 // ensureTTL switches the TTL of a new table on, which removes stubs and

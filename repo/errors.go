@@ -103,7 +103,8 @@ func Classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	var image *ddb.ImageError
-	if errors.As(err, &image) {
+	var shape *ddb.ShapeError
+	if errors.As(err, &image) || errors.As(err, &shape) {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	var update *ddb.MergeError

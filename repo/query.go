@@ -45,6 +45,9 @@ func SortPrefix(prefix string) QueryOption {
 		if sk.kind != "S" {
 			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
 		}
+		if err := ddb.KeptText(ddb.Text(prefix)); err != nil {
+			return cond, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
+		}
 		return expression.Key(sk.name).BeginsWith(prefix), nil
 	})
 }
@@ -101,10 +104,12 @@ func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOpt
 				yield(zero, Classify(err))
 				return
 			}
-			if t.core.Hidden(raw) {
+			var item T
+			if err = t.checkShape(raw); err == nil && t.core.Hidden(raw) {
 				continue
+			} else if err == nil {
+				item, err = t.decode(raw)
 			}
-			item, err := t.Decode(raw)
 			if !yield(item, err) || err != nil {
 				return
 			}

@@ -46,8 +46,8 @@ func (t *Table[T]) Get(ctx context.Context, key Key) (T, error) {
 	if err != nil {
 		return zero, Classify(err)
 	}
-	if t.core.Hidden(raw) {
+	if len(raw) == 0 || t.core.Hidden(raw) {
 		return zero, fmt.Errorf("%w: %v in table %q", ErrNotFound, key, t.Name())
 	}
-	return t.Decode(raw)
+	return t.decode(raw)
 }

@@ -27,6 +27,11 @@ func TestBadSettings(t *testing.T) {
 		"retry bounds":             {Retry: semaphore.Retry{Min: time.Hour, Max: time.Second}},
 		"skew":                     {ClockSkew: -1},
 		"owner":                    {Owner: strings.Repeat("x", 300)},
+		"owner, not UTF-8":         {Owner: "\xff"},
+		"TTL on the counter":       {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "queued"}}},
+		"TTL on a permit":          {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "p_x"}}},
+		"TTL on the end of a job":  {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "until"}}},
+		"TTL on a key":             {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "sk"}}},
 	} {
 		if _, err := semaphore.New[int](b.Client, b.Table, cfg); !errors.Is(err, repo.ErrConfig) {
 			t.Errorf("%s: error %v", name, err)

@@ -41,6 +41,11 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	if err != nil {
 		return nil, err
 	}
+	own := []string{aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError}
+	if name := table.Core().Attr.Clash(own, []string{permitPrefix}); name != "" {
+		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves", repo.ErrConfig, name)
+	}
+	table.Core().Transacts = true // every change of a job is a transaction
 	return &Semaphore[J]{client: client, table: table, core: table.Core(), cfg: cfg, clock: time.Now}, nil
 }
 

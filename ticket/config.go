@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
@@ -39,6 +40,9 @@ func (c Config) withDefaults() (Config, error) {
 	var err error
 	if strings.Contains(c.Namespace, "/") {
 		return c, fmt.Errorf("%w: Namespace is %q: it must not contain \"/\", which ends it in the key", repo.ErrConfig, c.Namespace)
+	}
+	if !utf8.ValidString(c.Namespace) {
+		return c, fmt.Errorf("%w: Namespace %q is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, c.Namespace)
 	}
 	if c.Lease, err = hold.Lease(c.Lease); err != nil {
 		return c, err

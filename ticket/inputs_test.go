@@ -20,6 +20,13 @@ func TestBadInputs(t *testing.T) {
 	b := newBench(t)
 	configs := map[string]ticket.Config{
 		"namespace with a slash":          {Namespace: "a/b"},
+		"namespace that is not UTF-8":     {Namespace: "\xff"},
+		"TTL on the last ticket":          {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "next"}}},
+		"TTL on the number of entries":    {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "n"}}},
+		"TTL on an entry":                 {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "w_12345678"}}},
+		"TTL on an entry's end":           {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "b_x"}}},
+		"the name of another on an entry": {Table: repo.TableConfig{Attributes: repo.Attributes{LockedBy: "l_x"}}},
+		"entries like ours":               {Table: repo.TableConfig{Attributes: repo.Attributes{LockQueue: "w_"}}},
 		"lease too short":                 {Lease: time.Millisecond},
 		"lease too long":                  {Lease: 25 * time.Hour},
 		"negative lease":                  {Lease: -time.Second},

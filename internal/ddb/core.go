@@ -1,10 +1,37 @@
 package ddb
 
+import (
+	"slices"
+	"strings"
+)
+
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
 	LockQueue                                                                string // prefix of the queue's entries
 	Writers, Tombstone, TTL                                                  string
+}
+
+// Names are all names, the queue's prefix among them.
+func (a Attributes) Names() []string {
+	return []string{a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL}
+}
+
+// Clash is a name that is also one of others, or begins with one of their
+// prefixes, "" if there is none: for packages whose rows have attributes of
+// their own.
+func (a Attributes) Clash(others, prefixes []string) string {
+	for _, name := range a.Names() {
+		if slices.Contains(others, name) || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return name
+		}
+	}
+	for _, other := range append(slices.Clone(others), prefixes...) {
+		if a.IsEntry(other) || strings.HasPrefix(a.LockQueue, other) && slices.Contains(prefixes, other) {
+			return a.LockQueue
+		}
+	}
+	return ""
 }
 
 // Core is what every protocol needs to know of a table and its items.
@@ -21,7 +48,10 @@ type Core struct {
 	// rather than an integer of the user's own unit.
 	EventSeconds bool
 	Mapped       []string // attributes of the user's type, keys left out
-	Shares       bool     // the user's type may share parts of what it is decoded from or encoded to
+	// Transacts says that transactions are needed, which not every kind of table
+	// has: EnsureTable refuses one without.
+	Transacts bool
+	Shares    bool // the user's type may share parts of what it is decoded from or encoded to
 
 	lock  lockShapes
 	queue queueShapes
@@ -60,7 +90,7 @@ func (c *Core) Reserved(name string) bool {
 // Hidden reports whether an item is there for the library's use only: readers
 // see "not found".
 func (c *Core) Hidden(item Item) bool {
-	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
+	return len(item) == 0 || isTrue(item[c.Attr.LockStub]) || isTrue(item[c.Attr.Tombstone])
 }
 
 // Absent reports whether the image of a failed condition means that there is

@@ -3,8 +3,9 @@ package ddb
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
-	"strconv"
+	"hash/crc32"
 	"strings"
 	"time"
 
@@ -35,16 +36,31 @@ func (l Lock) Live(now time.Time, skew time.Duration) bool {
 	return l.Timed && !l.Until.Add(skew).Before(now)
 }
 
-// idBytes is the length of an acquisition's random id: 128 bits.
-const idBytes = 16
+// An acquisition's id is 128 bits: 96 random ones, and a sum over them and the
+// owner. By the sum an id that a program by hand has made in the same form does
+// not pass for one of the library, but by a chance of one in four billion.
+const (
+	randomBytes = 12
+	idBytes     = randomBytes + crc32.Size
+)
 
-var idLen = base64.RawURLEncoding.EncodedLen(idBytes)
+// idText writes ids. Strict: two texts must not be one id.
+var idText = base64.RawURLEncoding.Strict()
 
-// NewID makes the identity of one acquisition: <owner>#<random id>.
+var idLen = idText.EncodedLen(idBytes)
+
+// NewID makes the identity of one acquisition: <owner>#<id>.
 func NewID(owner string) string {
 	var b [idBytes]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return owner + "#" + base64.RawURLEncoding.EncodeToString(b[:])
+	_, _ = rand.Read(b[:randomBytes]) // never fails since Go 1.24
+	binary.BigEndian.PutUint32(b[randomBytes:], idSum(owner, b[:randomBytes]))
+	return owner + "#" + idText.EncodeToString(b[:])
+}
+
+// idSum binds the random part of an id to its owner.
+func idSum(owner string, random []byte) uint32 {
+	var room [64]byte // most owners need no more: nothing is allocated
+	return crc32.ChecksumIEEE(append(append(append(room[:0], "dynahold#"...), owner...), random...))
 }
 
 // Owner is the part of an id that may be shown: the random part is left out.
@@ -61,45 +77,59 @@ func splitID(id string) (owner, random string) {
 	if i < 0 {
 		return id, ""
 	}
-	n := len(id) - i - 1
-	if n == idLen || n == entryLen && id[:i] == next {
-		return id[:i], id[i+1:]
+	owner, random = id[:i], id[i+1:]
+	if owner == next && isEntryID(random) {
+		return owner, random
 	}
-	return id, ""
+	var room [idBytes + 2]byte // what the decoder may need for a text of this length
+	if len(random) != idLen {
+		return id, ""
+	}
+	b, err := idText.AppendDecode(room[:0], []byte(random))
+	if err != nil || len(b) != idBytes || binary.BigEndian.Uint32(b[randomBytes:]) != idSum(owner, b[:randomBytes]) {
+		return id, ""
+	}
+	return owner, random
 }
 
 // maxLease bounds leases read from items.
 const maxLease = 24 * time.Hour
 
 // ParseLock reads the lock attributes of an item. An attribute of a wrong type
-// is an error: a text in a numeric comparison is silently false for ever.
+// or shape is a ShapeError: a text in a numeric comparison is silently false for
+// ever, and a negative end lets everybody in.
 func (c *Core) ParseLock(item Item) (Lock, error) {
 	l := Lock{Stolen: -1}
 	a := &c.Attr
-	if v, ok := item[a.LockedBy]; ok {
-		s, isText := v.(*types.AttributeValueMemberS)
+	by, named := item[a.LockedBy]
+	if named {
+		s, isText := by.(*types.AttributeValueMemberS)
 		if !isText {
-			return l, fmt.Errorf("attribute %q is of type %s, not a string", a.LockedBy, TypeName(v))
+			return l, &ShapeError{a.LockedBy, fmt.Errorf("type %s, not the holder's id, a string", TypeName(by))}
 		}
 		l.By = s.Value
 	}
 	if v, ok := item[a.LockTime]; ok {
 		var err error
-		if l.Until, err = Time(v); err != nil {
-			return l, fmt.Errorf("attribute %q: %w", a.LockTime, err)
+		if l.Until, err = Time(v); err == nil {
+			_, err = parseNumber(v)
+		}
+		if err != nil {
+			return l, &ShapeError{a.LockTime, err}
 		}
 		l.Timed = true
 	}
+	if named && !l.Timed {
+		// Whoever locks, by hand too, says until when; and whoever unlocks takes
+		// both away.
+		return l, &ShapeError{a.LockedBy, fmt.Errorf("it stands without %q: no lock says who and not until when", a.LockTime)}
+	}
 	if v, ok := item[a.LockLease]; ok {
-		n, isNumber := v.(*types.AttributeValueMemberN)
-		if !isNumber {
-			return l, fmt.Errorf("attribute %q is of type %s, not a number of seconds", a.LockLease, TypeName(v))
-		}
-		f, err := strconv.ParseFloat(n.Value, 64)
+		f, err := parseNumber(v)
 		if err != nil {
-			return l, fmt.Errorf("attribute %q: %w", a.LockLease, err)
+			return l, &ShapeError{a.LockLease, err}
 		}
-		l.Lease = time.Duration(max(0, min(f, maxLease.Seconds())) * float64(time.Second))
+		l.Lease = time.Duration(min(f, maxLease.Seconds()) * float64(time.Second))
 	}
 	for _, t := range []struct {
 		name string
@@ -110,11 +140,19 @@ func (c *Core) ParseLock(item Item) (Lock, error) {
 			continue
 		}
 		n, err := Int(v)
+		if err == nil && (n < 0 || n > maxNumber) {
+			err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
+		}
 		if err != nil {
-			return l, fmt.Errorf("attribute %q: %w", t.name, err)
+			return l, &ShapeError{t.name, err}
 		}
 		*t.to = n
 	}
-	_, l.Stub = item[a.LockStub]
+	if v, ok := item[a.LockStub]; ok {
+		if !isTrue(v) {
+			return l, &ShapeError{a.LockStub, fmt.Errorf("%s, not the mark of a key that was locked before it had data (BOOL true)", describe(v))}
+		}
+		l.Stub = true
+	}
 	return l, nil
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
+// EntryLen is how much longer the name of an entry's attribute is than their
+// prefix.
+const EntryLen = entryLen
+
 // entryLen is the length of an entry's id: the first 66 bits of its
 // acquisition's id, so that everybody sees which entry is the holder's own.
 const entryLen = 11
@@ -29,22 +33,44 @@ func EntryOf(by string) string {
 	return random[:min(len(random), entryLen)]
 }
 
-// ByHand reports whether a hold is not one of this library.
+// ByHand reports whether a hold is not one of this library: by its id, or
+// because it lacks what every hold of the library has. A program by hand keeps
+// what it does not know, so what the hold before it left there proves nothing.
 func (l Lock) ByHand() bool {
 	_, random := splitID(l.By)
-	return random == ""
+	return random == "" || !l.whole()
+}
+
+// whole reports whether the hold has all that the library writes with one.
+func (l Lock) whole() bool {
+	return l.Timed && l.Held > 0 && l.Token > l.Held && (l.Lease > 0 || l.Endless())
 }
 
 // Handed reports whether the hold was handed over and its holder has shown no
 // sign of life yet.
 func (l Lock) Handed() bool {
 	owner, random := splitID(l.By)
-	return owner == next && len(random) == entryLen
+	return owner == next && len(random) == entryLen && l.whole()
+}
+
+// isEntryID reports whether a text can be the id of an entry.
+func isEntryID(s string) bool {
+	if len(s) != entryLen {
+		return false
+	}
+	for _, r := range []byte(s) {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // IsEntry reports whether an attribute is an entry of the queue.
 func (a Attributes) IsEntry(name string) bool {
-	return a.LockQueue != "" && len(name) == len(a.LockQueue)+entryLen && strings.HasPrefix(name, a.LockQueue)
+	return a.LockQueue != "" && strings.HasPrefix(name, a.LockQueue) && isEntryID(name[len(a.LockQueue):])
 }
 
 // Waiter is an entry of the queue on an item: somebody who waits for its lock.
@@ -105,24 +131,26 @@ const (
 		"#lockLease = if_not_exists(#lockLease, :lease), #lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
 		"#lockStolen = if_not_exists(#lockStolen, :before)"
 	// whole refuses what a lock by hand leaves: it names no token, so there is
-	// nothing to wait for in a queue. Holds that never end are the same.
+	// nothing to wait for in a queue. Holds that never end are the same. And it
+	// refuses what is not the library's.
 	whole = "attribute_not_exists(#entry) AND " +
-		"(attribute_exists(#lockedBy) AND attribute_exists(#lockTime) AND attribute_exists(#lockLease) AND attribute_exists(#lockHeld) OR " +
-		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld))"
+		"(attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND (#lockLease BETWEEN :zero AND :most) AND (#lockHeld BETWEEN :zero AND :most) OR " +
+		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld)) AND " +
+		oursCounted + " AND " + oursWritten
 )
 
 func newQueueShapes(pick func(...string) map[string]string) queueShapes {
-	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
+	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk", "#lockStub", "#tombstone", "#writers"}
 	return queueShapes{
 		draw: shape{
 			update:  drawn,
-			cond:    "attribute_exists(#pk) AND attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone) AND " + whole,
-			names:   pick(append(lock, "#lockStub", "#tombstone")...),
+			cond:    "attribute_exists(#pk) AND " + visible + " AND " + whole,
+			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
 		any: shape{
 			update:  drawn,
-			cond:    "attribute_exists(#pk) AND " + whole,
+			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + whole,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
@@ -151,11 +179,13 @@ func (c *Core) onEntry(s *shape, key, values Item, entry string) *dynamodb.Updat
 // Draw enters the queue, and takes the lock if it is free. It can be repeated:
 // if it landed, the image of its failed condition has its entry or its id.
 func (c *Core) Draw(key Item, t Taking) *dynamodb.UpdateItemInput {
-	s := &c.queue.draw
+	s, values := &c.queue.draw, t.values()
 	if t.Hidden {
 		s = &c.queue.any
+		values[":true"] = True()
 	}
-	return c.onEntry(s, key, t.values(), EntryOf(t.ID))
+	ours(values)
+	return c.onEntry(s, key, values, EntryOf(t.ID))
 }
 
 // Leave takes the entry of an acquisition out of the queue, unless it holds.

@@ -36,13 +36,16 @@ func (id WriteID) Push(old []byte) types.AttributeValue {
 	return Bytes(ring)
 }
 
-// Ring returns the ring of an item; nil where it has none.
-func (c *Core) Ring(item Item) []byte {
-	b, ok := item[c.Attr.Writers].(*types.AttributeValueMemberB)
-	if !ok {
+// Ring returns the ring of an item; nil where it has none, or something that is
+// no ring and proves nothing.
+func (c *Core) Ring(item Item) []byte { return ring(item[c.Attr.Writers]) }
+
+func ring(v types.AttributeValue) []byte {
+	b, ok := v.(*types.AttributeValueMemberB)
+	if !ok || len(b.Value) == 0 || len(b.Value) > ringLen || len(b.Value)%ringID != 0 {
 		return nil
 	}
-	return b.Value[:len(b.Value)/ringID*ringID]
+	return b.Value
 }
 
 // RingVerdict says what a ring tells about the write id that was based on an

@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,10 +23,13 @@ type lockShapes struct {
 	stub    shape // a key without an item
 	row     shape // any item or none, which is then made
 	closed  shape // the same for a hold that never ends by itself
-	extend  shape
-	release shape
-	unstub  shape // a DeleteItem of a stub
-	drop    shape // a DeleteItem of any item
+	// What was watched, of any item, by its takeover; the condition is made of what
+	// was seen.
+	watched, watchedClosed shape
+	extend                 shape
+	release                shape
+	unstub                 shape // a DeleteItem of a stub
+	drop                   shape // a DeleteItem of any item
 }
 
 // takeLock gives out the token that is next, which lockToken has: a function's
@@ -39,14 +43,25 @@ const (
 	takeLock   = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " + giveToken + noteStolen
 	// takeClosed names no lease: nobody who watches the hold may take it over.
 	takeClosed = "SET #lockedBy = :me, #lockTime = :until, " + giveToken + noteStolen + " REMOVE #lockLease"
-	free       = "(attribute_not_exists(#lockTime) OR #lockTime < :expired)"
-	own        = "#lockedBy = :me AND #lockHeld = :token"
+	// free is a lock that nobody has, or that is past its end. An end below zero,
+	// or somebody's attribute under our name, lets nobody in.
+	free = "(attribute_not_exists(#lockTime) AND attribute_not_exists(#lockedBy) OR " +
+		"#lockTime >= :zero AND #lockTime < :expired AND (attribute_not_exists(#lockedBy) OR attribute_type(#lockedBy, :S)))"
+	// What a lock would overwrite, or whoever reads the item next would stumble
+	// over, must be the library's (see CheckShape).
+	oursHeld    = "(attribute_not_exists(#lockLease) OR #lockLease BETWEEN :zero AND :most) AND (attribute_not_exists(#lockHeld) OR #lockHeld BETWEEN :zero AND :most)"
+	oursCounted = "(attribute_not_exists(#lockToken) OR #lockToken BETWEEN :zero AND :most) AND (attribute_not_exists(#lockStolen) OR #lockStolen BETWEEN :zero AND :most)"
+	oursWritten = "(attribute_not_exists(#writers) OR attribute_type(#writers, :B))"
+	oursMarked  = "(attribute_not_exists(#lockStub) OR #lockStub = :true) AND (attribute_not_exists(#tombstone) OR #tombstone = :true)"
+	visible     = "attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone)"
+	freeAndOurs = free + " AND " + oursHeld + " AND " + oursCounted + " AND " + oursWritten
+	own         = "#lockedBy = :me AND #lockHeld = :token"
 )
 
 func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
 	all := map[string]string{
 		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
-		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#ttl": a.TTL, "#pk": pk,
+		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#writers": a.Writers, "#ttl": a.TTL, "#pk": pk,
 	}
 	pick := func(names ...string) map[string]string {
 		m := make(map[string]string, len(names))
@@ -56,35 +71,46 @@ func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
 		return m
 	}
 	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
+	rest := []string{"#lockStub", "#tombstone", "#writers"}
 	return lockShapes{
 		acquire: shape{
 			update:  takeLock,
-			cond:    "attribute_exists(#pk) AND attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone) AND " + free,
-			names:   pick(append(lock, "#lockStub", "#tombstone")...),
+			cond:    "attribute_exists(#pk) AND " + visible + " AND " + freeAndOurs,
+			names:   pick(slices.Concat(lock, rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		any: shape{
 			update:  takeLock,
-			cond:    "attribute_exists(#pk) AND " + free,
+			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + freeAndOurs,
+			names:   pick(slices.Concat(lock, rest)...),
+			returns: types.ReturnValueAllNew,
+		},
+		watched: shape{
+			update:  takeLock,
+			names:   pick(lock...),
+			returns: types.ReturnValueAllNew,
+		},
+		watchedClosed: shape{
+			update:  takeClosed,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
 		stub: shape{
 			update:  takeLock + ", #lockStub = :true, #ttl = :ttl",
 			cond:    "attribute_not_exists(#pk)",
-			names:   pick(append(lock, "#lockStub", "#ttl")...),
+			names:   pick(slices.Concat(lock, []string{"#lockStub", "#ttl"})...),
 			returns: types.ReturnValueAllNew,
 		},
 		row: shape{
 			update:  takeLock,
-			cond:    free,
-			names:   pick(lock[:6]...),
+			cond:    oursMarked + " AND " + freeAndOurs,
+			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		closed: shape{
 			update:  takeClosed,
-			cond:    free,
-			names:   pick(lock[:6]...),
+			cond:    oursMarked + " AND " + freeAndOurs,
+			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		extend: shape{
@@ -166,19 +192,33 @@ func (s *lockShapes) of(t Taking) *shape {
 func (c *Core) Acquire(key Item, t Taking) *dynamodb.UpdateItemInput {
 	values := t.values()
 	s := c.lock.of(t)
-	switch {
-	case t.Watched == nil && t.Clockless:
-		values[":expired"] = Number("0")
-		return c.request(s, key, values)
-	case t.Watched == nil:
-		values[":expired"] = Number(Seconds(t.Now.Add(-t.Skew)))
-		return c.request(s, key, values)
+	if t.Watched != nil {
+		return c.takeOver(t, key, values)
 	}
-	return c.takeOver(s, key, values, t.Watched)
+	values[":expired"] = Number("0")
+	if !t.Clockless {
+		values[":expired"] = Number(Seconds(t.Now.Add(-t.Skew)))
+	}
+	ours(values)
+	if s != &c.lock.acquire {
+		values[":true"] = True()
+	}
+	return c.request(s, key, values)
 }
 
-// takeOver replaces the test of the clock by "exactly as watched".
-func (c *Core) takeOver(s *shape, key, values Item, watched Item) *dynamodb.UpdateItemInput {
+// ours adds what the conditions on the library's own attributes ask for.
+func ours(values Item) {
+	values[":zero"], values[":most"] = Number("0"), Integer(maxNumber)
+	values[":S"], values[":B"] = Text("S"), Text("B")
+}
+
+// takeOver replaces the test of the clock by "exactly as watched": whoever
+// watched has judged the item.
+func (c *Core) takeOver(t Taking, key, values Item) *dynamodb.UpdateItemInput {
+	s, watched := &c.lock.watched, t.Watched
+	if t.Lease == 0 {
+		s = &c.lock.watchedClosed
+	}
 	in := c.request(s, key, values)
 	cond := "attribute_exists(#pk)"
 	for _, a := range []struct{ name, value, attr string }{
@@ -194,7 +234,6 @@ func (c *Core) takeOver(s *shape, key, values Item, watched Item) *dynamodb.Upda
 		}
 	}
 	in.ConditionExpression = &cond
-	in.ExpressionAttributeNames = c.lock.any.names // the only names in this text
 	return in
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -45,6 +46,16 @@ func Int(v types.AttributeValue) (int64, error) {
 		return 0, fmt.Errorf("not a whole number: %w", err)
 	}
 	return i, nil
+}
+
+// KeptText refuses a text that would not come back as it was sent: DynamoDB keeps
+// UTF-8, and the SDK replaces all else on the way, so that what names something
+// would name something else.
+func KeptText(v types.AttributeValue) error {
+	if s, ok := v.(*types.AttributeValueMemberS); ok && !utf8.ValidString(s.Value) {
+		return fmt.Errorf("%q is not valid UTF-8, which is all that DynamoDB keeps in strings", s.Value)
+	}
+	return nil
 }
 
 // TypeName is DynamoDB's name of a value's type.

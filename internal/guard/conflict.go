@@ -36,6 +36,9 @@ func (u *update[T]) unmoved(base, now ddb.Item) bool {
 // conflict prepares the next attempt after others wrote first.
 func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
 	core := u.turn.Core
+	if err := u.turn.CheckShape(image); err != nil {
+		return nil, err
+	}
 	if image[core.Attr.LockedBy] != nil && !u.GiveWay {
 		if err := u.turn.Yield(ctx, image); err != nil {
 			return nil, err

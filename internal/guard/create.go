@@ -11,7 +11,8 @@ import (
 )
 
 // Create writes an item that must not exist yet (stubs and tombstones count as
-// nothing). The version of a new item is 1. One request.
+// nothing). The version of a new item is 1. One request, one more where a stub or
+// a tombstone is in its place: what that has kept must be seen to be removed.
 func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T, error) {
 	var zero T
 	raw, err := t.EncodeGiven(item)
@@ -26,15 +27,16 @@ func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T
 	return t.WithVersion(item, 1), nil
 }
 
-// create sends the same write, with the same id, until it has a verdict.
+// create sends the same change, with the same id, until it has a verdict.
 func create(ctx context.Context, turn *Turn, raw ddb.Item) error {
 	core, id := turn.Core, ddb.NewWriteID()
-	in, err := createInput(core, raw, id)
-	if err != nil {
-		return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
-	}
-	for {
-		res := turn.Update(ctx, in, ddb.Options{OnItem: true})
+	var hidden ddb.Item // the stub or tombstone that the last try found
+	for tries := 1; ; tries++ {
+		in, err := createInput(core, raw, id, hidden)
+		if err != nil {
+			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+		}
+		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
 		switch res.Outcome {
 		case ddb.Applied:
 			return nil
@@ -52,19 +54,51 @@ func create(ctx context.Context, turn *Turn, raw ddb.Item) error {
 			// lock's, ours may be created yet. To wait for that and to repeat the
 			// write could create the item twice.
 			return turn.Undecided("another item is there")
-		case res.Image[core.Attr.LockedBy] != nil && core.Hidden(res.Image):
-			if err := turn.Yield(ctx, res.Image); err != nil {
-				return err
-			}
-		case core.Hidden(res.Image):
-			return fmt.Errorf("item %v was deleted by a later event: %w", turn.Key, repo.ErrStale)
-		default:
-			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, turn.Key, core.Table)
 		}
+		if err := turn.inPlace(ctx, res.Image, raw, hidden); err != nil {
+			return err
+		}
+		if tries >= createTries {
+			return &repo.ConflictError{Key: turn.Key, Attempts: tries}
+		}
+		hidden = res.Image
 	}
 }
 
-func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.UpdateItemInput, error) {
+// createTries bounds how often a key's stub or tombstone may change under a
+// Create.
+const createTries = 64
+
+// inPlace decides what the image of a refused Create means: nil is for another
+// try, on what the image shows. hidden is what the refused one went by.
+func (t *Turn) inPlace(ctx context.Context, image, raw, hidden ddb.Item) error {
+	core := t.Core
+	if err := t.CheckShape(image); err != nil {
+		return err
+	}
+	switch {
+	case hidden != nil && core.Absent(image):
+		return nil // what was there has gone
+	case core.Absent(image), !core.Hidden(image):
+		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, t.Key, core.Table)
+	case image[core.Attr.LockedBy] != nil:
+		return t.Yield(ctx, image)
+	case core.EventTime == "" || image[core.EventTime] == nil:
+		return nil
+	}
+	order, ok := core.EventOrder(image, raw)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: item %v: the event time or id of its tombstone is of another type", repo.ErrSchema, t.Key)
+	case order >= 0:
+		return fmt.Errorf("item %v was deleted by a later event: %w", t.Key, repo.ErrStale)
+	}
+	return nil
+}
+
+// createInput is the request that creates an item: where there is none, or, in
+// the second place, where hidden was seen.
+func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID, hidden ddb.Item) (*dynamodb.UpdateItemInput, error) {
 	d := core.Whole(raw)
 	if core.Version != "" {
 		d = d.Without(core.Version)
@@ -73,16 +107,26 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID) (*dynamodb.Update
 		return nil, err
 	}
 	w := core.NewWrite()
+	if core.Absent(hidden) {
+		d.Remove = nil // there is nothing
+		w.IfAbsent(core.Partition)
+	} else {
+		Unhide(core, w, d)
+		w.Remove(Unmapped(core, Leftovers(core, hidden))...)
+		w.IfExists(core.Partition)
+		w.IfSeen(hidden, core.Attr.LockStub, core.Attr.Tombstone, core.Attr.Writers)
+		for _, name := range []string{core.EventTime, core.EventID} {
+			if name != "" {
+				w.IfSeen(hidden, name)
+			}
+		}
+		w.IfUnlocked()
+	}
 	w.Apply(d)
 	if core.Version != "" {
 		w.Set(core.Version, ddb.Integer(1))
 	}
 	w.Set(core.Attr.Writers, id.Push(nil))
-	Unhide(core, w, d)
-	w.If("(attribute_not_exists(" + w.Name(core.Partition) + ") OR attribute_exists(" + w.Name(core.Attr.LockStub) +
-		") OR attribute_exists(" + w.Name(core.Attr.Tombstone) + "))")
-	w.IfUnlocked()
-	IfNewer(core, w, raw)
 	return w.Update(core.Key(raw))
 }
 

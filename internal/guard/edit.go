@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -79,6 +80,7 @@ func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
 				d.Remove = append(d.Remove, name)
 			}
 		}
+		d.Remove = append(d.Remove, Unmapped(core, Leftovers(core, from.Raw))...)
 	}
 	if core.Version != "" {
 		// A new item has no version in Before but may encode a zero.
@@ -111,6 +113,37 @@ func Writers(core *ddb.Core, id ddb.WriteID, raw ddb.Item) types.AttributeValue 
 		return nil
 	}
 	return id.Push(core.Ring(raw))
+}
+
+// Leftovers are the attributes of a deleted item that its tombstone has kept: a
+// delete event that has not read the item, or whose type does not know them,
+// could not take them away. They are not the new item's. A type without an event
+// time cannot tell them from what keeps late events out, so it leaves them alone.
+func Leftovers(core *ddb.Core, tombstone ddb.Item) (names []string) {
+	if core.EventTime == "" || tombstone[core.Attr.Tombstone] == nil {
+		return nil
+	}
+	return Data(core, tombstone)
+}
+
+// Data are the attributes of an item that a tombstone must not keep.
+func Data(core *ddb.Core, item ddb.Item) (names []string) {
+	for name := range item {
+		switch name {
+		case core.EventTime, core.EventID, core.Version, core.Attr.TTL:
+			continue
+		}
+		if !core.IsKey(name) && !core.Reserved(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names) // one item, one text
+	return names
+}
+
+// Unmapped are those of some attributes that the user's type does not map.
+func Unmapped(core *ddb.Core, names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(core.Mapped, name) })
 }
 
 // Unhide removes what made an item invisible to readers.

@@ -188,7 +188,7 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 		u.sent = true
 		return item, u.turn.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
 	case edit.Remove:
-		u.Bury(w)
+		u.Bury(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 	default:
 		w.Apply(edit.Diff)

@@ -49,8 +49,23 @@ func (t *Turn) begin() {
 	}
 }
 
-// Lock parses the lock attributes of an image.
-func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) { return ParseLock(t.Core, t.Key, image) }
+// Lock parses the lock attributes of an image, of which nothing may be foreign
+// that has one of the library's names.
+func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
+	if err := t.CheckShape(image); err != nil {
+		return ddb.Lock{}, err
+	}
+	return ParseLock(t.Core, t.Key, image)
+}
+
+// CheckShape refuses an image with foreign attributes under the library's names:
+// whoever meets one writes nothing.
+func (t *Turn) CheckShape(image ddb.Item) error {
+	if err := t.Core.CheckShape(image); err != nil {
+		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Table, err)
+	}
+	return nil
+}
 
 // ParseLock parses the lock attributes of an item's image.
 func ParseLock(core *ddb.Core, key repo.Key, image ddb.Item) (ddb.Lock, error) {

@@ -108,14 +108,15 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 		OnItem: stub || a.Row && t.Watched == nil, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
-		return a.hold(res.Item, asked.Add(a.taker.Lease))
+		held, again, err := a.hold(res.Item, asked.Add(a.taker.Lease))
+		if err != nil {
+			a.noteLost(asked) // the lock is taken, and nobody can use it: abandon gives it back
+		}
+		return held, again, err
 	case ddb.Condition:
 		return a.refused(ctx, res, asked, stub)
 	case ddb.Unknown:
-		if a.lost == nil {
-			a.lost = map[string]time.Time{}
-		}
-		a.lost[a.id] = asked
+		a.noteLost(asked)
 		if ctx.Err() == nil && (res.Limit == 0 || len(a.lost) < res.Limit) {
 			return nil, asItem, errAgain
 		}
@@ -124,6 +125,14 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
 	}
 	return nil, asItem, repo.Classify(res.Err)
+}
+
+// noteLost remembers the present try as one that may have left a lock.
+func (a *acquisition) noteLost(asked time.Time) {
+	if a.lost == nil {
+		a.lost = map[string]time.Time{}
+	}
+	a.lost[a.id] = asked
 }
 
 // refused decides what a failed condition means.
@@ -201,8 +210,8 @@ func (a *acquisition) undo(ctx context.Context, id string) {
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(core.Attr.LockStub)
 		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		l, err := a.Lock(res.Image)
-		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && (err != nil || l.By != id) {
+		l, err := core.ParseLock(res.Image)
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && err == nil && l.By != id {
 			return
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -62,16 +65,39 @@ func AttemptTimeout(lease, d time.Duration) (time.Duration, error) {
 }
 
 // Owner fills in the default, host name and process id, and refuses what is
-// too long to be kept on items.
+// too long to be kept on items, or would not come back as it was given: a holder
+// that cannot read its own name does not know its own locks.
 func Owner(name string) (string, error) {
 	if name == "" {
 		host, _ := os.Hostname() // an unnamed host is named by its process alone
-		name = host + "/" + strconv.Itoa(os.Getpid())
+		return ownName(host, os.Getpid()), nil
 	}
-	if len(name) > maxOwner {
+	switch {
+	case len(name) > maxOwner:
 		return "", fmt.Errorf("%w: Owner has %d bytes: use at most %d, it is stored on the item", repo.ErrConfig, len(name), maxOwner)
+	case !utf8.ValidString(name):
+		return "", fmt.Errorf("%w: Owner %q is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "", fmt.Errorf("%w: Owner %q contains control characters: it is shown in errors and logs", repo.ErrConfig, name)
 	}
 	return name, nil
+}
+
+// ownName is the owner's name made of what the system says: it is nobody's
+// setting, so it is cleaned, not refused.
+func ownName(host string, pid int) string {
+	host = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, host)
+	name := "/" + strconv.Itoa(pid)
+	for len(host)+len(name) > maxOwner {
+		_, size := utf8.DecodeLastRuneInString(host)
+		host = host[:len(host)-size]
+	}
+	return host + name
 }
 
 // Margin is taken off a lease for the holder's own deadline.

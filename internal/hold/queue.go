@@ -263,8 +263,12 @@ func (q *queuing) leave(ctx context.Context) {
 	if res.Outcome != ddb.Condition {
 		return // without an answer: who is passed over costs the others a grace
 	}
-	l, err := q.Lock(res.Image)
-	if _, ours := q.ours(l); err != nil || !ours {
+	l, err := core.ParseLock(res.Image)
+	if err != nil {
+		q.taker.free(ctx, q.Raw, q.id) // it may be ours: nobody can use it
+		return
+	}
+	if _, ours := q.ours(l); !ours {
 		return
 	}
 	h := q.handle(res.Image, l, time.Now())

@@ -1,0 +1,113 @@
+package ddb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// ShapeError says that an attribute has one of the library's names but neither
+// type nor shape of what the library writes there: it is somebody else's, and
+// must be neither believed nor overwritten.
+type ShapeError struct {
+	Attribute string
+	Err       error
+}
+
+func (e *ShapeError) Error() string { return fmt.Sprintf("attribute %q: %v", e.Attribute, e.Err) }
+func (e *ShapeError) Unwrap() error { return e.Err }
+
+// maxNumber bounds the numbers in the lock's attributes: what is greater can be
+// no token, time or lease, and would overflow when it is counted on.
+const maxNumber = 1 << 62
+
+// CheckShape refuses an item of which an attribute with one of the library's
+// names is not the library's. The conditions of writes that have not read the
+// item ask the same (IfOurs, and the fixed texts in shapes.go and queue.go),
+// but for what no condition can: whether a number is whole.
+func (c *Core) CheckShape(item Item) error {
+	if _, err := c.ParseLock(item); err != nil {
+		return err
+	}
+	a := &c.Attr
+	if v, ok := item[a.Writers]; ok && ring(v) == nil {
+		return &ShapeError{a.Writers, fmt.Errorf("%s, not the ids of the latest writes (bytes, %d for each of at most %d)", describe(v), ringID, ringLen/ringID)}
+	}
+	if v, ok := item[a.Tombstone]; ok && !isTrue(v) {
+		return &ShapeError{a.Tombstone, fmt.Errorf("%s, not the mark of a deleted item (BOOL true)", describe(v))}
+	}
+	return nil
+}
+
+// describe is a value's type, and the length of bytes.
+func describe(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberB:
+		return fmt.Sprintf("type B, %d bytes", len(v.Value))
+	case *types.AttributeValueMemberBOOL:
+		return fmt.Sprintf("BOOL %v", v.Value)
+	}
+	return "type " + TypeName(v)
+}
+
+// isTrue reports whether a value is a mark.
+func isTrue(v types.AttributeValue) bool {
+	b, ok := v.(*types.AttributeValueMemberBOOL)
+	return ok && b.Value
+}
+
+// Get reads an item with a consistent read, and refuses one with foreign
+// attributes under the library's names.
+func (c *Core) Get(ctx context.Context, key Item) (Item, error) {
+	item, err := c.Sender.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckShape(item); err != nil {
+		return nil, fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Table, err)
+	}
+	return item, nil
+}
+
+// IfOurs demands of what stands under the library's names that it is the
+// library's, for a write that has not read the item: it would overwrite what is
+// somebody else's, or leave it for others to stumble over. IfUnlocked and what
+// is asked of the marks come in addition.
+func (w *Write) IfOurs() {
+	a := &w.core.Attr
+	zero, most := w.Value(Number("0")), w.Value(Integer(maxNumber))
+	for _, name := range []string{a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen} {
+		n := w.Name(name)
+		w.If("(attribute_not_exists(" + n + ") OR " + n + " BETWEEN " + zero + " AND " + most + ")")
+	}
+	n, sizes := w.Name(a.Writers), ""
+	for size := ringID; size <= ringLen; size += ringID {
+		if sizes != "" {
+			sizes += ", "
+		}
+		sizes += w.Value(Number(strconv.Itoa(size)))
+	}
+	w.If("(attribute_not_exists(" + n + ") OR attribute_type(" + n + ", " + w.Value(Text("B")) + ") AND size(" + n + ") IN (" + sizes + "))")
+}
+
+// IfMark demands that a mark is not there, or is the library's.
+func (w *Write) IfMark(attr string) {
+	n := w.Name(attr)
+	w.If("(attribute_not_exists(" + n + ") OR " + n + " = " + w.Value(True()) + ")")
+}
+
+// parseNumber reads a number of the lock's attributes.
+func parseNumber(v types.AttributeValue) (float64, error) {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, fmt.Errorf("type %s, not a number", TypeName(v))
+	}
+	f, err := strconv.ParseFloat(n.Value, 64)
+	if err != nil || math.IsNaN(f) || f < 0 || f > maxNumber {
+		return 0, fmt.Errorf("%s is not a number from 0 to %d", n.Value, int64(maxNumber))
+	}
+	return f, nil
+}

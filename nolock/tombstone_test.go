@@ -1,0 +1,184 @@
+package nolock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// older is the type of a program that knows less of an order.
+type older struct {
+	ID    string `dynamodbav:"id" repo:"pk"`
+	At    int64  `dynamodbav:"at" repo:"eventtime"`
+	Event string `dynamodbav:"event,omitempty" repo:"eventid"`
+}
+
+// What the type of a deleting program does not know was still in the tombstone,
+// and came back with the next event.
+func TestNothingComesBackWithTheNextEvent(t *testing.T) {
+	r, table, client := open[order](t, nolock.Config{})
+	known := rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t)
+	unaware := rig.Must(nolock.New(known, nolock.Config{}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	ctx := t.Context()
+	deletions := map[string]func(repo.Key) error{
+		"by an event": func(k repo.Key) error { return unaware.DeleteAt(ctx, k, 20) },
+		"as it is":    func(k repo.Key) error { return unaware.Delete(ctx, k) },
+	}
+	set := func(_ context.Context, o *order) error { o.At = 30; o.Status = "new"; return nil }
+	revivals := map[string]func(repo.Key) error{
+		"Put": func(k repo.Key) error { return r.Put(ctx, order{ID: k.Partition.(string), Status: "new", At: 30}) },
+		"Apply": func(k repo.Key) error {
+			return r.Apply(ctx, k, 30, expression.Set(expression.Name("status"), expression.Value("new")))
+		},
+		"Apply that counts": func(k repo.Key) error {
+			return r.Apply(ctx, k, 30, expression.Add(expression.Name("visits"), expression.Value(1)).Set(expression.Name("status"), expression.Value("new")))
+		},
+		"Apply of the unknown": func(k repo.Key) error {
+			return r.Apply(ctx, k, 30, expression.Add(expression.Name("stranger"), expression.Value(1)).Set(expression.Name("status"), expression.Value("new")))
+		},
+		"Create": func(k repo.Key) error {
+			_, err := r.Create(ctx, order{ID: k.Partition.(string), Status: "new", At: 30})
+			return err
+		},
+		"Upsert":              func(k repo.Key) error { _, err := r.Upsert(ctx, k, set); return err },
+		"Upsert, pessimistic": func(k repo.Key) error { _, err := locks.Upsert(ctx, k, set); return err },
+		"Create, pessimistic": func(k repo.Key) error {
+			_, err := locks.Create(ctx, order{ID: k.Partition.(string), Status: "new", At: 30})
+			return err
+		},
+		"Put, unaware": func(k repo.Key) error { return unaware.Put(ctx, older{ID: k.Partition.(string), At: 30}) },
+		"Create, unaware": func(k repo.Key) error {
+			_, err := unaware.Create(ctx, older{ID: k.Partition.(string), At: 30})
+			return err
+		},
+	}
+	for how, remove := range deletions {
+		for by, revive := range revivals {
+			name := how + ", " + by
+			key := repo.Key{Partition: name}
+			rig.Is(t, r.Put(ctx, order{ID: name, Status: "old", Visits: 5, Meta: map[string]int{"a": 1}, At: 10}))
+			rig.Is(t, r.Apply(ctx, key, 11, expression.Set(expression.Name("stranger"), expression.Value(7))))
+			rig.Is(t, remove(key))
+			if err := revive(key); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			now := itemOf(t, client, table.Name(), name)
+			visits, stranger := number(now["visits"]), number(now["stranger"])
+			if by == "Apply that counts" {
+				visits += "-" // it counts from nothing: "1-"
+			}
+			if by == "Apply of the unknown" {
+				stranger += "-"
+			}
+			if now["meta"] != nil || visits != "" && visits != "1-" || stranger != "" && stranger != "1-" || now["tombstone"] != nil || now["expiresAt"] != nil {
+				t.Errorf("%s: stored %v", name, now)
+			}
+		}
+	}
+}
+
+func itemOf(t *testing.T, client *dynamodb.Client, table, id string) map[string]types.AttributeValue {
+	t.Helper()
+	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}
+
+func number(v types.AttributeValue) string {
+	if n, ok := v.(*types.AttributeValueMemberN); ok {
+		return n.Value
+	}
+	return ""
+}
+
+// A delete that has read the item takes all of it away at once.
+func TestADeleteThatReadsLeavesNothing(t *testing.T) {
+	r, table, client := open[order](t, nolock.Config{})
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "s", At: 10, Event: "e"}))
+	rig.Is(t, r.Apply(t.Context(), key, 11, expression.Set(expression.Name("stranger"), expression.Value(7))))
+	rig.Is(t, r.Delete(t.Context(), key))
+	for name := range itemOf(t, client, table.Name(), "o1") {
+		switch name {
+		case "id", "at", "event", "tombstone", "expiresAt", "writers":
+		default:
+			t.Errorf("the tombstone keeps %q", name)
+		}
+	}
+}
+
+// An image of a stub or a tombstone was decoded to an item that nobody has.
+func TestDecodeOfWhatReadersDoNotSee(t *testing.T) {
+	r, table, client := open[order](t, nolock.Config{})
+	rig.Is(t, r.DeleteAt(t.Context(), key, 5))
+	_, err := table.Decode(itemOf(t, client, table.Name(), "o1"))
+	rig.Is(t, err, repo.ErrNotFound)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	held := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), repo.Key{Partition: "new"}))(t)
+	_, err = table.Decode(itemOf(t, client, table.Name(), "new"))
+	rig.Is(t, err, repo.ErrNotFound)
+	rig.Is(t, held.Release(t.Context()))
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "s", At: 6}))
+	got, err := table.Decode(itemOf(t, client, table.Name(), "o1"))
+	if err != nil || got.Status != "s" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An event time of zero is one that nobody has set.
+func TestAnEventTimeOfZero(t *testing.T) {
+	type timed struct {
+		ID string    `dynamodbav:"id" repo:"pk"`
+		At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
+	}
+	ctx, epoch := t.Context(), time.Unix(0, 0)
+	note := expression.Set(expression.Name("note"), expression.Value("x"))
+	sequence, _, _ := open[order](t, nolock.Config{})
+	millis, _, _ := open[order](t, nolock.Config{Unit: time.Millisecond})
+	seconds, _, _ := open[timed](t, nolock.Config{})
+	_, created := sequence.Create(ctx, order{ID: "o1"})
+	_, upserted := sequence.Upsert(ctx, key, func(_ context.Context, o *order) error { o.Status = "s"; return nil })
+	_, upsertedTime := seconds.Upsert(ctx, key, func(_ context.Context, o *timed) error { o.At = epoch; return nil })
+	for name, err := range map[string]error{
+		"put": sequence.Put(ctx, order{ID: "o1"}), "apply": sequence.Apply(ctx, key, 0, note), "delete": sequence.DeleteAt(ctx, key, int64(0)),
+		"event": sequence.DeleteAt(ctx, key, nolock.Event{Time: 0, ID: "x"}), "create": created, "upsert": upserted,
+		"time as integer": millis.Apply(ctx, key, epoch, note), "unix time": millis.Apply(ctx, key, attributevalue.UnixTime(epoch), note),
+		"zero time": millis.DeleteAt(ctx, key, time.Time{}), "a fraction of a unit": millis.DeleteAt(ctx, key, time.Unix(0, 10)),
+		"put of seconds": seconds.Put(ctx, timed{"o1", epoch}), "upsert of seconds": upsertedTime, "delete at the epoch": seconds.DeleteAt(ctx, key, epoch),
+	} {
+		if rig.Is(t, err, repo.ErrSchema); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	for _, r := range []interface {
+		Delete(context.Context, repo.Key) error
+	}{sequence, millis, seconds} {
+		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound) // nothing was written
+	}
+	rig.Is(t, sequence.Put(ctx, order{ID: "o1", At: -5})) // before 1970
+	_, err := sequence.Update(ctx, key, func(_ context.Context, o *order) error { o.At = 0; return nil })
+	rig.Is(t, err, repo.ErrSchema)
+}
+
+// An event id that is not UTF-8 came back changed: the event, delivered again,
+// was not known.
+func TestAnEventIDThatIsNotUTF8(t *testing.T) {
+	r, _, _ := open[order](t, nolock.Config{})
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 1, Event: "\xff"}), repo.ErrSchema)
+	rig.Is(t, r.DeleteAt(t.Context(), key, nolock.Event{Time: 1, ID: "a\xc3"}), repo.ErrSchema)
+	rig.Is(t, r.Put(t.Context(), order{ID: "\xff", At: 1}), repo.ErrKey)
+}

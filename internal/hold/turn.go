@@ -116,7 +116,9 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 // claim makes a hold that was handed over one of a full lease. Nobody knows of
 // the hold yet: that its deadline has passed is no reason against it.
 func (q *queuing) claim(ctx context.Context, h *Hold) error {
-	h.Begin()
+	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
+		return err
+	}
 	res, landed := h.prolong(ctx, ddb.Options{Taking: true})
 	over := !landed && res.Outcome == ddb.Condition
 	if over {

@@ -23,7 +23,7 @@ const (
 // classify judges the error of one attempt, as far as its last request tells.
 func (s *sight) classify(err error) class {
 	if s.unsent() {
-		if errors.Is(err, context.DeadlineExceeded) || s.retryer().IsErrorRetryable(err) {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || s.retryer().IsErrorRetryable(err) {
 			return again
 		}
 		return refused

@@ -41,6 +41,8 @@ type acquisition struct {
 	lost   map[string]time.Time // tries without an answer, by id: when they were sent
 	resend ddb.Backoff
 	watch  watch
+	giving context.Context // for all that it gives back; nil until it does
+	given  context.CancelFunc
 }
 
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
@@ -51,6 +53,11 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
 	}}
 	defer a.Done(ctx)
+	defer func() {
+		if a.given != nil {
+			a.given()
+		}
+	}()
 	if how.Ghost != nil {
 		a.lost = map[string]time.Time{how.Ghost.id: how.Ghost.sent}
 	}
@@ -189,14 +196,22 @@ func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
 	return newHold(a, l, end), asItem, nil
 }
 
+// cleaning is the context of all requests that give back what the acquisition
+// took: they have one time together.
+func (a *acquisition) cleaning(ctx context.Context) context.Context {
+	if a.giving == nil {
+		a.giving, a.given = ddb.Detached(ctx)
+	}
+	return a.giving
+}
+
 // abandon frees a lock that may have been taken by a try without an answer:
 // whoever asked for it is told that it was not.
 func (a *acquisition) abandon(ctx context.Context) {
 	if len(a.lost) == 0 {
 		return
 	}
-	ctx, cancel := ddb.Detached(ctx)
-	defer cancel()
+	ctx = a.cleaning(ctx)
 	for id := range a.lost {
 		a.undo(ctx, id)
 	}

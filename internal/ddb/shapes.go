@@ -278,6 +278,26 @@ func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Durat
 // Break ends the hold that was seen, by force, and leaves its token as
 // evidence for its holder.
 func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
+	return c.breaking(seen).Update(key)
+}
+
+// BreakMarked is Break for one who must know whether it was applied, also if an
+// answer is lost: where the hold has no token of its own to leave as evidence, it
+// leaves an id in the ring of writers. An attribute of that name that is no ring is not
+// touched.
+func (c *Core) BreakMarked(key, seen Item, id WriteID) (*dynamodb.UpdateItemInput, error) {
+	w := c.breaking(seen)
+	a := &c.Attr
+	l, err := c.ParseLock(seen)
+	ring, there := seen[a.Writers]
+	if _, isRing := ring.(*types.AttributeValueMemberB); err == nil && !l.HasToken() && (isRing || !there) {
+		w.Set(a.Writers, id.Push(c.Ring(seen)))
+		w.IfSeen(seen, a.Writers)
+	}
+	return w.Update(key)
+}
+
+func (c *Core) breaking(seen Item) *Write {
 	w := c.NewWrite()
 	a := &c.Attr
 	if _, ok := seen[a.LockHeld]; ok {
@@ -289,5 +309,5 @@ func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)
-	return w.Update(key)
+	return w
 }

@@ -111,7 +111,7 @@ func ruleRemove(l Lock, r ruling) Verdict {
 // oneLife does not see that an item was made anew.
 func oneLife(l Lock, r ruling) Verdict {
 	if r.exists && l.OtherLife(Holder{ID: r.id, Token: r.token}) {
-		l.Token = r.token
+		l.Token = r.token + 1
 	}
 	return rule(l, r)
 }

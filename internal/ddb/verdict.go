@@ -54,9 +54,10 @@ func (l Lock) JudgeCommit(h Holder, exists, clean bool) Verdict {
 }
 
 // OtherLife reports whether the item is not the one that the holder held: it was
-// deleted, and perhaps made anew.
+// deleted, and perhaps made anew, or put as it was before. While it lives on, the
+// token that is next is greater than the holder's.
 func (l Lock) OtherLife(h Holder) bool {
-	return l.Token < h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
+	return l.Token <= h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
 }
 
 // JudgeDelete judges the failed condition of a holder's delete. valid says that

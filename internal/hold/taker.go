@@ -15,13 +15,17 @@ type Taker struct {
 	Turns  *Turns        // nil: nothing is remembered
 }
 
-// free releases the hold of an id, if it is there, whatever its token. If it
-// fails, the lock ends with its lease.
-func (t *Taker) free(ctx context.Context, raw ddb.Item, id string) {
+// free releases the hold of an id, if it is there, whatever its token; else it
+// returns whose hold it found. If there is no answer, the lock ends with its
+// lease.
+func (t *Taker) free(ctx context.Context, raw ddb.Item, id string) (holder string) {
 	w := t.Core.NewWrite()
 	w.Unlock()
 	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
-	if in, err := w.Update(raw); err == nil {
-		t.Core.Update(ctx, in, ddb.Options{NoSettle: true})
+	in, err := w.Update(raw)
+	if err != nil {
+		return ""
 	}
+	l, _ := t.Core.ParseLock(t.Core.Update(ctx, in, ddb.Options{NoSettle: true}).Image)
+	return l.By
 }

@@ -26,7 +26,9 @@ type Group struct {
 //
 // While it waits for one lock it extends those that it has, before half of
 // their lease is over, unless heartbeats do. If one is lost all the same, it
-// frees the others and begins anew. With Config.Clockless set a Heartbeat too: a
+// frees the others and begins anew. When it fails it gives back what it had,
+// within 3 s for the name that it waited for and 3 s for the others together.
+// With Config.Clockless set a Heartbeat too: a
 // watcher cannot be interrupted to extend other locks.
 func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
 	keys, err := l.inOrder(names)

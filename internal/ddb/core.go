@@ -1,5 +1,7 @@
 package ddb
 
+import "slices"
+
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
@@ -61,6 +63,17 @@ func (c *Core) Reserved(name string) bool {
 // see "not found".
 func (c *Core) Hidden(item Item) bool {
 	return len(item) == 0 || item[c.Attr.LockStub] != nil || item[c.Attr.Tombstone] != nil
+}
+
+// LockOnly reports whether an item is nothing but a lock: it has no attributes
+// but the key, the library's, and others that are named.
+func (c *Core) LockOnly(item Item, others ...string) bool {
+	for name := range item {
+		if !c.IsKey(name) && !c.Reserved(name) && name != c.Attr.TTL && !slices.Contains(others, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // Absent reports whether the image of a failed condition means that there is

@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -133,14 +134,27 @@ type Taking struct {
 	// Clockless trusts no clock: only a free item is taken, or Watched.
 	Clockless bool
 	Watched   Item // take over this hold, seen unchanged for a full lease
+	// Seen is the greatest token that the taker has seen on this key: those of an
+	// item that is made anew begin above it, as far as those of another life do.
+	Seen int64
+}
+
+// floor is the first token of an item that was never locked.
+func (t *Taking) floor() int64 {
+	now := t.Now.UnixMicro()
+	if t.Seen > math.MaxInt64/2 { // not a token of ours
+		return now
+	}
+	return max(now, t.Seen+lifeSpan+1)
 }
 
 func (t *Taking) values() Item {
+	floor := t.floor()
 	values := Item{
 		":me":     Text(t.ID),
 		":until":  Number(Seconds(t.Until)),
-		":floor":  Integer(t.Now.UnixMicro()),
-		":before": Integer(t.Now.UnixMicro() - 1),
+		":floor":  Integer(floor),
+		":before": Integer(floor - 1),
 		":one":    Number("1"),
 	}
 	if t.Lease > 0 {

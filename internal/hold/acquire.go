@@ -38,6 +38,7 @@ type acquisition struct {
 	guard.Turn
 	id         string   // of the present try
 	item       ddb.Item // as it was when the lock was taken
+	seen       int64    // the greatest token of another holder that an answer has shown
 	lost       lostTries
 	unanswered int // tries without an answer, in a row
 	resend     ddb.Backoff
@@ -100,7 +101,7 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	asked, now := time.Now(), a.Clock()
 	a.id = ddb.NewID(a.taker.Owner)
 	t := ddb.Taking{ID: a.id, Now: now, Until: a.taker.until(now), Lease: a.taker.Lease, Skew: a.Skew,
-		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now)}
+		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now), Seen: a.seen}
 	in := a.Core.Acquire(a.Raw, t)
 	if stub {
 		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
@@ -143,10 +144,18 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 		sent, landed = asked, true
 	}
 	switch {
+	case landed && a.Row && a.taker.Lease == 0 && l.Held <= a.seen && core.LockOnly(image):
+		// It made a row of its own, after another holder's was deleted, but with
+		// the token of when it was sent.
+		core.Delete(ctx, core.Drop(a.Raw, l.By, l.Held), ddb.Options{NoSettle: true})
+		return nil, asItem, errAgain
 	case landed:
 		// An earlier request took the lock: it is ours, from when that was sent.
 		a.id = l.By
 		return a.hold(ctx, image, sent.Add(a.taker.Lease))
+	}
+	a.seen = max(a.seen, l.Held, l.Token-1)
+	switch {
 	case stub:
 		return nil, asItem, nil // the item came into being meanwhile
 	case core.Absent(image) && a.Row:

@@ -50,7 +50,7 @@ func TestListShowsWhatItCanRead(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})
 	for i := range 12 {
-		name := fmt.Sprint("stranger ", i)
+		name := fmt.Sprint("a stranger ", i) // before the locks, in whatever order they are scanned
 		rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: row{
 			"name": &types.AttributeValueMemberS{Value: name}, "lockedBy": &types.AttributeValueMemberN{Value: "5"}}}))(t)
 	}

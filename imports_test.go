@@ -42,7 +42,7 @@ var layout = []row{
 	{folder: "internal/lease", may: []string{"repo"}, why: "deadline, renewal and context of whatever is held; knows no request"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
 	{folder: "internal/hold", may: []string{"repo", "internal/ddb", "internal/guard", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, shared by lockedread and mutex"},
-	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
+	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
 	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
 	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},

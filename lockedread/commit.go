@@ -14,7 +14,8 @@ import (
 //
 // ErrLockExpired and ErrLockLost: nothing was written. ErrFixed: the key or
 // the version differs; nothing was sent and the hold goes on. ErrReleased: the
-// hold is over already.
+// hold is over already. While another call that ends the hold is under way it
+// waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 	written, err := h.conclude(ctx, item, 0)
 	if err != nil {
@@ -27,7 +28,9 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // cancel each other out; 0: for one, if there is a difference. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
 func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
-	h.ending.Lock()
+	if err := h.end(ctx); err != nil {
+		return item, err
+	}
 	defer h.ending.Unlock()
 	item, next, err := h.commit(ctx, item, count)
 	h.yield(next)
@@ -37,7 +40,9 @@ func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) 
 // commit sends the commit. The grip that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
 func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, next grip, err error) {
-	h.hold.BeginLast()
+	if err := h.hold.BeginLast(ctx); err != nil {
+		return written, next, err
+	}
 	defer h.hold.Done()
 	if err := h.hold.Usable(); err != nil {
 		return written, next, err
@@ -79,7 +84,9 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		}
 		return guard.NotFound(h.Key(), h.l.taker.Core.Table)
 	}
-	h.ending.Lock()
+	if err := h.end(ctx); err != nil {
+		return err
+	}
 	defer h.ending.Unlock()
 	err := h.delete(ctx)
 	h.yield(grip{})
@@ -87,7 +94,9 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 }
 
 func (h *Held[T]) delete(ctx context.Context) error {
-	h.hold.BeginLast()
+	if err := h.hold.BeginLast(ctx); err != nil {
+		return err
+	}
 	defer h.hold.Done()
 	if err := h.hold.Usable(); err != nil {
 		return err

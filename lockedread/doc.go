@@ -70,11 +70,18 @@
 //
 // Take over. A hold that stood unchanged for its lockLease since the first answer
 // that showed it, or whose lockTime is past by more than the skew, is dead. The
-// smallest number takes it, under the condition that hold and place are as seen;
-// each number behind waits a grace longer, and takes the places of those ahead
-// away. So somebody who died in the queue costs a grace, a dead holder its
-// lease. Who finds its place gone draws again. A lock that is found free, because
-// it was broken or its holder was not fair, is taken in the same way.
+// smallest number takes it, under the condition that hold and place are as seen.
+// Each number behind waits a step longer, an eighth of a grace, and at first a
+// third of one, for others may have looked so much later; whoever takes over takes
+// the places of those ahead away. So a row of those who died in the queue costs
+// little more than a grace, a dead holder its lease. Who is alive but missed its
+// step, because its process or network stood still, finds its place gone and draws
+// again. A lock that is found free, because it was broken or its holder was not
+// fair, is taken in the same way.
+//
+// One lost message of a waiter costs the others a grace at most: a look without
+// an answer is repeated after a third of a grace, a draw after a grace. A waiter
+// whose looks had no answer for a lease gives up.
 //
 // Leave. Whoever gives up takes its place away, and hands over, or releases, what
 // it was handed meanwhile.

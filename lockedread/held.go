@@ -2,11 +2,13 @@ package lockedread
 
 import (
 	"context"
-	"sync"
+	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,7 +27,7 @@ type Held[T any] struct {
 	// ending is held from before the request that ends the hold until the baton
 	// is handed on: whoever comes second must not hand on nothing before the first
 	// hands on the lock.
-	ending sync.Mutex
+	ending lease.Exclusive
 	handed bool // guarded by ending
 }
 
@@ -53,7 +55,9 @@ func (h *Held[T]) Until() time.Time { return h.hold.Until() }
 func (h *Held[T]) Context() context.Context { return h.hold.Context() }
 
 // Extend moves the end of the lease to a full lease from now. One request;
-// ErrLockExpired, ErrLockLost or ErrReleased when it is too late.
+// ErrLockExpired, ErrLockLost or ErrReleased when it is too late. It gives way to
+// a Commit, Delete or Release that comes while it is under way, also with
+// ErrReleased.
 func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) }
 
 // Release gives the lock back without a change. It is harmless after Commit or
@@ -63,11 +67,23 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) 
 // If a caller of this process waits for the item, the request passes the lock
 // on to it.
 func (h *Held[T]) Release(ctx context.Context) error {
-	h.ending.Lock()
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	if err := h.end(ctx); err != nil {
+		return err
+	}
 	defer h.ending.Unlock()
 	next, err := h.hold.Release(ctx, hold.Releasing{Pass: h.wanted()})
 	h.hand(grip{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
 	return err
+}
+
+// end waits for another call that ends the hold, as long as ctx lasts.
+func (h *Held[T]) end(ctx context.Context) error {
+	if err := h.ending.Lock(ctx); err != nil {
+		return fmt.Errorf("item %v, token %d: nothing was sent: %w", h.Key(), h.Token(), err)
+	}
+	return nil
 }
 
 // wanted reports whether the lock should stay in this process.

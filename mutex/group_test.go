@@ -176,6 +176,36 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// Close waited for an Unlock under way that had no deadline.
+func TestCloseEndsWithItsContext(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	k := lock(t, l, "door")
+	b.Always(fault.HoldRequest)
+	ctx, cancel := context.WithCancel(t.Context())
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- k.Unlock(ctx) }()
+	<-b.Net.Held()
+	gone, end := context.WithCancel(t.Context())
+	end()
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close(gone) }()
+	select {
+	case err := <-closed:
+		var left *mutex.UnlockError
+		if !errors.As(err, &left) || left.Token != k.Token() {
+			t.Errorf("error %v", err)
+		}
+		rig.Is(t, err, context.Canceled)
+	case err := <-unlocked:
+		t.Errorf("the unlock ended first: %v", err)
+	}
+	b.Faults(nil)
+	cancel()
+	<-unlocked
+	rig.Is(t, l.Close(t.Context()))
+}
+
 func TestCloseReportsEachLockThatItCouldNotFree(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})

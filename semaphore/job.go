@@ -140,15 +140,18 @@ func (j *Job[J]) own(w *ddb.Write) {
 
 // end sends the transaction that ends the job.
 func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.TransactWriteItem) error {
-	j.keep.BeginLast()
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	if err := j.keep.BeginLast(ctx); err != nil {
+		j.keep.Forget(repo.ErrReleased) // nothing renews it any more
+		return fmt.Errorf("job %s of %q: %w", j.line.id, j.resource, err)
+	}
 	defer j.keep.Done()
 	if err := j.usable(); err != nil {
 		return err
 	}
 	w := j.s.core.NewWrite()
 	j.own(w)
-	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
-	defer cancel()
 	all := writes(w)
 	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{}, all...), false })
 	switch {

@@ -97,14 +97,16 @@ func (h *Permit) fence(ctx context.Context) (*Permit, error) {
 		again, err = h.draw(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, h.Release(ctx))
 	}
 	return h, nil
 }
 
 // draw sends one request of fence; again says that an answer to it was lost.
 func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
-	h.keep.Begin()
+	if err := h.keep.Begin(ctx); err != nil {
+		return false, err
+	}
 	defer h.keep.Done()
 	asked := time.Now()
 	h.beats = ddb.Later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
@@ -152,12 +154,9 @@ func (h *Permit) Until() time.Time { return h.keep.Until() }
 func (h *Permit) Context() context.Context { return h.keep.Context() }
 
 // Extend moves the end of the lease to a full lease from now, before the
-// permit does it by itself. One request.
-func (h *Permit) Extend(ctx context.Context) error {
-	h.keep.Begin()
-	defer h.keep.Done()
-	return h.renew(ctx)
-}
+// permit does it by itself. One request. It gives way to a Release that comes
+// meanwhile, with ErrReleased.
+func (h *Permit) Extend(ctx context.Context) error { return h.keep.Extend(ctx) }
 
 func (h *Permit) usable() error {
 	if why := h.keep.Ended(); why != nil {
@@ -210,7 +209,12 @@ func (h *Permit) lost() error {
 // defer, and it works although ctx is done: it then has 3 s of its own.
 // ErrLockLost if others took the permit for dead. One request.
 func (h *Permit) Release(ctx context.Context) error {
-	h.keep.BeginLast()
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	if err := h.keep.BeginLast(ctx); err != nil {
+		h.keep.Forget(repo.ErrReleased) // nothing renews it any more
+		return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, err)
+	}
 	defer h.keep.Done()
 	if errors.Is(h.keep.Ended(), repo.ErrReleased) {
 		return nil
@@ -218,8 +222,6 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
-	defer cancel()
 	h.keep.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {

@@ -74,7 +74,7 @@ func (t *Ticket) Position(ctx context.Context) (int, error) {
 	}
 	ahead, present := l.before(t.id, t.number)
 	if !present {
-		return 0, t.missing()
+		return 0, t.missing(ctx)
 	}
 	return len(ahead), nil
 }
@@ -132,8 +132,10 @@ func (t *Ticket) usable() error {
 }
 
 // missing is called by whoever saw the queue without the entry.
-func (t *Ticket) missing() error {
-	t.lease.Begin() // an own removal may be under way
+func (t *Ticket) missing(ctx context.Context) error {
+	if err := t.lease.Begin(ctx); err != nil { // an own removal may be under way
+		return t.describe(err)
+	}
 	defer t.lease.Done()
 	if why := t.lease.Ended(); why != nil {
 		return t.describe(why)
@@ -203,18 +205,21 @@ func (t *Ticket) renew(ctx context.Context) error {
 
 // end takes the entry away, insisting on a verdict.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	t.lease.BeginLast()
+	if ctx.Err() != nil || !errors.Is(why, ErrClosed) { // Close keeps to its own deadline
+		var cancel context.CancelFunc
+		ctx, cancel = ddb.Cleaning(ctx)
+		defer cancel()
+	}
+	if err := t.lease.BeginLast(ctx); err != nil {
+		t.lease.Forget(why)
+		return t.describe(err)
+	}
 	defer t.lease.Done()
 	switch ended := t.lease.Ended(); {
 	case errors.Is(ended, repo.ErrReleased):
 		return nil
 	case ended != nil:
 		return t.describe(ended)
-	}
-	if ctx.Err() != nil || !errors.Is(why, ErrClosed) { // Close keeps to its own deadline
-		var cancel context.CancelFunc
-		ctx, cancel = ddb.Lingering(ctx, ddb.Cleanup)
-		defer cancel()
 	}
 	t.lease.Halt()
 	in, err := t.q.removal(t)

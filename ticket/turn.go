@@ -30,11 +30,9 @@ func (t *Turn) Context() context.Context { return t.t.lease.Context() }
 
 // Extend moves the deadline to a full lease from now, for work that should not
 // begin near it. One request. Without it the turn is renewed after a third of
-// the lease.
+// the lease. It gives way to a Done that comes meanwhile, with ErrReleased.
 func (t *Turn) Extend(ctx context.Context) error {
-	t.t.lease.Begin()
-	defer t.t.lease.Done()
-	return t.t.renew(ctx)
+	return t.t.lease.Extend(ctx)
 }
 
 // Done gives the turn to the next in line; it is harmless after Done. It works

@@ -109,7 +109,7 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		w.judge.see(seen.line, seen.at)
 		ahead, present := seen.line.before(w.id, w.number)
 		if !present {
-			return nil, 0, w.missing()
+			return nil, 0, w.missing(ctx)
 		}
 		if len(ahead) == 0 {
 			// Later tickets are greater: it stays our turn while the entry is valid.

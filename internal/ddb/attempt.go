@@ -91,7 +91,7 @@ const (
 // classify judges the error of one attempt.
 func (a *attempt) classify(err error) class {
 	if a.opted && !a.sent {
-		if errors.Is(err, context.DeadlineExceeded) || a.retryer().IsErrorRetryable(err) {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || a.retryer().IsErrorRetryable(err) {
 			return again
 		}
 		return refused

@@ -9,7 +9,8 @@ import (
 
 // How long a request may go on whose caller's context has ended.
 const (
-	// Cleanup is for requests that give back what a call took.
+	// Cleanup is for requests that give back what a call took: all of them
+	// together, with whatever settles them.
 	Cleanup = 3 * time.Second
 	// Settle is for one that takes something; see Options.Taking.
 	Settle = time.Second
@@ -32,8 +33,51 @@ func Because(what, why error) error {
 
 // Detached keeps the values of a context but not its end. It is for giving back
 // what a call took that has failed.
+//
+// All that is given back on it, or under it, has [Cleanup].
 func Detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), Cleanup)
+	if cleans(ctx) {
+		return ctx, func() {}
+	}
+	ctx = context.WithValue(context.WithoutCancel(ctx), cleaningKey{}, gone)
+	return context.WithTimeout(ctx, Cleanup)
+}
+
+// Cleaning is a context for giving something back whose caller's context may
+// have ended, or end in the middle: it lives for Cleanup longer, and that is
+// all. One of these under another has no time of its own. A write is not settled
+// by a request after its end, as others are: there is time for that before it,
+// since an attempt that its caller has left lasts half of Cleanup at most.
+func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Done() == nil || cleans(ctx) {
+		return ctx, func() {}
+	}
+	return Lingering(context.WithValue(ctx, cleaningKey{}, ctx), Cleanup)
+}
+
+// cleaningKey is where a context for giving back has the context of its caller.
+type cleaningKey struct{}
+
+func cleans(ctx context.Context) bool { return ctx.Value(cleaningKey{}) != nil }
+
+// gone is a context that has ended.
+var gone = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// hurry ends one attempt, whose context is ctx, half of Cleanup after its caller
+// has left: another one must fit into what remains.
+func hurry(ctx context.Context, end context.CancelFunc) (stop func() bool) {
+	caller, ok := ctx.Value(cleaningKey{}).(context.Context)
+	if !ok {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(caller, func() {
+		Pause(ctx, Cleanup/2)
+		end()
+	})
 }
 
 // Both ends with ctx, and, with its cause, with other.
@@ -51,14 +95,14 @@ func Lingering(ctx context.Context, by time.Duration) (context.Context, context.
 	case ctx.Done() == nil:
 		return ctx, func() {}
 	case ctx.Err() != nil:
-		return context.WithTimeout(context.WithoutCancel(ctx), by)
+		return context.WithTimeoutCause(context.WithoutCancel(ctx), by, CtxError(ctx))
 	}
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		Pause(longer, by)
-		cancel()
+		cancel(CtxError(ctx))
 	})
-	return longer, func() { stop(); cancel() }
+	return longer, func() { stop(); cancel(nil) }
 }
 
 // CtxError is the error of a context that is done, joined with its cause where

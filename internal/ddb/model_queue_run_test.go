@@ -151,9 +151,24 @@ func TestModelQueueMutants(t *testing.T) {
 		{"the token is the ticket", queueRules{members: 3, turns: 1, deaths: 1, ticketToken: true}},
 		{"a claim leaves lockTime as it was", queueRules{members: 2, turns: 2, silentClaim: true, clockless: true}},
 		{"the watch begins when the look was asked for", queueRules{members: 2, turns: 2, clockless: true, earlyWatch: true}},
+		{"taking over leaves the entries of those ahead", queueRules{members: 3, turns: 1, deaths: 1, quick: true, leaveAhead: true}},
+		{"taking over before the hold is dead", queueRules{members: 2, turns: 2, clockless: true, hasty: true}},
 		{"a draw takes the lock under the last token", queueRules{members: 1, turns: 2, alien: 1, numbersAsLast: true}},
 	} {
 		f, _ := runQueue(m.bounds)
 		mustFind(t, m.name, f)
+	}
+}
+
+// TestModelQueueServesThoseWhoWerePassedOver: who does not draw again when its
+// entry is gone is never served.
+func TestModelQueueServesThoseWhoWerePassedOver(t *testing.T) {
+	r := queueRules{members: 2, turns: 2, quick: true}
+	if states, stuck := stuckQueue(r); stuck != nil {
+		t.Errorf("%d states: nobody can go on in %+v", states, *stuck)
+	}
+	r.stayPut = true
+	if states, stuck := stuckQueue(r); stuck == nil {
+		t.Errorf("who stays put is served all the same: %d states", states)
 	}
 }

@@ -10,7 +10,7 @@ const (
 	entries   = queuers * draws // every draw has an id of its own
 	fullLease = 2               // in ticks
 	graceTime = 1
-	oldest    = fullLease + (queuers-1)*graceTime
+	oldest    = fullLease
 	stranger  = 2*entries + 1 // in lockedBy: an acquirer that is not fair
 )
 
@@ -94,7 +94,7 @@ type queueRules struct {
 
 	drawAgain, handBlind, freeBlind, passBlind, leaveBlind, fromSeen bool
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool
-	numbersAsLast, earlyWatch                                        bool
+	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
 }
 
 // give begins a hold.

@@ -188,8 +188,12 @@ func (m *queueModel) see(w *queueWorld, i int, asked int8) {
 		return
 	}
 	ticket := it.w[e]
-	if ticket == 0 {
-		m.again(w, i) // passed over
+	if ticket == 0 { // passed over
+		if m.stayPut {
+			q.phase, q.unseen = waiting, asked
+			return
+		}
+		m.again(w, i)
 		return
 	}
 	q.phase, q.unseen = waiting, asked
@@ -199,23 +203,22 @@ func (m *queueModel) see(w *queueWorld, i int, asked int8) {
 			q.since = asked
 		}
 	}
-	var ahead int8
 	var gone [entries]bool
 	if own := ownEntry(it.by); own >= 0 && it.w[own] != 0 {
 		gone[own] = true
 	}
 	for o, t := range it.w {
 		if int8(o) != ownEntry(it.by) && t != 0 && t < ticket {
-			ahead++
-			gone[o] = true
+			gone[o] = !m.leaveAhead
 		}
 	}
-	dead := q.since >= q.term+ahead*graceTime
-	if it.by == 0 {
-		dead = q.since >= ahead*graceTime
-	} else if !m.clockless {
-		dead = dead || it.age >= it.term+ahead*graceTime
+	// The steps by which those behind wait longer are short, and whoever does not
+	// run, or has no answer, misses its own: anybody may come first.
+	term := q.term
+	if m.hasty {
+		term--
 	}
+	dead := it.by == 0 || q.since >= term || !m.clockless && it.age >= it.term
 	if dead {
 		q.phase = passing
 		q.req = request{kind: toPass, entry: e, ticket: ticket, seen: q.seen, gone: gone}

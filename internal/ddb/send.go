@@ -37,6 +37,7 @@ type Result struct {
 	Clean   bool      // no earlier attempt of this call may have been applied
 	Sent    time.Time // when the first attempt was sent
 	Limit   int       // attempts that the client's policy allows; 0: no limit
+	Again   bool      // there was no answer, but another attempt may have one
 	Err     error     // for Refused and Unknown
 }
 
@@ -45,6 +46,9 @@ type Options struct {
 	Timeout  time.Duration // of one attempt, if shorter than the sender's
 	NoSettle bool          // on cancellation in mid-write, do not repeat to settle it
 	Once     bool          // never repeat an attempt that may have been applied
+	// Single makes one attempt: its caller repeats it, by a clock that cannot wait
+	// for the client's policy.
+	Single bool
 	// Taking says that the write takes something that the caller will not have if
 	// its context ends. The answer is then waited for, for Settle: given up in
 	// flight, the write could land behind the one that takes it back. Implies
@@ -74,19 +78,22 @@ func (s *Sender) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt O
 // Get reads an item with a consistent read. It cannot change anything, so the
 // verdict of its error is always "not applied".
 func (s *Sender) Get(ctx context.Context, key Item) (Item, error) {
+	res := s.Read(ctx, key, Options{})
+	return res.Item, res.Err
+}
+
+// Read is Get with options. Its Result has an item, or the error.
+func (s *Sender) Read(ctx context.Context, key Item, opt Options) Result {
 	consistent := true
 	in := &dynamodb.GetItemInput{TableName: &s.Table, Key: key, ConsistentRead: &consistent}
-	res := s.send(ctx, "GetItem", Options{NoSettle: true}, func(ctx context.Context, a *attempt) (Item, error) {
+	opt.NoSettle = true
+	return s.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.GetItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}
 		return out.Item, nil
 	})
-	if res.Outcome == Applied {
-		return res.Item, nil
-	}
-	return nil, res.Err
 }
 
 // Ask sends a request that changes no item, such as a query or the description
@@ -157,9 +164,9 @@ func (c *call) run(ctx context.Context) {
 			continue // the top of the loop settles it
 		}
 		policy := c.attempt.retryer()
-		c.res.Limit = policy.MaxAttempts()
+		c.res.Limit, c.res.Again = policy.MaxAttempts(), kind != refused
 		_ = release(c.res.Err)
-		if kind == refused || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+		if kind == refused || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
 			c.giveUp(c.res.Err)
 			return
 		}
@@ -183,18 +190,19 @@ func (c *call) run(ctx context.Context) {
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	actx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	defer hurry(actx, cancel)()
 	c.attempt.sent = false
 	item, err := c.do(actx, &c.attempt)
 	c.Observe.request(ctx, c.op, c.Table)
 	res := &c.res
 	if err == nil {
-		res.Outcome, res.Item, res.Err = Applied, item, nil
+		res.Outcome, res.Item, res.Err, res.Again = Applied, item, nil, false
 		return true
 	}
 	image, failed := conditionFailed(err)
 	images, cancelled := transactionFailed(err)
 	if failed || cancelled {
-		res.Outcome, res.Image, res.Images, res.Err = Condition, image, images, nil
+		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
 		// A client that drops options repeats by the SDK, unseen from here.
 		res.Clean = res.Clean && c.attempt.opted
 		return true
@@ -208,7 +216,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(ctx)
-	if c.res.Clean || c.opt.NoSettle || c.opt.Taking || c.opt.Once {
+	if c.res.Clean || cleans(ctx) || c.opt.NoSettle || c.opt.Taking || c.opt.Once {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Table, cause))
 		return
 	}

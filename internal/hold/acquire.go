@@ -43,6 +43,8 @@ type acquisition struct {
 	unanswered int // tries without an answer, in a row
 	resend     ddb.Backoff
 	watch      watch
+	giving     context.Context // for all that it gives back; nil until it does
+	given      context.CancelFunc
 }
 
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
@@ -53,6 +55,11 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		Settings: guard.Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Once, Clock: t.Clock},
 	}}
 	defer a.Done(ctx)
+	defer func() {
+		if a.given != nil {
+			a.given()
+		}
+	}()
 	if how.Ghost != nil {
 		a.lost = lostTries{how.Ghost.id: how.Ghost.sent}
 	}
@@ -196,4 +203,13 @@ func (a *acquisition) hold(ctx context.Context, raw ddb.Item, end time.Time) (*H
 	}
 	a.item = raw
 	return newHold(a, l, end), asItem, nil
+}
+
+// cleaning is the context of all requests that give back what the acquisition
+// took: they have one time together.
+func (a *acquisition) cleaning(ctx context.Context) context.Context {
+	if a.giving == nil {
+		a.giving, a.given = ddb.Detached(ctx)
+	}
+	return a.giving
 }

@@ -17,6 +17,14 @@ const maxGrace = time.Second
 // claim it.
 func (c *Config) grace() time.Duration { return min(c.Lease/4, maxGrace) }
 
+// glance is the longest time from one look at the queue to the next.
+func (c *Config) glance() time.Duration { return c.grace() / 3 }
+
+// step is how much later each one in the queue takes over from the dead than
+// the one before it would: longer than a read and a write take, and so short
+// that a row of dead waiters costs hardly more than one.
+func (c *Config) step() time.Duration { return c.grace() / 8 }
+
 // note keeps what an image under the hold shows of the queue behind it. The
 // caller holds op.
 func (h *Hold) note(image ddb.Item) {
@@ -33,14 +41,11 @@ func (h *Hold) note(image ddb.Item) {
 			h.entry, h.queue = own, h.queue.Without(own)
 		}
 	}
+	h.rivals.Store(len(h.queue) > 0)
 }
 
 // Rivals reports whether others wait in the queue on the item.
-func (h *Hold) Rivals() bool {
-	h.Begin()
-	defer h.Done()
-	return len(h.queue) > 0
-}
+func (h *Hold) Rivals() bool { return h.rivals.Load() }
 
 // bequeath sends a write that ends a fair hold: the lock goes to the one who
 // has waited longest. If nobody waits it becomes free, under the condition that

@@ -152,19 +152,15 @@ func (h *Hold) vanished(image ddb.Item) bool {
 func (h *Hold) resolve(released ddb.Result, first bool) {
 	switch {
 	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
-		h.fate = ddb.Lost
+		h.fate.Store(int64(ddb.Lost))
 	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
-		h.fate = ddb.Committed
+		h.fate.Store(int64(ddb.Committed))
 	}
 }
 
 // Fate is what became of a write that had no verdict, if the release after it
 // has told: Committed, or Lost.
-func (h *Hold) Fate() ddb.Verdict {
-	h.Begin()
-	defer h.Done()
-	return h.fate
-}
+func (h *Hold) Fate() ddb.Verdict { return ddb.Verdict(h.fate.Load()) }
 
 // Releasing says how a hold is given back.
 type Releasing struct {
@@ -180,7 +176,17 @@ type Releasing struct {
 // its holder has ended. With Pass it returns the hold of the next one, if the
 // lock could be kept.
 func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err error) {
-	h.BeginLast()
+	if !how.Strict {
+		var cancel context.CancelFunc
+		ctx, cancel = ddb.Cleaning(ctx)
+		defer cancel()
+	}
+	if err := h.BeginLast(ctx); err != nil {
+		if !how.Strict {
+			h.Forget(repo.ErrReleased)
+		}
+		return nil, err
+	}
 	defer h.Done()
 	switch why := h.Ended(); {
 	case errors.Is(why, repo.ErrReleased):
@@ -190,11 +196,6 @@ func (h *Hold) Release(ctx context.Context, how Releasing) (next *Hold, err erro
 	}
 	if ctx.Err() != nil && how.Strict {
 		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
-	}
-	if !how.Strict {
-		var cancel context.CancelFunc
-		ctx, cancel = ddb.Lingering(ctx, ddb.Cleanup)
-		defer cancel()
 	}
 	h.Halt()
 	as := concluding{strict: how.Strict}

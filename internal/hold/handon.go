@@ -41,7 +41,7 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 	}
 	if err := h.conclude(ctx, how, send); err != nil {
 		if pass && errors.Is(err, repo.ErrOutcomeUnknown) {
-			h.ghost = &Ghost{s.id, s.asked, h.t, h.packed}
+			h.ghost.Store(&Ghost{s.id, s.asked, h.t, h.packed})
 		}
 		return nil, err
 	}
@@ -82,15 +82,12 @@ func (g *Ghost) Undo() {
 
 // Ghost is the hold that was to be passed on by a write that had no verdict;
 // nil if there is none.
-func (h *Hold) Ghost() *Ghost {
-	h.Begin()
-	defer h.Done()
-	return h.ghost
-}
+func (h *Hold) Ghost() *Ghost { return h.ghost.Load() }
 
 // succeed makes the handle of the hold that was passed on.
 func (h *Hold) succeed(s successor) *Hold {
 	n := &Hold{t: h.t, key: h.key, packed: h.packed, id: s.id, token: h.token + 1, beats: s.until, queue: h.queue, drawn: h.drawn + 1}
+	n.rivals.Store(len(n.queue) > 0)
 	n.keep(s.asked.Add(h.t.Lease))
 	return n
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -17,16 +18,19 @@ type Hold struct {
 	*lease.Lease
 	t      *Taker
 	key    repo.Key
-	packed ddb.Key // the primary key, encoded
-	stub   bool    // the item is nothing but a lock that readers do not see
+	packed ddb.Key     // the primary key, encoded
+	stub   bool        // the item is nothing but a lock that readers do not see
+	rivals atomic.Bool // others wait in the queue behind a fair hold; changed under op
 	id     string
 	token  int64
 
-	doubt bool        // guarded by op: an earlier write that ends the hold had no verdict
-	fate  ddb.Verdict // guarded by op: of that write, as far as a release has told
-	beats time.Time   // guarded by op: the greatest lockTime that was ever sent
-	found *ddb.Lock   // guarded by op: what stood in our place when the hold was found lost
-	ghost *Ghost      // guarded by op: what a write without a verdict may have left
+	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
+	beats time.Time // guarded by op: the greatest lockTime that was ever sent
+
+	// Changed under op, and asked for without: nobody who asks waits for a request.
+	fate  atomic.Int64             // the ddb.Verdict of a write in doubt, as far as a release has told
+	found atomic.Pointer[ddb.Lock] // what stood in our place when the hold was found lost
+	ghost atomic.Pointer[Ghost]    // what a write without a verdict may have left
 
 	// Of a fair hold.
 	entry string        // guarded by op: own entry in the queue; "" if there is none
@@ -61,11 +65,7 @@ func (h *Hold) ID() string { return h.id }
 func (h *Hold) Token() int64 { return h.token }
 
 // Over reports whether the hold has ended, or is known to be lost.
-func (h *Hold) Over() bool {
-	h.Begin()
-	defer h.Done()
-	return h.Ended() != nil
-}
+func (h *Hold) Over() bool { return h.Ended() != nil }
 
 // Locked is the error of those who wait for this hold.
 func (h *Hold) Locked() error {
@@ -74,12 +74,23 @@ func (h *Hold) Locked() error {
 
 // Found is what stood in the hold's place when it was found lost.
 func (h *Hold) Found() ddb.Lock {
-	h.Begin()
-	defer h.Done()
-	if h.found == nil {
-		return ddb.Lock{}
+	if l := h.found.Load(); l != nil {
+		return *l
 	}
-	return *h.found
+	return ddb.Lock{}
+}
+
+// Begin waits for a request for the hold under way, as long as ctx lasts.
+func (h *Hold) Begin(ctx context.Context) error { return h.begun(h.Lease.Begin(ctx)) }
+
+// BeginLast is Begin for the request that ends the hold: an extension gives way.
+func (h *Hold) BeginLast(ctx context.Context) error { return h.begun(h.Lease.BeginLast(ctx)) }
+
+func (h *Hold) begun(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("item %v, token %d: nothing was sent: %w", h.key, h.token, err)
 }
 
 // Usable returns why the hold cannot be used any more. The caller holds op.
@@ -90,14 +101,7 @@ func (h *Hold) Usable() error {
 	return nil
 }
 
-// Extend moves the end to a full lease from now.
-func (h *Hold) Extend(ctx context.Context) error {
-	h.Begin()
-	defer h.Done()
-	return h.extend(ctx)
-}
-
-// extend sends the request. The caller holds op.
+// extend moves the end to a full lease from now. The caller holds op.
 func (h *Hold) extend(ctx context.Context) error {
 	if err := h.Usable(); err != nil {
 		return err
@@ -131,7 +135,9 @@ func (h *Hold) prolong(ctx context.Context, opt ddb.Options) (_ ddb.Result, land
 	if h.t.Fair {
 		in = h.t.Core.Claim(h.raw(), h.id, h.token, until, h.t.Lease)
 	}
-	opt.Timeout = h.t.Lease / 3
+	if opt.Timeout == 0 {
+		opt.Timeout = h.t.Lease / 3
+	}
 	res := h.t.Core.Update(ctx, in, opt)
 	image := res.Item
 	switch res.Outcome {
@@ -168,7 +174,9 @@ func (h *Hold) ousted(res ddb.Result) error {
 // Write sends an update of the item that keeps the hold; set adds to it. It
 // may be repeated: its condition is the hold alone.
 func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
-	h.Begin()
+	if err := h.Begin(ctx); err != nil {
+		return err
+	}
 	defer h.Done()
 	if err := h.Usable(); err != nil {
 		return err
@@ -213,7 +221,7 @@ func (h *Hold) judge(res ddb.Result) error {
 	if err != nil {
 		return err
 	}
-	h.found = &l
+	h.found.Store(&l)
 	switch l.JudgeCommit(h.holder(), !h.t.Core.Absent(res.Image), res.Clean) {
 	case ddb.Committed:
 		return nil

@@ -64,8 +64,7 @@ func (a *acquisition) abandon(ctx context.Context) {
 	if len(a.lost) == 0 {
 		return
 	}
-	ctx, cancel := ddb.Detached(ctx)
-	defer cancel()
+	ctx = a.cleaning(ctx)
 	for id := a.lost.newest()[0]; id != ""; {
 		delete(a.lost, id)
 		holder := a.undo(ctx, id)

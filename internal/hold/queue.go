@@ -23,9 +23,13 @@ type queuing struct {
 	// unseen is before the last request was sent whose answer did not show the
 	// lock in our hands: it was handed over later than that.
 	unseen time.Time
-	pace   pace.Pace
-	failed int // reads without an answer, in a row
-	full   int // draws that found no room, and then nobody on the item, in a row
+	// appeared is when the hold that is watched came into being, or was last
+	// extended, as far as that can be told: those who saw it later than this one
+	// did count from no later than a look after it.
+	appeared time.Time
+	pace     pace.Pace
+	failed   int // looks without an answer, in a row
+	full     int // draws that found no room, and then nobody on the item, in a row
 	// outside is what was seen of the hold while there was no room to draw.
 	outside watch
 }
@@ -66,8 +70,8 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.taker.Turns.Get(q.Core.KeyText(q.Raw))}
 	core := q.Core
-	res := core.Update(ctx, core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub}),
-		ddb.Options{Timeout: q.taker.Lease / 3, Taking: true})
+	in := core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub})
+	res := q.taker.inHaste(ctx, func(opt ddb.Options) ddb.Result { return core.Update(ctx, in, opt) })
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)
@@ -86,9 +90,12 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 // crowded waits where the item has no room for one more entry: those who stand
 // in the queue make room.
 func (q *queuing) crowded(ctx context.Context, full error) error {
-	image, err := q.Core.Get(ctx, q.Raw)
+	image, err := q.look(ctx)
 	if err != nil {
-		return repo.Classify(err)
+		return err
+	}
+	if image == nil {
+		return errAgain
 	}
 	l, err := q.Lock(image)
 	if err != nil {
@@ -98,8 +105,8 @@ func (q *queuing) crowded(ctx context.Context, full error) error {
 	if l.Busy() || len(queue) > 0 {
 		now := time.Now()
 		q.outside.see(image, l, q.Core, q.taker.Lease, now)
-		q.watch = q.outside
-		if q.rest(l, now)+time.Duration(len(queue))*q.taker.grace() < 0 {
+		q.watch, q.appeared = q.outside, q.outside.since
+		if q.rest(l, len(queue), now) < 0 {
 			return errByHand // they are all dead, and make no room: the lock alone will do
 		}
 		q.full = 0
@@ -155,36 +162,13 @@ func (q *queuing) wait(ctx context.Context, image ddb.Item) (*Hold, error) {
 			}
 			asked = time.Now()
 			image, err = q.look(ctx)
-			pause = q.Wait.Max // after a look without an answer
+			pause = min(q.Wait.Max, q.taker.glance()/2) - time.Since(asked) // after a look without an answer
 		}
 		if err != nil {
 			q.leave(ctx)
 			return nil, err
 		}
 	}
-}
-
-// looks without an answer that are borne in a row; each is repeated by the
-// client's policy before.
-const maxFailed = 3
-
-// look reads the item: nil if there was no answer, and another look may have one.
-func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
-	image, err := q.Core.Get(ctx, q.Raw)
-	switch {
-	case err == nil:
-		q.failed = 0
-		if image == nil {
-			image = ddb.Item{}
-		}
-		return image, nil
-	case ctx.Err() != nil:
-		return nil, err
-	}
-	if q.failed++; q.failed >= maxFailed {
-		return nil, repo.Classify(err)
-	}
-	return nil, nil // says that nothing is known
 }
 
 // use draws the conclusion from what an answer showed, whose request was sent
@@ -212,15 +196,17 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case !q.Stub && core.Hidden(image):
 			return nil, l, 0, guard.NotFound(q.Key, core.Table)
 		}
-		q.ticket, q.unseen = me.Ticket, asked
 		if q.Waiting != nil {
 			q.Waiting(l)
 		}
 		now := time.Now()
-		q.watch.see(image, l, core, q.taker.Lease, now)
+		if q.watch.see(image, l, core, q.taker.Lease, now) {
+			q.appeared = q.appearance(l, now)
+		}
+		q.ticket, q.unseen = me.Ticket, asked
 		q.pace.See(len(ahead)+1, now)
 		q.taker.Turns.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
-		if rest := q.rest(l, now) + time.Duration(len(ahead))*q.taker.grace(); rest >= 0 {
+		if rest := q.rest(l, len(ahead), now); rest >= 0 {
 			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing()), rest+time.Millisecond), nil
 		}
 		asked = time.Now()
@@ -235,6 +221,9 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case ddb.Condition:
 			image = res.Image
 		case ddb.Refused:
+			if res.Again {
+				return nil, l, q.Wait.Min, nil // throttled
+			}
 			if q.full++; ddb.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
 				return nil, l, q.Wait.Max, nil
 			}
@@ -249,15 +238,14 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 // quarters of the time until they are next, and everybody looks often enough to
 // notice in time that it was handed the lock.
 func (q *queuing) pacing() pace.Line {
-	limit := q.taker.grace() / 3
+	limit := q.taker.glance()
 	return pace.Line{Near: 1, Max: limit, Limit: limit, Quarters: 3}
 }
 
 // leave takes the entry away and gives back what was handed to us meanwhile: the
 // caller is told that it does not have the lock.
 func (q *queuing) leave(ctx context.Context) {
-	ctx, cancel := ddb.Detached(ctx)
-	defer cancel()
+	ctx = q.cleaning(ctx)
 	core := q.Core
 	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true})
 	if res.Outcome != ddb.Condition {

@@ -36,28 +36,59 @@ func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
 	return end, false
 }
 
-// rest is how long the hold remains beyond the reach of those who wait for it,
-// on the evidence so far; below zero: the first of them may take it. A free
-// lock is from when it was seen to be.
-func (q *queuing) rest(l ddb.Lock, now time.Time) time.Duration {
+// appearance tells when the hold that this answer was the first to show came
+// into being, or was last extended: between the last look that did not show it
+// and now. Within that, lockTime tells.
+func (q *queuing) appearance(l ddb.Lock, now time.Time) time.Time {
 	if !l.Timed {
-		return q.watch.since.Sub(now) - 1
+		return now
 	}
-	rest := time.Duration(1<<63 - 1 - int64(maxLease))
+	made := l.Until.Add(-l.Lease)
+	if l.Handed() {
+		made = made.Add(-2 * q.Skew) // the allowance of whoever handed it over
+	}
+	at := now.Add(made.Sub(q.Clock()))
+	switch {
+	case at.Before(q.unseen):
+		return q.unseen
+	case at.After(now):
+		return now
+	}
+	return at
+}
+
+// rest is how long the hold remains beyond the reach of one who waits for it
+// behind so many others, on the evidence so far; below zero: it may take the
+// lock. A free lock is from when it was seen to be.
+//
+// The first in line may as soon as the hold is dead. Each one behind waits a
+// step longer, and, where it has watched the hold, as much as others may have
+// seen it later: so those who look in time take over in their order, and those
+// of them who do not are as dead as the holder.
+func (q *queuing) rest(l ddb.Lock, ahead int, now time.Time) time.Duration {
+	from := q.watch.since
+	if late := q.appeared.Add(q.taker.glance()); ahead > 0 && late.After(from) {
+		from = late
+	}
+	steps := time.Duration(ahead) * q.taker.step()
+	if !l.Timed {
+		return from.Sub(now) - 1 + steps
+	}
+	rest := time.Duration(1<<63 - 1 - int64(2*maxLease))
 	if !l.Endless() && (q.taker.Clockless || !l.ByHand()) {
 		// It stood unchanged for its lease, whatever any clock says. A lock by hand
 		// names no lease: what stands there is its predecessor's.
-		rest = q.watch.since.Add(q.watch.lease).Sub(now)
+		rest = from.Add(q.watch.lease).Sub(now)
 	}
 	if !q.taker.Clockless {
 		rest = min(rest, l.Until.Add(q.Skew).Sub(q.Clock()))
 	}
-	return rest
+	return rest + steps
 }
 
-// overtake takes the lock out of the hands of a dead holder, or a free one. The
-// first in line does it at once; who comes later has waited a grace for each
-// one ahead, who must be dead too, and takes their entries away.
+// overtake takes the lock out of the hands of a dead holder, or a free one, and
+// takes away the entries of those ahead, who did not do it when they could. One
+// of them that is alive after all finds its entry gone and draws again.
 func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahead ddb.Queue) ddb.Result {
 	var gone []string
 	for _, w := range ahead {
@@ -72,7 +103,8 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
-	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.taker.Lease / 3, Taking: true})
+	// Without an answer the next look tells.
+	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.taker.grace(), Taking: true, Single: true})
 }
 
 // handle makes the handle of a lock that is ours; end is when others may take it
@@ -116,8 +148,14 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time
 // claim makes a hold that was handed over one of a full lease. Nobody knows of
 // the hold yet: that its deadline has passed is no reason against it.
 func (q *queuing) claim(ctx context.Context, h *Hold) error {
-	h.Begin()
-	res, landed := h.prolong(ctx, ddb.Options{Taking: true})
+	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
+		return err
+	}
+	landed := false
+	res := q.taker.inHaste(ctx, func(opt ddb.Options) (res ddb.Result) {
+		res, landed = h.prolong(ctx, opt)
+		return res
+	})
 	over := !landed && res.Outcome == ddb.Condition
 	if over {
 		_ = h.ousted(res)
@@ -129,6 +167,6 @@ func (q *queuing) claim(ctx context.Context, h *Hold) error {
 	case over:
 		return errAgain // it was taken over
 	}
-	_, _ = h.Release(ctx, Releasing{}) // if it fails, the lock ends with its lease
+	_, _ = h.Release(q.cleaning(ctx), Releasing{}) // if it fails, the lock ends with its lease
 	return q.Ended(ctx, repo.Classify(fmt.Errorf("item %v: no answer to the claim of its lock: %w", q.Key, res.Err)))
 }

@@ -15,18 +15,19 @@ type watch struct {
 	endless bool // it never ends by itself, however long it stands
 }
 
-// see notes what an answer showed. own is the lease to assume where the item
-// names none.
-func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duration, now time.Time) {
+// see notes what an answer showed, and reports whether it was new. own is the
+// lease to assume where the item names none.
+func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duration, now time.Time) bool {
 	seen := core.Beat(image)
 	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
-		return
+		return false
 	}
 	w.seen, w.since, w.lease, w.endless = seen, now, l.Lease, l.Endless()
 	if l.ByHand() || w.lease == 0 {
 		// It names no lease, or shows what the hold before it left there.
 		w.lease = max(w.lease, own)
 	}
+	return true
 }
 
 // ripe returns the hold that may be taken over; nil if there is none yet. Only

@@ -7,7 +7,9 @@
 // The context of a [Lease] is cancelled, with the cause, no later than the
 // deadline: the end of what was taken, counted from when the request that was
 // applied was first sent, less a margin. A renewal never runs beside another
-// request of its lease. There is one timer per lease, none where nobody asks for
+// request of its lease. Whoever wants to send another one waits no longer than
+// its own context lasts ([Exclusive]); what ends the lease does not wait for a
+// renewal or an extension, which give way. There is one timer per lease, none where nobody asks for
 // a renewal or a context, and no goroutine while nothing is due.
 //
 // # Pace

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -31,21 +32,22 @@ type Lease struct {
 
 	// op is held while a request for the lease is under way: a renewal never
 	// runs beside the write that ends it.
-	op    sync.Mutex
-	ended error // guarded by op: why it is over; nil while it is not
+	op Exclusive
 
 	mu        sync.Mutex
-	end       time.Time          // guarded by mu: when others may take over, on the own clock
-	timer     *time.Timer        // guarded by mu: the next renewal, or the deadline
-	stopRenew context.CancelFunc // guarded by mu: ends a renewal under way; nil when there is none
-	failed    error              // guarded by mu: why the last renewal failed
-	over      error              // guarded by mu: the cause of the context's end; nil while it goes on
-	watched   *watched           // guarded by mu: the context; nil until somebody asks for it
-	paced     bool               // guarded by mu: counted by the pace of the process
-	turn      bool               // guarded by mu: the timer waits for a turn
-	halted    bool               // guarded by mu: no timer may be started any more
-	claim     time.Time          // guarded by mu: renew then, whatever Every says; zero: no need
-	again     time.Duration      // guarded by mu: between claims without success
+	ended     error         // guarded by mu, and changed under op: why it is over; nil while it is not
+	end       time.Time     // guarded by mu: when others may take over, on the own clock
+	timer     *time.Timer   // guarded by mu: the next renewal, or the deadline
+	stopRenew func()        // guarded by mu: ends a renewal under way; nil when there is none
+	failed    error         // guarded by mu: why the last renewal failed
+	over      error         // guarded by mu: the cause of the context's end; nil while it goes on
+	watched   *watched      // guarded by mu: the context; nil until somebody asks for it
+	paced     bool          // guarded by mu: counted by the pace of the process
+	turn      bool          // guarded by mu: the timer waits for a turn
+	halted    bool          // guarded by mu: no timer may be started any more
+	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
+	claim     time.Time     // guarded by mu: renew then, whatever Every says; zero: no need
+	again     time.Duration // guarded by mu: between claims without success
 }
 
 // watched is a context that somebody has asked for: many leases are held
@@ -129,25 +131,79 @@ func passed(until time.Time) bool {
 	return !until.IsZero() && (!now.Before(until) || !now.Round(0).Before(until.Round(0)))
 }
 
-// BeginLast waits for a renewal under way, having told it to stop, so that the
-// request which ends the lease runs alone. Done follows.
-func (l *Lease) BeginLast() {
+// BeginLast waits for a request for the lease under way, so that the one which
+// ends it runs alone: as long as ctx lasts, whose error it returns then. A
+// renewal or extension is told to stop, and none begins meanwhile. Done follows,
+// unless there is an error.
+func (l *Lease) BeginLast(ctx context.Context) error {
 	l.mu.Lock()
+	l.ending++
 	if l.stopRenew != nil {
 		l.stopRenew()
 	}
 	l.mu.Unlock()
-	l.op.Lock()
+	defer func() {
+		l.mu.Lock()
+		l.ending--
+		l.mu.Unlock()
+	}()
+	return l.op.Lock(ctx)
 }
 
-// Begin waits for a request for the lease under way. Done follows.
-func (l *Lease) Begin() { l.op.Lock() }
+// Begin waits for a request for the lease under way, as long as ctx lasts, whose
+// error it returns then. Done follows, unless there is an error.
+func (l *Lease) Begin(ctx context.Context) error { return l.op.Lock(ctx) }
 
 // Done ends Begin or BeginLast.
 func (l *Lease) Done() { l.op.Unlock() }
 
-// Ended is why the lease is over; nil while it is not. The caller holds op.
-func (l *Lease) Ended() error { return l.ended }
+// Extend renews the lease now. It waits for a renewal under way, but gives way to
+// a request that ends the lease: its error is then ErrReleased.
+func (l *Lease) Extend(ctx context.Context) error {
+	if err := l.Begin(ctx); err != nil {
+		return err
+	}
+	defer l.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !l.interruptible(func() { cancel(errEnding) }) {
+		return errEnding
+	}
+	defer l.uninterruptible()
+	err := l.renew(ctx)
+	if err != nil && l.Ended() == nil && errors.Is(context.Cause(ctx), errEnding) {
+		return errEnding
+	}
+	return err
+}
+
+// errEnding is the error of an extension that has given way.
+var errEnding = fmt.Errorf("%w: it was to end while it was extended", repo.ErrReleased)
+
+// interruptible notes how to stop a renewal; false if none may begin.
+func (l *Lease) interruptible(stop func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending > 0 {
+		return false
+	}
+	l.stopRenew = stop
+	return true
+}
+
+// uninterruptible forgets it: its context would be kept until the next renewal.
+func (l *Lease) uninterruptible() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopRenew = nil
+}
+
+// Ended is why the lease is over; nil while it is not.
+func (l *Lease) Ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
 
 // Renewed moves the end. The caller holds op.
 func (l *Lease) Renewed(end time.Time) {
@@ -159,7 +215,9 @@ func (l *Lease) Renewed(end time.Time) {
 
 // Finish ends the lease. The caller holds op.
 func (l *Lease) Finish(why error) {
+	l.mu.Lock()
 	l.ended = why
+	l.mu.Unlock()
 	l.Forget(why)
 }
 

@@ -34,7 +34,9 @@ func keep(cfg lease.Config, answer func() error) (l *lease.Lease, renewals *[]ti
 }
 
 func finish(l *lease.Lease) {
-	l.BeginLast()
+	if err := l.BeginLast(context.Background()); err != nil {
+		panic(err)
+	}
 	defer l.Done()
 	l.Finish(repo.ErrReleased)
 }
@@ -151,7 +153,9 @@ func TestTheLastWriteRunsAlone(t *testing.T) {
 			t.Fatal("no renewal is under way")
 		}
 		began := time.Now()
-		l.BeginLast()
+		if err := l.BeginLast(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if under || time.Since(began) != 0 {
 			t.Errorf("a renewal is under way: %v; waited %v", under, time.Since(began))
 		}
@@ -202,11 +206,16 @@ func TestAContextAskedForLate(t *testing.T) {
 		"at once":          {func(*lease.Lease) {}, length - margin, repo.ErrLockExpired},
 		"in the middle":    {func(*lease.Lease) { time.Sleep(length / 2) }, length/2 - margin, repo.ErrLockExpired},
 		"after the end":    {func(*lease.Lease) { time.Sleep(length) }, 0, repo.ErrLockExpired},
-		"after Finish":     {func(l *lease.Lease) { l.BeginLast(); l.Finish(sour); l.Done() }, 0, sour},
+		"after Finish":     {func(l *lease.Lease) { _ = l.BeginLast(context.Background()); l.Finish(sour); l.Done() }, 0, sour},
 		"after Forget":     {func(l *lease.Lease) { l.Forget(sour) }, 0, sour},
 		"after two causes": {func(l *lease.Lease) { l.Expire(); l.Forget(sour) }, 0, repo.ErrLockExpired},
-		"after a renewal":  {func(l *lease.Lease) { time.Sleep(length / 2); l.Begin(); l.Renewed(time.Now().Add(length)); l.Done() }, length - margin, repo.ErrLockExpired},
-		"after a claim":    {func(*lease.Lease) { time.Sleep(every + time.Second) }, length - margin - time.Second, repo.ErrLockExpired},
+		"after a renewal": {func(l *lease.Lease) {
+			time.Sleep(length / 2)
+			_ = l.Begin(context.Background())
+			l.Renewed(time.Now().Add(length))
+			l.Done()
+		}, length - margin, repo.ErrLockExpired},
+		"after a claim": {func(*lease.Lease) { time.Sleep(every + time.Second) }, length - margin - time.Second, repo.ErrLockExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -250,7 +259,9 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 		const due, again, request = time.Second, 100 * time.Millisecond, 2 * time.Second
 		l.Claim(began.Add(due), again)
 		l.Start()
-		l.Begin()
+		if err := l.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(request)
 		l.Done()
 		time.Sleep(2 * again)

@@ -85,7 +85,7 @@ func (l *Lease) beat() {
 		return
 	}
 	defer stop()
-	if l.ended == nil {
+	if l.Ended() == nil {
 		l.attempt(ctx)
 	}
 }
@@ -106,14 +106,15 @@ func (l *Lease) putOff() {
 func (l *Lease) begin() (context.Context, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.halted || !l.renewed() {
+	if l.halted || l.ending > 0 || !l.renewed() {
 		l.arm() // an extension has moved the deadline
 		return nil, nil
 	}
-	now := time.Now()
+	now, until := time.Now(), l.deadline()
 	claims := !l.claim.IsZero()
 	if claims {
 		l.claim = now.Add(l.again)
+		until = now.Add(until.Sub(now) / 2) // one without an answer leaves time for another
 	} else if !l.turn {
 		if wait := process.turn(now); wait > 0 {
 			l.await(wait)
@@ -125,14 +126,12 @@ func (l *Lease) begin() (context.Context, func()) {
 		return nil, nil
 	}
 	l.turn = false
-	ctx, cancel := context.WithDeadline(context.Background(), l.deadline())
+	ctx, cancel := context.WithDeadline(context.Background(), until)
 	l.stopRenew = cancel
 	return ctx, func() {
 		process.end()
 		cancel()
-		l.mu.Lock()
-		l.stopRenew = nil // whose context would be kept until the next renewal
-		l.mu.Unlock()
+		l.uninterruptible()
 	}
 }
 
@@ -143,13 +142,13 @@ func (l *Lease) attempt(ctx context.Context) {
 	if err != nil && (l.failed == nil || ctx.Err() == nil) { // that the time was over says less than what failed before
 		l.failed = err
 	}
-	over := l.over != nil
+	over, ended := l.over != nil, l.ended != nil
 	l.mu.Unlock()
 	switch {
-	case l.ended == nil && l.Expired():
+	case !ended && l.Expired():
 		l.Expire()
 		return
-	case err == nil || l.ended != nil || over:
+	case err == nil || ended || over:
 		return
 	case errors.Is(err, repo.ErrLockLost):
 		l.Halt()

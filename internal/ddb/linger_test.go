@@ -1,0 +1,43 @@
+package ddb_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// However many layers give something back, one in the other, they have
+// ddb.Cleanup together, from when the caller left.
+func TestWhatIsGivenBackHasOneTime(t *testing.T) {
+	for name, layers := range map[string][]func(context.Context) (context.Context, context.CancelFunc){
+		"one":              {ddb.Cleaning},
+		"in each other":    {ddb.Cleaning, ddb.Cleaning, ddb.Detached},
+		"detached":         {ddb.Detached},
+		"under a detached": {ddb.Detached, ddb.Cleaning, ddb.Detached},
+	} {
+		for _, left := range []time.Duration{0, time.Second} { // until the caller leaves
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				defer cancel()
+				want := left + ddb.Cleanup
+				if name != "one" && name != "in each other" { // whoever detaches has been left
+					want = ddb.Cleanup
+				}
+				began := time.Now()
+				for _, layer := range layers {
+					time.Sleep(100 * time.Millisecond)
+					inner, cancel := layer(ctx)
+					defer cancel()
+					ctx = inner
+				}
+				<-ctx.Done()
+				if took := time.Since(began); took > want+100*time.Millisecond {
+					t.Errorf("%s: %v, want %v", name, took, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package lockedread_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// mortal is the network of a process in virtual time that can be killed: from
+// then on nothing of what it sends arrives, and no answer reaches it.
+type mortal struct {
+	next    fault.Doer
+	latency time.Duration // of each way
+	dead    atomic.Bool
+	// lost, if set, tells which requests are answered by silence: before or after
+	// they have arrived.
+	lost func(op, body string) (before, after bool)
+}
+
+var errDead = errors.New("this process is dead")
+
+func (m *mortal) Do(req *http.Request) (*http.Response, error) {
+	var before, after bool
+	if m.lost != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
+		before, after = m.lost(op, string(body))
+	}
+	time.Sleep(m.latency)
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	if before {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	resp, err := m.next.Do(req)
+	if after {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	time.Sleep(m.latency)
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	return resp, err
+}
+
+// inVirtualTime runs a test in virtual time, on the real engine.
+func inVirtualTime(t *testing.T, run func(t *testing.T, network fault.Doer)) {
+	var doer fault.Doer
+	rig.Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
+	bridge := newBridge(doer, 16)
+	defer bridge.close()
+	synctest.Test(t, func(t *testing.T) { run(t, bridge) })
+}
+
+// over is a locker with a network of its own.
+func (b bench) over(t *testing.T, network fault.Doer, cfg lockedread.Config) *lockedread.Locker[stock] {
+	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
+	return rig.Must(lockedread.New(rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t), cfg))(t)
+}
+
+// killed is a process in virtual time with some workers that change the item.
+type killed struct {
+	net  *mortal
+	stop context.CancelFunc
+}
+
+func (k killed) kill() { k.net.dead.Store(true); k.stop() }
+
+// start starts one; it counts the changes that were acknowledged while it lived.
+func (b bench) start(t *testing.T, network fault.Doer, cfg lockedread.Config, workers int, all *sync.WaitGroup, changes *atomic.Int64) killed {
+	ctx, stop := context.WithCancel(t.Context())
+	k := killed{&mortal{next: network, latency: 2 * time.Millisecond}, stop}
+	l := b.over(t, k.net, cfg)
+	for range workers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, err := l.Update(ctx, key, func(ctx context.Context, s *stock) error {
+					time.Sleep(5 * time.Millisecond)
+					s.Count++
+					return nil
+				})
+				if err == nil && !k.net.dead.Load() {
+					changes.Add(1)
+				}
+			}
+		})
+	}
+	return k
+}
+
+// TestFairAmongTheKilled: every fifth of a second one of three processes is
+// killed, so that the queue on the item is full of the dead.
+func TestFairAmongTheKilled(t *testing.T) {
+	const span = 15 * time.Second
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	made := map[bool]int64{}
+	for _, fair := range []bool{false, true} {
+		b := newBench(t)
+		cfg := lockedread.Config{Fair: fair, Lease: time.Second, ClockSkew: time.Millisecond}
+		var changes atomic.Int64
+		inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+			rng := rand.New(rand.NewPCG(seed, 1)) // repeatable on purpose
+			var all sync.WaitGroup
+			var running [3]killed
+			for i := range running {
+				running[i] = b.start(t, network, cfg, 4, &all, &changes)
+			}
+			for began := time.Now(); time.Since(began) < span; {
+				time.Sleep(time.Duration(150+rng.IntN(100)) * time.Millisecond)
+				i := rng.IntN(len(running))
+				running[i].kill()
+				running[i] = b.start(t, network, cfg, 4, &all, &changes)
+			}
+			for _, k := range running {
+				k.kill()
+			}
+			all.Wait()
+		})
+		made[fair] = changes.Load()
+	}
+	t.Logf("%v of virtual time: %d changes, %d without Fair", span, made[true], made[false])
+	if made[true]*4 < made[false] {
+		t.Errorf("%d changes, and %d without Fair: the dead in the queue cost too much", made[true], made[false])
+	}
+}
+
+// TestFairOneLostMessage: whichever message of a waiter is lost, the lock that
+// is handed to it, or that it may take over, goes on within two graces (of a
+// second), and not after the time-out of a request.
+func TestFairOneLostMessage(t *testing.T) {
+	cfg := lockedread.Config{Fair: true} // a lease of 30 s, a second of grace
+	const claim, takeover, draw = "SET #lockTime = :until, #lockLease = :lease REMOVE", "REMOVE #", "SET #entry"
+	first := func(op, text string, arrives bool) func(string, string) (bool, bool) {
+		var once atomic.Bool
+		return func(o, body string) (before, after bool) {
+			lost := o == op && strings.Contains(body, text) && once.CompareAndSwap(false, true)
+			return lost && !arrives, lost && arrives
+		}
+	}
+	for name, c := range map[string]struct {
+		lost  func(string, string) (bool, bool) // of the waiter
+		dead  bool                              // the holder dies
+		work  time.Duration                     // of the change
+		limit time.Duration                     // from when the lock is free, or may be taken
+	}{
+		"nothing":                  {nil, false, 0, time.Second},
+		"a look":                   {first("GetItem", "", false), false, 0, 2 * time.Second},
+		"the answer to a look":     {first("GetItem", "", true), false, 0, 2 * time.Second},
+		"a draw":                   {first("UpdateItem", draw, false), false, 0, 2 * time.Second},
+		"the answer to a draw":     {first("UpdateItem", draw, true), false, 0, 2 * time.Second},
+		"a claim":                  {first("UpdateItem", claim, false), false, 10 * time.Second, 12 * time.Second},
+		"the answer to a claim":    {first("UpdateItem", claim, true), false, 10 * time.Second, 12 * time.Second},
+		"a takeover":               {first("UpdateItem", takeover, false), true, 0, 2 * time.Second},
+		"the answer to a takeover": {first("UpdateItem", takeover, true), true, 0, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+				mine := &mortal{next: network}
+				held := acquire(t, b.over(t, mine, cfg))
+				told := make(chan error)
+				waiter := b.over(t, &mortal{next: network, lost: c.lost, latency: time.Millisecond}, cfg)
+				go func() {
+					_, err := waiter.Update(t.Context(), key, func(_ context.Context, s *stock) error {
+						time.Sleep(c.work)
+						s.Count++
+						return nil
+					})
+					told <- err
+				}()
+				time.Sleep(5 * time.Millisecond) // in virtual time: it has drawn, or lost its draw
+				from := time.Now()
+				if c.dead {
+					mine.dead.Store(true)
+					from = from.Add(30 * time.Second)
+				} else {
+					rig.Is(t, held.Release(t.Context()))
+				}
+				rig.Is(t, <-told)
+				if took := time.Since(from); took > c.limit {
+					t.Errorf("served after %v", took)
+				}
+			})
+			wantCount(t, b, 11)
+			wantClean(t, b)
+		})
+	}
+}
+
+// TestFairOrderAfterTheDead: many who died in the queue cost hardly more than
+// one, and those who are alive are served in their order.
+func TestFairOrderAfterTheDead(t *testing.T) {
+	for name, cfg := range map[string]lockedread.Config{"clocks": {Fair: true}, "no clock": {Fair: true, Clockless: true}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+				held := acquire(t, b.over(t, network, cfg))
+				var all sync.WaitGroup
+				var dead []*mortal
+				var order []string // guarded by the lock under test
+				var last time.Time // guarded by the lock under test
+				alive := ""
+				for i, kind := range "xxxxaxbcxxdxe" {
+					net := &mortal{next: network, latency: 3 * time.Millisecond}
+					ctx, l := t.Context(), b.over(t, net, cfg)
+					if kind == 'x' {
+						dead = append(dead, net)
+					} else {
+						alive += string(kind)
+					}
+					all.Go(func() {
+						_, err := l.Update(ctx, key, func(ctx context.Context, s *stock) error {
+							order, last = append(order, string(kind)), time.Now()
+							return addOne(ctx, s)
+						})
+						if kind != 'x' {
+							rig.Is(t, err)
+						}
+					})
+					time.Sleep(time.Duration(7*i) * time.Millisecond) // in virtual time: it has drawn, and looks in a rhythm of its own
+				}
+				for _, net := range dead {
+					net.dead.Store(true)
+				}
+				from := time.Now()
+				rig.Is(t, held.Release(t.Context()))
+				all.Wait()
+				if got := strings.Join(order, ""); got != alive {
+					t.Errorf("served %s, want %s", got, alive)
+				}
+				// Four rows of the dead, each a grace, the time between two looks, and an
+				// eighth of a grace for each one in it.
+				if took, most := last.Sub(from), 4*(time.Second+time.Second/3)+8*time.Second/8+100*time.Millisecond; took > most {
+					t.Errorf("the last one after %v, want at most %v", took, most)
+				}
+			})
+			wantClean(t, b)
+		})
+	}
+}

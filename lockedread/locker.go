@@ -135,7 +135,12 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 // Break ends a hold by force, for operators: the holder of token finds its
 // commit refused with ErrLockLost. Token 0 breaks a hold that was taken by
 // hand. ErrNotHeld if the item is not held under this token (see
-// repo.Table.Inspect). Two requests.
+// repo.Table.Inspect). Two requests, one more each time that the holder extends
+// the lock between them.
+//
+// If an answer was lost, the item tells whether the hold was ended by force, by
+// this call or another's; ErrOutcomeUnknown if it does not. For that the break of
+// a hold by hand leaves an id in the attribute "writers".
 func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) error {
 	k, err := l.table.EncodeKey(key)
 	if err != nil {

@@ -44,10 +44,14 @@
 // microseconds of its taker, when the request was sent.
 //
 // FailOpen keeps the row, so its tokens always grow. FailClosed deletes it with
-// each unlock. A token is then smaller than that of an earlier holder, who has
-// unlocked, if the clocks of the two are that far apart, or if the request to
-// lock was under way for longer than the earlier holder held. Where an outside
-// resource compares the tokens of all holders, use FailOpen.
+// each unlock, and nothing is left that could keep them growing. A token is then
+// smaller than that of an earlier holder, who has unlocked, or equal to it, if
+// the clocks of the two are that far apart, or if the request to lock, or one
+// that had no answer and arrived late, was under way for longer than the earlier
+// holder held. It is always greater than those of all whom the same call to Lock
+// has found holding the name, and of those whose hold was ended by Break. Where
+// an outside resource compares the tokens of all holders, use FailOpen, or give
+// the row an attribute of your own: such a row is not deleted.
 //
 // # Failures
 //
@@ -56,6 +60,14 @@
 // granted and its lock released, leaves a hold without a holder: fail-open it
 // ends with its lease; fail-closed it stays, as whatever a dead holder leaves,
 // and [Locker.List] shows it.
+//
+// A call to Lock that waits sends a request per try, each with an id of its own.
+// It bears any number of lost answers as long as fewer follow each other than
+// the client's retry policy allows attempts (three, by default). The newest
+// hundred tries without an answer are remembered for as long as they could be in
+// the way if they arrive: a lease and the allowance for clocks, or 15 minutes
+// where only an operator or a watcher would end the hold. When the call fails,
+// what one of them has taken is given back, within 3 s.
 //
 // A late copy of a SetPayload puts an earlier payload back. Close waits for a
 // request that somebody else has under way for the same lock, and a fail-closed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,7 +26,9 @@ type Group struct {
 //
 // While it waits for one lock it extends those that it has, before half of
 // their lease is over, unless heartbeats do. If one is lost all the same, it
-// frees the others and begins anew. With Config.Clockless set a Heartbeat too: a
+// frees the others and begins anew. When it fails it gives back what it had,
+// within 3 s for the name that it waited for and 3 s for the others together.
+// With Config.Clockless set a Heartbeat too: a
 // watcher cannot be interrupted to extend other locks.
 func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
 	keys, err := l.inOrder(names)
@@ -88,7 +91,7 @@ var errRefresh = errors.New("time to extend the locks that are held")
 
 // fresh is when the first lock of the group has half of its lease behind it;
 // zero if none has an end.
-func (g *Group) fresh(lease time.Duration) (first time.Time) {
+func (g *Group) fresh(length time.Duration) (first time.Time) {
 	for _, lock := range g.locks {
 		if until := lock.Until(); !until.IsZero() && (first.IsZero() || until.Before(first)) {
 			first = until
@@ -97,17 +100,17 @@ func (g *Group) fresh(lease time.Duration) (first time.Time) {
 	if first.IsZero() {
 		return first
 	}
-	return first.Add(-lease / 2)
+	return first.Add(-length / 2)
 }
 
 // refresh extends the locks that have less than half of their lease left.
 func (g *Group) refresh(ctx context.Context) error {
 	for _, lock := range g.locks {
-		lease := lock.l.taker.Lease
-		if lease > 0 && time.Until(lock.Until()) > lease/2 {
+		length := lock.l.taker.Lease
+		if length > 0 && time.Until(lock.Until()) > length/2 {
 			continue
 		}
-		if lease == 0 && lock.Context().Err() == nil {
+		if length == 0 && lock.Context().Err() == nil {
 			continue
 		}
 		if err := lock.Extend(ctx); errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrLockExpired) {
@@ -125,10 +128,13 @@ func (g *Group) Locks() []*Lock { return slices.Clone(g.locks) }
 // Context is cancelled, with the cause, when the first of the locks ends.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Unlock releases all locks, in the reverse order, and joins what could not be
-// released. One request each.
+// Unlock releases all locks, several at a time, and joins what could not be
+// released. One request each. It works although ctx is done: they then have 3 s
+// together.
 func (g *Group) Unlock(ctx context.Context) error {
-	err := g.unlock(ctx)
+	within, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	defer cancel()
+	err := g.unlock(within)
 	g.cancel(repo.ErrReleased)
 	for _, stop := range g.stop {
 		stop()
@@ -143,11 +149,9 @@ func (g *Group) abandon(ctx context.Context) error {
 	return g.unlock(ctx)
 }
 
-func (g *Group) unlock(ctx context.Context) (err error) {
-	for _, lock := range slices.Backward(g.locks) {
-		err = errors.Join(err, lock.Unlock(ctx))
-	}
-	return err
+// unlock releases all locks until ctx is done.
+func (g *Group) unlock(ctx context.Context) error {
+	return errors.Join(lease.Each(g.locks, func(lock *Lock) error { return lock.release(ctx, true) })...)
 }
 
 // inOrder sorts the keys of names and leaves repeated ones out.

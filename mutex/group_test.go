@@ -91,6 +91,55 @@ func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
 	rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
 }
 
+// Twenty locks in an outage took three seconds each, one after the other.
+func TestAGroupIsGivenBackTogether(t *testing.T) {
+	const locks = 20
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, release := range map[string]func(t *testing.T, b bench, l *mutex.Locker, names []any) error{
+		"unlock on a finished context": func(t *testing.T, b bench, l *mutex.Locker, names []any) error {
+			g := rig.Must(l.LockAll(t.Context(), names...))(t)
+			b.Always(fault.HoldRequest) // which is never answered
+			return g.Unlock(gone)
+		},
+		"a group that did not come about": func(t *testing.T, b bench, l *mutex.Locker, names []any) error {
+			lock(t, rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{}))(t), "zz")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var tries atomic.Int32
+			b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+				if op == "UpdateItem" && tries.Add(1) == locks+1 { // the last one is held
+					cancel()
+				}
+				if op == "DeleteItem" {
+					return fault.HoldRequest
+				}
+				return fault.None
+			})
+			_, err := l.LockAll(ctx, append(names, "zz")...)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			l := b.locker(t, mutex.Config{})
+			var names []any
+			for i := range locks {
+				names = append(names, string(rune('a'+i)))
+			}
+			released := make(chan error, 1)
+			go func() { released <- release(t, b, l, names) }()
+			select {
+			case err := <-released:
+				rig.Is(t, err, context.DeadlineExceeded)
+			case <-time.After(rig.Patience): // half of what it takes one by one
+				t.Fatal("not given back")
+			}
+		})
+	}
+}
+
 func TestClose(t *testing.T) {
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		l, other := b.locker(t, cfg), b.locker(t, cfg)
@@ -125,6 +174,36 @@ func TestClose(t *testing.T) {
 		rig.Is(t, err, mutex.ErrClosed)
 		rig.Is(t, l.Close(t.Context()))
 	})
+}
+
+// Close waited for an Unlock under way that had no deadline.
+func TestCloseEndsWithItsContext(t *testing.T) {
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	k := lock(t, l, "door")
+	b.Always(fault.HoldRequest)
+	ctx, cancel := context.WithCancel(t.Context())
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- k.Unlock(ctx) }()
+	<-b.Net.Held()
+	gone, end := context.WithCancel(t.Context())
+	end()
+	closed := make(chan error, 1)
+	go func() { closed <- l.Close(gone) }()
+	select {
+	case err := <-closed:
+		var left *mutex.UnlockError
+		if !errors.As(err, &left) || left.Token != k.Token() {
+			t.Errorf("error %v", err)
+		}
+		rig.Is(t, err, context.Canceled)
+	case err := <-unlocked:
+		t.Errorf("the unlock ended first: %v", err)
+	}
+	b.Faults(nil)
+	cancel()
+	<-unlocked
+	rig.Is(t, l.Close(t.Context()))
 }
 
 func TestCloseReportsEachLockThatItCouldNotFree(t *testing.T) {

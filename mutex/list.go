@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -28,7 +29,9 @@ func (i Info) Expired(now time.Time) bool { return i.Mode == FailOpen && i.Until
 
 // List iterates over all locks that are held, or were held and not released,
 // in no order. It scans the whole table with consistent reads: one request and
-// one read unit per 4 KB, up to 1 MB each. An error ends the iteration.
+// one read unit per 4 KB, up to 1 MB each. A request that fails ends the
+// iteration. A row that cannot be read does not: after all locks a last error
+// (ErrSchema) names such rows, up to ten, without an Info.
 func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		core := l.taker.Core
@@ -43,17 +46,46 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 			}
 			return out.Items, out.LastEvaluatedKey, nil
 		}
+		var unread unreadable
 		for row, err := range core.Pages(ctx, "Scan", page) {
 			if err != nil {
 				yield(Info{}, repo.Classify(err))
 				return
 			}
 			info, err := l.info(row)
-			if !yield(info, err) || err != nil {
+			switch {
+			case err != nil:
+				unread.add(err)
+			case !yield(info, nil):
 				return
 			}
 		}
+		if err := unread.error(); err != nil {
+			yield(Info{}, err)
+		}
 	}
+}
+
+// unreadable are the rows that are no locks of ours, though they look so.
+type unreadable struct {
+	first []error // at most maxUnread
+	all   int
+}
+
+const maxUnread = 10
+
+func (u *unreadable) add(err error) {
+	if u.all++; len(u.first) < maxUnread {
+		u.first = append(u.first, err)
+	}
+}
+
+func (u *unreadable) error() error {
+	err := errors.Join(u.first...)
+	if more := u.all - len(u.first); more > 0 {
+		err = fmt.Errorf("%w\nand %d more rows that cannot be read", err, more)
+	}
+	return err
 }
 
 func (l *Locker) info(row ddb.Item) (Info, error) {

@@ -34,16 +34,7 @@ func newLock(l *Locker, h *hold.Hold, item ddb.Item) *Lock {
 // drops reports whether a row goes with its lock. One with attributes of
 // somebody else is more than a lock: it stays.
 func (l *Locker) drops(row ddb.Item) bool {
-	if l.cfg.Mode != FailClosed {
-		return false
-	}
-	core := l.taker.Core
-	for name := range row {
-		if !core.IsKey(name) && !core.Reserved(name) && name != l.cfg.Payload && name != core.Attr.TTL {
-			return false
-		}
-	}
-	return true
+	return l.cfg.Mode == FailClosed && l.taker.Core.LockOnly(row, l.cfg.Payload)
 }
 
 func payloadOf(item ddb.Item, attr string) []byte {
@@ -62,6 +53,15 @@ func (l *Lock) ID() string { return l.hold.ID() }
 
 // Token is the fencing token: it grows with every acquisition of the name. An
 // outside resource that is to be protected must refuse smaller ones.
+//
+// That is so in FailOpen, whose rows stay. A fail-closed lock whose row was
+// deleted by an unlock begins anew with the Unix time in microseconds of its
+// taker, when the request was sent. Its token is greater than those of all who
+// lost the lock, and of all whom this call has waited for; but it can be smaller
+// than, or equal to, that of a holder before, who has unlocked, if clocks differ,
+// or if the request, or one that had no answer and arrives late, was under way
+// for longer than that holder held. A row with an attribute of your own is never
+// deleted, so its tokens always grow.
 func (l *Lock) Token() int64 { return l.hold.Token() }
 
 // Until is when the holder must stop, on its own clock: the end of the lease,

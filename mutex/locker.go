@@ -122,7 +122,14 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 
 // Break ends a hold by force, for operators: the context of its holder ends
 // with its next heartbeat, and its unlock fails with ErrLockLost. ErrNotHeld if
-// the name is not held under this token (see [Locker.List]). Two requests.
+// the name is not held under this token (see [Locker.List]); token 0 is a hold
+// that was taken without this library. Two requests, one more each time that the
+// holder extends the lock between them.
+//
+// If an answer was lost, the row tells whether the hold was ended by force, by
+// this call or another's; ErrOutcomeUnknown if it does not, as where the row has
+// gone since. For that the break of token 0 leaves an id in the attribute
+// "writers".
 func (l *Locker) Break(ctx context.Context, name any, token int64) error {
 	key, raw, err := l.key(name)
 	if err != nil {
@@ -136,6 +143,9 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) error {
 // holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
 // it acts as this locker's mode says: FailClosed deletes the row. One request,
 // two in FailClosed, which looks first whether the row is more than a lock.
+//
+// If an answer was lost and nobody holds the name, the release is done;
+// ErrOutcomeUnknown if another holds it: this call may have made way for it.
 func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	key, raw, err := l.key(name)
 	if err != nil {

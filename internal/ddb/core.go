@@ -93,6 +93,17 @@ func (c *Core) Hidden(item Item) bool {
 	return len(item) == 0 || isTrue(item[c.Attr.LockStub]) || isTrue(item[c.Attr.Tombstone])
 }
 
+// LockOnly reports whether an item is nothing but a lock: it has no attributes
+// but the key, the library's, and others that are named.
+func (c *Core) LockOnly(item Item, others ...string) bool {
+	for name := range item {
+		if !c.IsKey(name) && !c.Reserved(name) && name != c.Attr.TTL && !slices.Contains(others, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Absent reports whether the image of a failed condition means that there is
 // no item. Some engines return the key of an item that does not exist.
 func (c *Core) Absent(image Item) bool {

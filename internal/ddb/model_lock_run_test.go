@@ -26,6 +26,8 @@ func lockRuns() map[string]lockRules {
 		"late extends":    {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{remove}, start: used, extend: true, lateExtend: true, lateCommit: true},
 		"wild clocks":     {acquirers: 2, ticks: 2, takes: 1, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit, release}, start: used, wildClocks: true},
 		"by hand":         {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 2, ops: []op{commit, remove}, start: both, byHand: true},
+		"operators":       {acquirers: 2, ticks: 2, takes: 1, tries: 2, copies: 1, lives: 2, ops: []op{commit}, start: both, operates: true},
+		"operators, hand": {acquirers: 2, ticks: 2, takes: 1, tries: 2, copies: 1, lives: 1, ops: []op{release}, start: used, byHand: true, operates: true},
 		"upserts":         {acquirers: 2, ticks: 2, takes: 2, tries: 2, copies: 1, lives: 1, ops: []op{commit, release}, start: unborn, upsert: true},
 		"lives":           {acquirers: 2, ticks: 2, takes: 2, tries: 2, ghosts: 1, copies: 1, breaks: 1, lives: 2, ops: []op{commit}, start: born, lateCommit: true, floorOnWire: true, onceEach: true},
 		"late all":        {acquirers: 2, ticks: 3, takes: 1, tries: 2, copies: 1, breaks: 1, lives: 1, ops: []op{commit}, start: used, extend: true, lateExtend: true, onceEach: true},
@@ -94,6 +96,11 @@ func TestModelLockMutants(t *testing.T) {
 		{"verdict takes a refusal at its word", "three acquirers", func(r *lockRules) { r.judge = naive }},
 		{"verdict takes unknown for committed", "three acquirers", func(r *lockRules) { r.judge = hopeful }},
 		{"verdict ignores a later theft", "takeovers", func(r *lockRules) { r.judge = latestOnly }},
+		{"break: only lockStolen is evidence", "operators, hand", func(r *lockRules) { r.judgeBreak = onlyStolen }},
+		{"break: a row that is gone was not broken", "operators", func(r *lockRules) { r.judgeBreak = onlyStolen }},
+		{"break: whoever holds nothing was broken", "operators, hand", func(r *lockRules) { r.judgeBreak = trustsFreedom }},
+		{"break: the token under a hold by hand is its own", "operators, hand", func(r *lockRules) { r.judgeBreak = trustsLeftToken }},
+		{"break: a hold by hand does not come back", "operators, hand", func(r *lockRules) { r.judgeBreak = trustsAnEnd }},
 		{"verdict ignores lockHeld under another lockedBy", "by hand", func(r *lockRules) { r.judge = blindToHand }},
 	} {
 		r := runs[m.run]

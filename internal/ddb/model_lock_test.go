@@ -35,12 +35,18 @@ type lockItem struct {
 	stolen       token // -1 where absent
 	try          int8  // part of lockedBy: every attempt of an acquire has its own id
 	life         int8  // how often the item has come into being; no attribute
+	marked       bool  // the id of the operator's break is in the ring of writers
 }
 
 // lock is the item as the library parses it.
 func (it lockItem) lock() Lock {
-	return Lock{By: ids[it.by], Timed: it.time != 0, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
+	return Lock{By: wireIDs[it.by], Timed: it.time != 0, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
 }
+
+// wireIDs are what lockedBy says; who locks by hand has no random part.
+var wireIDs = [...]string{"", "A" + randomPart, "B" + randomPart, "C" + randomPart, "hand"}
+
+const randomPart = "#0123456789012345678901"
 
 var ids = [...]string{"", "A", "B", "C", "hand"}
 
@@ -50,6 +56,7 @@ type lockWorld struct {
 	now    int8
 	breaks int8 // breaks by an operator that are still to come, at most
 	who    [maxAcquirers]acquirer
+	op     operator // whose own verdict is checked
 }
 
 // lockRules are the bounds of a search, and the rules that a mutant breaks.
@@ -66,6 +73,7 @@ type lockRules struct {
 	start       []lockItem
 	upsert      bool // acquirers also lock a key without an item
 	extend      bool
+	operates    bool // an operator breaks a hold, by requests that can be lost
 	byHand      bool // somebody follows the article by hand
 	lateCommit  bool // Config.LateCommit
 	wildClocks  bool // takeovers and breaks at any time, whatever lockTime says
@@ -84,6 +92,7 @@ type lockRules struct {
 	blindExtend                         bool // an extension may also move lockTime back
 	writerIgnoresLock                   bool
 	judge                               func(l Lock, r ruling) Verdict
+	judgeBreak                          func(l, seen Lock, marked Verdict, exists, clean bool) Verdict
 }
 
 // ruling is what a verdict is asked for.
@@ -106,6 +115,7 @@ func (w *lockWorld) take(r *lockRules, i int, req copies) bool {
 	case it.time != 0 && it.time > sent && !r.wildClocks:
 		return false
 	}
+	w.force()
 	w.ended(it.by)
 	if stub {
 		*it = lockItem{exists: true, stub: true, life: it.life + 1, stolen: -1}
@@ -183,6 +193,7 @@ func (w *lockWorld) break_(r *lockRules) {
 	if w.item.held != 0 && !r.silentBreak {
 		w.item.stolen = w.item.held
 	}
+	w.force()
 	w.free()
 }
 

@@ -46,6 +46,9 @@ func (m *lockModel) others(w lockWorld, out emit[lockWorld]) {
 	if m.byHand {
 		m.hand(w, expired, out)
 	}
+	if m.operates {
+		m.operate(w, out)
+	}
 }
 
 // hand is somebody who follows the article by hand: lockHeld stays as it was.
@@ -55,6 +58,7 @@ func (m *lockModel) hand(w lockWorld, expired bool, out emit[lockWorld]) {
 		on.item.by, on.item.time = 0, 0
 		out("hand", "commits", on, "")
 	case w.item.exists && !w.item.stub && (w.item.time == 0 || expired):
+		on.force()
 		on.ended(on.item.by)
 		on.item.by, on.item.time = byHand, w.now+lease
 		out("hand", "takes the lock", on, "")
@@ -65,7 +69,7 @@ func (m *lockModel) hand(w lockWorld, expired bool, out emit[lockWorld]) {
 // lockedread does, and compares with the truth.
 func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 	a := &w.who[i]
-	r := ruling{a.op, a.removes(), ids[i+1], a.token.wire(), w.item.exists, !a.unsure, w.now < a.until}
+	r := ruling{a.op, a.removes(), wireIDs[i+1], a.token.wire(), w.item.exists, !a.unsure, w.now < a.until}
 	judge := m.judge
 	if judge == nil {
 		judge = rule
@@ -107,7 +111,7 @@ func ruleRemove(l Lock, r ruling) Verdict {
 // oneLife does not see that an item was made anew.
 func oneLife(l Lock, r ruling) Verdict {
 	if r.exists && l.OtherLife(Holder{ID: r.id, Token: r.token}) {
-		l.Token = r.token
+		l.Token = r.token + 1
 	}
 	return rule(l, r)
 }

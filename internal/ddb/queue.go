@@ -46,6 +46,10 @@ func (l Lock) whole() bool {
 	return l.Timed && l.Held > 0 && l.Token > l.Held && (l.Lease > 0 || l.Endless())
 }
 
+// HasToken reports whether the token that stands on the item is the hold's own: a
+// lock that was taken by hand has none, and leaves what it finds.
+func (l Lock) HasToken() bool { return l.Held != 0 && !l.ByHand() }
+
 // Handed reports whether the hold was handed over and its holder has shown no
 // sign of life yet.
 func (l Lock) Handed() bool {

@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -159,14 +160,27 @@ type Taking struct {
 	// Clockless trusts no clock: only a free item is taken, or Watched.
 	Clockless bool
 	Watched   Item // take over this hold, seen unchanged for a full lease
+	// Seen is the greatest token that the taker has seen on this key: those of an
+	// item that is made anew begin above it, as far as those of another life do.
+	Seen int64
+}
+
+// floor is the first token of an item that was never locked.
+func (t *Taking) floor() int64 {
+	now := t.Now.UnixMicro()
+	if t.Seen > math.MaxInt64/2 { // not a token of ours
+		return now
+	}
+	return max(now, t.Seen+lifeSpan+1)
 }
 
 func (t *Taking) values() Item {
+	floor := t.floor()
 	values := Item{
 		":me":     Text(t.ID),
 		":until":  Number(Seconds(t.Until)),
-		":floor":  Integer(t.Now.UnixMicro()),
-		":before": Integer(t.Now.UnixMicro() - 1),
+		":floor":  Integer(floor),
+		":before": Integer(floor - 1),
 		":one":    Number("1"),
 	}
 	if t.Lease > 0 {
@@ -317,6 +331,26 @@ func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Durat
 // Break ends the hold that was seen, by force, and leaves its token as
 // evidence for its holder.
 func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
+	return c.breaking(seen).Update(key)
+}
+
+// BreakMarked is Break for one who must know whether it was applied, also if an
+// answer is lost: where the hold has no token of its own to leave as evidence, it
+// leaves an id in the ring of writers. An attribute of that name that is no ring is not
+// touched.
+func (c *Core) BreakMarked(key, seen Item, id WriteID) (*dynamodb.UpdateItemInput, error) {
+	w := c.breaking(seen)
+	a := &c.Attr
+	l, err := c.ParseLock(seen)
+	ring, there := seen[a.Writers]
+	if _, isRing := ring.(*types.AttributeValueMemberB); err == nil && !l.HasToken() && (isRing || !there) {
+		w.Set(a.Writers, id.Push(c.Ring(seen)))
+		w.IfSeen(seen, a.Writers)
+	}
+	return w.Update(key)
+}
+
+func (c *Core) breaking(seen Item) *Write {
 	w := c.NewWrite()
 	a := &c.Attr
 	if _, ok := seen[a.LockHeld]; ok {
@@ -328,5 +362,5 @@ func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)
-	return w.Update(key)
+	return w
 }

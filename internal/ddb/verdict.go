@@ -54,9 +54,10 @@ func (l Lock) JudgeCommit(h Holder, exists, clean bool) Verdict {
 }
 
 // OtherLife reports whether the item is not the one that the holder held: it was
-// deleted, and perhaps made anew.
+// deleted, and perhaps made anew, or put as it was before. While it lives on, the
+// token that is next is greater than the holder's.
 func (l Lock) OtherLife(h Holder) bool {
-	return l.Token < h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
+	return l.Token <= h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
 }
 
 // JudgeDelete judges the failed condition of a holder's delete. valid says that
@@ -74,6 +75,34 @@ func (l Lock) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 		return Committed // also where the network resent the request
 	case clean:
 		return Lost
+	}
+	return Undecided
+}
+
+// JudgeBreak judges the failed condition of an operator's break of the hold
+// that was seen, from the image. Committed: the hold was ended by force; after
+// an attempt without an answer nothing tells this call's break from another's,
+// or from a takeover, and for the holder they are one. Lost: no attempt was
+// applied, and none will be.
+//
+// A hold by hand has no token of its own that could be left as evidence, at most
+// that of a holder before it. The break of one leaves the id of its write in the
+// ring of writers; marked is what that tells. Without evidence nothing is known:
+// who locks by hand may take the lock again under the same name and time, and a
+// late attempt finds it as seen.
+func (l Lock) JudgeBreak(seen Lock, marked Verdict, exists, clean bool) Verdict {
+	h := Holder{ID: seen.By, Token: seen.Held, Seen: seen.Token}
+	switch {
+	case clean:
+		return Lost
+	case !seen.HasToken() && marked == Committed:
+		return Committed
+	case !seen.HasToken(), !exists, l.OtherLife(h):
+		return Undecided
+	case l.Stolen == seen.Held:
+		return Committed
+	case l.Held == seen.Held, l.Stolen >= 0 && l.Stolen < seen.Held:
+		return Lost // it goes on, under a later end or taken over by hand; or its holder has ended it
 	}
 	return Undecided
 }

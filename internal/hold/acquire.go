@@ -36,13 +36,15 @@ type acquisition struct {
 	taker *Taker
 	Taking
 	guard.Turn
-	id     string               // of the present try
-	item   ddb.Item             // as it was when the lock was taken
-	lost   map[string]time.Time // tries without an answer, by id: when they were sent
-	resend ddb.Backoff
-	watch  watch
-	giving context.Context // for all that it gives back; nil until it does
-	given  context.CancelFunc
+	id         string   // of the present try
+	item       ddb.Item // as it was when the lock was taken
+	seen       int64    // the greatest token of another holder that an answer has shown
+	lost       lostTries
+	unanswered int // tries without an answer, in a row
+	resend     ddb.Backoff
+	watch      watch
+	giving     context.Context // for all that it gives back; nil until it does
+	given      context.CancelFunc
 }
 
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
@@ -59,7 +61,7 @@ func (t *Taker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Tak
 		}
 	}()
 	if how.Ghost != nil {
-		a.lost = map[string]time.Time{how.Ghost.id: how.Ghost.sent}
+		a.lost = lostTries{how.Ghost.id: how.Ghost.sent}
 	}
 	if a.fairly() {
 		held, err := (&queuing{acquisition: a}).run(ctx)
@@ -106,25 +108,26 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	asked, now := time.Now(), a.Clock()
 	a.id = ddb.NewID(a.taker.Owner)
 	t := ddb.Taking{ID: a.id, Now: now, Until: a.taker.until(now), Lease: a.taker.Lease, Skew: a.Skew,
-		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now)}
+		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now), Seen: a.seen}
 	in := a.Core.Acquire(a.Raw, t)
 	if stub {
 		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
 	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.taker.Lease / 3, Taking: true, Once: true,
 		OnItem: stub || a.Row && t.Watched == nil, Absence: true})
+	if res.Outcome != ddb.Unknown {
+		a.unanswered = 0
+	}
 	switch res.Outcome {
 	case ddb.Applied:
-		held, again, err := a.hold(res.Item, asked.Add(a.taker.Lease))
-		if err != nil {
-			a.noteLost(asked) // the lock is taken, and nobody can use it: abandon gives it back
-		}
-		return held, again, err
+		return a.hold(ctx, res.Item, asked.Add(a.taker.Lease))
 	case ddb.Condition:
 		return a.refused(ctx, res, asked, stub)
 	case ddb.Unknown:
-		a.noteLost(asked)
-		if ctx.Err() == nil && (res.Limit == 0 || len(a.lost) < res.Limit) {
+		a.lost = a.lost.and(a.id, asked, a.taker.landing())
+		// Every try is a request of its own; what the client's policy allows for
+		// one is allowed in a row.
+		if a.unanswered++; ctx.Err() == nil && (res.Limit == 0 || a.unanswered < res.Limit) {
 			return nil, asItem, errAgain
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
@@ -134,19 +137,14 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	return nil, asItem, repo.Classify(res.Err)
 }
 
-// noteLost remembers the present try as one that may have left a lock.
-func (a *acquisition) noteLost(asked time.Time) {
-	if a.lost == nil {
-		a.lost = map[string]time.Time{}
-	}
-	a.lost[a.id] = asked
-}
-
 // refused decides what a failed condition means.
 func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Time, stub bool) (*Hold, next, error) {
 	core, image := a.Core, res.Image
 	l, err := a.Lock(image)
 	if err != nil {
+		if ddb.Equal(image[core.Attr.LockedBy], ddb.Text(a.id)) {
+			a.giveBack(ctx) // the network delivered the request twice
+		}
 		return nil, asItem, err
 	}
 	sent, landed := a.lost[l.By]
@@ -154,10 +152,18 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 		sent, landed = asked, true
 	}
 	switch {
+	case landed && a.Row && a.taker.Lease == 0 && l.Held <= a.seen && core.LockOnly(image):
+		// It made a row of its own, after another holder's was deleted, but with
+		// the token of when it was sent.
+		core.Delete(ctx, core.Drop(a.Raw, l.By, l.Held), ddb.Options{NoSettle: true})
+		return nil, asItem, errAgain
 	case landed:
 		// An earlier request took the lock: it is ours, from when that was sent.
 		a.id = l.By
-		return a.hold(image, sent.Add(a.taker.Lease))
+		return a.hold(ctx, image, sent.Add(a.taker.Lease))
+	}
+	a.seen = max(a.seen, l.Held, l.Token-1)
+	switch {
 	case stub:
 		return nil, asItem, nil // the item came into being meanwhile
 	case core.Absent(image) && a.Row:
@@ -183,13 +189,17 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 }
 
 // hold makes the handle of a lock that was taken; end is when others may take
-// over, on the own clock.
-func (a *acquisition) hold(raw ddb.Item, end time.Time) (*Hold, next, error) {
+// over, on the own clock. A lock that the caller will not have is given back.
+func (a *acquisition) hold(ctx context.Context, raw ddb.Item, end time.Time) (*Hold, next, error) {
 	l, err := a.Lock(raw)
 	if err == nil && l.Held == 0 {
 		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Core.Attr.LockHeld)
 	}
+	if err == nil && a.taker.late(end) {
+		err = errAgain // its holder could do nothing with it
+	}
 	if err != nil {
+		a.giveBack(ctx)
 		return nil, asItem, err
 	}
 	a.item = raw
@@ -203,32 +213,4 @@ func (a *acquisition) cleaning(ctx context.Context) context.Context {
 		a.giving, a.given = ddb.Detached(ctx)
 	}
 	return a.giving
-}
-
-// abandon frees a lock that may have been taken by a try without an answer:
-// whoever asked for it is told that it was not.
-func (a *acquisition) abandon(ctx context.Context) {
-	if len(a.lost) == 0 {
-		return
-	}
-	ctx = a.cleaning(ctx)
-	for id := range a.lost {
-		a.undo(ctx, id)
-	}
-}
-
-// undo releases the hold of an id, whatever its token; a stub is deleted.
-func (a *acquisition) undo(ctx context.Context, id string) {
-	core := a.Core
-	if a.Stub {
-		w := core.NewWrite()
-		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
-		w.IfExists(core.Attr.LockStub)
-		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		l, err := core.ParseLock(res.Image)
-		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && err == nil && l.By != id {
-			return
-		}
-	}
-	a.taker.free(ctx, a.Raw, id)
 }

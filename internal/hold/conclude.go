@@ -91,7 +91,8 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 		first = first && res.Clean
 		return res, false
 	})
-	if how.writes && res.Outcome == ddb.Condition && !h.Expired() && h.vanished(res.Image) {
+	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.vanished(res.Image)
+	if replaced {
 		// Before the deadline nobody deletes a held item. The network may have
 		// delivered ours twice, and the item was deleted in between.
 		res.Clean = false
@@ -101,9 +102,12 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	}
 	if res.Outcome != ddb.Applied {
 		err := h.judge(res)
-		if err == nil && how.writes && h.doubt {
+		switch {
+		case err == nil && how.writes && h.doubt:
 			h.Finish(repo.ErrOutcomeUnknown)
-			err = guard.UnknownOutcome(h.key, nil)
+			err = guard.UnknownOutcome(h.key, errOneOfTwo)
+		case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
+			err = guard.UnknownOutcome(h.key, errReplaced)
 		}
 		if err != nil {
 			h.doubt = h.doubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
@@ -112,6 +116,26 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	}
 	h.Finish(repo.ErrReleased)
 	return nil
+}
+
+// Why a write that ends a hold has no verdict, where it is not that an answer was
+// lost and others have changed the item since.
+var (
+	errReplaced = errors.New("the item was deleted or replaced while it was locked, by a writer that does not follow the protocol, unless the network delivered this write twice")
+	errOneOfTwo = errors.New("an earlier write under this lock had no answer, and one of the two has ended it")
+	errGone     = errors.New("an answer was lost, and the item was deleted or replaced since")
+	errOnItsWay = errors.New("an answer was lost, and the lock is still in place: the write may arrive yet")
+)
+
+// undecided says why a write that was refused by an image has no verdict.
+func (h *Hold) undecided(l ddb.Lock, image ddb.Item) error {
+	switch {
+	case h.t.Core.Absent(image), l.OtherLife(h.holder()):
+		return errGone
+	case l.By == h.id && l.Held == h.token:
+		return errOnItsWay
+	}
+	return nil // others have changed it
 }
 
 // vanished reports whether an image is not that of the item which was held. The

@@ -166,7 +166,7 @@ func (h *Hold) ousted(res ddb.Result) error {
 	}
 	if h.doubt { // the write without a verdict has ended the hold
 		h.Finish(repo.ErrOutcomeUnknown)
-		return guard.UnknownOutcome(h.key, nil)
+		return guard.UnknownOutcome(h.key, errOneOfTwo)
 	}
 	return h.lost() // the hold is over, and not by a write of ours
 }
@@ -232,7 +232,7 @@ func (h *Hold) judge(res ddb.Result) error {
 		return h.lost()
 	}
 	h.Finish(repo.ErrOutcomeUnknown)
-	return guard.UnknownOutcome(h.key, nil)
+	return guard.UnknownOutcome(h.key, h.undecided(l, res.Image))
 }
 
 func (h *Hold) lost() error {

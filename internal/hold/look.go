@@ -43,7 +43,7 @@ func (c *Config) inHaste(ctx context.Context, send func(ddb.Options) ddb.Result)
 	pause := ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
 	clean := true
 	for n := 0; ; n++ {
-		res := send(ddb.Options{Timeout: min(doubled(c.grace(), n), c.Lease/3), Taking: true, Single: true})
+		res := send(ddb.Options{Timeout: min(doubled(c.grace(), n), c.Lease/3), Taking: true, Single: true, Absence: true})
 		clean = clean && res.Clean
 		if !res.Again || ctx.Err() != nil || res.Limit > 0 && n+1 >= res.Limit {
 			if res.Clean = clean; res.Outcome == ddb.Refused && !clean {

@@ -128,7 +128,7 @@ func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
 // else if the holder is not done soon.
 func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time.Time) (*Hold, error) {
 	if l.Held == 0 {
-		_, _, err := q.hold(image, end) // says what is wrong
+		_, _, err := q.hold(ctx, image, end) // says what is wrong
 		return nil, err
 	}
 	q.item = image

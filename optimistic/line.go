@@ -56,6 +56,7 @@ func (r *Repository[T]) inLine(ctx context.Context, key repo.Key, create bool, c
 	if err != nil {
 		return item, err
 	}
+	key = guard.OwnKey(r.table.KeyTable, key, raw)
 	one := &one[T]{r: r, key: key, raw: raw, text: r.table.Core().KeyText(raw)}
 	mark := guard.Within{By: r, Key: one.text}
 	if mark.In(ctx) {
@@ -125,7 +126,7 @@ func (o *one[T]) lead(first *batch.Part[T]) {
 
 // all runs a batch, and those of its parts that must be alone, to their end.
 func (o *one[T]) all(b *batch.Batch[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, guard.Call[T]{Create: create, Change: b.Change, Begin: b.Begin, Count: b.Count})
+	_, after, err := o.run(b.Context(), from, guard.Call[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

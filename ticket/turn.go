@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -32,12 +33,25 @@ func (t *Turn) Context() context.Context { return t.t.lease.Context() }
 // begin near it. One request. Without it the turn is renewed after a third of
 // the lease.
 func (t *Turn) Extend(ctx context.Context) error {
-	t.t.lease.Begin()
-	defer t.t.lease.Done()
-	return t.t.renew(ctx)
+	ctx, cancel := ddb.Both(ctx, t.t.ending)
+	defer cancel()
+	if err := t.t.enter(ctx); err != nil {
+		return err
+	}
+	defer t.t.exit()
+	err := t.t.renew(ctx)
+	if why := context.Cause(t.t.ending); err != nil && why != nil {
+		return t.t.describe(why)
+	}
+	return err
 }
 
 // Done gives the turn to the next in line; it is harmless after Done. It works
-// although ctx is done. One request. ErrLockLost says that others had passed
-// the turn over before; ErrClosed, that Close ended it.
-func (t *Turn) Done(ctx context.Context) error { return t.t.end(ctx, repo.ErrReleased) }
+// although ctx is done: it ends 3 s after ctx at the latest, whatever other
+// calls for the turn are under way. One request. ErrLockLost says that others
+// had passed the turn over before; ErrClosed, that Close ended it.
+func (t *Turn) Done(ctx context.Context) error {
+	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	defer cancel()
+	return t.t.end(ctx, repo.ErrReleased)
+}

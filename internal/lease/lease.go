@@ -44,6 +44,7 @@ type Lease struct {
 	paced     bool               // guarded by mu: counted by the pace of the process
 	turn      bool               // guarded by mu: the timer waits for a turn
 	halted    bool               // guarded by mu: no timer may be started any more
+	lasts     int                // guarded by mu: calls of BeginLast that wait: no renewal may begin
 	claim     time.Time          // guarded by mu: renew then, whatever Every says; zero: no need
 	again     time.Duration      // guarded by mu: between claims without success
 }
@@ -133,11 +134,15 @@ func passed(until time.Time) bool {
 // request which ends the lease runs alone. Done follows.
 func (l *Lease) BeginLast() {
 	l.mu.Lock()
+	l.lasts++
 	if l.stopRenew != nil {
 		l.stopRenew()
 	}
 	l.mu.Unlock()
 	l.op.Lock()
+	l.mu.Lock()
+	l.lasts--
+	l.mu.Unlock()
 }
 
 // Begin waits for a request for the lease under way. Done follows.

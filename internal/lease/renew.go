@@ -106,7 +106,7 @@ func (l *Lease) putOff() {
 func (l *Lease) begin() (context.Context, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.halted || !l.renewed() {
+	if l.halted || l.lasts > 0 || !l.renewed() {
 		l.arm() // an extension has moved the deadline
 		return nil, nil
 	}

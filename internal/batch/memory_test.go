@@ -257,3 +257,30 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 		}
 	}
 }
+
+// What a change did to its copy before it failed, nobody else sees.
+func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
+	table := tableOf[shelf](t)
+	refused := errors.New("refused")
+	spoils := batch.NewPart(t.Context(), false, func(_ context.Context, s *shelf) error {
+		s.Books["a"], s.List[0], s.Bytes[0], s.Box.m.Value["text"] = "bad", "bad", 'b', &types.AttributeValueMemberS{Value: "bad"}
+		return refused
+	}, nil)
+	adds := batch.NewPart(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
+	told := make(chan shelf, 1)
+	go func() { _, _ = spoils.Await() }()
+	go func() { s, _ := adds.Await(); told <- s }()
+	others := []*batch.Part[shelf]{adds}
+	b := batch.New(table, spoils, func() (p *batch.Part[shelf]) {
+		if len(others) > 0 {
+			p, others = others[0], nil
+		}
+		return p
+	})
+	work := shelf{ID: "a", Version: 1}
+	newMemory().lend(&work)
+	rig.Is(t, edit(t, table, b, &work))
+	wantGood(t, work)
+	b.Conclude(nil)
+	wantGood(t, <-told)
+}

@@ -17,7 +17,7 @@ import (
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	written, err := h.conclude(ctx, item, 0)
+	written, err := h.conclude(ctx, func() (guard.Edit[T], error) { return guard.Compare(h.l.table, h.start, item) }, 0)
 	if err != nil {
 		return *new(T), err
 	}
@@ -27,19 +27,19 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // conclude commits a difference that stands for so many changes, which may
 // cancel each other out; 0: for one, if there is a difference. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *Held[T]) conclude(ctx context.Context, item T, count int64) (T, error) {
+func (h *Held[T]) conclude(ctx context.Context, edit func() (guard.Edit[T], error), count int64) (item T, err error) {
 	if err := h.end(ctx); err != nil {
 		return item, err
 	}
 	defer h.ending.Unlock()
-	item, next, err := h.commit(ctx, item, count)
+	item, next, err := h.commit(ctx, edit, count)
 	h.yield(next)
 	return item, err
 }
 
 // commit sends the commit. The grip that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
-func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, next grip, err error) {
+func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error), count int64) (written T, next grip, err error) {
 	if err := h.hold.BeginLast(ctx); err != nil {
 		return written, next, err
 	}
@@ -48,7 +48,8 @@ func (h *Held[T]) commit(ctx context.Context, item T, count int64) (written T, n
 		return written, next, err
 	}
 	core := h.l.taker.Core
-	edit, err := guard.Compare(h.l.table, h.start, item)
+	edit, err := made()
+	item := edit.Item
 	if err == nil {
 		err = guard.Overtakes(core, h.start.Raw, edit.After)
 	}

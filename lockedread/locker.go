@@ -66,6 +66,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 	if how.Once {
 		return l.take(ctx, key, raw, how, nil)
 	}
+	key = guard.OwnKey(l.table.KeyTable, key, raw) // which is handed on with the lock
 	p := l.join(raw, nil)
 	if _, err := l.stand(ctx, key, p); err != nil {
 		return nil, err

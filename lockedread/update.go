@@ -38,6 +38,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	if err != nil {
 		return item, err
 	}
+	key = guard.OwnKey(l.table.KeyTable, key, raw)
 	mark := guard.Within{By: l, Key: l.taker.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
 		return item, err
@@ -63,7 +64,9 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, change, nil)
+	return held.apply(ctx, func(ctx context.Context, from guard.Start[T]) (guard.Edit[T], error) {
+		return guard.Change(ctx, l.table, from, change)
+	}, nil)
 }
 
 // lead commits the changes of the first caller and of those that wait behind
@@ -94,37 +97,36 @@ func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *batch.Bat
 		return err
 	}
 	b.Begin(held.fresh)
-	_, err = held.apply(b.Context(), b.Change, b.Count)
+	_, err = held.apply(b.Context(), b.Edit, b.Count)
 	return err
 }
 
-// apply runs a change under the lock and ends the hold, whatever happens.
+// apply makes an edit under the lock and ends the hold, whatever happens.
 // count, if set, is how many changes it stands for.
-func (h *Held[T]) apply(ctx context.Context, change func(context.Context, *T) error, count func() int64) (zero T, err error) {
+func (h *Held[T]) apply(ctx context.Context, change func(context.Context, guard.Start[T]) (guard.Edit[T], error), count func() int64) (zero T, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	defer func() { _ = h.Release(ctx) }() // also when change panics
-	item := h.Item()
 	inner, cancel := ddb.Both(ctx, h.Context())
 	defer cancel()
-	err = change(inner, &item)
+	edit, err := change(inner, h.start)
 	switch {
-	case errors.Is(err, repo.Remove):
+	case err != nil && h.Context().Err() != nil:
+		return zero, errors.Join(err, context.Cause(h.Context()))
+	case err != nil:
+		return zero, err
+	case edit.Remove:
 		err := h.Delete(ctx)
 		if errors.Is(err, repo.ErrNotFound) && !h.Exists() {
 			err = nil // a new item that is not wanted after all
 		}
-		return zero, err
-	case err != nil && h.Context().Err() != nil:
-		return zero, errors.Join(err, context.Cause(h.Context()))
-	case err != nil:
 		return zero, err
 	}
 	n := int64(0)
 	if count != nil {
 		n = count()
 	}
-	item, err = h.conclude(ctx, item, n)
+	item, err := h.conclude(ctx, func() (guard.Edit[T], error) { return edit, nil }, n)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
 		switch h.hold.Fate() {

@@ -41,6 +41,7 @@ func (r *Repository[T]) one(key repo.Key) (*one[T], error) {
 		return nil, err
 	}
 	text := r.table.Core().KeyText(raw)
+	key = guard.OwnKey(r.table.KeyTable, key, raw)
 	return &one[T]{r: r, key: key, raw: raw, text: text, mark: guard.Within{By: r, Key: text}}, nil
 }
 
@@ -150,7 +151,7 @@ func (o *one[T]) lead(first *batch.Part[T]) {
 
 // all runs a batch, and those of its parts that must be alone, to their end.
 func (o *one[T]) all(b *batch.Batch[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, guard.Call[T]{Create: create, Change: b.Change, Begin: b.Begin, Count: b.Count})
+	_, after, err := o.run(b.Context(), from, guard.Call[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

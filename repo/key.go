@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -55,13 +56,17 @@ func encodeScalar(v any) (types.AttributeValue, error) {
 	case string:
 		return ddb.Text(v), nil
 	case []byte:
-		return ddb.Bytes(v), nil
+		return ddb.Bytes(bytes.Clone(v)), nil // the request may outlive the call
 	case int:
 		return ddb.Number(strconv.Itoa(v)), nil
 	case int64:
 		return ddb.Number(strconv.FormatInt(v, 10)), nil
 	}
-	return attributevalue.Marshal(v)
+	av, err := attributevalue.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return ddb.CopyValue(av), nil // a type that encodes itself may keep what it returns
 }
 
 // checkPart verifies type and length of a key attribute.

@@ -29,6 +29,8 @@ func sharesValues(t reflect.Type, seen map[reflect.Type]bool) bool {
 		}
 	}
 	switch t.Kind() {
+	case reflect.Interface:
+		return true // what it holds may encode itself
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return sharesValues(t.Elem(), seen)
 	case reflect.Map:

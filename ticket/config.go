@@ -2,6 +2,8 @@ package ticket
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,6 +37,29 @@ type Config struct {
 	Table repo.TableConfig
 }
 
+// checkAttributes refuses names that are a queue's own: what is written to the
+// one would be read as the other.
+func checkAttributes(a repo.Attributes) error {
+	v := reflect.ValueOf(a)
+	for i := range v.NumField() {
+		role, name := v.Type().Field(i).Name, v.Field(i).String()
+		if name == "" {
+			continue // the default, which is none of them
+		}
+		taken := slices.Contains([]string{attrKey, attrNext, attrCount, attrLeft}, name)
+		for _, prefix := range []string{attrTicket, attrBeat, attrLease} {
+			taken = taken || strings.HasPrefix(name, prefix) || role == "LockQueue" && strings.HasPrefix(prefix, name)
+		}
+		if taken {
+			return fmt.Errorf("%w: Table.Attributes.%s is %q, which a queue keeps for itself: give it another name", repo.ErrConfig, role, name)
+		}
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%w: Table.Attributes.%s is %q, which is not valid UTF-8", repo.ErrConfig, role, name)
+		}
+	}
+	return nil
+}
+
 // withDefaults fills in what is not set and refuses what makes no sense.
 func (c Config) withDefaults() (Config, error) {
 	var err error
@@ -42,7 +67,10 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: Namespace is %q: it must not contain \"/\", which ends it in the key", repo.ErrConfig, c.Namespace)
 	}
 	if !utf8.ValidString(c.Namespace) {
-		return c, fmt.Errorf("%w: Namespace %q is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, c.Namespace)
+		return c, fmt.Errorf("%w: Namespace is %q: it is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, c.Namespace)
+	}
+	if err := checkAttributes(c.Table.Attributes); err != nil {
+		return c, err
 	}
 	if c.Lease, err = hold.Lease(c.Lease); err != nil {
 		return c, err

@@ -33,7 +33,19 @@
 // and returns the item. The first number of an item is the time in
 // microseconds, so that numbers keep growing when an item is removed and made
 // anew. Repeats carry the same bytes; an entry with our id and our end is ours.
-// TryLock adds the condition that n is zero.
+// TryLock adds the condition that n is zero. The count only spares it a ticket
+// where somebody is there: whose turn it is the entries of the answer decide,
+// for TryLock too. Where they say otherwise than a count that somebody has
+// changed by hand, TryLock gives its ticket back and reports ErrSchema, with
+// ErrLocked if somebody alive is there.
+//
+// What must be true of an item. next, n and left are whole numbers from 0 to
+// 2^62, left not above next; tickets are from 1 to next and differ; ends are
+// after 1970 and before the year 10000, leases above 0 and at most a day. Else
+// nobody goes in, and the error is ErrSchema. That next and n are within bounds
+// is a condition of joining: nothing is written. What a condition cannot see,
+// such as others' entries or a fraction, the answer shows: the entry is taken
+// back (1 more request). Who holds goes on: its renewal is about its own entry.
 //
 // A turn is believed only on evidence: an answer that shows our entry, with our
 // ticket, as the lowest. Later numbers are greater, so it stays so as long as
@@ -56,9 +68,22 @@
 // and after a first attempt, others had passed it over: ErrLockLost. Where a
 // proxy sent a request twice, the number in left tells.
 //
+// Coming back. Lock holds nothing while it waits, so it does not fail where the
+// deadline of its place passes, because its process was suspended or the network
+// was away. It renews the entry under its number (1 request): that and a passing
+// over exclude each other. If the entry is gone, it draws anew, at the end of
+// the line. A ticket that was drawn with Join ends at its deadline, as its
+// context says.
+//
 // Failures. Whoever dies is passed over after its lease. A request to join
 // whose caller gives up is waited for, 1 s at most; one without any answer is
-// taken back by its id, and reported. A late copy of such a request, delivered
+// taken back by its id, and reported; all that ends 3 s after the caller's
+// context at the latest, as do Done and Leave, while Close keeps to its own
+// context, and gives back 16 tickets at a time. A call for a ticket waits for
+// another one of the same ticket no longer than that; an extension or a renewal
+// gives way to it. The answer to a look, or to a passing over, is waited for 1 s
+// at first, whatever the attempt time-out: one that is lost costs the line a
+// second. A late copy of such a request, delivered
 // after its owner has left, makes an entry that nobody owns: it stalls the line
 // until the end that its request named, a lease after it was first sent at
 // most. An operator who deletes the item ends all turns and places; their
@@ -71,6 +96,7 @@
 //	Done, Leave, Extend, each renewal     1 write
 //	look of a waiter, Position, List      1 consistent read
 //	passing over                          1 write for up to 40 entries
+//	Lock, away for longer than its lease  1 or 2 writes more
 //
 // Holders and waiters renew after a third of the lease. The next in line looks
 // after an eighth of the time for which it has been next, within Config.Wait;

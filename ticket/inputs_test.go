@@ -36,10 +36,19 @@ func TestBadInputs(t *testing.T) {
 		"lease of less than three tries":  {Lease: 2 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}},
 		"default lease of less than that": {Table: repo.TableConfig{AttemptTimeout: 11 * time.Second}},
 	}
+	for name, attributes := range map[string]repo.Attributes{
+		"next": {TTL: "next"}, "n": {TTL: "n"}, "left": {LockedBy: "left"}, "queue": {TTL: "queue"}, "a ticket": {TTL: "w_x"},
+		"an end": {Tombstone: "b_"}, "a lease": {Writers: "l_12345678"}, "prefix": {LockQueue: "w"}, "no UTF-8": {TTL: "\xff"},
+	} {
+		configs["attribute: "+name] = ticket.Config{Table: repo.TableConfig{Attributes: attributes}}
+	}
 	for name, cfg := range configs {
 		if _, err := ticket.New(b.Client, b.Table, cfg); !errors.Is(err, repo.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := ticket.New(b.Client, b.Table, ticket.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "end", LockQueue: "q#"}}}); err != nil {
+		t.Error(err)
 	}
 	if _, err := ticket.New(nil, b.Table, ticket.Config{}); !errors.Is(err, repo.ErrConfig) {
 		t.Errorf("no client: %v", err)

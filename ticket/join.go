@@ -21,12 +21,23 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 		return nil, err
 	}
 	defer over()
+	// What the call has to take back it takes back within one grace, however
+	// many requests that takes.
+	grace, end := ddb.Lingering(ctx, ddb.Cleanup)
+	defer end()
 	var seen line
 	for range maxTries {
-		t, l, err := q.try(ctx, p, alone)
+		t, l, err := q.try(ctx, grace, p, alone)
 		if t != nil && q.ctx.Err() != nil {
 			// Closed in this moment: Close may have gone on without it.
-			return nil, errors.Join(ErrClosed, t.Leave(ctx))
+			return nil, errors.Join(ErrClosed, t.leave(grace))
+		}
+		if t != nil && alone {
+			if again, err := t.alone(ctx, grace, l); again {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
 		}
 		if t != nil || err != nil {
 			return t, err
@@ -44,9 +55,33 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 	return nil, locked(p, seen)
 }
 
+// alone judges a ticket that was drawn on the condition that nobody is there.
+// The condition is about the count of the entries; whose turn it is the entries
+// decide. Where it is not this ticket's, it is given back.
+func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err error) {
+	ahead, present := l.before(t.id, t.number)
+	first := present && len(ahead) == 0
+	if first && t.usable() == nil {
+		return false, nil
+	}
+	if err := t.leave(grace); err != nil && !errors.Is(err, repo.ErrLockLost) {
+		return false, err
+	}
+	if first { // the answer came after the end of its lease
+		return ctx.Err() == nil, ddb.CtxError(ctx)
+	}
+	err = fmt.Errorf("%w: queue %q in table %q counted nobody, but has %d entries: delete the item when nobody uses it", repo.ErrSchema, t.label, t.q.core.Table, len(ahead))
+	j := judge{skew: t.q.cfg.ClockSkew, clockless: t.q.cfg.Clockless}
+	if live, _ := j.sort(ahead, t.q.clock(), time.Now()); live > 0 {
+		l.entries = ahead
+		err = ddb.Because(locked(t.place, l), err)
+	}
+	return false, err
+}
+
 // try sends one request; without ticket and error, it was refused and line is
-// what was seen.
-func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, error) {
+// what was seen. grace is how long what it took may be taken back.
+func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, line, error) {
 	asked := time.Now() // before the end is reckoned: the deadline counts from here
 	id, now := newID(), q.clock()
 	until := now.Add(q.cfg.Lease)
@@ -61,7 +96,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 		return nil, line{}, repo.Classify(res.Err)
 	case ddb.Unknown:
 		// Nothing of the caller's is in doubt but its place, and that is freed.
-		ahead := q.abandon(ctx, p, id)
+		ahead := q.abandon(grace, p, id)
 		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
 			err = ddb.Because(locked(p, ahead), err) // for whom it would have waited
@@ -73,7 +108,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	l, err := q.parse(p, image)
 	if err != nil {
 		if res.Outcome == ddb.Applied || !res.Clean {
-			q.abandon(ctx, p, id)
+			q.abandon(grace, p, id)
 		}
 		return nil, l, err
 	}
@@ -86,7 +121,7 @@ func (q *Queue) try(ctx context.Context, p place, alone bool) (*Ticket, line, er
 	}
 	switch {
 	case res.Outcome == ddb.Applied:
-		q.abandon(ctx, p, id)
+		q.abandon(grace, p, id)
 		return nil, l, fmt.Errorf("%w: queue %q: the answer lacks the entry that was written", repo.ErrSchema, p.label)
 	case !there && len(l.entries) == 0:
 		return nil, l, fmt.Errorf("%w: queue %q in table %q counts entries, but has none: delete the item", repo.ErrSchema, p.label, q.core.Table)
@@ -120,7 +155,7 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 	if err != nil {
 		return line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true, Absence: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoSettle: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		q.passed(p, stale)
@@ -133,15 +168,15 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 
 // abandon frees a place that may have been taken by a request without an
 // answer: whoever asked for it is told that it was not. It returns those who
-// were ahead, as far as it could see them.
+// were ahead, as far as it could see them. ctx is one that lingers.
 func (q *Queue) abandon(ctx context.Context, p place, id string) line {
 	in, err := q.removalByID(p, id)
 	if err != nil {
 		return line{}
 	}
-	ctx, cancel := ddb.Detached(ctx)
+	ctx, cancel := context.WithTimeout(ctx, ddb.Cleanup)
 	defer cancel()
-	res := q.core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoSettle: true, Holding: true})
 	image := res.Image
 	if res.Outcome == ddb.Applied {
 		image = res.Item

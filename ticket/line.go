@@ -1,8 +1,10 @@
 package ticket
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,44 +41,82 @@ type entry struct {
 // line is what an image shows: the entries in order of service.
 type line struct {
 	entries []entry
+	next    int64 // the last ticket that was drawn
+	count   int64 // how many entries the item says that it has
 	left    int64 // the last ticket whose owner took its entry away
 }
 
+// maxTicket bounds every number of a queue: far above what microseconds and
+// counting reach, and far below what a number of Go can hold.
+const maxTicket = 1 << 62
+
 // parse reads an image; one without entries, or of no item, is an empty line.
+// What the protocol cannot have written is no queue: nobody goes in by it. That
+// the count is not the number of entries is let pass: the entries decide.
 func parse(image ddb.Item) (l line, err error) {
+	for name, to := range map[string]*int64{attrNext: &l.next, attrCount: &l.count, attrLeft: &l.left} {
+		if v, there := image[name]; there {
+			if *to, err = whole(name, v, 0, maxTicket); err != nil {
+				return line{}, err
+			}
+		}
+	}
+	if l.left > l.next {
+		return line{}, misfit(attrLeft, fmt.Errorf("%d is greater than the last ticket that was drawn, %d", l.left, l.next))
+	}
 	for name, v := range image {
 		id, ok := strings.CutPrefix(name, attrTicket)
 		if !ok {
 			continue
 		}
 		e := entry{id: id, ticket: v, beat: image[attrBeat+id], lease: hold.DefaultLease}
-		if e.number, err = ddb.Int(v); err != nil {
-			return l, misfit(name, err)
+		if e.number, err = whole(name, v, 1, l.next); err != nil {
+			return line{}, err
 		}
-		if e.until, err = ddb.Time(e.beat); err != nil {
-			return l, misfit(attrBeat+id, err)
+		if e.until, err = seconds(attrBeat+id, e.beat, float64(ddb.Never().Unix())); err != nil {
+			return line{}, err
 		}
 		if named, there := image[attrLease+id]; there {
-			length, err := ddb.Time(named)
+			length, err := seconds(attrLease+id, named, maxLease.Seconds())
 			if err != nil {
-				return l, misfit(attrLease+id, err)
+				return line{}, err
 			}
-			e.lease, e.named = time.Duration(min(length.UnixMilli(), maxLease.Milliseconds()))*time.Millisecond, true
+			e.lease, e.named = time.Duration(length.UnixMilli())*time.Millisecond, true
 		}
 		l.entries = append(l.entries, e)
 	}
-	if v, there := image[attrLeft]; there {
-		if l.left, err = ddb.Int(v); err != nil {
-			return l, misfit(attrLeft, err)
+	slices.SortFunc(l.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
+	for i := 1; i < len(l.entries); i++ {
+		if a, b := l.entries[i-1], l.entries[i]; a.number == b.number {
+			return line{}, misfit(attrTicket+a.id, fmt.Errorf("it is the ticket of %q too, %d", attrTicket+b.id, b.number))
 		}
 	}
-	slices.SortFunc(l.entries, func(a, b entry) int {
-		if a.number != b.number { // only one item's tickets: they never overflow a difference
-			return int(max(-1, min(1, a.number-b.number)))
-		}
-		return strings.Compare(a.id, b.id)
-	})
 	return l, nil
+}
+
+// whole reads a whole number within bounds.
+func whole(name string, v types.AttributeValue, least, most int64) (int64, error) {
+	n, err := ddb.Int(v)
+	if err == nil && (n < least || n > most) {
+		err = fmt.Errorf("%d is not between %d and %d", n, least, most)
+	}
+	if err != nil {
+		return 0, misfit(name, err)
+	}
+	return n, nil
+}
+
+// seconds reads a number of seconds above zero.
+func seconds(name string, v types.AttributeValue, most float64) (time.Time, error) {
+	at, err := ddb.Time(v)
+	if err != nil {
+		return at, misfit(name, err)
+	}
+	n, _ := v.(*types.AttributeValueMemberN) // as Time has found
+	if s, err := strconv.ParseFloat(n.Value, 64); err != nil || s <= 0 || s > most {
+		return at, misfit(name, fmt.Errorf("%s seconds are not between 0 and %.0f", n.Value, most))
+	}
+	return at, nil
 }
 
 // maxLease bounds what is believed of a stored lease.

@@ -43,6 +43,11 @@ func (r *rules) next(w world, emit step) {
 		to.exists, to.next, to.n, to.left, to.ttl, to.w, to.b = false, 0, 0, 0, 0, [clients]int8{}, [clients]int8{}
 		out(deed{what: "sees the item removed by its TTL"}, to, "")
 	}
+	if r.tampers && !w.tampered && w.n > 0 {
+		to := w
+		to.n, to.tampered = 0, true
+		out(deed{what: "sees n set to nothing by hand"}, to, "")
+	}
 	for i := range r.members {
 		if i > 0 && w.who[i-1].phase == fresh {
 			break // clients are alike: they begin in order
@@ -82,6 +87,10 @@ func (r *rules) act(w world, i int, out step) {
 		}
 		w.who[i].phase, w.who[i].sent = joining, w.now
 		r.join(w, i, out)
+		if r.tries {
+			w.who[i].alone = true
+			r.join(w, i, out)
+		}
 	case joining:
 		r.join(w, i, out)
 	case drawn:
@@ -92,6 +101,11 @@ func (r *rules) act(w world, i int, out step) {
 	case waiting, holding:
 		r.keep(w, i, out)
 		r.leave(w, i, out)
+		if r.noAsk && m.phase == waiting && w.now >= m.deadline {
+			to := w
+			to.who[i].deadline = w.now + halves
+			out(deed{who: i, what: "comes back, and asks nobody"}, to, "")
+		}
 		if m.phase == waiting {
 			r.wait(w, i, out)
 		}
@@ -108,16 +122,37 @@ func (r *rules) join(w world, i int, out step) {
 			m := &to.who[i]
 			m.phase, m.ticket, m.deadline = waiting, to.w[i], sent+halves
 			ahead, present := to.ahead(i)
-			m.saw = present && len(ahead) == 0
+			m.saw = present && (len(ahead) == 0 || m.alone && r.trustCount)
+			switch {
+			case !present && (m.alone || to.n < 0):
+				m.phase, m.ticket = gone, noTicket // refused
+			case m.alone && !m.saw:
+				m.phase = leaving // the entries say otherwise than the count
+			}
 			return ""
 		})
+}
+
+// lost is what becomes of a client whose place others took away. Who waits by
+// Lock draws again, under a new id. An id stands for a client here, so it does
+// only where no late copy, and no entry that one has made, has the old one.
+func (r *rules) lost(w *world, i int) {
+	m := &w.who[i]
+	if !r.comesBack || m.phase != waiting || m.alone || m.redrawn || m.lateJoin != 0 || m.lateRenew != 0 || w.w[i] != noTicket {
+		m.phase = gone
+		return
+	}
+	*m = member{phase: joining, sent: w.now, redrawn: true, lateRemove: m.lateRemove, latePass: m.latePass}
 }
 
 // keep renews, with the bytes of the request that had no answer, if any.
 func (r *rules) keep(w world, i int, out step) {
 	m := w.who[i]
 	if m.until == 0 {
-		if w.now >= m.deadline || w.now == m.deadline-halves {
+		// Who holds stops at its deadline; who only waits may still ask whether its
+		// place is there.
+		back := r.comesBack && m.phase == waiting
+		if w.now >= m.deadline && !back || w.now == m.deadline-halves {
 			return
 		}
 		w.who[i].until = w.now + halves
@@ -129,8 +164,8 @@ func (r *rules) keep(w world, i int, out step) {
 			m := &to.who[i]
 			m.until = 0
 			switch {
-			case !applied && (to.w[i] != m.ticket || to.b[i] != until):
-				m.phase = gone
+			case !applied && (to.w[i] != m.ticket || to.b[i] != until) && !r.blindReturn:
+				r.lost(to, i)
 			case r.fromAnswer:
 				m.deadline = to.now + halves
 			default:
@@ -195,7 +230,7 @@ func (r *rules) look(w *world, i int) string {
 	m.seen = snapshot{}
 	ahead, present := w.ahead(i)
 	if !present {
-		m.phase = gone
+		r.lost(w, i)
 		return ""
 	}
 	for _, j := range ahead {

@@ -67,12 +67,13 @@ func (r *rules) search() (states int, wrong string, trace []string) {
 
 func TestModelKeepsItsPromises(t *testing.T) {
 	t.Parallel()
-	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1}}
+	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1},
+		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}}
 	if !testing.Short() {
-		bounds = append(bounds, rules{members: 3, end: 2, late: 1})
+		bounds = append(bounds, rules{members: 3, end: 2, late: 1}, rules{members: 2, end: 3, late: 1, tries: true, tampers: true, comesBack: true})
 	}
 	if os.Getenv("DYNAHOLD_SOAK") == "1" {
-		bounds = append(bounds, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
+		bounds = append(bounds, rules{members: 3, end: 3, tries: true, tampers: true, comesBack: true}, rules{members: 2, end: 4, late: 1, comesBack: true}, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
 	}
 	for _, r := range bounds {
 		states, wrong, trace := r.search()
@@ -101,6 +102,9 @@ func TestModelFindsWhatAMissingRuleBreaks(t *testing.T) {
 		"the deadline counts from the answer":          {fromAnswer: true, members: 2},
 		"numbers of a new item begin at zero":          {zeroFloor: true, members: 2},
 		"a removal in doubt is believed for all times": {anyDoubt: true, members: 2},
+		"TryLock believes the count":                   {tries: true, tampers: true, trustCount: true, members: 2},
+		"coming back without asking":                   {comesBack: true, noAsk: true, members: 2},
+		"coming back to a place that is gone":          {comesBack: true, blindReturn: true, members: 2},
 	} {
 		r.members, r.end, r.late = cmp.Or(r.members, 3), 4, 1 // two are enough for most
 		states, wrong, trace := r.search()

@@ -44,6 +44,8 @@ type member struct {
 	doubt    bool // a removal had no answer
 	passed   bool // others took its entry away
 	seen     snapshot
+	alone    bool // it asks by TryLock: it goes in at once or not at all
+	redrawn  bool // it has drawn a second time
 
 	lateJoin   int8 // 1 + when the copy under way was sent
 	lateRenew  int8
@@ -62,6 +64,7 @@ type world struct {
 	w, b          [clients]int8 // the entries; an id stands for each client
 	ttl           int8          // the item may be removed after it
 	served        int8          // greatest ticket that was served
+	tampered      bool          // somebody has set n to nothing by hand
 	who           [clients]member
 }
 
@@ -71,6 +74,12 @@ type rules struct {
 	end     int8 // of time
 	late    int8 // copies that are delivered late or twice
 
+	// More that is walked through: clients that ask by TryLock, a hand that sets
+	// the count to nothing, and clients that wait by Lock, which come back when
+	// they were away for longer than their lease.
+	tries, tampers, comesBack bool
+
+	trustCount, noAsk, blindReturn                                                                                               bool
 	twoSteps, rejoin, blindLeave, blindPass, blindRenew, keepN, noRemoval, noDeadline, fromAnswer, zeroFloor, anyDoubt, notFirst bool
 }
 
@@ -110,7 +119,7 @@ func (w *world) line() (l line) {
 		}
 	}
 	slices.SortFunc(l.entries, func(a, b entry) int { return int(a.number - b.number) })
-	l.left = int64(w.left)
+	l.next, l.count, l.left = int64(w.next), int64(w.n), int64(w.left)
 	return l
 }
 
@@ -136,7 +145,7 @@ func (w *world) draw(r *rules, sent int8) int8 {
 }
 
 func (w *world) join(r *rules, i int, sent int8) bool {
-	if w.w[i] != noTicket && !r.rejoin {
+	if w.w[i] != noTicket && !r.rejoin || w.n < 0 || w.who[i].alone && w.n != 0 {
 		return false
 	}
 	w.w[i], w.b[i] = w.draw(r, sent), sent+halves
@@ -207,7 +216,7 @@ func (w *world) wrong(r *rules) string {
 	switch {
 	case holders > 1:
 		return "two hold at once"
-	case w.exists && w.n != entries:
+	case w.exists && w.n != entries && !w.tampered:
 		return "n is not the number of entries"
 	}
 	return ""

@@ -73,13 +73,17 @@ func (q *Queue) place(entity string) (place, error) {
 // nothing of it stays in the queue: one more request. When ctx ends first, the
 // error is both ErrLocked, with *repo.LockedError, and the context's.
 //
+// Whoever was away for longer than its lease while it waited, because its
+// process or the network stood still, takes up its place again if it is still
+// there, and draws anew if others have passed it over: one more request.
+//
 // ctx governs the waiting, never the holding.
 func (q *Queue) Lock(ctx context.Context, entity string) (*Turn, error) {
 	t, err := q.Join(ctx, entity)
 	if err != nil {
 		return nil, err
 	}
-	turn, err := t.Wait(ctx)
+	turn, t, err := q.waitAgain(ctx, t)
 	if err == nil {
 		return turn, nil
 	}
@@ -101,9 +105,6 @@ func (q *Queue) TryLock(ctx context.Context, entity string) (*Turn, error) {
 	t, err := q.join(ctx, p, true)
 	if err != nil {
 		return nil, err
-	}
-	if err := t.usable(); err != nil {
-		return nil, errors.Join(err, t.Leave(ctx))
 	}
 	return &Turn{t}, nil
 }

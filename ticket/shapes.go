@@ -61,8 +61,13 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
 	}
 	w.IfAbsent(attrTicket + id)
+	// A number that no protocol has left there would go on into the ticket.
+	most := w.Value(ddb.Integer(maxTicket - 1))
+	w.If("(attribute_not_exists(" + w.Name(attrNext) + ") OR " + w.Name(attrNext) + " BETWEEN " + zero + " AND " + most + ")")
 	if alone {
 		w.If("(attribute_not_exists(" + count + ") OR " + count + " = " + zero + ")")
+	} else {
+		w.If("(attribute_not_exists(" + count + ") OR " + count + " BETWEEN " + zero + " AND " + most + ")")
 	}
 	return request(w, p)
 }

@@ -80,9 +80,16 @@ func (t *Ticket) Position(ctx context.Context) (int, error) {
 }
 
 // Leave takes the place out of the queue; it is harmless after Leave, Done or
-// Close. It works although ctx is done. One request. ErrLockLost says that
-// others had passed it over.
+// Close. It works although ctx is done: it ends 3 s after ctx at the latest. One
+// request. ErrLockLost says that others had passed it over.
 func (t *Ticket) Leave(ctx context.Context) error {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	return t.leave(ctx)
+}
+
+// leave is Leave on a context that lingers.
+func (t *Ticket) leave(ctx context.Context) error {
 	if err := t.end(ctx, repo.ErrReleased); err != nil && !errors.Is(err, ErrClosed) {
 		return err
 	}
@@ -131,12 +138,24 @@ func (t *Ticket) usable() error {
 	return nil
 }
 
+// enter begins a call that sends a request for the ticket; exit follows. It
+// waits for other calls as long as ctx allows. A renewal in the background
+// gives way.
+func (t *Ticket) enter(ctx context.Context) error {
+	if err := t.lease.BeginLast(ctx); err != nil {
+		return t.describe(fmt.Errorf("another call for it is under way: %w", err))
+	}
+	return nil
+}
+
+func (t *Ticket) exit() { t.lease.Done() }
+
 // missing is called by whoever saw the queue without the entry.
 func (t *Ticket) missing(ctx context.Context) error {
-	if err := t.lease.Begin(ctx); err != nil { // an own removal may be under way
-		return t.describe(err)
+	if err := t.enter(ctx); err != nil { // an own removal is under way
+		return err
 	}
-	defer t.lease.Done()
+	defer t.exit()
 	if why := t.lease.Ended(); why != nil {
 		return t.describe(why)
 	}
@@ -156,6 +175,9 @@ func (t *Ticket) lost() error {
 
 // failed logs a renewal that will be repeated.
 func (t *Ticket) failed(err error) {
+	if errors.Is(err, context.Canceled) {
+		return // it gave way to another call
+	}
 	t.q.core.Observe.Log.Warn("dynahold: a ticket could not be renewed yet", slog.String("table", t.q.core.Table),
 		slog.String("queue", t.label), slog.Int64("ticket", t.number), slog.Any("error", err))
 }
@@ -169,6 +191,32 @@ func (t *Ticket) renew(ctx context.Context) error {
 	if cause := context.Cause(t.lease.Context()); cause != nil {
 		return t.describe(cause)
 	}
+	m, err := t.move(ctx)
+	if err != nil {
+		return err
+	}
+	if !m.there {
+		return t.lost()
+	}
+	t.lease.Renewed(m.end)
+	// The own entry is in place, whatever else there is on the item. Those who
+	// wait for their turn read it for themselves.
+	if l, err := t.q.parse(t.place, m.image); err == nil {
+		t.tell(l)
+	}
+	return nil
+}
+
+// moved is what came of a renewal.
+type moved struct {
+	there bool
+	end   time.Time // when others may pass the entry over, on the own clock
+	image ddb.Item
+}
+
+// move sends one renewal: it moves the end of the entry to a lease from now, if
+// the entry is still there. The caller holds op.
+func (t *Ticket) move(ctx context.Context) (moved, error) {
 	// The end is also the beat that clockless watchers look for: it grows with
 	// every renewal, even if the wall clock was set back.
 	asked := time.Now() // before the end is reckoned
@@ -176,45 +224,39 @@ func (t *Ticket) renew(ctx context.Context) error {
 	t.beats = until
 	in, err := t.q.renewal(t, until)
 	if err != nil {
-		return err
+		return moved{}, err
 	}
 	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
-	image := res.Item
+	m := moved{end: asked.Add(t.q.cfg.Lease), image: res.Item}
 	switch res.Outcome {
 	case ddb.Refused, ddb.Unknown:
-		return repo.Classify(res.Err)
+		return m, repo.Classify(res.Err)
 	case ddb.Condition:
-		image = res.Image
+		m.image = res.Image
 	}
-	l, err := t.q.parse(t.place, image)
-	if err != nil {
-		return err
+	ticket, there := m.image[attrTicket+t.id]
+	if !there {
+		return m, nil
 	}
-	e, there := l.find(t.id)
-	if !there || e.number != t.number {
-		return t.lost()
+	number, err := ddb.Int(ticket)
+	if m.there = err == nil && number == t.number; !m.there {
+		return m, nil
 	}
 	// No greater end was ever sent: if it is in place, this renewal landed.
-	if res.Outcome == ddb.Condition && !ddb.Equal(e.beat, ddb.Number(ddb.Seconds(until))) {
-		return fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
+	if res.Outcome == ddb.Condition && !ddb.Equal(m.image[attrBeat+t.id], ddb.Number(ddb.Seconds(until))) {
+		return m, fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
 	}
-	t.lease.Renewed(asked.Add(t.q.cfg.Lease))
-	t.tell(l)
-	return nil
+	return m, nil
 }
 
-// end takes the entry away, insisting on a verdict.
+// end takes the entry away, insisting on a verdict as long as ctx allows, which
+// is one that lingers, or that of Close.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	if ctx.Err() != nil || !errors.Is(why, ErrClosed) { // Close keeps to its own deadline
-		var cancel context.CancelFunc
-		ctx, cancel = ddb.Cleaning(ctx)
-		defer cancel()
-	}
-	if err := t.lease.BeginLast(ctx); err != nil {
+	if err := t.enter(ctx); err != nil {
 		t.lease.Forget(why)
-		return t.describe(err)
+		return err
 	}
-	defer t.lease.Done()
+	defer t.exit()
 	switch ended := t.lease.Ended(); {
 	case errors.Is(ended, repo.ErrReleased):
 		return nil
@@ -227,7 +269,7 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 		return err
 	}
 	res := ddb.Insist(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
-		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: errors.Is(why, ErrClosed), Holding: true, Absence: true}), false
+		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true}), false
 	})
 	t.doubt = !res.Clean
 	err = t.verdict(ctx, res)

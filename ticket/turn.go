@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -36,6 +37,11 @@ func (t *Turn) Extend(ctx context.Context) error {
 }
 
 // Done gives the turn to the next in line; it is harmless after Done. It works
-// although ctx is done. One request. ErrLockLost says that others had passed
-// the turn over before; ErrClosed, that Close ended it.
-func (t *Turn) Done(ctx context.Context) error { return t.t.end(ctx, repo.ErrReleased) }
+// although ctx is done: it ends 3 s after ctx at the latest, whatever other
+// calls for the turn are under way. One request. ErrLockLost says that others
+// had passed the turn over before; ErrClosed, that Close ended it.
+func (t *Turn) Done(ctx context.Context) error {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	return t.t.end(ctx, repo.ErrReleased)
+}

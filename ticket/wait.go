@@ -38,7 +38,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	ctx, closed := ddb.Both(ctx, t.q.ctx)
 	defer closed()
 
-	w := waiter{Ticket: t}
+	w := waiter{Ticket: t, patience: lookTimeout}
 	begun := time.Now()
 	turn, err := w.wait(ctx)
 	if w.looks > 1 {
@@ -62,15 +62,32 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 // waiter is one call of Wait.
 type waiter struct {
 	*Ticket
-	looks int
-	last  line
+	looks    int
+	last     line
+	patience time.Duration // with the answer to a look
+}
+
+// lookTimeout is how long the answer to a look is waited for at first: one that
+// is lost must not cost more than a moment of a turn. Behind a service that is
+// slower than that, each look without an answer doubles it for the next.
+const lookTimeout = time.Second
+
+// look reads the queue.
+func (w *waiter) look(ctx context.Context) (line, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
+	defer cancel()
+	l, err := w.q.look(ctx, w.place)
+	if err != nil && ctx.Err() != nil {
+		w.patience = min(2*w.patience, w.q.cfg.Table.AttemptTimeout)
+	}
+	return l, err
 }
 
 func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 	seen := w.told()
 	for {
 		if seen == nil {
-			l, err := w.q.look(ctx, w.place)
+			l, err := w.look(ctx)
 			switch {
 			case err == nil:
 				seen = &look{l, time.Now()}

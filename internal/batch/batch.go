@@ -37,11 +37,8 @@ type Batch[T any] struct {
 // member is a part and what came of its change when it ran last.
 type member[T any] struct {
 	*Part[T]
-	ran     bool
-	item    T     // as the change left it
-	changed bool  // it differs from what the change got
-	err     error // the change's own
-	alone   bool  // it must run again, alone
+	answer[T]
+	alone bool // it must run again, alone
 }
 
 // New starts a batch with its first part. draw takes along the next caller
@@ -88,43 +85,46 @@ func (b *Batch[T]) without(cause error) bool {
 	return true
 }
 
-// Begin says, before each Change, whether there is an item.
+// Begin says, before each Edit, whether there is an item.
 func (b *Batch[T]) Begin(fresh bool) { b.fresh = fresh }
 
-// Change is the change of all parts, those who are drawn while it runs
-// included.
-func (b *Batch[T]) Change(ctx context.Context, item *T) error {
+// Edit is the edit of all parts, those who are drawn while it runs included.
+// It is made of encodings: a caller may have been told its verdict before the
+// last change has run, and what its change has returned is then its own again.
+func (b *Batch[T]) Edit(ctx context.Context, from guard.Start[T]) (guard.Edit[T], error) {
 	b.count = 0
 	began := time.Now()
-	work := *item
+	all := newTotal(b.table, from)
 	for i := 0; ; i++ {
 		if i == len(b.parts) && !b.more(ctx, began) {
 			break
 		}
-		next, err := b.parts[i].apply(ctx, b.table, work, b.fresh && b.count == 0)
+		start, err := all.next()
 		if err != nil {
-			return err
+			return guard.Edit[T]{}, err
 		}
-		if b.parts[i].changed {
-			work = next
+		m := b.parts[i]
+		m.answer = m.ask(ctx, ask[T]{table: b.table, from: start, fresh: b.fresh && b.count == 0})
+		m.alone = m.ran && errors.Is(m.err, repo.Remove)
+		if m.changed {
+			all.add(m.edit)
 			b.count++
 		}
 	}
 	switch {
 	case b.live.Load() == 0:
 		<-b.ctx.Done() // who left last is about to end it
-		return ddb.CtxError(b.ctx)
-	case len(b.parts) == 1:
-		if err := b.parts[0].err; err != nil {
-			return err // the guard knows best whether what it saw was true
-		}
+		return guard.Edit[T]{}, ddb.CtxError(b.ctx)
+	case len(b.parts) == 1 && b.parts[0].alone:
+		return guard.Edit[T]{Remove: true}, nil
+	case len(b.parts) == 1 && b.parts[0].err != nil:
+		return guard.Edit[T]{}, b.parts[0].err // the guard knows best whether what it saw was true
 	}
 	if b.fresh && b.count == 0 {
-		return errNothing // nobody wants the new item
+		return guard.Edit[T]{}, errNothing // nobody wants the new item
 	}
 	// To the guard it is one change; Count tells how many it stands for.
-	*item = b.table.WithVersion(work, b.table.Version(*item))
-	return nil
+	return all.edit(), nil
 }
 
 // errNothing ends a batch that would make an item without a change.
@@ -153,36 +153,6 @@ func (b *Batch[T]) more(ctx context.Context, began time.Time) bool {
 	return true
 }
 
-// apply runs a part's change on a copy of work, the item after the changes
-// before it; fresh says that there is none yet. An error means that the item
-// itself cannot be copied.
-func (m *member[T]) apply(ctx context.Context, table *repo.Table[T], work T, fresh bool) (after T, err error) {
-	m.changed, m.err, m.alone = false, nil, false
-	raw, err := table.Encode(work)
-	if err != nil {
-		return after, err
-	}
-	given, err := table.Decode(raw)
-	if err != nil {
-		return after, err
-	}
-	item := given
-	if m.ran, m.err = m.ask(ctx, &item); !m.ran || m.err != nil {
-		m.item = *new(T)
-		m.alone = m.ran && errors.Is(m.err, repo.Remove)
-		return work, nil
-	}
-	var edit guard.Edit[T]
-	if edit, m.err = guard.Compare(table, guard.Start[T]{Item: given, Before: raw, Raw: raw}, item); m.err != nil {
-		return work, nil //nolint:nilerr // this change's fault alone
-	}
-	if m.changed = fresh || !edit.Diff.Empty(); m.changed {
-		item = table.WithVersion(item, table.Version(item)+1)
-	}
-	m.item = item
-	return m.item, nil
-}
-
 // Conclude gives the parts their verdicts after the batch ended with err. Those
 // that it returns must run again, each alone.
 func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
@@ -190,13 +160,18 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 	if errors.Is(err, errNothing) {
 		err = nil
 	}
+	over := b.ctx.Err() != nil // all have left
 	for _, m := range b.parts {
 		m.left.Store(nil)
 		switch {
 		case !m.ran && err == nil:
 			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
 		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && shared(err), errors.Is(err, guard.ErrGaveWay):
-			m.tellEnd(*new(T), err)
+			reason := err
+			if over {
+				reason = m.own(err)
+			}
+			m.tellEnd(*new(T), reason)
 		case m.alone, err != nil:
 			// It wants to be alone, saw what never was, or may not be the one
 			// for whom the write failed.

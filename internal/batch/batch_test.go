@@ -11,6 +11,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/batch"
+	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -20,13 +22,22 @@ type item struct {
 	Version int64  `dynamodbav:"version" repo:"version"`
 }
 
-func newTable(t *testing.T) *repo.Table[item] {
+func newTable(t *testing.T) *repo.Table[item] { return tableOf[item](t) }
+
+func tableOf[T any](t *testing.T) *repo.Table[T] {
 	t.Helper()
-	table, err := repo.NewTable[item](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
+	return rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t)
+}
+
+// edit runs a batch on an item, and leaves what its write would make of it.
+func edit[T any](t *testing.T, table *repo.Table[T], b *batch.Batch[T], work *T) error {
+	t.Helper()
+	raw := rig.Must(table.Encode(*work))(t)
+	e, err := b.Edit(b.Context(), rig.Must(guard.Existing(table, raw))(t))
+	if err == nil {
+		*work = rig.Must(table.Decode(guard.After(table.Core(), raw, e.Diff, nil, 1)))(t)
 	}
-	return table
+	return err
 }
 
 func add(_ context.Context, i *item) error { i.Count++; return nil }
@@ -70,7 +81,7 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 			return second
 		})
 		work := item{ID: "a", Count: 5, Version: 1}
-		err := b.Change(b.Context(), &work)
+		err := edit(t, table, b, &work)
 		if !drawn {
 			if !errors.Is(err, context.Canceled) || work.Count != 5 {
 				t.Fatalf("a batch of nobody: error %v, item %+v", err, work)
@@ -92,8 +103,9 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 // A batch that all have left ends, and takes nobody along.
 func TestABatchThatAllHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
+	table := newTable(t)
 	first := batch.NewPart(ctx, false, add, nil)
-	b := batch.New(newTable(t), first, func() *batch.Part[item] {
+	b := batch.New(table, first, func() *batch.Part[item] {
 		t.Error("somebody was drawn into a batch that has ended")
 		return nil
 	})
@@ -101,7 +113,7 @@ func TestABatchThatAllHaveLeft(t *testing.T) {
 	told := await(first)
 	<-b.Context().Done()
 	work := item{ID: "a", Count: 5, Version: 1}
-	if err := b.Change(b.Context(), &work); !errors.Is(err, context.Canceled) || work.Count != 5 {
+	if err := edit(t, table, b, &work); !errors.Is(err, context.Canceled) || work.Count != 5 {
 		t.Errorf("error %v, item %+v, want neither change nor write", err, work)
 	}
 	b.Conclude(context.Canceled)
@@ -131,14 +143,15 @@ func TestWhoseErrorItIs(t *testing.T) {
 			parts := []*batch.Part[item]{batch.NewPart(t.Context(), false, add, nil), batch.NewPart(t.Context(), false, add, nil)}
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
 			left := parts[1:]
-			b := batch.New(newTable(t), parts[0], func() (p *batch.Part[item]) {
+			table := newTable(t)
+			b := batch.New(table, parts[0], func() (p *batch.Part[item]) {
 				if len(left) > 0 {
 					p, left = left[0], nil
 				}
 				return p
 			})
 			work := item{ID: "a", Version: 1}
-			if err := b.Change(b.Context(), &work); err != nil || work.Count != 2 {
+			if err := edit(t, table, b, &work); err != nil || work.Count != 2 {
 				t.Fatalf("error %v, item %+v", err, work)
 			}
 			again := b.Conclude(c.err)
@@ -146,9 +159,9 @@ func TestWhoseErrorItIs(t *testing.T) {
 				t.Fatalf("%d run again", len(again))
 			}
 			for _, p := range again {
-				alone := batch.New(newTable(t), p, nil)
+				alone := batch.New(table, p, nil)
 				work := item{ID: "a", Version: 1}
-				if err := alone.Change(alone.Context(), &work); err != nil || work.Count != 1 {
+				if err := edit(t, table, alone, &work); err != nil || work.Count != 1 {
 					t.Errorf("alone: error %v, item %+v", err, work)
 				}
 				if more := alone.Conclude(c.err); len(more) != 0 {

@@ -23,6 +23,21 @@
 // was refused for what it writes (too large, of a wrong type): only who is at
 // fault shall fail.
 //
+// Each is told the end of its own context, also where all have left and the
+// batch has ended for it.
+//
+// # Whose memory
+//
+// What a change leaves is encoded in its caller's goroutine, before the change
+// counts as run; from then on the batch goes by encodings alone. A caller whose
+// context ends may be told "unknown" while other changes still run, and does
+// with its maps and lists what it likes. So no verdict is given before the
+// encoding is made, and no item is read after it: not for the next change,
+// which gets a copy decoded for it, nor for the write, nor when the batch runs
+// again after a conflict. An item that a change has left is kept for one end:
+// to be given back to its own caller. A change that panics, or ends its
+// goroutine, leaves nothing.
+//
 // The technique is flat combining: Hendler, Incze, Shavit, Tzafrir, "Flat
 // Combining and the Synchronization-Parallelism Tradeoff" (2010), with group
 // commit as databases know it.

@@ -2,10 +2,12 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -37,15 +39,27 @@ const (
 
 // ask is the request to run the change on a copy of the item.
 type ask[T any] struct {
+	table  *repo.Table[T]
+	from   guard.Start[T]  // the caller's own: nobody else has this copy
+	fresh  bool            // there is no item yet
 	ctx    context.Context // ends when the right to write is lost
-	item   *T
-	answer chan<- answer
+	answer chan<- answer[T]
 }
 
 // answer is what came of it.
-type answer struct {
-	ran bool // false: the caller has left, or its change did not return
-	err error
+type answer[T any] struct {
+	ran     bool  // false: the caller has left, or its change did not return
+	item    T     // as the change left it: to be given back to the caller, not to be read
+	changed bool  // it differs from what the change got
+	edit    edit  // how
+	err     error // the change's own
+}
+
+// edit is a change in encoded form, which shares nothing with its caller.
+type edit struct {
+	diff    ddb.Diff
+	after   ddb.Item
+	version int64
 }
 
 type result[T any] struct {
@@ -115,10 +129,32 @@ func (p *Part[T]) tell() bool {
 	return left != nil && (*left)(p.ctx)
 }
 
+// own is the error of a batch that all have left, as this caller hears it: each
+// is told the end of its own context, and not whose end was the last.
+func (p *Part[T]) own(err error) error {
+	end := ddb.CtxError(p.ctx)
+	if end == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var locked *repo.LockedError
+	var conflict *repo.ConflictError
+	switch {
+	case errors.Is(err, repo.ErrOutcomeUnknown):
+		return ddb.Because(repo.ErrOutcomeUnknown, end)
+	case errors.As(err, &locked):
+		return ddb.Because(locked, end)
+	case errors.Is(err, repo.ErrLocked):
+		return ddb.Because(repo.ErrLocked, end)
+	case errors.As(err, &conflict):
+		return ddb.Because(conflict, end)
+	}
+	return end
+}
+
 // run runs the change. The answer is sent even if it panics.
 func (p *Part[T]) run(a ask[T]) {
 	p.unwritten.Store(false)
-	var out answer
+	var out answer[T]
 	defer func() {
 		if out.ran {
 			p.state.Store(idle)
@@ -129,14 +165,41 @@ func (p *Part[T]) run(a ask[T]) {
 	}()
 	ctx, cancel := ddb.Both(p.ctx, a.ctx)
 	defer cancel()
-	err := p.change(ctx, a.item)
-	out = answer{ran: true, err: err}
+	out = p.apply(ctx, a)
+	if out.err == nil && !out.changed || out.err != nil && !errors.Is(out.err, repo.Remove) {
+		p.unwritten.Store(true) // there is nothing of it to write
+	}
+}
+
+// apply runs the change and encodes what it left, here in its caller's
+// goroutine: as long as it runs the caller cannot be told anything, and cannot
+// use the item's memory for something else. After it nobody reads that memory.
+func (p *Part[T]) apply(ctx context.Context, a ask[T]) answer[T] {
+	item := a.from.Item
+	out := answer[T]{ran: true, err: p.change(ctx, &item)}
+	if out.err != nil {
+		return out
+	}
+	var e guard.Edit[T]
+	if e, out.err = guard.Compare(a.table, a.from, item); out.err == nil {
+		out.err = guard.Overtakes(a.table.Core(), a.from.Raw, e.After)
+	}
+	if out.err != nil {
+		return out
+	}
+	out.edit = edit{e.Diff, e.After, a.table.Version(item)}
+	if out.changed = a.fresh || !e.Diff.Empty(); out.changed {
+		out.edit.version++
+		item = a.table.WithVersion(item, out.edit.version)
+	}
+	out.item = item
+	return out
 }
 
 // refuse answers an ask that comes too late.
 func (p *Part[T]) refuse(a ask[T]) {
 	p.state.Store(away)
-	a.answer <- answer{}
+	a.answer <- answer[T]{}
 }
 
 // leave ends the part. An ask that was announced is answered.
@@ -147,14 +210,14 @@ func (p *Part[T]) leave() {
 	}
 }
 
-// ask lets the part run its change on an item, and waits until it has; false
-// if the caller has left or its change panicked.
-func (p *Part[T]) ask(ctx context.Context, item *T) (bool, error) {
+// ask lets the part run its change on an item, and waits until it has; it has
+// not run if the caller has left or its change panicked.
+func (p *Part[T]) ask(ctx context.Context, a ask[T]) answer[T] {
 	if !p.state.CompareAndSwap(idle, asked) {
-		return false, nil
+		return answer[T]{}
 	}
-	to := make(chan answer, 1)
-	p.asks <- ask[T]{ctx, item, to}
-	a := <-to
-	return a.ran, a.err
+	to := make(chan answer[T], 1)
+	a.ctx, a.answer = ctx, to
+	p.asks <- a
+	return <-to
 }

@@ -11,12 +11,13 @@ import (
 func Copy(item Item) Item {
 	c := make(Item, len(item))
 	for name, v := range item {
-		c[name] = copyValue(v)
+		c[name] = CopyValue(v)
 	}
 	return c
 }
 
-func copyValue(v types.AttributeValue) types.AttributeValue {
+// CopyValue copies a value with all that can be changed in place.
+func CopyValue(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberB:
 		return &types.AttributeValueMemberB{Value: bytes.Clone(v.Value)}
@@ -41,7 +42,7 @@ func copyValue(v types.AttributeValue) types.AttributeValue {
 	case *types.AttributeValueMemberL:
 		c := make([]types.AttributeValue, len(v.Value))
 		for i, e := range v.Value {
-			c[i] = copyValue(e)
+			c[i] = CopyValue(e)
 		}
 		return &types.AttributeValueMemberL{Value: c}
 	case *types.AttributeValueMemberM:

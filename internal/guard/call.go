@@ -25,6 +25,9 @@ type Policy struct {
 type Call[T any] struct {
 	Create bool // start a new item where there is none
 	Change func(context.Context, *T) error
+	// Edit, if set, makes the edit in Change's place: where the changed item is
+	// not this goroutine's to read, only its encoding.
+	Edit func(context.Context, Start[T]) (Edit[T], error)
 	// From is what this process believes the item to be; nil: it is read. The
 	// write's condition protects a change of it; what Change says without a
 	// write is confirmed on a fresh read.

@@ -116,7 +116,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	if u.Begin != nil {
 		u.Begin(hidden)
 	}
-	edit, err := Change(ctx, u.table, from, u.Change)
+	edit, err := u.edit(ctx, from)
 	if err != nil {
 		return item, nil, err
 	}
@@ -157,6 +157,14 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	}
 	next, err = u.conflict(ctx, res.Image)
 	return item, next, err
+}
+
+// edit makes the edit of an attempt.
+func (u *update[T]) edit(ctx context.Context, from Start[T]) (Edit[T], error) {
+	if u.Edit != nil {
+		return u.Edit(ctx, from)
+	}
+	return Change(ctx, u.table, from, u.Change)
 }
 
 // applied notes the item as the write has left it.

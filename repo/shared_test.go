@@ -1,0 +1,123 @@
+package repo_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// keeper encodes itself to the very value that it keeps, and keeps what it is
+// decoded from.
+type keeper struct{ av types.AttributeValue }
+
+func (k keeper) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) { return k.av, nil }
+func (k *keeper) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	k.av = av
+	return nil
+}
+
+// onlyEncodes is one that decodes to something else.
+type onlyEncodes struct{ av types.AttributeValue }
+
+func (o *onlyEncodes) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return o.av, nil
+}
+
+type field[F any] struct {
+	ID string `dynamodbav:"id" repo:"pk"`
+	F  F      `dynamodbav:"f"`
+}
+
+// What is encoded from an item, or decoded to one, is nobody else's memory:
+// encodings are kept, handed on and sent again after a call has returned.
+func TestEncodingsShareNothingWithItems(t *testing.T) {
+	t.Run("itself", func(t *testing.T) { sharesNothing(t, func(av types.AttributeValue) keeper { return keeper{av} }) })
+	t.Run("pointer", func(t *testing.T) {
+		sharesNothing(t, func(av types.AttributeValue) *onlyEncodes { return &onlyEncodes{av} })
+	})
+	t.Run("any", func(t *testing.T) { sharesNothing(t, func(av types.AttributeValue) any { return keeper{av} }) })
+	t.Run("interface", func(t *testing.T) {
+		sharesNothing(t, func(av types.AttributeValue) attributevalue.Marshaler { return keeper{av} })
+	})
+	t.Run("in a map of any", func(t *testing.T) {
+		sharesNothing(t, func(av types.AttributeValue) map[string]any { return map[string]any{"x": keeper{av}} })
+	})
+	t.Run("in a list of any", func(t *testing.T) {
+		sharesNothing(t, func(av types.AttributeValue) []any { return []any{&onlyEncodes{av}} })
+	})
+	t.Run("in a list of structs", func(t *testing.T) {
+		type inner struct{ K []keeper }
+		sharesNothing(t, func(av types.AttributeValue) []inner { return []inner{{[]keeper{{av}}}} })
+	})
+	t.Run("bytes", func(t *testing.T) {
+		b := []byte("good")
+		item := field[[]byte]{"a", b}
+		raw := encoded(t, item)
+		was := ddb.Copy(raw)
+		copy(b, "bad!")
+		if !ddb.EqualItems(raw, was) {
+			t.Errorf("the encoding is %v now", raw)
+		}
+	})
+}
+
+func encoded[T any](t *testing.T, item T) ddb.Item {
+	t.Helper()
+	raw, err := tableOf[T](t).Encode(item)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func tableOf[T any](t *testing.T) *repo.Table[T] {
+	t.Helper()
+	table, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func sharesNothing[F any](t *testing.T, with func(types.AttributeValue) F) {
+	t.Helper()
+	mine := map[string]types.AttributeValue{"a": ddb.Text("good"), "b": &types.AttributeValueMemberBS{Value: [][]byte{[]byte("good")}},
+		"l": &types.AttributeValueMemberL{Value: []types.AttributeValue{ddb.Text("good")}}}
+	raw := encoded(t, field[F]{"a", with(&types.AttributeValueMemberM{Value: mine})})
+	was := ddb.Copy(raw)
+	mine["new"] = ddb.Text("bad")
+	mine["a"].(*types.AttributeValueMemberS).Value = "bad"
+	copy(mine["b"].(*types.AttributeValueMemberBS).Value[0], "bad!")
+	mine["l"].(*types.AttributeValueMemberL).Value[0] = ddb.Text("bad")
+	if !ddb.EqualItems(raw, was) {
+		t.Errorf("the encoding was %v and is %v", was["f"], raw["f"])
+	}
+}
+
+// A request for a key may outlive its call, too.
+func TestEncodedKeysShareNothing(t *testing.T) {
+	table, err := repo.NewKeyTable(dynamodb.New(dynamodb.Options{}), "never-asked",
+		repo.KeySchema{Partition: repo.KeyAttribute{Name: "pk", Type: types.ScalarAttributeTypeB}}, repo.TableConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, key := range map[string]func(b []byte) any{
+		"bytes":  func(b []byte) any { return b },
+		"itself": func(b []byte) any { return keeper{&types.AttributeValueMemberB{Value: b}} },
+	} {
+		b := []byte("good")
+		raw, err := table.EncodeKey(repo.Key{Partition: key(b)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(b, "bad!")
+		if got := string(raw["pk"].(*types.AttributeValueMemberB).Value); got != "good" {
+			t.Errorf("%s: the key is %q now", name, got)
+		}
+	}
+}

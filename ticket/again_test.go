@@ -1,0 +1,167 @@
+package ticket_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+// Whoever waits by Lock may be away for longer than its lease: it holds nothing
+// yet that it could lose.
+
+// away makes a caller stand in line by Lock, behind the holder head, and cuts it
+// off until its lease is over.
+func (b *bubble) away(t *testing.T, ctx context.Context, cfg ticket.Config) (number int64, got <-chan locked) {
+	t.Helper()
+	q := b.open(t, b.client, cfg)
+	c := make(chan locked, 1)
+	go func() {
+		turn, err := q.Lock(ctx, "door")
+		c <- locked{turn, err}
+	}()
+	for len(b.list(t)) < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	number = b.list(t)[1].Number
+	b.wire.all(dead)
+	time.Sleep(3 * cfg.Lease)
+	if !b.list(t)[1].Expired {
+		t.Fatal("its lease is not over: the test shows nothing")
+	}
+	return number, c
+}
+
+type locked struct {
+	turn *ticket.Turn
+	err  error
+}
+
+var brief = ticket.Config{Lease: 3 * time.Second}
+
+func TestAWaiterTakesUpItsPlaceAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		number, got := b.away(t, t.Context(), brief)
+		b.wire.obey(nil)
+		time.Sleep(2 * brief.Lease) // it is renewed again
+		if l := b.list(t); len(l) != 2 || l[1].Expired || l[1].Number != number {
+			t.Errorf("the line is %+v, want it alive at its place", l)
+		}
+		done(t, head)
+		c := <-got
+		rig.Is(t, c.err)
+		if c.turn == nil {
+			return
+		}
+		if c.turn.Number() != number || c.turn.Context().Err() != nil {
+			t.Errorf("it has the turn %d, %v, want its place, %d", c.turn.Number(), context.Cause(c.turn.Context()), number)
+		}
+		rig.Is(t, c.turn.Extend(t.Context()))
+		done(t, c.turn)
+		if n := len(b.list(t)); n != 0 {
+			t.Errorf("%d entries stayed", n)
+		}
+	})
+}
+
+func TestAWaiterThatWasPassedOverDrawsAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		sound := b.open(t, b.sound, ticket.Config{Lease: time.Hour})
+		head := lock(t, sound, "door")
+		number, got := b.away(t, t.Context(), brief)
+		behind := join(t, sound, "door")
+		done(t, head)
+		next := rig.Must(behind.Wait(t.Context()))(t) // over the one who is away
+		b.wire.obey(nil)
+		for len(b.list(t)) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		if next.Context().Err() != nil {
+			t.Error("the one who was served has lost its turn")
+		}
+		done(t, next)
+		c := <-got
+		rig.Is(t, c.err)
+		if c.turn == nil {
+			return
+		}
+		if c.turn.Number() <= next.Number() || c.turn.Number() == number {
+			t.Errorf("it has the turn %d after %d", c.turn.Number(), next.Number())
+		}
+		done(t, c.turn)
+		if n := len(b.list(t)); n != 0 {
+			t.Errorf("%d entries stayed", n)
+		}
+	})
+}
+
+// Where the context of the waiting ends meanwhile, that is what the error says:
+// nothing was held that could be lost.
+func TestAWaiterThatIsAwayAndGivesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, got := b.away(t, ctx, brief)
+		cancel()
+		begun := time.Now()
+		c := <-got
+		rig.Is(t, c.err, repo.ErrLocked, context.Canceled)
+		for _, held := range []error{repo.ErrLockExpired, repo.ErrLockLost} {
+			if errors.Is(c.err, held) {
+				t.Errorf("error %v", c.err)
+			}
+		}
+		if took := time.Since(begun); took > grace {
+			t.Errorf("it took %v", took)
+		}
+		done(t, head)
+	})
+}
+
+// Close ends also one who is away.
+func TestCloseBesideAWaiterThatIsAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		q := b.open(t, b.client, brief)
+		got := make(chan error, 1)
+		go func() { _, err := q.Lock(context.Background(), "door"); got <- err }()
+		for len(b.list(t)) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		b.wire.all(dead)
+		time.Sleep(3 * brief.Lease)
+		b.wire.obey(nil)
+		rig.Is(t, q.Close(t.Context()))
+		rig.Is(t, <-got, ticket.ErrClosed)
+		if n := len(b.list(t)); n != 1 {
+			t.Errorf("%d entries, want the holder's alone", n)
+		}
+		done(t, head)
+	})
+}
+
+// TryLock whose answer comes after the end of its lease has never held, and
+// tries again.
+func TestTryLockThatIsAnsweredTooLate(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		q := b.open(t, b.client, brief)
+		late := true
+		b.wire.obey(func(op, _ string) fate {
+			if late && op == "UpdateItem" {
+				late = false
+				time.Sleep(2 * brief.Lease)
+			}
+			return delivered
+		})
+		turn, err := q.TryLock(t.Context(), "door")
+		rig.Is(t, err)
+		if err == nil {
+			done(t, turn)
+		}
+	})
+}

@@ -19,19 +19,16 @@ import (
 // is safe for concurrent use; it ends with Release, or its loss, and renews
 // itself until then.
 type Permit struct {
-	keep  *lease.Lease
-	p     *permits
-	name  string
-	attr  string    // its attribute on the resource
-	token int64     // set before the permit is handed out
-	beats time.Time // guarded by keep's op: the greatest end that was ever sent
-}
-
-// permits is what a permit needs of its semaphore.
-type permits struct {
-	core  *ddb.Core
-	cfg   Config
-	clock func() time.Time
+	keep *lease.Lease
+	last chan struct{} // held by the call that ends the permit
+	p    *store
+	// releasing ends when the permit is to be released.
+	releasing context.Context
+	release   context.CancelFunc
+	name      string
+	attr      string    // its attribute on the resource
+	token     int64     // set before the permit is handed out
+	beats     time.Time // guarded by keep's op: the greatest end that was ever sent
 }
 
 // Acquire takes a permit of a resource, waiting as long as ctx allows. One
@@ -70,39 +67,39 @@ func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
-	p := &permits{core: s.core, cfg: s.cfg, clock: s.clock}
-	return p.acquire(ctx, resource, once)
+	return s.acquire(ctx, resource, once)
 }
 
-func (p *permits) held(name, attr string, token int64, sent, until time.Time) *Permit {
-	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
-	h.keep = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
+func (p *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
+	h := &Permit{p: p, last: make(chan struct{}, 1), name: name, attr: attr, token: token, beats: until}
+	h.releasing, h.release = context.WithCancel(context.Background())
+	h.keep = lease.New(p.cfg.leaseConfig(h.failed), sent.Add(p.cfg.Lease), h.renew)
 	return h
 }
 
-// keeping is how permits and jobs are kept.
-func (c Config) keeping(failed func(error)) lease.Config {
+// leaseConfig is how permits and jobs are kept.
+func (c Config) leaseConfig(failed func(error)) lease.Config {
 	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: hold.Margin(c.Lease), Failed: failed}
 }
 
 // insisting is the pause between the tries to end a permit or a job.
 func (c Config) insisting() ddb.Backoff { return ddb.Backoff{Min: c.Wait.Min, Max: c.Wait.Max} }
 
-// fence draws the token of a permit whose answer was lost: others may have
+// refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
 // request.
-func (h *Permit) fence(ctx context.Context) (*Permit, error) {
+func (h *Permit) refreshToken(ctx context.Context) (*Permit, error) {
 	again, err := true, error(nil)
 	for again && err == nil {
 		again, err = h.draw(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, h.Release(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, h.Release(ctx))
 	}
 	return h, nil
 }
 
-// draw sends one request of fence; again says that an answer to it was lost.
+// draw sends one request of refreshToken; again says that an answer to it was lost.
 func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	h.keep.Begin()
 	defer h.keep.Done()
@@ -129,7 +126,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	case res.Outcome != ddb.Applied:
 		return false, repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
 	}
-	r, err := parseResource(h.name, res.Item)
+	r, err := parseResource(h.name, res.Item, h.p.cfg)
 	h.token = r.token
 	h.keep.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
 	return false, err
@@ -154,6 +151,9 @@ func (h *Permit) Context() context.Context { return h.keep.Context() }
 // Extend moves the end of the lease to a full lease from now, before the
 // permit does it by itself. One request.
 func (h *Permit) Extend(ctx context.Context) error {
+	// A Release tells an extension under way to stop, as it does with a renewal.
+	ctx, cancel := ddb.Both(ctx, h.releasing)
+	defer cancel()
 	h.keep.Begin()
 	defer h.keep.Done()
 	return h.renew(ctx)
@@ -208,8 +208,17 @@ func (h *Permit) lost() error {
 
 // Release gives the permit back. A second call does nothing, for use with
 // defer, and it works although ctx is done: it then has 3 s of its own.
-// ErrLockLost if others took the permit for dead. One request.
+// ErrLockLost if others took the permit for dead, and ErrOutcomeUnknown where
+// it is gone after its lease was over and nothing tells who removed it. One
+// request.
 func (h *Permit) Release(ctx context.Context) error {
+	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	defer cancel()
+	if err := begin(ctx, h.last); err != nil { // another Release
+		return fmt.Errorf("permit for %q, token %d: %w: %w", h.name, h.token, repo.ErrOutcomeUnknown, err)
+	}
+	defer func() { <-h.last }()
+	h.release()
 	h.keep.BeginLast()
 	defer h.keep.Done()
 	if errors.Is(h.keep.Ended(), repo.ErrReleased) {
@@ -218,23 +227,28 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err := h.usable(); err != nil {
 		return err
 	}
-	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
-	defer cancel()
 	h.keep.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {
 		return repo.Classify(err)
 	}
 	res := ddb.Insist(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3})
+		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	})
 	switch {
-	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.keep.Expired():
-		h.keep.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it
+	case res.Outcome == ddb.Applied:
+		h.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && res.Clean:
+	case res.Outcome == ddb.Condition && sweptFrom(res.Image, h.attr):
 		return h.lost()
+	case res.Outcome == ddb.Condition && !h.keep.Expired():
+		// Before the deadline nobody else takes it for dead: this release has
+		// removed it, or a copy of it that the network made.
+		h.keep.Finish(repo.ErrReleased)
+		return nil
+	case res.Outcome == ddb.Condition && len(res.Image) > 0 && res.Image[aSwept] == nil && res.Clean:
+		return h.lost() // a program that leaves no evidence
 	case res.Outcome == ddb.Refused:
 		h.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)

@@ -50,6 +50,13 @@ type Options struct {
 	// flight, the write could land behind the one that takes it back. Implies
 	// NoSettle.
 	Taking bool
+	// Token is the ClientRequestToken of a transaction; "" makes a new one. Calls
+	// with the same token and the same writes are one, for ten minutes.
+	Token string
+	// Conflicts says that the caller makes the writes anew when another
+	// transaction was in the way: it is told at once, unless an earlier attempt
+	// may have been applied.
+	Conflicts bool
 }
 
 // Update sends a conditional UpdateItem.
@@ -159,7 +166,7 @@ func (c *call) run(ctx context.Context) {
 		policy := c.attempt.retryer()
 		c.res.Limit = policy.MaxAttempts()
 		_ = release(c.res.Err)
-		if kind == refused || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+		if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
 			c.giveUp(c.res.Err)
 			return
 		}

@@ -151,8 +151,12 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) *change) error
 	c := writes(w)
 	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
 	switch {
-	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
-		// Before the deadline nobody else can have ended it.
+	case res.Outcome == ddb.Applied:
+		j.keep.Finish(repo.ErrReleased)
+		return nil
+	case res.Outcome == ddb.Condition && res.Images[0].Failed && !j.keep.Expired() && !(res.Clean && j.takenOver(res.Images[0].Item)):
+		// Before the deadline nobody else can have ended it: this call has, or a copy
+		// of it that the network made.
 		j.keep.Finish(repo.ErrReleased)
 		return nil
 	case res.Outcome == ddb.Refused:
@@ -167,6 +171,13 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) *change) error
 	}
 	j.keep.Finish(repo.ErrOutcomeUnknown)
 	return unknown(j.resource, res.Err)
+}
+
+// takenOver reports whether a job's row shows that somebody else works on it:
+// after a Return that was applied, or before the deadline by a clock that is
+// further ahead than is allowed.
+func (j *Job[J]) takenOver(row ddb.Item) bool {
+	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token))
 }
 
 // begin takes the turn of the call that ends something.

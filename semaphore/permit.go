@@ -29,6 +29,7 @@ type Permit struct {
 	attr      string    // its attribute on the resource
 	token     int64     // set before the permit is handed out
 	beats     time.Time // guarded by keep's op: the greatest end that was ever sent
+	once      bool      // its attribute cannot have been there before: no earlier try was without an answer
 }
 
 // Acquire takes a permit of a resource, waiting as long as ctx allows. One
@@ -240,15 +241,13 @@ func (h *Permit) Release(ctx context.Context) error {
 	case res.Outcome == ddb.Applied:
 		h.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && sweptFrom(res.Image, h.attr):
+	case res.Outcome == ddb.Condition && h.once && sweptFrom(res.Image, h.attr):
 		return h.lost()
 	case res.Outcome == ddb.Condition && !h.keep.Expired():
 		// Before the deadline nobody else takes it for dead: this release has
 		// removed it, or a copy of it that the network made.
 		h.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && len(res.Image) > 0 && res.Image[aSwept] == nil && res.Clean:
-		return h.lost() // a program that leaves no evidence
 	case res.Outcome == ddb.Refused:
 		h.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)

@@ -47,8 +47,8 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
 		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true})
-		once := clean && res.Clean
-		clean = once && res.Outcome != ddb.Applied
+		sure := clean && res.Clean
+		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
 			continue
@@ -64,7 +64,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if _, ours := r.permits[attr]; ours && err == nil {
 			p.adopt(grace, r)
 			held := p.newPermit(name, attr, r.token, asked, until)
-			held.once = once
+			held.once = sure
 			if res.Outcome == ddb.Applied {
 				held.keep.Start()
 				return held, nil

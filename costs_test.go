@@ -167,7 +167,7 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 			s := rig.Must(semaphore.New[int](m.c, name, semaphore.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))
 			return func() {
-				rig.Is(t, s.Enqueue(ctx, "x", 1))
+				rig.Must(s.Enqueue(ctx, "x", 1))(t)
 				rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Done(ctx))
 			}
 		})},

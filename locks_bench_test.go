@@ -87,7 +87,7 @@ func BenchmarkJobs(b *testing.B) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for i := range b.N {
-				if err := s.Enqueue(ctx, fmt.Sprint("r", i%resources), i); err != nil {
+				if _, err := s.Enqueue(ctx, fmt.Sprint("r", i%resources), i); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -83,7 +83,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			held := rig.Must(s.Acquire(ctx, "x"))(t)
 			shortly(func(ctx context.Context) error { _, err := s.Acquire(ctx, "x"); return err })
 			rig.Is(t, held.Release(ctx))
-			rig.Is(t, s.Enqueue(ctx, "x", 1))
+			rig.Must(s.Enqueue(ctx, "x", 1))(t)
 			rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Fail(ctx, nil))
 			for dead, err := range s.Dead(ctx, "x") {
 				rig.Is(t, err)

@@ -53,7 +53,7 @@ func readmeSemaphore(ctx context.Context, client semaphore.Client, deploy deploy
 	if err != nil {
 		return err
 	}
-	if err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
+	if _, err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
 		return err
 	}
 	err = deploys.Run(ctx, func(ctx context.Context, job *semaphore.Job[Deploy]) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,12 +23,16 @@ func permitID() string {
 	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
+func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
 	attr, backoff := permitID(), ddb.Backoff{Min: p.cfg.Wait.Min, Max: p.cfg.Wait.Max}
+	grace, cancel := ddb.Lingering(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
+	defer cancel()
 	clean := true
 	var last *Resource // what the last try found
 	failed := func(err error) (*Permit, error) {
-		p.undo(ctx, name, attr, clean)
+		if !clean {
+			p.undo(grace, name, attr)
+		}
 		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 			err = ddb.Because(last.busy(), err)
 		}
@@ -42,7 +47,8 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
 		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true, OnItem: true})
-		clean = clean && res.Clean && res.Outcome != ddb.Applied
+		sure := clean && res.Clean
+		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
 			continue
@@ -54,23 +60,22 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 		if res.Outcome == ddb.Condition {
 			row = res.Image
 		}
-		r, err := parseResource(name, row)
+		r, err := parseResource(name, row, p.cfg)
 		if _, ours := r.permits[attr]; ours && err == nil {
-			held := p.held(name, attr, r.token, asked, until)
+			p.adopt(grace, r)
+			held := p.newPermit(name, attr, r.token, asked, until)
+			held.once = sure
 			if res.Outcome == ddb.Applied {
 				held.keep.Start()
 				return held, nil
 			}
-			return held.fence(ctx)
-		}
-		if err == nil {
-			err = r.check(p.cfg)
+			return held.refreshToken(ctx)
 		}
 		if err != nil {
 			return failed(err)
 		}
 		last = &r
-		if swept, err := p.sweep(ctx, r); err != nil || swept {
+		if removed, err := p.removeExpired(ctx, r); err != nil || removed {
 			if err != nil {
 				return failed(err)
 			}
@@ -88,7 +93,7 @@ func (p *permits) acquire(ctx context.Context, name string, once bool) (*Permit,
 }
 
 // take is the request for a permit, and the end that it writes.
-func (p *permits) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
+func (p *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
 	now := p.clock()
 	until := now.Add(p.cfg.Lease)
 	w := p.core.NewWrite()
@@ -98,7 +103,7 @@ func (p *permits) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time,
 	p.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
 	w.IfAbsent(attr)
-	w.If("(attribute_not_exists(" + w.Name(aRunning) + ") OR " + w.Name(aRunning) + " < " + w.Name(aLimit) + ")")
+	p.ifBelowLimit(w)
 	in, err := w.Update(resourceKey(name))
 	if in != nil {
 		in.ReturnValues = types.ReturnValueAllNew
@@ -107,23 +112,59 @@ func (p *permits) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time,
 }
 
 // nextToken gives out the next fencing token of a resource.
-func (p *permits) nextToken(w *ddb.Write, now time.Time) {
+func (p *store) nextToken(w *ddb.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
-// undo gives back a permit that a try without an answer may have taken.
-func (p *permits) undo(ctx context.Context, name, attr string, clean bool) {
-	if clean {
+// ifBelowLimit demands that a permit is free: by the limit that SetLimit has
+// set, or else by this program's own, or else by that of the row. Numbers that
+// nobody can have counted let nobody in.
+func (p *store) ifBelowLimit(w *ddb.Write) {
+	zero := w.Value(ddb.Integer(0))
+	running, limit := w.Name(aRunning), w.Name(aLimit)
+	below := running + " < " + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))
+	if p.cfg.Limit != 0 {
+		fixed := w.Name(aFixed)
+		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + " < " + w.Value(ddb.Integer(int64(p.cfg.Limit))) + ")"
+	}
+	w.If("(attribute_not_exists(" + running + ") OR " + running + " >= " + zero + " AND " + below + ")")
+	token := w.Name(aToken)
+	w.If("(attribute_not_exists(" + token + ") OR " + token + " BETWEEN " + zero + " AND " + w.Value(ddb.Integer(maxToken-1)) + ")")
+}
+
+// adopt tells the row this program's limit where it has another, once for each
+// process: for programs that have none of their own, and for those who look. That
+// nobody has called SetLimit is in its condition, and nothing depends on it.
+func (p *store) adopt(ctx context.Context, r Resource) {
+	if r.fixed || r.stored == r.Limit {
 		return
 	}
-	ctx, cancel := ddb.Detached(ctx)
-	defer cancel()
+	s := p.enter(r.Name)
+	defer p.leave(s)
+	s.mu.Lock()
+	done := s.adopted
+	s.adopted = true
+	s.mu.Unlock()
+	if done {
+		return
+	}
+	w := p.core.NewWrite()
+	w.Set(aLimit, ddb.Integer(int64(r.Limit)))
+	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
+	w.IfAbsent(aFixed)
+	if in, err := w.Update(resourceKey(r.Name)); err == nil {
+		p.core.Update(ctx, in, ddb.Options{NoSettle: true})
+	}
+}
+
+// undo gives back a permit that a try without an answer may have taken.
+func (p *store) undo(ctx context.Context, name, attr string) {
 	if in, err := p.giveBack(name, attr); err == nil {
 		p.core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
 	}
 }
 
-func (p *permits) giveBack(name, attr string) (*dynamodb.UpdateItemInput, error) {
+func (p *store) giveBack(name, attr string) (*dynamodb.UpdateItemInput, error) {
 	w := p.core.NewWrite()
 	w.Remove(attr)
 	count(w, aRunning, -1)
@@ -132,32 +173,42 @@ func (p *permits) giveBack(name, attr string) (*dynamodb.UpdateItemInput, error)
 	return w.Update(resourceKey(name))
 }
 
-// sweep removes the permits whose holders are dead. It reports whether it sent
-// anything: the resource is then worth another look.
-func (p *permits) sweep(ctx context.Context, r Resource) (bool, error) {
-	w, n := p.core.NewWrite(), int64(0)
+// removeExpired removes the permits whose holders are dead, and leaves their
+// names as the evidence of it. It reports whether it sent anything: the resource
+// is then worth another look.
+func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
+	w, removed := p.core.NewWrite(), []string(nil)
 	for attr, end := range r.permits {
-		if end.until.Add(p.cfg.ClockSkew).Before(p.clock()) && n < maxSweep {
+		if end.until.Add(p.cfg.ClockSkew).Before(p.clock()) && len(removed) < maxSweep {
 			w.Remove(attr)
 			w.IfEqual(attr, end.raw)
-			n++
+			removed = append(removed, attr)
 		}
 	}
-	if n == 0 {
+	if len(removed) == 0 {
 		return false, nil
 	}
-	count(w, aRunning, -n)
+	w.Set(aSwept, &types.AttributeValueMemberSS{Value: removed})
+	count(w, aRunning, -int64(len(removed)))
 	count(w, aChanges, 1)
 	in, err := w.Update(resourceKey(r.Name))
 	if err != nil {
 		return false, repo.Classify(err)
 	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
-	if res := p.core.Update(ctx, in, ddb.Options{}); res.Outcome == ddb.Refused {
+	if res := p.core.Update(ctx, in, ddb.Options{NoSettle: true}); res.Outcome == ddb.Refused {
 		return false, repo.Classify(res.Err)
 	}
 	return true, nil
 }
 
-// maxSweep keeps the expression of a sweep within DynamoDB's limit.
-const maxSweep = 50
+// sweptFrom reports whether a resource's row says that a permit was removed as
+// that of a dead holder.
+func sweptFrom(row ddb.Item, attr string) bool {
+	swept, ok := row[aSwept].(*types.AttributeValueMemberSS)
+	return ok && slices.Contains(swept.Value, attr)
+}
+
+// maxSweep keeps the expression of a sweep within DynamoDB's limit, and the row
+// small that bears its evidence.
+const maxSweep = 30

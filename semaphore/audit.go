@@ -2,8 +2,11 @@ package semaphore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Tally compares the counters of a resource with its rows.
@@ -33,30 +36,31 @@ const audits = 5
 
 // Audit counts the rows of every resource and compares them with the counters.
 // It may run beside work: every change of a resource is numbered, and what
-// changed meanwhile is counted again. It reads the whole table, at least 16
+// changed meanwhile is counted again. A resource whose row cannot be read comes
+// with ErrSchema, and the audit goes on. It reads the whole table, at least 16
 // requests and four per resource.
 func (s *Semaphore[J]) Audit(ctx context.Context) iter.Seq2[Tally, error] {
 	return func(yield func(Tally, error) bool) {
 		for r, err := range s.Resources(ctx) {
-			var t Tally
+			t := Tally{Resource: r}
 			if err == nil {
 				t, err = s.audit(ctx, r.Name)
 			}
-			if !yield(t, err) || err != nil {
+			if !yield(t, err) || err != nil && !errors.Is(err, repo.ErrSchema) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Semaphore[J]) audit(ctx context.Context, name string) (t Tally, err error) {
+func (s *store) audit(ctx context.Context, name string) (t Tally, err error) {
 	for range audits {
-		before, err := s.Resource(ctx, name)
+		before, err := s.resource(ctx, name)
 		if err != nil {
 			return t, err
 		}
 		t = Tally{Resource: before, Counted: Counted{Permits: len(before.permits)}}
-		for row, err := range s.rows(ctx, jobsPrefix+name, 0) {
+		for row, err := range s.rows(ctx, jobsPrefix+name, page{}) {
 			if err != nil {
 				return t, err
 			}
@@ -66,13 +70,13 @@ func (s *Semaphore[J]) audit(ctx context.Context, name string) (t Tally, err err
 				t.Counted.Queued++
 			}
 		}
-		for _, err := range s.rows(ctx, deadPrefix+name, 0) {
+		for _, err := range s.rows(ctx, deadPrefix+name, page{}) {
 			if err != nil {
 				return t, err
 			}
 			t.Counted.Dead++
 		}
-		after, err := s.Resource(ctx, name)
+		after, err := s.resource(ctx, name)
 		if err != nil {
 			return t, err
 		}

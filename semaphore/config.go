@@ -27,9 +27,6 @@ var (
 	ErrBusy = errors.New("resource is busy")
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
 	ErrNoWork = errors.New("no work")
-	// ErrLimit is why a resource cannot be used: programs disagree about its
-	// limit. Nothing was written. See [LimitError].
-	ErrLimit = errors.New("programs disagree about the limit")
 )
 
 // BusyError says how a resource is used.
@@ -46,26 +43,16 @@ func (e *BusyError) Error() string {
 // semaphore of one is to those who wait.
 func (e *BusyError) Is(target error) bool { return target == ErrBusy || target == repo.ErrLocked }
 
-// LimitError says how programs disagree.
-type LimitError struct {
-	Resource           string
-	Stored, Configured int
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("resource %q has the limit %d from another program, this one is configured with %d: configure both alike, or set it with SetLimit", e.Resource, e.Stored, e.Configured)
-}
-
-// Is makes errors.Is(err, ErrLimit) true.
-func (e *LimitError) Is(target error) bool { return target == ErrLimit }
-
 // Config are the settings of a semaphore. The zero value works and is the
 // safest.
 type Config struct {
-	// Limit is how many permits and running jobs a resource may have at once,
-	// for resources on which nobody has called SetLimit. A program that has
-	// another Limit than the one which used the resource first gets ErrLimit.
-	// Default: what the resource has; 1 for a new one.
+	// Limit is how many permits and running jobs a resource may have at once.
+	// SetLimit on a resource goes before it. Where programs have different
+	// Limits, as while a new version is rolled out, each goes by its own, so
+	// there are never more than the largest of them, and the new one holds as
+	// soon as the last program with the old one has ended. The row shows the
+	// limit of the program that last wrote it; a program without a Limit goes by
+	// that. Default: what the resource has; 1 for a new one.
 	Limit int
 	// Lease is how long a permit or a running job lasts if it is not renewed;
 	// both are renewed by themselves from a third of it on. Default 30 s, at
@@ -75,6 +62,12 @@ type Config struct {
 	Retry Retry
 	// Workers is how many jobs Run handles at once in this process. Default 8.
 	Workers int
+	// HandlerTimeout is how long a handler may work on one job: then its context
+	// ends, and the job is not renewed any more. If the handler returns before
+	// the lease is over, its job is done or has failed as it says. If it does not,
+	// Run leaves it behind and uses its worker for others, and the job is taken
+	// over, the attempt counted. Default 0: no end.
+	HandlerTimeout time.Duration
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
 	// ClockSkew is how much clocks may differ: what has ended is taken over
@@ -142,6 +135,12 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Limit < 0 {
 		return c, fmt.Errorf("%w: Limit is %d: use at least 1", repo.ErrConfig, c.Limit)
 	}
+	if c.Limit > maxCount {
+		return c, fmt.Errorf("%w: Limit is %d: use at most %d", repo.ErrConfig, c.Limit, maxCount)
+	}
+	if c.HandlerTimeout < 0 {
+		return c, fmt.Errorf("%w: HandlerTimeout is negative (%v)", repo.ErrConfig, c.HandlerTimeout)
+	}
 	if c.Workers < 0 {
 		return c, fmt.Errorf("%w: Workers is %d: use at least 1", repo.ErrConfig, c.Workers)
 	}
@@ -167,6 +166,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	if c.ClockSkew, err = guard.ClockSkew(c.ClockSkew); err != nil {
+		return c, err
+	}
+	if err := checkAttributes(c.Table.Attributes); err != nil {
 		return c, err
 	}
 	c.Wait, err = guard.Waiting(c.Wait)

@@ -2,10 +2,11 @@ package semaphore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -24,16 +25,26 @@ type Dead[J any] struct {
 // maxError is how much of an error's text is kept, in bytes.
 const maxError = 1000
 
+// shorten is as much of a text as is kept, in whole characters: DynamoDB
+// refuses what is not UTF-8.
 func shorten(s string) string {
-	if len(s) > maxError {
-		return s[:maxError]
+	s = strings.ToValidUTF8(s[:min(len(s), maxError)], "\uFFFD")
+	for len(s) > maxError {
+		_, n := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-n]
 	}
 	return s
 }
 
-func (s *Semaphore[J]) deadRow(resource string, l line, why string) ddb.Item {
-	row := rowKey(deadPrefix+resource, l.id)
-	row[aID], row[aJob], row[aAttempts] = ddb.Text(l.id), l.row[aJob], ddb.Integer(int64(l.attempts))
+func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
+	row := rowKey(deadPrefix+resource, j.id)
+	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
+	if value := j.row[aJob]; value != nil {
+		row[aJob] = value
+	}
+	if j.marked() {
+		row[aMarked] = ddb.True()
+	}
 	if why != "" {
 		row[aError] = ddb.Text(shorten(why))
 	}
@@ -49,16 +60,16 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 			yield(Dead[J]{}, err)
 			return
 		}
-		for row, err := range s.rows(ctx, deadPrefix+resource, 0) {
+		for row, err := range s.rows(ctx, deadPrefix+resource, page{}) {
 			var d Dead[J]
 			if err != nil {
 				yield(d, err)
 				return
 			}
-			l, err := parseLine(row)
-			d.ID, d.Attempts, d.Error = l.id, l.attempts, l.failure
+			j, err := parseJob(row)
+			d.ID, d.Attempts, d.Error = j.id, j.attempts, j.failure
 			if err == nil {
-				if err = json.Unmarshal([]byte(text(row, aJob)), &d.Value); err != nil {
+				if d.Value, err = decode[J](text(row, aJob)); err != nil {
 					err = fmt.Errorf("%w: dead letter %s: its value is not a %T: %w", repo.ErrSchema, d.ID, d.Value, err)
 				}
 			}
@@ -73,21 +84,25 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
 func (s *Semaphore[J]) Requeue(ctx context.Context, resource, id string) error {
-	return s.exhume(ctx, resource, id, func(l line) []types.TransactWriteItem {
-		l.attempts = 0
-		return []types.TransactWriteItem{s.core.PutOf(s.waiting(resource, l, s.ids.next(s.clock())))}
-	}, aQueued)
+	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
+		j.attempts = 0
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.ids.next(s.clock()))))
+	})
+	if err == nil {
+		s.wake(resource)
+	}
+	return err
 }
 
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
 func (s *Semaphore[J]) Discard(ctx context.Context, resource, id string) error {
-	return s.exhume(ctx, resource, id, func(line) []types.TransactWriteItem { return nil }, "")
+	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) })
 }
 
-// exhume takes a dead letter away, beside more writes; to is the counter that
-// gains what the dead letters lose.
-func (s *Semaphore[J]) exhume(ctx context.Context, resource, id string, more func(line) []types.TransactWriteItem, to string) error {
+// takeDeadLetter takes a dead letter away, and does more in the same
+// transaction.
+func (s *Semaphore[J]) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
 	key := repo.Key{Partition: deadPrefix + resource, Sort: id}
 	raw, err := s.table.EncodeKey(key)
 	if err == nil {
@@ -104,24 +119,17 @@ func (s *Semaphore[J]) exhume(ctx context.Context, resource, id string, more fun
 	if len(row) == 0 {
 		return missing
 	}
-	l, err := parseLine(row)
+	j, err := parseJob(row)
 	if err != nil {
 		return err
 	}
 	w := s.core.NewWrite()
 	w.IfExists(pkName)
-	remove := ddb.DeleteOf(w.Delete(raw))
-	w = s.core.NewWrite()
-	count(w, aDead, -1)
-	count(w, aChanges, 1)
-	if to != "" {
-		count(w, to, 1)
-	}
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return repo.Classify(err)
-	}
-	res := s.transact(ctx, ddb.Options{}, append([]types.TransactWriteItem{remove, ddb.UpdateOf(in)}, more(l)...)...)
+	c := &change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
+	more(c, j)
+	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	defer cancel()
+	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Condition && res.Clean {
 		return missing // somebody else was faster
 	}
@@ -141,23 +149,25 @@ type JobInfo struct {
 }
 
 // Jobs iterates over the jobs of a resource in the order of the line, without
-// their values. One request per megabyte of jobs, one read unit per 4 KB.
+// their values. A row that cannot be read comes with ErrSchema, and the
+// iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
 func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		if err := s.checkName(resource); err != nil {
 			yield(JobInfo{}, err)
 			return
 		}
-		for row, err := range s.rows(ctx, jobsPrefix+resource, 0) {
-			var l line
-			if err == nil {
-				l, err = parseLine(row)
+		for row, err := range s.rows(ctx, jobsPrefix+resource, page{}) {
+			if err != nil {
+				yield(JobInfo{}, err)
+				return
 			}
-			info := JobInfo{ID: l.id, Running: l.state == running, Attempts: l.attempts, Error: l.failure, NotBefore: l.notBefore}
+			j, err := parseJob(row)
+			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore}
 			if info.Running {
-				info.Owner, info.Token, info.Until = ddb.Lock{By: l.owner}.Owner(), l.token, l.until
+				info.Owner, info.Token, info.Until = ddb.Lock{By: j.owner}.Owner(), j.token, j.until
 			}
-			if !yield(info, err) || err != nil {
+			if !yield(info, err) {
 				return
 			}
 		}

@@ -16,40 +16,67 @@
 //
 // One table: partition key pk, sort key sk, both strings.
 //
-//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, p_<id>...
+//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, swept, p_<id>...
 //	pk JOBS#<resource>   sk <place in line>  id, job, state, attempts, and while it runs token, until, owner
 //	pk DEAD#<resource>   sk <id>             id, job, attempts, error
+//	pk IDS#<resource>    sk <id>             of jobs with an id of the caller's own; expiresAt once the job has ended
 //
 // Resources are spread over 16 shards by a hash of their name, for every change
 // of a job touches its resource. Every change is one TransactWriteItems with a
 // ClientRequestToken; "changes" numbers those of a resource:
 //
-//	Enqueue  put the job if its id is new; queued+1
-//	start    the job from queued to running, as it was read; queued−1, running+1 if running < limit; next token
+//	Enqueue  put the job if its id is new; queued+1. With an id of the caller's own, put that if it is new, or its time is over
+//	start    the jobs from queued to running, as they were read; queued−n, running+n if no more than the limit; next tokens
 //	takeover the job as it was read, its lease over; next token
 //	Done     delete the job if it runs under our token; running−1
 //	Fail     the same, and put it at a later place in line (running−1, queued+1) or to the dead letters (running−1, dead+1)
 //	Return   the job from running to queued if it runs under our token; running−1, queued+1
 //
+// Changes that a process wants of one resource while its last transaction is
+// under way go together into the next one, with the sum of what each does to the
+// counters: DynamoDB refuses transactions that meet on a row, and all of these
+// meet on that of the resource. Each row keeps its own condition, and a change
+// that is not to blame for a failure is sent again without those that are; so
+// what is true of changes one by one stays true.
+//
 // A permit is an attribute p_<id> of the resource, with the time until which it
 // is held: Acquire is one UpdateItem that sets it and counts running+1 if the
 // attribute is absent and running < limit; Release removes it and counts
 // running−1 if it is there. Those who find no permit free remove the ones whose
-// lease is over, if they are as seen, and count them off in the same request.
+// lease is over, if they are as seen, count them off in the same request, and
+// leave their names in "swept": evidence for holders who come back.
 //
 // Fencing tokens are given out per resource, to permits and to starts of jobs
-// alike, and only grow, also when the row is deleted (they begin at the Unix
-// time in microseconds).
+// alike, and only grow, also when the row is deleted: the token of a start is the
+// Unix time in microseconds, or the one after the last that was given out, if that
+// is greater; that of a permit is the one after the last. A start demands that
+// the resource's token is less than its own, not that it is as seen.
+//
+// The limit is the one that SetLimit has set, or else the program's own
+// Config.Limit, or else that of the row, which is that of the program with a
+// Limit that last started a job, or first acquired a permit. While programs with
+// different Limits run, each goes by its own: there are never more than the
+// largest of them.
+//
+// # Looking for work
+//
+// Next and Run read the head of a line: what runs stands there, then what is due.
+// A look ends after 200 rows that cannot be started, or 16 where the limit is used
+// up. What may stand behind them is looked for page by page, one each third of a
+// lease. While other processes are seen to start jobs of the same line, each
+// starts some of those that there is room for, at a random place among them; else
+// jobs start in the order of the line.
 //
 // # Trust
 //
 // What internal/ddb trusts; that the service answers a repeated
 // ClientRequestToken of an applied transaction with success (it promises so for
-// ten minutes: an Enqueue or Requeue that the network delivers again after that
-// brings its job back; all other changes name tokens in their conditions and
-// are safe without it); and clocks, up to Config.ClockSkew, to tell when others may
-// take over what a dead holder has left. Every handle renews itself; its
-// context ends at its deadline, counted from when the request was first sent.
+// ten minutes: a Requeue, and an Enqueue without an id of the caller's own, that
+// the network delivers again after that brings its job back; all other changes
+// name tokens in their conditions and are safe without it); and clocks, up to
+// Config.ClockSkew, to tell when others may take over what a dead holder has left.
+// Every handle renews itself; its context ends at its deadline, counted from when
+// the request was first sent.
 //
 // # Failures
 //
@@ -59,16 +86,39 @@
 // as an attempt. A job in its last attempt whose holder dies goes to the dead
 // letters.
 //
-// A late copy of a SetLimit puts an earlier limit back. A Release without an
-// answer reports a loss when it is called again and the permit is gone.
+// What is broken stands aside, and the rest goes on. A resource whose row has
+// other types than ours, or numbers that nobody can have counted, lets nobody in
+// (ErrSchema); Run leaves it alone for a lease. A row of a line that waits and
+// cannot be read goes to the dead letters, one that runs does when it was seen for a
+// whole lease, and one that is not ours is passed over. A value whose decoding
+// fails or panics fails its job, and so does a handler that panics, or whose error
+// does. Each is logged under a message of its own ("dynahold: a resource is left
+// aside for a while", "a job's row cannot be read", "a job's value cannot be read",
+// "a handler does not return in time") and counted in dynahold.skipped, by kind.
+//
+// A late copy of a SetLimit puts an earlier limit back. A Release that finds its
+// permit gone after the lease was over, and nothing that tells who removed it, is
+// ErrOutcomeUnknown.
+//
+// A call ends with its context, and 3 s at most after it where it gives something
+// back or must find out what became of a write.
+//
+// # Where jobs cannot be
+//
+// Global tables with strong consistency (MRSC) have no transactions and no TTL:
+// EnsureTable refuses them with ErrSchema, and so does the first use of a job in
+// one. Permits work there.
 //
 // # Cost
 //
 // A free permit and its release are two requests of one write unit per KB of
 // the resource's row, which grows by about 30 bytes per permit. A job costs, at
 // up to 1 KB, 4 write units to enqueue, 4 to start, and 4 to end: a
-// transaction bills two for each row. Next reads the resource and a page of the
-// line besides; [Semaphore.Run] often knows the resource already.
+// transaction bills two for each row; an id of the caller's own costs two more at
+// both ends. Next reads the resource and a page of the line besides; [Semaphore.Run]
+// often knows the resource already. Jobs that are started or ended together
+// share a request, and the write of the resource: 50 workers in five processes need
+// less than two requests per job, after its Enqueue.
 //
 // The technique is from the article "Building a multi-value semaphore with
 // DynamoDB", in its robust variant: work leaves the table when it has succeeded.

@@ -3,11 +3,18 @@ package semaphore
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
@@ -29,65 +36,175 @@ func (i *ids) next(now time.Time) string {
 // placeAt is a place in line at a time in microseconds.
 func placeAt(micros int64) string { return fmt.Sprintf("%015x-%s", micros, rand.Text()[:13]) }
 
-// Enqueue puts a job at the end of a resource's line, and registers a resource
-// that nobody has used. The line is in the order of the producers' clocks, and
-// exact within one process. ErrTooLarge if the value does not fit an item. One
-// request: a transaction of two rows, four write units and more for jobs over
-// 1 KB.
-func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J) error {
-	if err := s.checkName(resource); err != nil {
-		return err
+// made are the ids that this package makes: they are places in line.
+var made = regexp.MustCompile(`^[0-9a-f]{15}-[A-Z2-7]{13}$`)
+
+// madeAt is when an id was made that this package makes.
+func madeAt(id string) (at time.Time, ok bool) {
+	if !made.MatchString(id) {
+		return at, false
 	}
-	if err := s.checkJobs(resource); err != nil {
-		return err
+	micros, err := strconv.ParseInt(id[:15], 16, 64)
+	return time.UnixMicro(micros), err == nil
+}
+
+// EnqueueOption changes how one job is enqueued.
+type EnqueueOption func(*enqueuing)
+
+type enqueuing struct {
+	id    string
+	given bool
+}
+
+// WithID gives a job its id, so that enqueuing it again, after
+// ErrOutcomeUnknown, a crash of the producer or a message that came twice,
+// leaves one job. It is one of your own, such as that of the message, or one
+// that Enqueue has returned.
+//
+// An id of your own is remembered while its job is queued, runs or is a dead
+// letter, and for 24 hours after it was done or discarded, whatever the value;
+// this costs two write units when it is enqueued, and two when it ends, and a row of
+// the table that its TTL removes. An id that Enqueue made
+// costs nothing more, and may be repeated for nine minutes, with the same value
+// and by a program with the same Limit: that is as long as DynamoDB remembers the
+// request. After that Enqueue returns ErrOutcomeUnknown and sends nothing.
+func WithID(id string) EnqueueOption {
+	return func(e *enqueuing) { e.id, e.given = id, true }
+}
+
+const (
+	// rememberIDs is how long the id of a job is remembered that has ended.
+	rememberIDs = 24 * time.Hour
+	// repeatable is how long an id that Enqueue made may be repeated: less than the
+	// ten minutes for which the service remembers a transaction.
+	repeatable = 9 * time.Minute
+)
+
+// Enqueue puts a job at the end of a resource's line, and registers a resource
+// that nobody has used. It returns the id of the job, also with
+// ErrOutcomeUnknown: enqueue it again with [WithID] then. A job whose id is in
+// the table already, or was lately, is not enqueued a second time, which is no
+// error. The line is in the order of the producers' clocks, and exact within one
+// process. A [Semaphore.Run] of this process learns of the job at once.
+// ErrTooLarge if the value does not fit an item. One request: a transaction of
+// two rows, four write units and more for jobs over 1 KB.
+func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
+	var e enqueuing
+	for _, o := range options {
+		o(&e)
+	}
+	if err := s.checkJobs(resource, &e); err != nil {
+		return "", err
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
-		return fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
+		return "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
 	}
+	place := s.ids.next(s.clock())
+	at, again := madeAt(e.id)
+	switch {
+	case !e.given:
+		id = place
+	case again:
+		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
+			return id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
+		}
+	default:
+		id = e.id
+	}
+	row := rowKey(jobsPrefix+resource, place)
+	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
+	if e.given && !again {
+		row[aMarked] = ddb.True()
+	}
+	// What a failed and started job has beside its value must fit too.
+	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
+	if err := s.core.CheckSize(row, later); err != nil {
+		return "", repo.Classify(fmt.Errorf("job for %q: %w", resource, err))
+	}
+	if err := s.put(ctx, resource, id, row); err != nil {
+		return id, err
+	}
+	s.wake(resource)
+	return id, nil
+}
+
+// put sends the transaction of an Enqueue. Calls with the same id are one for
+// the service, as long as it remembers them.
+func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Item) error {
+	w := s.core.NewWrite()
+	register(w, s.cfg)
+	count(w, aQueued, 1)
+	count(w, aRunning, 0)
+	count(w, aChanges, 1)
+	in, err := w.Update(resourceKey(resource))
+	if err != nil {
+		return repo.Classify(err)
+	}
+	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
+	opt := ddb.Options{Timeout: s.cfg.Lease / 3}
+	if row[aMarked] != nil {
+		writes = append(writes, s.mark(resource, id))
+	} else {
+		hash := sha256.Sum256([]byte(s.core.Table + "\x00" + resource + "\x00" + id))
+		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
+	}
+	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	for {
-		id := s.ids.next(s.clock())
-		row := rowKey(jobsPrefix+resource, id)
-		row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
-		// What a failed and started job has beside its value must fit too.
-		later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
-		if err := s.core.CheckSize(row, later); err != nil {
-			return repo.Classify(fmt.Errorf("job for %q: %w", resource, err))
+		res := s.core.Transact(ctx, s.client, opt, writes...)
+		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
+			continue
 		}
-		w := s.core.NewWrite()
-		register(w, s.cfg)
-		count(w, aQueued, 1)
-		count(w, aRunning, 0)
-		count(w, aChanges, 1)
-		in, err := w.Update(resourceKey(resource))
-		if err != nil {
-			return repo.Classify(err)
-		}
-		res := s.transact(ctx, ddb.Options{}, s.core.PutOf(row), ddb.UpdateOf(in))
+		var other *types.IdempotentParameterMismatchException
 		switch {
-		case res.Outcome != ddb.Condition:
-			return s.plain(resource, res)
-		case res.Images[1].Failed:
-			r, err := parseResource(resource, res.Images[1].Item)
-			if err == nil {
-				err = r.check(s.cfg)
-			}
-			if err != nil {
-				return err
-			}
-			return unknown(resource, nil) // the row is not what made it fail: it changed meanwhile
-		case !res.Clean:
-			return nil // the id is ours: an earlier attempt was applied
+		case res.Outcome == ddb.Condition:
+			return nil // the id is in the table: by an earlier attempt, or an earlier call
+		case errors.As(res.Err, &other):
+			return unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
+		case res.Outcome == ddb.Refused:
+			res.Err = s.explain(ctx, res.Err)
 		}
+		return s.plain(resource, res)
 	}
+}
+
+// mark is the row of an id that a caller gave. It demands that there is none,
+// or one whose time is over and that the table's TTL has not removed yet.
+func (st *store) mark(resource, id string) types.TransactWriteItem {
+	put := st.core.PutOf(rowKey(idsPrefix+resource, id))
+	cond := "attribute_not_exists(#pk) OR #ttl < :now"
+	put.Put.ConditionExpression = &cond
+	put.Put.ExpressionAttributeNames["#ttl"] = st.core.Attr.TTL
+	put.Put.ExpressionAttributeValues = ddb.Item{":now": ddb.Integer(st.clock().Unix())}
+	return put
+}
+
+// unmark lets the id of a job be forgotten some time after its end.
+func (st *store) unmark(c *change, resource string, j jobRow) {
+	if !j.marked() {
+		return
+	}
+	w := st.core.NewWrite()
+	w.Set(st.core.Attr.TTL, ddb.Integer(st.clock().Add(rememberIDs).Unix()))
+	in, _ := w.Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
+	c.writes = append(c.writes, ddb.UpdateOf(in))
 }
 
 // maxOwner is the most that a job's owner, its times and its token take, in
 // bytes.
 const maxOwner = 512
 
-// checkJobs refuses a name that is too long for the lines of its jobs.
-func (s *Semaphore[J]) checkJobs(resource string) error {
-	_, err := s.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: "x"})
+// checkJobs refuses names that are too long for the lines of jobs, and ids that
+// cannot be keys.
+func (st *store) checkJobs(resource string, e *enqueuing) error {
+	if err := st.checkName(resource); err != nil {
+		return err
+	}
+	id := "x"
+	if e.given {
+		id = e.id
+	}
+	_, err := st.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: id})
 	return err
 }

@@ -18,7 +18,8 @@ func Example() {
 	check(deploys.EnsureTable(ctx))
 
 	for _, version := range []string{"v1", "v2", "v3"} {
-		check(deploys.Enqueue(ctx, "staging", version))
+		_, err := deploys.Enqueue(ctx, "staging", version)
+		check(err)
 	}
 	check(deploys.Run(ctx, func(_ context.Context, job *semaphore.Job[string]) error {
 		fmt.Println(job.Resource(), job.Value())

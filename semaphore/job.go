@@ -22,21 +22,21 @@ type Job[J any] struct {
 	s        *Semaphore[J]
 	resource string
 	value    J
-	line     line
+	row      jobRow
 	token    int64
 	beats    time.Time // guarded by keep's op: the greatest end that was ever sent
 }
 
-func (s *Semaphore[J]) newJob(resource string, l line, token int64, until, sent time.Time) *Job[J] {
+func (s *Semaphore[J]) newJob(resource string, l jobRow, token int64, until, sent time.Time) *Job[J] {
 	l.attempts++
-	j := &Job[J]{s: s, resource: resource, line: l, token: token, beats: until}
-	j.keep = lease.New(s.cfg.keeping(j.failed), sent.Add(s.cfg.Lease), j.renew)
+	j := &Job[J]{s: s, resource: resource, row: l, token: token, beats: until}
+	j.keep = lease.New(s.cfg.leaseConfig(j.failed), sent.Add(s.cfg.Lease), j.renew)
 	j.keep.Start()
 	return j
 }
 
 // ID names the job, through all its attempts.
-func (j *Job[J]) ID() string { return j.line.id }
+func (j *Job[J]) ID() string { return j.row.id }
 
 // Resource is the resource that the job is for.
 func (j *Job[J]) Resource() string { return j.resource }
@@ -45,7 +45,7 @@ func (j *Job[J]) Resource() string { return j.resource }
 func (j *Job[J]) Value() J { return j.value }
 
 // Attempt counts the starts of the job, from 1.
-func (j *Job[J]) Attempt() int { return j.line.attempts }
+func (j *Job[J]) Attempt() int { return j.row.attempts }
 
 // Token is the fencing token: it grows with every start of a job, and with
 // every permit, of the resource. Where the limit is 1, an outside resource that
@@ -62,13 +62,16 @@ func (j *Job[J]) Context() context.Context { return j.keep.Context() }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
 // over, who works on it now; ErrReleased if it was ended already. A request
-// without an answer is repeated as long as ctx and the lease allow, and then
-// ends the job with ErrOutcomeUnknown. After other errors it is not renewed any
-// more, and Done may be called again until the lease is over. One request: a
-// transaction of two rows.
+// without an answer is repeated as long as ctx, with 3 s of its own when that
+// has ended, and the lease allow, and then ends the job with ErrOutcomeUnknown.
+// After other errors it is not renewed any more, and Done may be called again
+// until the lease is over. One request: a transaction of two rows; calls for
+// jobs of one resource share theirs while one is under way.
 func (j *Job[J]) Done(ctx context.Context) error {
-	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
-		return []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key())), j.s.ending(j.resource, "")}
+	return j.end(ctx, func(w *ddb.Write) *change {
+		c := &change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
+		j.s.unmark(c, j.resource, j.row)
+		return c
 	})
 }
 
@@ -78,58 +81,49 @@ func (j *Job[J]) Done(ctx context.Context) error {
 func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 	s, why := j.s, ""
 	if cause != nil {
-		why = cause.Error()
+		why = shorten(errorText(cause))
 	}
-	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
-		old := ddb.DeleteOf(w.Delete(j.key()))
-		if j.line.attempts >= s.cfg.Retry.Attempts {
-			return []types.TransactWriteItem{old, s.core.PutOf(s.deadRow(j.resource, j.line, why)), s.ending(j.resource, aDead)}
+	return j.end(ctx, func(w *ddb.Write) *change {
+		c := &change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
+		if j.row.attempts >= s.cfg.Retry.Attempts {
+			c.dead, c.writes = 1, append(c.writes, s.core.PutOf(s.deadRow(j.resource, j.row, why)))
+			return c
 		}
 		// The place in line is the time from which it is due: what waits longest
 		// since comes first, and what is not due stands behind what is.
-		due := s.clock().Add(s.cfg.Retry.delay(j.line.attempts))
-		row := s.waiting(j.resource, j.line, placeAt(due.UnixMicro()))
+		due := s.clock().Add(s.cfg.Retry.delay(j.row.attempts))
+		row := s.waiting(j.resource, j.row, placeAt(due.UnixMicro()))
 		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
 		if why != "" {
-			row[aError] = ddb.Text(shorten(why))
+			row[aError] = ddb.Text(why)
 		}
-		return []types.TransactWriteItem{old, s.core.PutOf(row), s.ending(j.resource, aQueued)}
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(row))
+		return c
 	})
 }
 
 // Return gives the job back to its place, at once and without counting the
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
 func (j *Job[J]) Return(ctx context.Context) error {
-	return j.end(ctx, func(w *ddb.Write) []types.TransactWriteItem {
+	return j.end(ctx, func(w *ddb.Write) *change {
 		w.Set(aState, ddb.Text(queued))
-		w.Set(aAttempts, ddb.Integer(int64(j.line.attempts-1)))
+		w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 		w.Remove(aUntil, aOwner, aNotBefore)
 		in, _ := w.Update(j.key()) // far below the limit of an expression
-		return []types.TransactWriteItem{ddb.UpdateOf(in), j.s.ending(j.resource, aQueued)}
+		return &change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)}}
 	})
 }
 
-func (j *Job[J]) key() ddb.Item { return j.s.core.Key(j.line.row) }
+func (j *Job[J]) key() ddb.Item { return j.s.core.Key(j.row.row) }
 
 // waiting is the row of a job that waits at a place in line.
-func (s *Semaphore[J]) waiting(resource string, l line, place string) ddb.Item {
+func (s *Semaphore[J]) waiting(resource string, j jobRow, place string) ddb.Item {
 	row := rowKey(jobsPrefix+resource, place)
-	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(l.id), l.row[aJob], ddb.Text(queued), ddb.Integer(int64(l.attempts))
-	return row
-}
-
-// ending is the part of a transaction by which a resource gives up a running
-// job, which goes to another counter, if any.
-func (s *Semaphore[J]) ending(resource, to string) types.TransactWriteItem {
-	w := s.core.NewWrite()
-	count(w, aRunning, -1)
-	count(w, aChanges, 1)
-	if to != "" {
-		count(w, to, 1)
+	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(j.id), j.row[aJob], ddb.Text(queued), ddb.Integer(int64(j.attempts))
+	if j.marked() {
+		row[aMarked] = ddb.True()
 	}
-	w.IfExists(aRunning)
-	in, _ := w.Update(resourceKey(resource)) // far below the limit of an expression
-	return ddb.UpdateOf(in)
+	return row
 }
 
 // own demands that the job is still this handler's.
@@ -138,13 +132,13 @@ func (j *Job[J]) own(w *ddb.Write) {
 	w.IfEqual(aToken, ddb.Integer(j.token))
 }
 
-// end sends the transaction that ends the job.
-func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.TransactWriteItem) error {
+// end sends the change that ends the job.
+func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) *change) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := j.keep.BeginLast(ctx); err != nil {
+	if err := j.keep.BeginLast(ctx); err != nil { // another call that ends it is under way
 		j.keep.Forget(repo.ErrReleased) // nothing renews it any more
-		return fmt.Errorf("job %s of %q: %w", j.line.id, j.resource, err)
+		return fmt.Errorf("job %s of %q: %w: %w", j.row.id, j.resource, repo.ErrOutcomeUnknown, err)
 	}
 	defer j.keep.Done()
 	if err := j.usable(); err != nil {
@@ -152,11 +146,15 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 	}
 	w := j.s.core.NewWrite()
 	j.own(w)
-	all := writes(w)
-	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.transact(ctx, ddb.Options{Holding: true}, all...), false })
+	c := writes(w)
+	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
 	switch {
-	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && res.Images[0].Failed && !res.Clean && !j.keep.Expired():
-		// Before the deadline nobody else can have ended it.
+	case res.Outcome == ddb.Applied:
+		j.keep.Finish(repo.ErrReleased)
+		return nil
+	case res.Outcome == ddb.Condition && res.Images[0].Failed && !j.keep.Expired() && !(res.Clean && j.takenOver(res.Images[0].Item)):
+		// Before the deadline nobody else can have ended it: this call has, or a copy
+		// of it that the network made.
 		j.keep.Finish(repo.ErrReleased)
 		return nil
 	case res.Outcome == ddb.Refused:
@@ -167,22 +165,29 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) []types.Transa
 		return j.lost()
 	case res.Outcome == ddb.Condition && !res.Images[0].Failed:
 		j.keep.Forget(repo.ErrReleased)
-		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, j.resource)
+		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else, or a dead letter %q is there already", repo.ErrSchema, j.resource, j.row.id)
 	}
 	j.keep.Finish(repo.ErrOutcomeUnknown)
 	return unknown(j.resource, res.Err)
 }
 
+// takenOver reports whether a job's row shows that somebody else works on it:
+// after a Return that was applied, or before the deadline by a clock that is
+// further ahead than is allowed.
+func (j *Job[J]) takenOver(row ddb.Item) bool {
+	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token))
+}
+
 func (j *Job[J]) usable() error {
 	if why := j.keep.Ended(); why != nil {
-		return fmt.Errorf("job %s of %q: %w", j.line.id, j.resource, why)
+		return fmt.Errorf("job %s of %q: %w", j.row.id, j.resource, why)
 	}
 	return nil
 }
 
 func (j *Job[J]) lost() error {
 	j.keep.Finish(repo.ErrLockLost)
-	return fmt.Errorf("job %s of %q, attempt %d: %w", j.line.id, j.resource, j.line.attempts, repo.ErrLockLost)
+	return fmt.Errorf("job %s of %q, attempt %d: %w", j.row.id, j.resource, j.row.attempts, repo.ErrLockLost)
 }
 
 // renew sends the renewal. The caller holds op.
@@ -215,7 +220,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 
 func (j *Job[J]) failed(err error) {
 	j.s.core.Observe.Log.Warn("dynahold: a job could not be renewed yet", slog.String("table", j.s.core.Table),
-		slog.String("resource", j.resource), slog.String("job", j.line.id), slog.Any("error", err))
+		slog.String("resource", j.resource), slog.String("job", j.row.id), slog.Any("error", err))
 }
 
 // gone reports whether an error says that the job is not ours any more.

@@ -105,17 +105,17 @@ func TestS5_6_ParametersTravelWithTheWork(t *testing.T) {
 	b := newBench(t)
 	type params map[string]any
 	s := rig.Must(semaphore.New[params](b.Client, b.Table, semaphore.Config{}))(t)
-	rig.Is(t, s.Enqueue(t.Context(), "staging", params{"who": "ü\"\x00", "n": 1.5, "deep": []any{true, nil, map[string]any{"a": "b"}}}))
+	put(t, s, "staging", params{"who": "ü\"\x00", "n": 1.5, "deep": []any{true, nil, map[string]any{"a": "b"}}})
 	j := rig.Must(s.Next(t.Context(), "staging"))(t)
 	if got := fmt.Sprintf("%q", fmt.Sprint(j.Value())); got != fmt.Sprintf("%q", "map[deep:[true <nil> map[a:b]] n:1.5 who:ü\"\x00]") {
 		t.Errorf("value %s", got)
 	}
-	rig.Is(t, s.Enqueue(t.Context(), "staging", params{"x": strings.Repeat("x", 500_000)}), repo.ErrTooLarge)
-	rig.Is(t, s.Enqueue(t.Context(), "staging", params{"x": make(chan int)}), repo.ErrSchema)
+	refuse(t, s, repo.ErrTooLarge, "staging", params{"x": strings.Repeat("x", 500_000)})
+	refuse(t, s, repo.ErrSchema, "staging", params{"x": make(chan int)})
 	wantTypes := rig.Must(semaphore.New[int](b.Client, b.Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
 	rig.Is(t, j.Done(t.Context()))
-	rig.Is(t, s.Enqueue(t.Context(), "staging", params{"not": "a number"}))
-	rig.Is(t, wantTypes.Enqueue(t.Context(), "staging", 7))
+	put(t, s, "staging", params{"not": "a number"})
+	put(t, wantTypes, "staging", 7)
 	n := rig.Must(wantTypes.Next(t.Context(), "staging"))(t) // passes over what is not its own
 	if n.Value() != 7 {
 		t.Errorf("value %d", n.Value())
@@ -184,7 +184,7 @@ func TestLostAnswersOfJobs(t *testing.T) {
 			}
 			var j *semaphore.Job[deploy]
 			next := func() (err error) { j, err = s.Next(t.Context(), "staging"); return err }
-			step(func() error { return s.Enqueue(t.Context(), "staging", deploy{"v", 1}) })
+			step(func() error { _, err := s.Enqueue(t.Context(), "staging", deploy{"v", 1}); return err })
 			wantResource(t, s, "staging", 1, 0, 0)
 			step(next)
 			wantResource(t, s, "staging", 0, 1, 0)

@@ -4,6 +4,7 @@ package semaphore_test
 func (m *model) call(w world, i int, q request, step stepper) {
 	h := &w.hands[i]
 	h.number(&q)
+	h.unsure = h.unsure || h.doubt
 	h.call, h.sent, h.doubt, h.applied, h.phase = q, w.now, false, false, calling
 	if q.kind.ends() || q.kind == bury || q.kind == requeue || q.kind == discard || q.kind == release || q.kind == sweep {
 		h.sent = 0 // nothing is reckoned from it
@@ -30,6 +31,9 @@ func (m *model) send(w *world, i int, v variant, step stepper) {
 		wrong = verdict
 	}
 	step(handNames[i], v.of(&q), x, wrong)
+	if !q.kind.transacted() || !m.forgetful {
+		m.resend(w, i, step)
+	}
 	x = *w
 	x.hands[i].doubt = true
 	if n := m.room(&x.hands[i]); n >= 0 {
@@ -39,6 +43,25 @@ func (m *model) send(w *world, i int, v variant, step stepper) {
 	}
 	_, _, wrong = m.apply(&x, i, &q)
 	step(handNames[i], unanswered.of(&q), x, wrong)
+}
+
+// resend is a network that delivers a request twice; the second answer is the
+// one that is seen.
+func (m *model) resend(w *world, i int, step stepper) {
+	x, q := *w, w.hands[i].call
+	first, _, wrong := m.apply(&x, i, &q)
+	if !first || wrong != "" || (q.kind == take || q.kind == draw) && x.token >= m.tokens {
+		return // as if delivered once
+	}
+	again := q
+	again.applied = q.kind.transacted()
+	ok, held, wrong := m.apply(&x, i, &again)
+	verdict := m.answer(&x, i, &q, ok, held)
+	if wrong == "" {
+		wrong = verdict
+	}
+	m.seen[sawResent]++
+	step(handNames[i], resent.of(&q), x, wrong)
 }
 
 // goOn is a hand whose call has no answer yet.
@@ -81,6 +104,16 @@ func (m *model) goOn(w *world, i int, step stepper) {
 	step(handNames[i], givesUp.of(&q), x, "")
 }
 
+// evidence reports whether the image of an end that failed says that somebody
+// else has ended, or taken over, what the hand held.
+func (m *model) evidence(w *world, i int, q *request, clean, late bool) bool {
+	if q.kind == release {
+		return w.swept&(1<<i) != 0 && (!w.hands[i].unsure || m.anyEvidence)
+	}
+	j := &w.jobs[q.of]
+	return clean && (late || j.at == atWork && j.place == q.place && j.token != q.token)
+}
+
 // resume goes on with work after a renewal.
 func (h *hand) resume() {
 	h.phase, h.call, h.doubt, h.applied, h.sent = working, request{}, false, false, 0
@@ -89,7 +122,7 @@ func (h *hand) resume() {
 // hold gives a hand what it has started or acquired, from the time sent on.
 func (m *model) hold(w *world, i int, to hand) string {
 	h := &w.hands[i]
-	to.late, to.permit, to.acquired, to.phase = h.late, h.permit, h.acquired, working
+	to.late, to.permit, to.acquired, to.unsure, to.phase = h.late, h.permit, h.acquired, h.unsure, working
 	*h = to
 	if w.now >= to.deadline {
 		return ""
@@ -127,7 +160,7 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 				m.seen[sawTakeover]++
 			}
 			return m.hold(w, i, hand{job: q.of, token: q.resource + 1, attempts: q.attempts + 1, place: q.place, deadline: sent + m.lease})
-		case held && w.token != q.resource && w.token < m.tokens: // only the token was another
+		case held && w.token > q.resource && w.token < m.tokens: // only the token was another
 			again := *q
 			again.resource, again.ends = w.token, w.now+m.lease
 			h.number(&again)
@@ -145,7 +178,7 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			if late {
 				m.seen[sawLateEnd]++
 			}
-		case clean || m.hastyLost:
+		case m.hastyLost, m.evidence(w, i, q, clean, late), clean && m.cleanLost:
 			m.seen[sawLost]++
 			if was {
 				wrong = falseLoss
@@ -189,6 +222,7 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 		h.deadline = sent + m.lease
 		h.resume()
 	case take:
+		h.unsure = h.unsure || h.doubt
 		switch {
 		case ok:
 			m.seen[sawPermit]++

@@ -17,12 +17,14 @@ const (
 	repeated
 	arrives
 	givesUp
+	resent
 	variantCount
 )
 
 var variantNames = [variantCount]string{"%s of %s is answered", "%s of %s goes late", "%s of %s is applied, if it can be, without an answer",
 
-	"%s of %s is sent again and answered", "%s of %s arrives late", "%s of %s: no answer, gives up"}
+	"%s of %s is sent again and answered", "%s of %s arrives late", "%s of %s: no answer, gives up",
+	"%s of %s is delivered twice, the second is answered"}
 
 // named are the names of steps: they are looked up far more often than read.
 var named = func() (names [variantCount][kindCount][maxHands]string) {
@@ -116,6 +118,15 @@ func (m *model) produce(w world, n int, step stepper) {
 		x := w
 		x.jobs[n].enq = 2
 		step("producer", "Enqueue: no answer, gives up", x, "")
+	case 2:
+		if m.repeats {
+			x := w
+			_, wrong := m.enqueued(&x, n)
+			// New, or in the table already, or it was: it is enqueued.
+			x.jobs[n].enq, x.jobs[n].acked = 3, true
+			m.seen[sawAgain]++
+			step("producer", "Enqueue of the same id", x, wrong)
+		}
 	}
 	if j.copy {
 		x := w
@@ -166,6 +177,10 @@ func (m *model) look(w *world, i int, step stepper) {
 			continue
 		}
 		m.call(*w, i, q, step)
+		if m.leaps && (q.kind == start || q.kind == takeover) && q.resource+1 < m.tokens {
+			q.resource++ // the token is that of the clock, not the next one
+			m.call(*w, i, q, step)
+		}
 	}
 	if i < m.permits && !h.acquired && w.token < m.tokens {
 		x := *w
@@ -206,7 +221,7 @@ func (m *model) work(w *world, i int, step stepper) {
 
 // drop forgets what a hand does and holds.
 func (h *hand) drop() {
-	*h = hand{late: h.late, permit: h.permit, acquired: h.acquired}
+	*h = hand{late: h.late, permit: h.permit, acquired: h.acquired, unsure: h.unsure}
 }
 
 // room is where a hand keeps one more late request; -1: there is none.

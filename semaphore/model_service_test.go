@@ -25,6 +25,8 @@ func (m *model) enqueued(w *world, n int) (ok bool, wrong string) {
 	switch {
 	case j.applied && !m.forgetful:
 		return true, ""
+	case m.marked && j.marker:
+		return false, "" // the row of its id is there
 	case j.at != nowhere && j.at != buried && j.place == 0:
 		return false, "" // its id is not new
 	case j.over:
@@ -33,6 +35,7 @@ func (m *model) enqueued(w *world, n int) (ok bool, wrong string) {
 		wrong = isTwice
 	}
 	j.at, j.place, j.attempts, j.token, j.until, j.applied = inLine, 0, 0, 0, 0, true
+	j.marker = m.marked
 	w.queued++
 	return true, wrong
 }
@@ -50,7 +53,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 	}
 	switch q.kind {
 	case start, takeover:
-		if held = m.asSeen(j, q); !held || w.token != q.resource || q.kind == start && w.running >= m.limit && !m.noLimit {
+		if held = m.asSeen(j, q); !held || w.token > q.resource && !m.anyToken || q.kind == start && w.running >= m.limit && !m.noLimit {
 			return false, held, ""
 		}
 		j.at, j.attempts, j.token, j.until = atWork, q.attempts+1, q.resource+1, q.ends
@@ -77,7 +80,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		j.until = 0
 		switch {
 		case q.kind == done:
-			*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, over: true}
+			*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, marker: j.marker, over: true}
 		case q.kind == giveBack:
 			j.at, j.attempts = inLine, q.attempts-1
 		case q.attempts >= attempts:
@@ -106,7 +109,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		w.dead--
 		if q.kind == discard {
-			*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, over: true}
+			*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, marker: j.marker, over: true}
 			break
 		}
 		j.at, j.attempts, j.place = inLine, 0, q.place+1
@@ -136,6 +139,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		*p = 0
 		w.running--
+		w.swept = 1 << q.of
 	case extend:
 		if h.permit == 0 || h.permit >= q.ends {
 			return false, false, ""

@@ -51,10 +51,11 @@ type modelJob struct {
 	until    int8
 
 	// Of its producer.
-	enq     int8 // 0: not sent; 1: sent, without an answer; 2: over
+	enq     int8 // 0: not sent; 1: sent, without an answer; 2: over; 3: enqueued once more
 	copy    bool // a late Enqueue is on the way
 	applied bool
 	acked   bool // told success
+	marker  bool // its id has a row of its own, which stays after its end
 
 	// Not in the table.
 	over   bool // done or discarded
@@ -97,7 +98,7 @@ type request struct {
 	attempts int8
 	token    int8
 	until    int8
-	resource int8 // token of the resource, as it was seen
+	resource int8 // one less than the token that it gives out: that of the resource as it was seen, or more
 	ends     int8 // until that it writes
 	try      int8 // a call that was given up is not the next one
 	applied  bool // it was; kept where the service does not remember
@@ -130,6 +131,7 @@ type hand struct {
 
 	permit   int8 // attribute p_<id> of the resource: until when; 0 if absent
 	acquired bool // its one id is used up
+	unsure   bool // by more than one try, of which an earlier one may have been applied
 }
 
 // world is a state of everything, for one resource.
@@ -137,6 +139,7 @@ type world struct {
 	now int8
 
 	queued, running, dead, token int8 // of the resource
+	swept                        int8 // of the resource: whose permits were last removed as those of the dead
 
 	top      int8 // greatest token that somebody has worked under
 	operator int8 // Requeues and Discards that are still to come
@@ -159,6 +162,9 @@ type rules struct {
 	noDone       bool
 	forgetful    bool // the service does not remember ClientRequestTokens
 	waits        bool // Acquire tries again later
+	repeats      bool // the producer enqueues an id once more, whatever it was told
+	marked       bool // ids have rows of their own
+	leaps        bool // tokens may leave some out, as those of a clock do
 	conflicts    bool // a start is sent again after conflicts with other transactions
 
 	unworked bool // also promised: nothing is buried that nobody has worked on
@@ -167,6 +173,9 @@ type rules struct {
 	noLimit, unseen, noOwn, takeoverCounts, failKeepsRunning, split, blindSweep, blindRelease,
 	noLease, buryNotDead, doneKeepsRunning, returnNotQueued, sameToken,
 	hastyLost, hopeful, noDeadline,
+	cleanLost, // one that only was sent once and finds nothing to end was lost
+	anyEvidence, // that a permit was removed is believed also where it was taken twice
+	anyToken, // a start does not ask for the resource's token
 	fromLastTry, // a permit that an earlier try took keeps its end; the deadline is of the later try
 	fromLastStart, // the deadline of a start after conflicts counts from its last request
 	blindDraw bool // a fence may move the end back
@@ -192,12 +201,14 @@ const (
 	sawRelease
 	sawSweep
 	sawRenewal
+	sawResent
+	sawAgain
 	sawLateEnd // Done after the deadline, and in time
 	sightCount
 )
 
 var sightNames = [sightCount]string{"done", "failed", "returned", "lost", "unknown", "success by deadline", "takeover", "buried", "requeued",
-	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "late end"}
+	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "resent", "enqueued again", "late end"}
 
 type sights [sightCount]int
 

@@ -20,18 +20,12 @@ import (
 // itself until then.
 type Permit struct {
 	keep  *lease.Lease
-	p     *permits
+	p     *store
 	name  string
 	attr  string    // its attribute on the resource
 	token int64     // set before the permit is handed out
 	beats time.Time // guarded by keep's op: the greatest end that was ever sent
-}
-
-// permits is what a permit needs of its semaphore.
-type permits struct {
-	core  *ddb.Core
-	cfg   Config
-	clock func() time.Time
+	once  bool      // its attribute cannot have been there before: no earlier try was without an answer
 }
 
 // Acquire takes a permit of a resource, waiting as long as ctx allows. One
@@ -70,28 +64,27 @@ func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
-	p := &permits{core: s.core, cfg: s.cfg, clock: s.clock}
-	return p.acquire(ctx, resource, once)
+	return s.acquire(ctx, resource, once)
 }
 
-func (p *permits) held(name, attr string, token int64, sent, until time.Time) *Permit {
+func (p *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
 	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
-	h.keep = lease.New(p.cfg.keeping(h.failed), sent.Add(p.cfg.Lease), h.renew)
+	h.keep = lease.New(p.cfg.leaseConfig(h.failed), sent.Add(p.cfg.Lease), h.renew)
 	return h
 }
 
-// keeping is how permits and jobs are kept.
-func (c Config) keeping(failed func(error)) lease.Config {
+// leaseConfig is how permits and jobs are kept.
+func (c Config) leaseConfig(failed func(error)) lease.Config {
 	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: hold.Margin(c.Lease), Failed: failed}
 }
 
 // insisting is the pause between the tries to end a permit or a job.
 func (c Config) insisting() ddb.Backoff { return ddb.Backoff{Min: c.Wait.Min, Max: c.Wait.Max} }
 
-// fence draws the token of a permit whose answer was lost: others may have
+// refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
 // request.
-func (h *Permit) fence(ctx context.Context) (*Permit, error) {
+func (h *Permit) refreshToken(ctx context.Context) (*Permit, error) {
 	again, err := true, error(nil)
 	for again && err == nil {
 		again, err = h.draw(ctx)
@@ -102,7 +95,7 @@ func (h *Permit) fence(ctx context.Context) (*Permit, error) {
 	return h, nil
 }
 
-// draw sends one request of fence; again says that an answer to it was lost.
+// draw sends one request of refreshToken; again says that an answer to it was lost.
 func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	if err := h.keep.Begin(ctx); err != nil {
 		return false, err
@@ -131,7 +124,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	case res.Outcome != ddb.Applied:
 		return false, repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
 	}
-	r, err := parseResource(h.name, res.Item)
+	r, err := parseResource(h.name, res.Item, h.p.cfg)
 	h.token = r.token
 	h.keep.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
 	return false, err
@@ -207,13 +200,15 @@ func (h *Permit) lost() error {
 
 // Release gives the permit back. A second call does nothing, for use with
 // defer, and it works although ctx is done: it then has 3 s of its own.
-// ErrLockLost if others took the permit for dead. One request.
+// ErrLockLost if others took the permit for dead, and ErrOutcomeUnknown where
+// it is gone after its lease was over and nothing tells who removed it. One
+// request.
 func (h *Permit) Release(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.keep.BeginLast(ctx); err != nil {
+	if err := h.keep.BeginLast(ctx); err != nil { // another Release is under way
 		h.keep.Forget(repo.ErrReleased) // nothing renews it any more
-		return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, err)
+		return fmt.Errorf("permit for %q, token %d: %w: %w", h.name, h.token, repo.ErrOutcomeUnknown, err)
 	}
 	defer h.keep.Done()
 	if errors.Is(h.keep.Ended(), repo.ErrReleased) {
@@ -228,15 +223,20 @@ func (h *Permit) Release(ctx context.Context) error {
 		return repo.Classify(err)
 	}
 	res := ddb.Insist(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, Holding: true})
+		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	})
 	switch {
-	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && !res.Clean && !h.keep.Expired():
-		h.keep.Finish(repo.ErrReleased) // before the deadline nobody else can have ended it
+	case res.Outcome == ddb.Applied:
+		h.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && res.Clean:
+	case res.Outcome == ddb.Condition && h.once && sweptFrom(res.Image, h.attr):
 		return h.lost()
+	case res.Outcome == ddb.Condition && !h.keep.Expired():
+		// Before the deadline nobody else takes it for dead: this release has
+		// removed it, or a copy of it that the network made.
+		h.keep.Finish(repo.ErrReleased)
+		return nil
 	case res.Outcome == ddb.Refused:
 		h.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)

@@ -220,28 +220,3 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 	wantResource(t, s, "staging", 0, 0, 1)
 	audit(t, s)
 }
-
-type explosive struct{ N int }
-
-func (*explosive) UnmarshalJSON([]byte) error { panic("bad") }
-
-// A job whose value panics while it is decoded was renewed for ever.
-func TestAValueThatPanics(t *testing.T) {
-	b := newBench(t)
-	healthy := b.open(t, semaphore.Config{ClockSkew: 1})
-	enqueue(t, healthy, "staging", 1)
-	s := rig.Must(semaphore.New[explosive](b.Client, b.Table, semaphore.Config{Lease: time.Second, ClockSkew: 1}))(t)
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("the panic did not reach the caller")
-			}
-		}()
-		_, _ = s.Next(t.Context(), "staging")
-	}()
-	j := due(t, healthy, "staging") // it would never be, if it were renewed
-	if j.Attempt() != 2 {
-		t.Errorf("attempt %d", j.Attempt())
-	}
-	rig.Is(t, j.Done(t.Context()))
-}

@@ -72,7 +72,7 @@ func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.short(t)
-	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"v", 1}))
+	put(t, s, "staging", deploy{"v", 1})
 	// A client of its own, whose renewals never arrive, stands for a dead process.
 	dying := bench{b.Peer()}
 	dead := rig.Must(dying.short(t).Next(t.Context(), "staging"))(t)
@@ -138,8 +138,8 @@ func TestAFailureDoesNotPutOffWhatComesLater(t *testing.T) {
 	other := b.open(t, semaphore.Config{})
 	enqueue(t, s, "staging", 1)
 	rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
-	rig.Is(t, s.Enqueue(t.Context(), "staging", deploy{"first", 1})) // by the process that failed one
-	rig.Is(t, other.Enqueue(t.Context(), "staging", deploy{"second", 2}))
+	put(t, s, "staging", deploy{"first", 1}) // by the process that failed one
+	put(t, other, "staging", deploy{"second", 2})
 	for want := 1; want <= 2; want++ {
 		j := rig.Must(s.Next(t.Context(), "staging"))(t)
 		if j.Value().N != want {

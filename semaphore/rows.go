@@ -19,6 +19,7 @@ const (
 	resourcePrefix = "RESOURCE#" // + shard; sort key: the resource
 	jobsPrefix     = "JOBS#"     // + resource; sort key: the job's place in line
 	deadPrefix     = "DEAD#"     // + resource; sort key: the job's id
+	idsPrefix      = "IDS#"      // + resource; sort key: an id that a caller gave; has the table's TTL once its job has ended
 )
 
 // Attributes of a resource.
@@ -30,6 +31,8 @@ const (
 	aFixed   = "limitSet" // BOOL: SetLimit has set it
 	aToken   = "token"    // last fencing token given out on the resource
 	aChanges = "changes"  // counts every change of the counters, for the audit
+
+	aSwept = "swept" // SS: the permits that were last removed because their lease was over
 
 	permitPrefix = "p_" // + id: until when a permit is held, Unix seconds
 )
@@ -44,6 +47,7 @@ const (
 	aOwner     = "owner"
 	aNotBefore = "notBefore"
 	aError     = "error"
+	aMarked    = "marked" // BOOL: its id has a row of its own
 
 	queued  = "queued"
 	running = "running"
@@ -73,6 +77,7 @@ type Resource struct {
 	Limit   int
 
 	fixed   bool
+	stored  int   // the limit in the row
 	token   int64 // 0: none was given out yet
 	changes int64
 	permits map[string]ending
@@ -84,64 +89,76 @@ type ending struct {
 	raw   types.AttributeValue
 }
 
+// Numbers of a resource beyond these are nobody's work: they must let nobody
+// in, nor overflow.
+const (
+	maxCount = 1_000_000_000
+	maxToken = 1 << 62
+)
+
 // parseResource reads a resource's row; an empty one is a resource that nobody
-// has used.
-func parseResource(name string, row ddb.Item) (Resource, error) {
+// has used. Its Limit is the one that this program goes by.
+func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 	r := Resource{Name: name, Limit: 1}
+	malformed := func(err error) (Resource, error) {
+		return r, fmt.Errorf("%w: resource %q: %w", repo.ErrSchema, name, err)
+	}
 	for _, f := range []struct {
 		name string
 		to   *int
 	}{{aQueued, &r.Queued}, {aRunning, &r.Running}, {aDead, &r.Dead}, {aLimit, &r.Limit}} {
-		n, err := integer(row, f.name)
+		n, err := integer(row, f.name, maxCount)
 		if err != nil {
-			return r, fmt.Errorf("%w: resource %q: %w", repo.ErrSchema, name, err)
+			return malformed(err)
 		}
 		if row[f.name] != nil {
 			*f.to = int(n)
 		}
 	}
 	var err error
-	if r.token, err = integer(row, aToken); err == nil {
-		r.changes, err = integer(row, aChanges)
+	if r.token, err = integer(row, aToken, maxToken); err == nil {
+		r.changes, err = integer(row, aChanges, maxToken)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w: resource %q: %w", repo.ErrSchema, name, err)
+		return malformed(err)
 	}
-	_, r.fixed = row[aFixed]
 	for attr, v := range row {
 		if !strings.HasPrefix(attr, permitPrefix) {
 			continue
 		}
 		until, err := ddb.Time(v)
 		if err != nil {
-			return r, fmt.Errorf("%w: resource %q: attribute %q: %w", repo.ErrSchema, name, attr, err)
+			return malformed(fmt.Errorf("attribute %q: %w", attr, err))
 		}
 		if r.permits == nil {
 			r.permits = map[string]ending{}
 		}
 		r.permits[attr] = ending{until, v}
 	}
-	return r, nil
-}
-
-// check refuses a limit that this program does not expect.
-func (r Resource) check(cfg Config) error {
-	if cfg.Limit != 0 && !r.fixed && r.Limit != cfg.Limit {
-		return &LimitError{Resource: r.Name, Stored: r.Limit, Configured: cfg.Limit}
+	if r.Running < len(r.permits) {
+		return malformed(fmt.Errorf("%d permits are held and %q is %d", len(r.permits), aRunning, r.Running))
 	}
-	return nil
+	_, r.fixed = row[aFixed]
+	if r.stored = r.Limit; cfg.Limit != 0 && !r.fixed {
+		r.Limit = cfg.Limit
+	}
+	return r, nil
 }
 
 func (r Resource) busy() error {
 	return &BusyError{Resource: r.Name, Running: r.Running, Limit: r.Limit}
 }
 
-func integer(row ddb.Item, name string) (int64, error) {
+// integer reads a number of a row: from 0, which it is if it is absent, to most.
+func integer(row ddb.Item, name string, most int64) (int64, error) {
 	v, ok := row[name]
 	if !ok {
 		return 0, nil
 	}
 	n, err := ddb.Int(v)
+	if err == nil && (n < 0 || n > most) {
+		err = fmt.Errorf("%d is not between 0 and %d", n, most)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("attribute %q: %w", name, err)
 	}
@@ -162,9 +179,5 @@ func count(w *ddb.Write, attr string, n int64) {
 
 // register adds what a resource must have to a write that may be its first.
 func register(w *ddb.Write, cfg Config) {
-	limit := ddb.Integer(int64(max(cfg.Limit, 1)))
-	w.SetTo(aLimit, "if_not_exists("+w.Name(aLimit)+", "+w.Value(limit)+")")
-	if cfg.Limit != 0 {
-		w.If("(attribute_not_exists(" + w.Name(aLimit) + ") OR attribute_exists(" + w.Name(aFixed) + ") OR " + w.Name(aLimit) + " = " + w.Value(limit) + ")")
-	}
+	w.SetTo(aLimit, "if_not_exists("+w.Name(aLimit)+", "+w.Value(ddb.Integer(int64(max(cfg.Limit, 1))))+")")
 }

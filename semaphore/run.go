@@ -5,69 +5,47 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// errStopped is the cause of a handler's context when Run is told to end.
-var errStopped = errors.New("the dispatcher stops")
-
 // Run handles the jobs of all resources until ctx is done, Config.Workers at
 // once; any number of processes may do so. handler returns nil for a job that
 // is done and an error for one that failed; a panic is a failure too. Its
-// context ends when the job is lost, or with ctx. A job whose handler returns
-// an error after that is given back to be started again, its attempt not
-// counted.
+// context has the values of ctx, and ends with ctx, when the job is lost, and
+// after Config.HandlerTimeout. A job whose handler returns an error after the
+// end of ctx is given back to be started again, its attempt not counted.
 //
-// Every resource gets its turn: after one job the next resource with work comes
-// first. When there is no work, Run looks for some at times, at first after
-// Wait.Min and in the end every Config.Poll; one look is 16 requests, and more
-// for many resources.
+// Every resource gets its turn: the workers that are free are shared among the
+// resources with work. Jobs that a resource has room for are started together, up
+// to as many as its share, with one query and one transaction; ends of jobs share
+// transactions, too. A job that this process has enqueued is started at once. When
+// there is no work, Run looks for some at times, at first after Wait.Min and in
+// the end every Config.Poll; one look is 16 requests, and more for many
+// resources.
 //
-// Run returns after all handlers have: nil when ctx is done, or what makes it
-// pointless to go on, such as ErrNoTable, ErrDenied, ErrSchema or ErrLimit.
+// What is broken does not stop the rest: a resource whose row cannot be read is
+// left aside for a lease, a job that cannot be read goes to the dead letters. Both
+// are logged and counted (dynahold.skipped).
+//
+// Run returns after all handlers have, but for those that were left behind after
+// their HandlerTimeout, and 3 s at most for the ends of their jobs: nil when ctx
+// is done, or what makes it pointless to go on: ErrNoTable, ErrDenied, ErrConfig,
+// or ErrSchema of the table itself.
 func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context, job *Job[J]) error) error {
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, known: map[string]*Resource{}, waiting: map[string]bool{}, fresh: map[string]bool{}, active: map[string]int{}, looked: map[string]time.Time{}}
-	d.wake = sync.NewCond(&d.mu)
-	defer context.AfterFunc(ctx, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.wake.Broadcast()
-	})()
-	var all sync.WaitGroup
-	for range s.cfg.Workers {
-		all.Go(func() { d.work(ctx) })
-	}
+	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
+	defer s.listen(d.enqueued)()
+	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
-	all.Wait()
+	d.all.Wait()
 	return d.fatal
-}
-
-// dispatcher is one call of Run.
-type dispatcher[J any] struct {
-	s       *Semaphore[J]
-	handler func(ctx context.Context, job *Job[J]) error
-	stop    context.CancelCauseFunc
-
-	mu      sync.Mutex
-	wake    *sync.Cond           // of mu: ready has grown, or Run ends
-	ready   []string             // guarded by mu: resources that may have work, in the order of their turns
-	waiting map[string]bool      // guarded by mu: those in ready
-	known   map[string]*Resource // guarded by mu: what was last seen of a resource that nobody works on
-	looked  map[string]time.Time // guarded by mu: when a busy resource was last looked at for dead holders
-	fresh   map[string]bool      // guarded by mu: those in ready because of a look, not of a job that was done
-	active  map[string]int       // guarded by mu: workers on a resource
-	found   bool                 // guarded by mu: a job was started because of a look
-	fatal   error                // guarded by mu until all workers have returned
 }
 
 // look finds resources with work, again and again.
@@ -76,7 +54,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 	pause := first
 	for ctx.Err() == nil {
 		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
-			d.trouble("looking for work", "", err)
+			d.trouble(ctx, "looking for work", "", err)
 		}
 		if d.useful() {
 			pause = first
@@ -86,185 +64,147 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 	}
 }
 
-// useful reports whether looking has led to work. While it does not, because
-// there is none, or because workers find it by themselves, looks become rare.
-func (d *dispatcher[J]) useful() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	found := d.found
-	d.found = false
-	return found
-}
-
+// survey looks at all resources once.
 func (d *dispatcher[J]) survey(ctx context.Context) error {
 	for r, err := range d.s.Resources(ctx) {
-		if err != nil {
+		switch {
+		case err != nil && r.Name == "":
 			return err
-		}
-		if d.worthwhile(r) {
-			d.push(r, true)
+		case err != nil:
+			d.leaveAside(ctx, r.Name, err)
+		default:
+			d.surveyed(r)
 		}
 	}
 	return nil
 }
 
-// worthwhile reports whether a resource may have a job to start, or a running
-// one whose holder is dead, which only a look at its jobs can tell.
-func (d *dispatcher[J]) worthwhile(r Resource) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.active[r.Name] >= r.Limit {
-		return false // its workers go on by themselves
+// leaveAside keeps a resource that cannot be handled from being looked at for
+// a while: there may be many, and each look would end in the same error.
+func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err error) {
+	if !d.postpone(resource, d.s.cfg.Lease) {
+		return // it is already
 	}
-	if r.Queued > 0 && r.Running < r.Limit {
-		return true
-	}
-	if r.Running == 0 {
-		delete(d.looked, r.Name)
-		return false
-	}
-	if time.Since(d.looked[r.Name]) < d.s.cfg.Lease/3 {
-		return false
-	}
-	d.looked[r.Name] = time.Now()
-	return true
+	d.s.core.Observe.Skipped(ctx, "resource", d.s.core.Table)
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logResource, slog.String("table", d.s.core.Table),
+		slog.String("resource", resource), slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
-// push puts a resource at the end of those that may have work; fresh says that
-// a look has found it.
-func (d *dispatcher[J]) push(r Resource, fresh bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.known[r.Name] = &r
-	if !d.waiting[r.Name] {
-		d.waiting[r.Name], d.fresh[r.Name] = true, fresh
-		d.ready = append(d.ready, r.Name)
-		d.wake.Signal()
+// serve starts jobs of a resource, up to n, and sees each to its end.
+func (d *dispatcher[J]) serve(ctx context.Context, p *post, r Resource, n int) {
+	jobs, err := d.take(ctx, &r, n)
+	d.started(p, r, n, len(jobs))
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
+		d.trouble(ctx, "starting a job", r.Name, err)
+	}
+	for _, job := range jobs {
+		d.all.Go(func() { d.ended(p, d.handle(ctx, job)) })
 	}
 }
 
-// pop waits for the next resource; nil when Run ends.
-func (d *dispatcher[J]) pop(ctx context.Context) (r *Resource, fresh bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for ctx.Err() == nil {
-		if len(d.ready) > 0 {
-			name := d.ready[0]
-			d.ready = d.ready[1:]
-			r, fresh = d.known[name], d.fresh[name]
-			delete(d.waiting, name)
-			delete(d.known, name)
-			delete(d.fresh, name)
-			d.active[name]++
-			return r, fresh
-		}
-		d.wake.Wait()
-	}
-	return nil, false
-}
-
-func (d *dispatcher[J]) work(ctx context.Context) {
-	for {
-		r, fresh := d.pop(ctx)
-		if r == nil {
-			return
-		}
-		d.serve(ctx, r, fresh)
-		d.leave(r.Name)
-	}
-}
-
-// leave ends what pop began.
-func (d *dispatcher[J]) leave(name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.active[name]--; d.active[name] == 0 {
-		delete(d.active, name)
-	}
-}
-
-// serve starts a job of a resource, if there is one, and sees it to its end.
-func (d *dispatcher[J]) serve(ctx context.Context, r *Resource, fresh bool) {
-	job, err := d.s.next(ctx, r)
-	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
-			d.trouble("starting a job", r.Name, err)
-		}
-		return
-	}
-	if fresh {
-		d.mu.Lock()
-		d.found = true
-		d.mu.Unlock()
-	}
-	if r.Queued > 0 && r.Running < r.Limit {
-		d.push(*r, false) // another worker may start the next one beside this
-	}
-	if d.handle(ctx, job) {
-		// What was known of the resource, less this job: good enough, for the
-		// start's condition decides.
-		if r.Running--; r.Queued > 0 {
-			d.push(*r, false)
+// take starts jobs of a resource of which more than the name may be known.
+func (d *dispatcher[J]) take(ctx context.Context, r *Resource, n int) (jobs []*Job[J], err error) {
+	if r.Limit == 0 {
+		if *r, err = d.s.resource(ctx, r.Name); err != nil {
+			return nil, err
 		}
 	}
+	return d.s.take(ctx, r, n)
 }
 
 // handle runs one job to its end; true if it was ended by this process.
 func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
-	held, cancel := context.WithCancelCause(job.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(errStopped) })()
-	err := errStopped
-	if ctx.Err() == nil { // it may have ended while the job was started
-		err = call(held, d.handler, job)
+	err := d.s.deliver(ctx, job)
+	if err != nil {
+		return !gone(err)
+	}
+	if err = errStopped; ctx.Err() == nil { // it may have ended while the job was started
+		err = d.call(ctx, job)
 	}
 	end := job.Done
 	switch {
+	case errors.Is(err, errLeftBehind):
+		return false
 	case err == nil:
 	case ctx.Err() != nil:
 		end = job.Return
 	default:
-		d.s.core.Observe.Log.Warn("dynahold: a job failed", slog.String("resource", job.resource),
-			slog.String("job", job.line.id), slog.Int("attempt", job.Attempt()), slog.Any("error", err))
+		d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelWarn, logFailed, slog.String("table", d.s.core.Table), slog.String("resource", job.resource),
+			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
 		cause := err
 		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
 	}
+	grace, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	defer cancel()
 	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
-	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired(); err = end(ctx) {
+	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
-		ddb.Pause(context.WithoutCancel(ctx), backoff.Next(time.Now(), time.Time{}))
+		ddb.Pause(grace, backoff.Next(time.Now(), time.Time{}))
 	}
 	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
-		d.trouble("ending job "+job.line.id, job.resource, err)
+		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
 		return false
 	}
 	return true
 }
 
-// call runs the handler in a goroutine of its own, and turns a panic, and the end
-// of that goroutine, into an error.
-func call[J any](ctx context.Context, handler func(context.Context, *Job[J]) error, job *Job[J]) error {
-	end := make(chan error, 1)
-	go func() {
-		err := errors.New("the handler ended its goroutine")
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the handler panicked: %v\n%s", p, debug.Stack())
-			}
-			end <- err
-		}()
-		err = handler(ctx, job)
-	}()
-	return <-end
+var (
+	// errTimeout is the cause of a handler's context after Config.HandlerTimeout.
+	errTimeout = fmt.Errorf("the handler's time is over: %w", context.DeadlineExceeded)
+	// errLeftBehind: a handler has not returned although its job is not its any
+	// more.
+	errLeftBehind = errors.New("the handler does not return")
+)
+
+// call runs the handler in a goroutine of its own.
+func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
+	held, cancel := ddb.Both(ctx, job.Context())
+	defer cancel()
+	limit := d.s.cfg.HandlerTimeout
+	if limit > 0 {
+		timed, end := context.WithTimeoutCause(held, limit, errTimeout)
+		defer end()
+		held = timed
+	}
+	end := contain("the handler", func() error { return d.handler(held, job) })
+	if limit == 0 {
+		return <-end
+	}
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	select {
+	case err := <-end:
+		return err
+	case <-over.C:
+	}
+	// From now on it is not renewed: if the handler does not return either, its
+	// lease ends, and others take it over.
+	job.keep.Forget(errTimeout)
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logHandler, slog.String("table", d.s.core.Table),
+		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
+	lost := time.NewTimer(time.Until(job.Until()))
+	defer lost.Stop()
+	select {
+	case err := <-end:
+		return err
+	case <-lost.C:
+		d.s.core.Observe.Skipped(ctx, "handler", d.s.core.Table)
+		return errLeftBehind
+	}
 }
 
-// trouble logs an error, and ends Run if it makes no sense to go on.
-func (d *dispatcher[J]) trouble(doing, resource string, err error) {
-	d.s.core.Observe.Log.Error("dynahold: "+doing, slog.String("resource", resource), slog.Any("error", err))
-	if gone(err) || resource != "" && errors.Is(err, repo.ErrSchema) {
-		return // it concerns one job, or the rows of one resource
+// trouble logs an error, leaves its resource aside, or ends Run if it makes no
+// sense to go on.
+func (d *dispatcher[J]) trouble(ctx context.Context, doing, resource string, err error) {
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, "dynahold: "+doing, slog.String("table", d.s.core.Table), slog.String("resource", resource), slog.Any("error", err))
+	if gone(err) {
+		return // it concerns one job
 	}
-	for _, hopeless := range []error{repo.ErrNoTable, repo.ErrDenied, repo.ErrSchema, repo.ErrConfig, ErrLimit} {
+	if resource != "" && errors.Is(err, repo.ErrSchema) && !errors.Is(err, errNoTransactions) {
+		d.leaveAside(ctx, resource, err)
+		return
+	}
+	for _, hopeless := range []error{repo.ErrNoTable, repo.ErrDenied, repo.ErrSchema, repo.ErrConfig} {
 		if errors.Is(err, hopeless) {
 			d.mu.Lock()
 			d.fatal = errors.Join(d.fatal, err)

@@ -58,8 +58,21 @@ func audit(t testing.TB, s *sem) {
 func enqueue(t testing.TB, s *sem, resource string, n int) {
 	t.Helper()
 	for i := range n {
-		rig.Is(t, s.Enqueue(t.Context(), resource, deploy{"v", i}))
+		put(t, s, resource, deploy{"v", i})
 	}
+}
+
+// put enqueues a job and returns its id.
+func put[J any](t testing.TB, s *semaphore.Semaphore[J], resource string, job J, options ...semaphore.EnqueueOption) string {
+	t.Helper()
+	return rig.Must(s.Enqueue(t.Context(), resource, job, options...))(t)
+}
+
+// refuse fails the test unless an Enqueue ends with an error.
+func refuse[J any](t testing.TB, s *semaphore.Semaphore[J], want error, resource string, job J) {
+	t.Helper()
+	_, err := s.Enqueue(t.Context(), resource, job)
+	rig.Is(t, err, want)
 }
 
 func wantResource(t testing.TB, s *sem, name string, queued, running, dead int) {

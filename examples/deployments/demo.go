@@ -96,7 +96,7 @@ func (o *office) prepare(ctx context.Context, client *dynamodb.Client) error {
 		}
 	}
 	for _, d := range o.plan {
-		if err := o.work.Enqueue(ctx, d.Environment, d); err != nil {
+		if _, err := o.work.Enqueue(ctx, d.Environment, d); err != nil {
 			return err
 		}
 	}

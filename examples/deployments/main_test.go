@@ -60,7 +60,7 @@ func TestBrokenTablesAreFound(t *testing.T) {
 		if err := o.site.log(t.Context(), "us-canary", visit{began, "d99", 1, "p9"}); err != nil {
 			t.Error(err)
 		}
-		if err := o.work.Enqueue(t.Context(), "us-canary", deployment{ID: "d98", Environment: "us-canary"}); err != nil {
+		if _, err := o.work.Enqueue(t.Context(), "us-canary", deployment{ID: "d98", Environment: "us-canary"}); err != nil {
 			t.Error(err)
 		}
 	}}

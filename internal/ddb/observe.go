@@ -18,6 +18,7 @@ type Observer struct {
 	requests metric.Int64Counter
 	retries  metric.Int64Counter
 	waits    metric.Float64Histogram
+	skips    metric.Int64Counter
 }
 
 const scope = "github.com/dynahold/dynahold"
@@ -40,6 +41,9 @@ func NewObserver(log *slog.Logger, meters metric.MeterProvider, tracers trace.Tr
 		return nil, err
 	}
 	if o.retries, err = m.Int64Counter("dynahold.retries", metric.WithDescription("attempts repeated after an error")); err != nil {
+		return nil, err
+	}
+	if o.skips, err = m.Int64Counter("dynahold.skipped", metric.WithDescription("what a dispatcher left aside because it cannot be read or handled, by kind and table")); err != nil {
 		return nil, err
 	}
 	o.waits, err = m.Float64Histogram("dynahold.wait", metric.WithUnit("s"), metric.WithDescription("time spent waiting for items held by others"))
@@ -83,5 +87,13 @@ func (o *Observer) retry(ctx context.Context, op, table string, n int, delay tim
 func (o *Observer) Waited(ctx context.Context, table string, d time.Duration) {
 	if o.waits != nil {
 		o.waits.Record(ctx, d.Seconds(), metric.WithAttributes(attribute.String("table", table)))
+	}
+}
+
+// Skipped counts something that was left aside so that the rest can go on: a
+// row that cannot be read, a handler that does not return.
+func (o *Observer) Skipped(ctx context.Context, kind, table string) {
+	if o.skips != nil {
+		o.skips.Add(ctx, 1, metric.WithAttributes(attribute.String("kind", kind), attribute.String("table", table)))
 	}
 }

@@ -67,6 +67,13 @@ type Options struct {
 	// is no item. Until the endpoint has shown an image, that is confirmed by a
 	// read.
 	Absence bool
+	// Token is the ClientRequestToken of a transaction; "" makes a new one. Calls
+	// with the same token and the same writes are one, for ten minutes.
+	Token string
+	// Conflicts says that the caller makes the writes anew when another
+	// transaction was in the way: it is told at once, unless an earlier attempt
+	// may have been applied.
+	Conflicts bool
 }
 
 // Update sends a conditional UpdateItem.
@@ -189,7 +196,7 @@ func (c *call) run(ctx context.Context) {
 		policy := c.seen.retryer()
 		c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
 		_ = release(c.res.Err)
-		if kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+		if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
 			c.giveUp(c.res.Err)
 			return
 		}

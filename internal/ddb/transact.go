@@ -21,7 +21,10 @@ type Transactor interface {
 // success, for ten minutes, so a failed condition is about all attempts.
 // [Result.Images] then has, for each write whose condition failed, its item.
 func (s *Sender) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
-	token := rand.Text()
+	token := opt.Token
+	if token == "" {
+		token = rand.Text()
+	}
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
 	res := s.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := client.TransactWriteItems(ctx, in, a.options)

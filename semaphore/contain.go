@@ -1,0 +1,58 @@
+package semaphore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// What users hand in may panic: their decoders, their handlers, and the errors
+// of their handlers. One job must not end the process, which has others.
+
+// contain runs fn in a goroutine of its own and turns a panic, and the end of
+// that goroutine, into an error.
+func contain(what string, fn func() error) <-chan error {
+	end := make(chan error, 1)
+	go func() {
+		err := fmt.Errorf("%s ended its goroutine", what)
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%s panicked: %v\n%s", what, p, debug.Stack())
+			}
+			end <- err
+		}()
+		if err = fn(); err != nil {
+			_ = err.Error() // which may panic, too: here it is caught
+		}
+	}()
+	return end
+}
+
+// decode reads the value of a job.
+func decode[J any](value string) (J, error) {
+	type result struct{ value J } // whoever reads it late must not see half of it
+	var r result
+	err := <-contain("its decoding", func() error {
+		var v J
+		if err := json.Unmarshal([]byte(value), &v); err != nil {
+			return err
+		}
+		r.value = v
+		return nil
+	})
+	return r.value, err
+}
+
+// errorText is the text of a user's error.
+func errorText(err error) (s string) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = fmt.Sprintf("an error of type %T, whose text cannot be had: %v", err, p)
+		}
+	}()
+	return err.Error()
+}
+
+// errStopped is what a job is ended with that nobody has begun.
+var errStopped = errors.New("the dispatcher stops")

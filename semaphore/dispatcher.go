@@ -1,0 +1,208 @@
+package semaphore
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// dispatcher is one call of Run: it shares the workers that are free among the
+// resources that may have work, which stand in one line and get their turn in
+// its order.
+type dispatcher[J any] struct {
+	s       *Semaphore[J]
+	handler func(ctx context.Context, job *Job[J]) error
+	stop    context.CancelCauseFunc
+	all     sync.WaitGroup
+	wake    chan struct{} // has a value if there may be something to assign
+
+	mu    sync.Mutex
+	free  int              // guarded by mu: workers without a job
+	line  []*post          // guarded by mu: resources that may have work
+	posts map[string]*post // guarded by mu: by name
+	found bool             // guarded by mu: a job was started because of a look
+	fatal error            // guarded by mu until all workers have returned
+}
+
+// post is a resource as a dispatcher knows it; mu of the dispatcher guards it.
+type post struct {
+	now      Resource // as last seen, and reckoned on; Limit is 0 if it was not seen
+	inLine   bool
+	looked   bool      // it is in line because of a look
+	starting bool      // jobs of it are being started
+	again    bool      // it was to be put in line meanwhile
+	more     int       // jobs enqueued meanwhile
+	less     int       // and jobs that ended
+	active   int       // its jobs that are handled here
+	until    time.Time // looks leave it alone until then: it is busy, or was left aside
+	aside    bool      // until is that of leaveAside
+}
+
+// at returns the post of a resource. The caller holds mu.
+func (d *dispatcher[J]) at(resource string) *post {
+	p := d.posts[resource]
+	if p == nil {
+		p = &post{now: Resource{Name: resource}}
+		d.posts[resource] = p
+	}
+	return p
+}
+
+// push puts a resource at the end of the line. The caller holds mu.
+func (d *dispatcher[J]) push(p *post) {
+	switch {
+	case p.starting:
+		p.again = true
+	case !p.inLine:
+		p.inLine = true
+		d.line = append(d.line, p)
+		d.signal()
+	}
+}
+
+func (d *dispatcher[J]) signal() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// assign gives free workers to the resources in line until ctx is done.
+func (d *dispatcher[J]) assign(ctx context.Context) {
+	for ctx.Err() == nil {
+		p, r, n := d.next()
+		if p == nil {
+			select {
+			case <-d.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		d.all.Go(func() { d.serve(ctx, p, r, n) })
+	}
+}
+
+// next takes the first resource out of the line, with its share of the workers.
+func (d *dispatcher[J]) next() (p *post, r Resource, n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.free == 0 || len(d.line) == 0 {
+		return nil, r, 0
+	}
+	p = d.line[0]
+	n = max(d.free/len(d.line), 1)
+	if p.now.Limit > 0 {
+		n = max(min(n, p.now.Limit), 1)
+	}
+	d.line = d.line[1:]
+	d.free -= n
+	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
+	return p, p.now, n
+}
+
+// started ends what next began: n workers were to start jobs of a resource, and
+// of them so many did.
+func (d *dispatcher[J]) started(p *post, r Resource, n, jobs int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.free += n - jobs
+	p.active += jobs
+	p.starting = false
+	p.now = r
+	p.now.Queued, p.now.Running = r.Queued+p.more, max(r.Running-p.less, 0)
+	if jobs > 0 && p.looked {
+		d.found = true
+	}
+	p.looked = false
+	// Another worker may start the next one beside these.
+	if jobs > 0 && r.Queued > 0 && r.Running < r.Limit || p.again {
+		d.push(p)
+	}
+	p.again, p.more, p.less = false, 0, 0
+	d.signal()
+}
+
+// ended frees the worker of a job; byUs says that the job was ended by this
+// process.
+func (d *dispatcher[J]) ended(p *post, byUs bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.free++
+	p.active--
+	if byUs {
+		p.now.Running = max(p.now.Running-1, 0) // good enough, for the start's condition decides
+		p.less++
+	}
+	if byUs && p.now.Queued > 0 {
+		d.push(p)
+	}
+	d.signal()
+}
+
+// enqueued learns of a job that this process has enqueued.
+func (d *dispatcher[J]) enqueued(resource string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.at(resource)
+	p.more++
+	if p.now.Queued++; p.aside && time.Now().Before(p.until) {
+		return
+	}
+	if p.now.Limit == 0 || p.now.Running < p.now.Limit {
+		d.push(p)
+	}
+}
+
+// surveyed learns what a look has found of a resource.
+func (d *dispatcher[J]) surveyed(r Resource) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.posts[r.Name]
+	worthwhile := r.Queued > 0 && r.Running < r.Limit
+	if p == nil && r.Queued == 0 && r.Running == 0 {
+		return
+	}
+	if p = d.at(r.Name); p.starting || p.active >= r.Limit {
+		return // its workers go on by themselves
+	}
+	if p.aside && time.Now().Before(p.until) {
+		return
+	}
+	p.aside = false
+	if r.Queued == 0 && r.Running == 0 && p.active == 0 && !p.inLine {
+		delete(d.posts, r.Name)
+		return
+	}
+	p.now = r
+	// Whether the holder of one that runs is dead only a look at the jobs tells.
+	if !worthwhile && r.Running > 0 && !time.Now().Before(p.until) {
+		p.until, worthwhile = time.Now().Add(d.s.cfg.Lease/3), true
+	}
+	if worthwhile && !p.inLine {
+		p.looked = true
+		d.push(p)
+	}
+}
+
+// postpone keeps a resource out of the line for some time; false if it is
+// already.
+func (d *dispatcher[J]) postpone(resource string, by time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.at(resource)
+	if p.aside && time.Now().Before(p.until) {
+		return false
+	}
+	p.aside, p.until = true, time.Now().Add(by)
+	return true
+}
+
+// useful reports whether looking has led to work. While it does not, because
+// there is none, or because workers find it by themselves, looks become rare.
+func (d *dispatcher[J]) useful() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := d.found
+	d.found = false
+	return found
+}

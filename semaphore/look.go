@@ -1,0 +1,221 @@
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// A look at the line reads its head, where what runs and what is next stand.
+// Its cost does not depend on the length of the line: it ends after some rows
+// that cannot be started. What stands behind them, such as the job of a dead
+// holder behind thousands that others have put in front, is found by a second
+// look, which reads one page a third of a lease and goes on where it ended.
+const (
+	minPage  = 4   // rows read beyond those that run and those wanted
+	nextPage = 100 // rows of each further page
+	maxIdle  = 200 // rows that cannot be started looked at for one that can
+	fullIdle = 16  // the same where the limit is used up: those who run stand in front
+	deepPage = 1000
+	spread   = 2 * time.Second // how long a race is remembered
+)
+
+// look is one look at a line.
+type look[J any] struct {
+	s    *Semaphore[J]
+	r    *Resource
+	st   *station
+	want int // jobs wanted
+	room int // of them, how many that wait
+
+	rows  []jobRow // to be started
+	runs  int      // jobs that run, and whose holders live
+	idle  int      // rows that cannot be started
+	moved bool     // a row was taken out of the line
+	end   bool     // there is no more
+}
+
+// lookAt finds jobs of a resource to start, at most want.
+func (s *Semaphore[J]) lookAt(ctx context.Context, st *station, r *Resource, want int) (*look[J], error) {
+	l := &look[J]{s: s, r: r, st: st, want: want, room: max(min(r.Limit-r.Running, want), 0)}
+	contended := time.Since(st.lastRace()) < spread
+	if contended {
+		// Others start jobs of this line, too, the same if all want the oldest. As
+		// many as there is room for are about to be started, in whichever order.
+		l.want = min(max(r.Limit-r.Running, want), nextPage)
+		l.room = max(min(r.Limit-r.Running, l.want), 0)
+	}
+	jobs := r.Running - len(r.permits)
+	first, pages := int32(min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)), 0
+	size := func() int32 {
+		if pages++; pages == 1 {
+			return first
+		}
+		return nextPage
+	}
+	l.end = true
+	for row, err := range s.rows(ctx, jobsPrefix+r.Name, page{rows: size}) {
+		if err != nil {
+			return nil, err
+		}
+		if l.judge(ctx, row); l.enough(jobs) {
+			l.end = false
+			break
+		}
+	}
+	if contended && len(l.rows) > want {
+		at := rand.IntN(len(l.rows))
+		l.rows = append(l.rows[at:], l.rows[:at]...)[:want]
+	}
+	return l, nil
+}
+
+// enough reports whether reading on has no use. jobs is how many run.
+func (l *look[J]) enough(jobs int) bool {
+	full := l.r.Running >= l.r.Limit
+	switch {
+	case len(l.rows) >= l.want:
+		return true
+	case full && (l.runs >= jobs || l.idle >= fullIdle):
+		return true
+	}
+	return l.idle >= maxIdle
+}
+
+// further looks at one page behind the head, if it is time for that.
+func (l *look[J]) further(ctx context.Context) error {
+	after, ok := l.st.nextDeep(l.s.cfg.Lease / 3)
+	if !ok {
+		return nil
+	}
+	n, last := 0, ""
+	for row, err := range l.s.rows(ctx, jobsPrefix+l.r.Name, page{after: after, rows: func() int32 { return deepPage }}) {
+		if err != nil {
+			return err
+		}
+		last = text(row, skName)
+		if l.judge(ctx, row); len(l.rows) >= l.want {
+			break
+		}
+		if n++; n >= deepPage {
+			break
+		}
+	}
+	if n < deepPage && len(l.rows) < l.want {
+		last = "" // that was the end of the line
+	}
+	l.st.wentTo(last)
+	return nil
+}
+
+// judge sorts a row.
+func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
+	j, err := parseJob(row)
+	now := l.s.clock()
+	switch {
+	case err != nil:
+		l.idle++
+		l.quarantine(ctx, j, err)
+	case j.state == running && !j.until.Add(l.s.cfg.ClockSkew).Before(now):
+		l.runs++
+	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
+		why := fmt.Sprintf("its holder %s died in attempt %d", ddb.Lock{By: j.owner}.Owner(), j.attempts)
+		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
+			l.moved = true
+		}
+	case j.state == running:
+		l.rows = append(l.rows, j)
+	case j.state != queued:
+		l.idle++
+		l.note(ctx, j, fmt.Errorf("attribute %q is %q", aState, j.state))
+	case j.notBefore.After(now) || l.room <= 0:
+		l.idle++
+	default:
+		l.room--
+		l.rows = append(l.rows, j)
+	}
+}
+
+// quarantine takes a row that cannot be read out of the line, into the dead
+// letters, so that the others go on: at once if it waits; if it runs, when it was
+// seen for a whole lease, in which nobody can have renewed it. A row that is
+// neither was not made by this package, and stays.
+func (l *look[J]) quarantine(ctx context.Context, j jobRow, why error) {
+	first := l.note(ctx, j, why)
+	if j.state != queued && (j.state != running || time.Since(first) < l.s.cfg.Lease+l.s.cfg.ClockSkew) {
+		return
+	}
+	if j.id == "" {
+		j.id = j.place
+	}
+	if err := l.s.deadLetter(ctx, l.r.Name, j, why.Error()); err == nil {
+		l.moved = true
+	}
+}
+
+// The messages of the log, which tools may look for.
+const (
+	logRow      = "dynahold: a job's row cannot be read"
+	logValue    = "dynahold: a job's value cannot be read"
+	logResource = "dynahold: a resource is left aside for a while"
+	logHandler  = "dynahold: a handler does not return in time"
+	logFailed   = "dynahold: a job failed"
+)
+
+// maxNoted bounds what is remembered of rows that cannot be read.
+const maxNoted = 1000
+
+// note logs and counts a row that cannot be read, once, and returns when it was
+// first seen.
+func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
+	l.st.mu.Lock()
+	first, known := l.st.noted[j.place]
+	if !known {
+		if first = time.Now(); l.st.noted == nil || len(l.st.noted) >= maxNoted {
+			l.st.noted = map[string]time.Time{}
+		}
+		l.st.noted[j.place] = first
+	}
+	l.st.mu.Unlock()
+	if !known {
+		l.s.core.Observe.Skipped(ctx, "job", l.s.core.Table)
+		l.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logRow, slog.String("table", l.s.core.Table), slog.String("resource", l.r.Name),
+			slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
+	}
+	return first
+}
+
+func (s *station) lastRace() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raced
+}
+
+func (s *station) sawRace() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.raced = time.Now()
+}
+
+// nextDeep returns the place behind which a second look begins; ok is false if
+// it is too early for one.
+func (s *station) nextDeep(every time.Duration) (after string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !s.deep.IsZero() && now.Sub(s.deep) < every {
+		return "", false
+	}
+	s.deep = now
+	return s.behind, true
+}
+
+func (s *station) wentTo(place string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.behind = place
+}

@@ -1,0 +1,63 @@
+package semaphore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// jobRow is what the row of a job says.
+type jobRow struct {
+	row       ddb.Item
+	place     string // its sort key
+	id        string
+	state     string
+	attempts  int
+	token     int64 // of the start, while it runs
+	until     time.Time
+	notBefore time.Time
+	owner     string
+	failure   string
+	size      int // in bytes, about
+}
+
+// parseJob reads a job's row. What can be read is in the result also if
+// something cannot.
+func parseJob(row ddb.Item) (jobRow, error) {
+	j := jobRow{row: row, place: text(row, skName), id: text(row, aID), state: text(row, aState), owner: text(row, aOwner), failure: text(row, aError)}
+	j.size = len(text(row, aJob)) + maxOwner + maxError
+	attempts, err := integer(row, aAttempts, maxCount)
+	j.attempts = int(attempts)
+	if err == nil {
+		j.token, err = integer(row, aToken, maxToken)
+	}
+	for _, m := range []struct {
+		name string
+		to   *time.Time
+	}{{aUntil, &j.until}, {aNotBefore, &j.notBefore}} {
+		if v := row[m.name]; v != nil && err == nil {
+			*m.to, err = ddb.Time(v)
+		}
+	}
+	if err == nil && j.id == "" {
+		err = fmt.Errorf("attribute %q is missing", aID)
+	}
+	if err == nil && j.state == running && row[aUntil] == nil {
+		err = fmt.Errorf("attribute %q is missing, and it runs", aUntil)
+	}
+	if err != nil {
+		return j, fmt.Errorf("%w: job %q: %w", repo.ErrSchema, j.place, err)
+	}
+	return j, nil
+}
+
+// asRead demands that a job is as it was read.
+func (j jobRow) asRead(w *ddb.Write) {
+	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)
+	w.IfExists(pkName)
+}
+
+// marked says that the id of a job has a row of its own.
+func (j jobRow) marked() bool { return j.row[aMarked] != nil }

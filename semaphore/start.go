@@ -1,0 +1,182 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// starting is the start of some jobs of a resource, of those that wait and of
+// those whose holder is dead, in one transaction.
+type starting struct {
+	rows  []jobRow
+	owner string // the same for all, and new for each start: it tells ours from those of others
+	r     Resource
+	own   bool // Config.Limit holds, unless somebody has called SetLimit
+
+	// Of the transaction that was made last.
+	token int64 // of the first; those of the others follow
+	until time.Time
+	asked time.Time // the deadlines count from before the end is reckoned
+}
+
+// queuedRows is how many of the rows wait: only those change counters.
+func (b *starting) queuedRows() (n int) {
+	for _, j := range b.rows {
+		if j.state == queued {
+			n++
+		}
+	}
+	return n
+}
+
+// prepare makes the writes of the jobs' rows. Where conflicts with other
+// transactions delay a start, they are made anew: with later tokens, and a
+// whole lease.
+func (b *starting) prepare(st *store) (writes []types.TransactWriteItem, err error) {
+	now := st.clock()
+	b.asked, b.until, b.token = time.Now(), now.Add(st.cfg.Lease), max(b.r.token+1, now.UnixMicro())
+	for i, j := range b.rows {
+		w := st.core.NewWrite()
+		j.asRead(w)
+		w.Set(aState, ddb.Text(running))
+		w.Set(aAttempts, ddb.Integer(int64(j.attempts+1)))
+		w.Set(aToken, ddb.Integer(b.token+int64(i)))
+		w.Set(aUntil, ddb.Number(ddb.Seconds(b.until)))
+		w.Set(aOwner, ddb.Text(b.owner))
+		in, err := w.Update(st.core.Key(j.row))
+		if err != nil {
+			return nil, repo.Classify(err)
+		}
+		writes = append(writes, ddb.UpdateOf(in))
+	}
+	return writes, nil
+}
+
+// resource adds to the write of the resource what a start needs: greater tokens
+// than any before, and room below the limit. more is by how much the running
+// count grows in this transaction, of which others' ends may be a part.
+func (b *starting) resource(w *ddb.Write, more int64) {
+	first := w.Value(ddb.Integer(b.token))
+	w.If("(attribute_not_exists(" + w.Name(aToken) + ") OR " + w.Name(aToken) + " < " + first + ")")
+	w.Set(aToken, ddb.Integer(b.token+int64(len(b.rows))-1))
+	if b.queuedRows() == 0 {
+		return // those who are taken over are counted already
+	}
+	most := int64(b.r.Limit) - more
+	w.If(w.Name(aRunning) + " BETWEEN " + w.Value(ddb.Integer(0)) + " AND " + w.Value(ddb.Integer(most)))
+	limit := ddb.Integer(int64(b.r.Limit))
+	switch {
+	case b.r.fixed || !b.own:
+		w.IfEqual(aLimit, limit)
+	default:
+		w.IfAbsent(aFixed)
+		if b.r.stored != b.r.Limit {
+			w.Set(aLimit, limit)
+		}
+	}
+}
+
+// starts is how often a start is tried anew with what is left of it.
+const starts = 10
+
+// start starts jobs, as many of them as can be. raced says that some of them
+// were not as they had been read. What is known of the resource is brought up
+// to date.
+func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*Job[J], raced bool, err error) {
+	ctx, cancel := ddb.Lingering(ctx, ddb.Settle)
+	defer cancel()
+	for range starts {
+		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
+			return nil, raced, nil
+		}
+		b := &starting{rows: rows, owner: ddb.NewID(s.cfg.Owner), r: *r, own: s.cfg.Limit != 0}
+		n := b.queuedRows()
+		c := &change{start: b, queued: -int64(n), running: int64(n)}
+		for _, j := range rows {
+			c.size += j.size
+		}
+		res := s.submit(ctx, r.Name, c)
+		switch {
+		case res.Outcome == ddb.Condition && text(res.Images[0].Item, aOwner) == b.owner:
+			fallthrough // an earlier attempt was applied, and all of it
+		case res.Outcome == ddb.Applied:
+			r.Queued, r.Running, r.token = max(r.Queued-n, 0), r.Running+n, b.token+int64(len(rows))-1
+			for i, j := range rows {
+				jobs = append(jobs, s.newJob(r.Name, j, b.token+int64(i), b.until, b.asked))
+			}
+			return jobs, raced, nil
+		case res.Outcome != ddb.Condition:
+			// If it was started all the same, it runs without a holder, and is taken
+			// over when its lease is over. Nobody has worked on it.
+			return nil, raced, repo.Classify(fmt.Errorf("resource %q: a job could not be started: %w", r.Name, res.Err))
+		}
+		if found := res.Images[len(rows)]; found.Failed {
+			if *r, err = parseResource(r.Name, found.Item, s.cfg); err != nil {
+				return nil, raced, err
+			}
+		}
+		var left []jobRow
+		for i, j := range rows {
+			if !res.Images[i].Failed {
+				left = append(left, j)
+			}
+		}
+		raced = raced || len(left) < len(rows)
+		rows = left
+	}
+	return nil, true, nil
+}
+
+// fitting leaves as many rows that wait as there is room for.
+func fitting(rows []jobRow, room int) []jobRow {
+	return slices.DeleteFunc(slices.Clone(rows), func(j jobRow) bool {
+		if j.state != queued {
+			return false
+		}
+		room--
+		return room < 0
+	})
+}
+
+// deliver decodes the value of a started job. One that cannot be read fails.
+func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
+	value, err := decode[J](text(j.row.row, aJob))
+	if err == nil {
+		j.value = value
+		return nil
+	}
+	err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
+	s.core.Observe.Skipped(ctx, "value", s.core.Table)
+	s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logValue, slog.String("table", s.core.Table), slog.String("resource", j.resource),
+		slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	if ferr := j.Fail(ctx, err); ferr != nil {
+		return errors.Join(err, ferr)
+	}
+	return err
+}
+
+// deadLetter moves a job's row to the dead letters, if it is as it was read:
+// that of a holder who died in the last attempt, or one that cannot be read.
+func (s *Semaphore[J]) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
+	w := s.core.NewWrite()
+	j.asRead(w)
+	c := &change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{
+		ddb.DeleteOf(w.Delete(s.core.Key(j.row))), s.core.PutOf(s.deadRow(resource, j, why))}}
+	if c.queued = -1; j.state == running {
+		c.queued, c.running = 0, -1
+	}
+	res := s.submit(ctx, resource, c)
+	if res.Outcome == ddb.Refused {
+		return repo.Classify(res.Err)
+	}
+	return nil // whoever did it, or the job went on: the next look tells
+}

@@ -1,0 +1,165 @@
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// store is a semaphore's table, and what the callers of this process share of
+// it. It knows nothing of the type of jobs.
+type store struct {
+	client Client
+	table  *repo.KeyTable
+	core   *ddb.Core
+	cfg    Config
+	clock  func() time.Time
+	ids    ids
+
+	mu       sync.Mutex
+	stations map[string]*station // guarded by mu: the resources in use here
+}
+
+// station is what the callers of one resource in this process share: the writes
+// under way, and what was found out about its line. No safety rests on it.
+type station struct {
+	users   int           // guarded by store.mu
+	turn    chan struct{} // held by the Next that reads the line
+	adopted bool          // guarded by mu: the row was told this program's limit
+	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
+	deep    time.Time     // guarded by mu: the last look behind the head of the line
+	behind  string        // guarded by mu: the place where that look ended; "" for the head
+	noted   map[string]time.Time
+	mu      sync.Mutex
+	waiting []*member // guarded by mu: changes for the next transaction
+	flights int       // guarded by mu: transactions under way
+}
+
+// maxStations is how many resources are remembered that nobody uses just now.
+const maxStations = 4096
+
+// enter returns the station of a resource; leave follows.
+func (st *store) enter(resource string) *station {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s := st.stations[resource]
+	if s == nil {
+		if len(st.stations) >= maxStations {
+			for name, other := range st.stations {
+				if other.users == 0 {
+					delete(st.stations, name)
+				}
+			}
+		}
+		s = &station{turn: make(chan struct{}, 1)}
+		if st.stations == nil {
+			st.stations = map[string]*station{}
+		}
+		st.stations[resource] = s
+	}
+	s.users++
+	return s
+}
+
+func (st *store) leave(s *station) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.users--
+}
+
+// resource reads the row of a resource. One request.
+func (st *store) resource(ctx context.Context, name string) (Resource, error) {
+	row, err := st.core.Get(ctx, resourceKey(name))
+	if err != nil {
+		return Resource{}, repo.Classify(err)
+	}
+	return parseResource(name, row, st.cfg)
+}
+
+// page is a part of a partition to be read: rows behind a sort key, so many in
+// one request; 0 for as many as the service gives.
+type page struct {
+	after string
+	rows  func() int32
+}
+
+// rows iterates over a partition in order, with consistent reads.
+func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
+	return func(yield func(ddb.Item, error) bool) {
+		cond, consistent := "#pk = :pk", true
+		in := &dynamodb.QueryInput{TableName: &st.core.Table, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
+		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+			if in.ExclusiveStartKey = start; len(start) == 0 && p.after != "" {
+				in.ExclusiveStartKey = rowKey(pk, p.after)
+			}
+			out, err := st.client.Query(ctx, in, o)
+			if err != nil {
+				return nil, nil, err
+			}
+			if p.rows != nil { // of the next page
+				n := p.rows()
+				in.Limit = &n
+			}
+			return out.Items, out.LastEvaluatedKey, nil
+		}
+		if p.rows != nil {
+			n := p.rows()
+			in.Limit = &n
+		}
+		for row, err := range st.core.Pages(ctx, "Query", one) {
+			if !yield(row, repo.Classify(err)) {
+				return
+			}
+		}
+	}
+}
+
+// plain turns the outcome of a write without a condition into an error.
+func (st *store) plain(resource string, res ddb.Result) error {
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Unknown:
+		return unknown(resource, res.Err)
+	case ddb.Condition:
+		return unknown(resource, nil)
+	}
+	return repo.Classify(res.Err)
+}
+
+func unknown(resource string, err error) error {
+	if err == nil {
+		return fmt.Errorf("resource %q: %w: an answer was lost, and others changed it since", resource, repo.ErrOutcomeUnknown)
+	}
+	return fmt.Errorf("resource %q: %w: %w", resource, repo.ErrOutcomeUnknown, err)
+}
+
+// checkName refuses names that cannot be keys.
+func (st *store) checkName(resource string) error {
+	if resource == "" {
+		return fmt.Errorf("%w: the resource has no name", repo.ErrKey)
+	}
+	_, err := st.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
+	return err
+}
+
+// checkAttributes refuses settings that give the table's own attributes another
+// meaning: its TTL on the end of a job's lease would remove jobs.
+func checkAttributes(a repo.Attributes) error {
+	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked}
+	for _, name := range []string{a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL} {
+		if slices.Contains(own, name) || len(name) >= len(permitPrefix) && name[:len(permitPrefix)] == permitPrefix {
+			return fmt.Errorf("%w: Table.Attributes has the name %q, which a semaphore's table uses for something else", repo.ErrConfig, name)
+		}
+	}
+	return nil
+}

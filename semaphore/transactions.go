@@ -1,0 +1,45 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// errNoTransactions is why jobs are impossible in a table.
+var errNoTransactions = errors.New("it is a global table with strong consistency, which has no transactions and no TTL: jobs need transactions (permits do not)")
+
+// checkTransactions refuses a table that has no transactions.
+func (st *store) checkTransactions(ctx context.Context) error {
+	var out *dynamodb.DescribeTableOutput
+	err := st.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		out, err = st.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &st.core.Table}, o)
+		return err
+	})
+	if err != nil {
+		return repo.Classify(err)
+	}
+	if out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
+		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, st.core.Table, errNoTransactions)
+	}
+	return nil
+}
+
+// explain says of a transaction that was refused as a whole whether the table
+// has none. One more request, in that case only.
+func (st *store) explain(ctx context.Context, err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
+		return err
+	}
+	if why := st.checkTransactions(ctx); errors.Is(why, errNoTransactions) {
+		return fmt.Errorf("%w: %w", why, err)
+	}
+	return err
+}

@@ -49,7 +49,7 @@ var layout = []row{
 	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
 	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
-	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
+	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/guard"}, why: "the strategy built on the item lock"},
 	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
 	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "permits and jobs: items of their own kind"},

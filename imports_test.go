@@ -62,6 +62,7 @@ var layout = []row{
 	{folder: "docs/tablecheck", may: []string{"public"}, module: "docs/tablecheck", why: "the templates of docs/tables.md against what the packages make"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
+	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }
 

@@ -2,10 +2,11 @@ package ticket
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // forget drops what nobody will look at any more, so that states which differ
@@ -68,10 +69,10 @@ func (r *rules) search() (states int, wrong string, trace []string) {
 func TestModelKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1}}
-	if !testing.Short() {
+	if !rig.Quick() {
 		bounds = append(bounds, rules{members: 3, end: 2, late: 1})
 	}
-	if os.Getenv("DYNAHOLD_SOAK") == "1" {
+	if rig.Soaking() {
 		bounds = append(bounds, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
 	}
 	for _, r := range bounds {

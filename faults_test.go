@@ -123,9 +123,9 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 				// writers has places: a request that the network delivers twice
 				// within one attempt is judged by it.
 				const workers = 8
-				each := 25
-				if testing.Short() {
-					each = 8
+				each := rig.Share(8, 25)
+				if *roundsFlag > 0 {
+					each = 25
 				}
 				var injectors []*fault.Injector
 				var done sync.WaitGroup

@@ -152,7 +152,7 @@ func TestUnknownAttributesAreKept(t *testing.T) {
 
 func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		const workers, each = 64, 3
+		workers, each := int64(64), int64(rig.Share(1, 3))
 		key := repo.Key{Partition: "hot", Sort: 1}
 		repos := []repo.Repository[Account]{s.open(t, w, w.Client), s.open(t, w, rig.Client()), s.open(t, w, rig.Client())}
 		rig.Must(repos[0].Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
@@ -161,7 +161,7 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 			done.Go(func() {
 				for j := range each {
 					id := fmt.Sprintf("%d-%d", i, j)
-					_, err := repos[i%len(repos)].Update(t.Context(), key, func(_ context.Context, a *Account) error {
+					_, err := repos[i%int64(len(repos))].Update(t.Context(), key, func(_ context.Context, a *Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, id)
 						return nil
@@ -175,7 +175,7 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 		done.Wait()
 		got := rig.Must(repos[0].Get(t.Context(), key))(t)
 		slices.Sort(got.Ops)
-		if n := len(slices.Compact(got.Ops)); got.Balance != workers*each || n != workers*each || got.Version != workers*each+1 {
+		if n := int64(len(slices.Compact(got.Ops))); got.Balance != workers*each || n != workers*each || got.Version != workers*each+1 {
 			t.Errorf("balance %d, distinct operations %d, version %d after %d updates", got.Balance, n, got.Version, workers*each)
 		}
 	})

@@ -23,7 +23,9 @@ import (
 const (
 	historyClients = 5 // the checker's effort grows with them
 	historyOps     = 8 // of each client
-	quickHistories = 8 // of each strategy, where no flag asks for more
+
+	// Of each strategy, where no flag asks for more.
+	quickHistories, fullHistories = 2, 8
 )
 
 // tally counts over all histories.
@@ -116,7 +118,7 @@ func historiesOfAll(t *testing.T, how lives) {
 			// does not hold up the others.
 			free := make(chan struct{}, 16)
 			var running sync.WaitGroup
-			for round := range max(quickHistories, *roundsFlag) {
+			for round := range max(rig.Share(quickHistories, fullHistories), *roundsFlag) {
 				free <- struct{}{}
 				h := newItemHistory(t, w, mine, how, base+uint64(round), sum)
 				running.Go(func() {

@@ -1,13 +1,17 @@
 package dynahold_test
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
-	"os/exec"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	pathpkg "path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 const module = "github.com/dynahold/dynahold"
@@ -45,7 +49,7 @@ var layout = []row{
 	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
 	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
-	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/guard"}, why: "the strategy built on the item lock"},
+	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/guard"}, why: "the strategy built on the item lock"},
 	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
 	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "permits and jobs: items of their own kind"},
@@ -58,6 +62,7 @@ var layout = []row{
 	{folder: "docs/tablecheck", may: []string{"public"}, module: "docs/tablecheck", why: "the templates of docs/tables.md against what the packages make"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
+	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }
 
@@ -79,46 +84,71 @@ var (
 	}
 )
 
-// A listedPackage is what go list tells about a package.
-type listedPackage struct {
-	ImportPath   string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
+// A source is the import lines of a folder's Go files.
+type source struct {
+	imports     []string
+	testImports []string // of its _test.go files
 }
 
-func (p listedPackage) folder() string {
-	if p.ImportPath == module {
-		return "."
-	}
-	return strings.TrimPrefix(p.ImportPath, module+"/")
-}
-
-// listPackages lists the packages of a module of this repository. It resolves
-// nothing, so that nothing need be downloaded.
-func listPackages(t *testing.T, module string) []listedPackage {
+// goFiles reads the Go files of all modules of this repository, those of other
+// systems and build tags too: what they import counts everywhere. It asks no go
+// command, which would leave imports out (go list -find) or download the
+// modules of the bench (go list).
+func goFiles(t *testing.T) fstest.MapFS {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-find", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
-	list.Dir = module
-	out, err := list.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			t.Fatalf("go list: %v: %s", err, exit.Stderr)
+	files := fstest.MapFS{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
 		}
-		t.Fatalf("go list: %v", err)
+		name := entry.Name()
+		if entry.IsDir() {
+			// Folders in which the go command looks for no packages.
+			if path != "." && (name == "testdata" || name == "vendor" || name[0] == '.' || name[0] == '_') {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(name, ".go") {
+			text, err := os.ReadFile(path)
+			files[path] = &fstest.MapFile{Data: text}
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var packages []listedPackage
-	decoder := json.NewDecoder(strings.NewReader(string(out)))
-	for {
-		var p listedPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else if err != nil {
+	return files
+}
+
+// sources returns the imports of each folder that has Go files.
+func sources(t *testing.T, files fstest.MapFS) map[string]*source {
+	t.Helper()
+	folders := map[string]*source{}
+	for path, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, file.Data, parser.ImportsOnly)
+		if err != nil {
 			t.Fatal(err)
 		}
-		packages = append(packages, p)
+		folder := folders[pathpkg.Dir(path)]
+		if folder == nil {
+			folder = &source{}
+			folders[pathpkg.Dir(path)] = folder
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				folder.testImports = append(folder.testImports, imported)
+			} else {
+				folder.imports = append(folder.imports, imported)
+			}
+		}
 	}
+	return folders
 }
 
 // rowOf returns the row of a folder, nil where it has none.
@@ -179,38 +209,99 @@ func split(path string) (folder, foreign string) {
 	return "", ""
 }
 
-func TestImportsFollowTheTable(t *testing.T) {
-	packages := listPackages(t, ".")
-	for _, r := range layout {
-		if r.module == r.folder {
-			packages = append(packages, listPackages(t, r.module)...)
-		}
-	}
-	for _, p := range packages {
-		own := p.folder()
+// violations tells what the folders import against the table, one line each.
+func violations(folders map[string]*source) []string {
+	var found []string
+	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	for own, s := range folders {
 		r := rowOf(own)
 		if r == nil {
-			t.Errorf("%s has no row in the import table: add one to imports_test.go, with its reason", own)
+			report("%s has no row in the import table: add one to imports_test.go, with its reason", own)
 			continue
 		}
-		for _, path := range p.Imports {
+		for _, path := range s.imports {
 			folder, foreign := split(path)
 			if folder != "" && !r.allows(folder) {
-				t.Errorf("%s must not import %s (%s)", own, folder, r.why)
+				report("%s must not import %s (%s)", own, folder, r.why)
 			}
 			if foreign != "" && r.module == "" && !oneOf(foreign, productionModules) && (!r.testOnly || !oneOf(foreign, testModules)) {
-				t.Errorf("%s must not import %s: the module stays small", own, foreign)
+				report("%s must not import %s: the module stays small", own, foreign)
 			}
 		}
-		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+		for _, path := range s.testImports {
 			folder, foreign := split(path)
 			if folder != "" && !r.testsAllow(own, folder) {
-				t.Errorf("tests of %s must not import %s (%s)", own, folder, r.why)
+				report("tests of %s must not import %s (%s)", own, folder, r.why)
 			}
 			if foreign != "" && r.module == "" && !oneOf(foreign, productionModules) && !oneOf(foreign, testModules) {
-				t.Errorf("tests of %s must not import %s: heavy test tools live in modules of their own", own, foreign)
+				report("tests of %s must not import %s: heavy test tools live in modules of their own", own, foreign)
 			}
 		}
+	}
+	for _, r := range layout {
+		if folder, below := strings.CutSuffix(r.folder, "/..."); !below && folders[folder] == nil {
+			report("%s has a row in the import table, and no Go files", folder)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found) // several files of a folder may import the same
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, violation := range violations(sources(t, goFiles(t))) {
+		t.Error(violation)
+	}
+}
+
+// TestForbiddenImportsAreFound plants one import at a time in a copy of the
+// files, and sees that it is refused, or allowed where it should be.
+func TestForbiddenImportsAreFound(t *testing.T) {
+	files := goFiles(t)
+	before := violations(sources(t, files))
+	const good = ""
+	for _, planted := range []struct{ file, imported, want string }{
+		{"repo/planted.go", module + "/internal/pace", "repo must not import internal/pace"},
+		{"repo/planted_windows.go", module + "/internal/pace", "repo must not import internal/pace"},
+		{"nolock/planted.go", module + "/optimistic", "nolock must not import optimistic"},
+		{"nolock/planted_test.go", module + "/optimistic", "tests of nolock must not import optimistic"},
+		{"nolock/planted_test.go", module + "/pessimistic", good},
+		{"localdb/planted.go", module + "/repo", "localdb must not import repo"},
+		{"mutex/planted.go", module + "/internal/fault", "mutex must not import internal/fault"},
+		{"mutex/planted_test.go", module + "/internal/fault", good},
+		{"planted.go", module + "/repo", ". must not import repo"},
+		{"planted_test.go", module + "/internal/hold", good},
+		{"examples/quickstart/planted.go", module + "/internal/ddb", "examples/quickstart must not import internal/ddb"},
+		{"bench/planted.go", module + "/internal/hold", "bench must not import internal/hold"},
+		{"bench/planted.go", "example.org/peer", good}, // a module of its own
+		{"cmd/dynahold/planted.go", module + "/internal/ddb", "cmd/dynahold must not import internal/ddb"},
+		{"docs/tablecheck/planted_test.go", module + "/internal/ddb", "tests of docs/tablecheck must not import internal/ddb"},
+		{"repo/planted.go", "example.org/peer", "repo must not import example.org/peer"},
+		{"repo/planted_test.go", "example.org/peer", "tests of repo must not import example.org/peer"},
+		{"repo/planted.go", "github.com/google/go-cmp/cmp", "repo must not import github.com/google/go-cmp/cmp"},
+		{"repo/planted_test.go", "github.com/google/go-cmp/cmp", good},
+		{"repo/planted.go", "go.opentelemetry.io/otel/sdk/trace", "repo must not import go.opentelemetry.io/otel/sdk/trace"},
+		{"repo/planted.go", "net/http", good},
+		{"util/planted.go", "strings", "util has no row in the import table"},
+	} {
+		if files[planted.file] != nil {
+			t.Fatalf("%s exists: choose another name", planted.file)
+		}
+		files[planted.file] = &fstest.MapFile{Data: fmt.Appendf(nil, "package planted\n\nimport _ %q\n", planted.imported)}
+		found := slices.DeleteFunc(violations(sources(t, files)), func(violation string) bool {
+			return slices.Contains(before, violation)
+		})
+		delete(files, planted.file)
+		if planted.want == good && len(found) != 0 || planted.want != good && (len(found) != 1 || !strings.HasPrefix(found[0], planted.want)) {
+			t.Errorf("%s importing %s: found %q, want %q", planted.file, planted.imported, found, planted.want)
+		}
+	}
+	for path := range files {
+		if strings.HasPrefix(path, "internal/recent/") {
+			delete(files, path)
+		}
+	}
+	if found := violations(sources(t, files)); !slices.Contains(found, "internal/recent has a row in the import table, and no Go files") {
+		t.Errorf("a row without a folder: found %q", found)
 	}
 }
 

@@ -99,10 +99,7 @@ func sellAll(ctx context.Context, r repo.Repository[Account]) error {
 }
 
 func TestKilledProcessesNeitherOversellNorLose(t *testing.T) {
-	span := 4 * time.Second
-	if testing.Short() {
-		span = 1500 * time.Millisecond
-	}
+	span := rig.Share(1500*time.Millisecond, 4*time.Second)
 	all := sellerModes()
 	for mode := range all {
 		t.Run(mode, func(t *testing.T) {

@@ -389,7 +389,7 @@ func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
 		w := makeLockTable(t, "permit, limit 1")
 		client, throttle := patient()
 		s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{}))(t)
-		rig.Is(t, s.Enqueue(ctx, "x", 1))
+		rig.Must(s.Enqueue(ctx, "x", 1))(t)
 		job := rig.Must(s.Next(ctx, "x"))(t)
 		throttle()
 		rig.Is(t, job.Done(ctx))

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -100,8 +99,8 @@ type actor struct {
 // their holds for longer than a lease, under faults, for days of virtual time.
 // Every verdict is compared with the item in the end.
 func TestVirtualDays(t *testing.T) {
-	hours := 3
-	if s := os.Getenv("DYNAHOLD_SOAK"); s != "" {
+	hours := rig.Share(1, 3)
+	if rig.Soaking() {
 		hours = 24 * 20
 	}
 	for name, actors := range map[string][]actor{

@@ -44,7 +44,7 @@ func modelRuns() map[string]modelRun {
 
 // bounds widens a search, unless the run is to be short.
 func (r rules) bounds() rules {
-	if testing.Short() && !soak() {
+	if quick() {
 		return r
 	}
 	if r.late == 1 {

@@ -2,10 +2,11 @@ package semaphore_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // The model check walks through every order of events that the protocol of
@@ -84,8 +85,10 @@ func (f searched) String() string {
 	return fmt.Sprintf("%s, after\n\t%s", f.wrong, strings.Join(f.trace, "\n\t"))
 }
 
-// soak reports whether the wide bounds are asked for.
-func soak() bool { return os.Getenv("DYNAHOLD_SOAK") == "1" }
+// soak reports whether the wide bounds are asked for, quick whether the narrow
+// ones are.
+func soak() bool  { return rig.Soaking() }
+func quick() bool { return rig.Quick() }
 
 // mustHold fails the test if a search found something wrong, or if the model
 // never came to what it should check.

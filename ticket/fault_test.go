@@ -219,10 +219,7 @@ func TestS4_6_NoUpdateIsLostUnderFaults(t *testing.T) {
 	r := &register{bench: b, key: ddb.Item{"queue": ddb.Text("register")}}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	workers, rounds := 6, 10
-	if testing.Short() {
-		rounds = 5
-	}
+	workers, rounds := 6, rig.Share(5, 10)
 	var (
 		work    sync.WaitGroup
 		inside  atomic.Int32

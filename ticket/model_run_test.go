@@ -2,10 +2,11 @@ package ticket
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // forget drops what nobody will look at any more, so that states which differ
@@ -69,10 +70,10 @@ func TestModelKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1},
 		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}}
-	if !testing.Short() {
+	if !rig.Quick() {
 		bounds = append(bounds, rules{members: 3, end: 2, late: 1}, rules{members: 2, end: 3, late: 1, tries: true, tampers: true, comesBack: true})
 	}
-	if os.Getenv("DYNAHOLD_SOAK") == "1" {
+	if rig.Soaking() {
 		bounds = append(bounds, rules{members: 3, end: 3, tries: true, tampers: true, comesBack: true}, rules{members: 2, end: 4, late: 1, comesBack: true}, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
 	}
 	for _, r := range bounds {

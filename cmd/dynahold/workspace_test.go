@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +52,44 @@ func TestAllModulesAreInTheWorkspace(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// Commands that read the whole module graph, such as go doc, write the checksums
+// that are missing into go.work.sum. All of them are committed, so that such a
+// command leaves a clone as it was. After a change of dependencies:
+//
+//	go list -m all >/dev/null && git add go.work.sum
+func TestOrdinaryCommandsLeaveTheCloneAsItIs(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"go.work", "go.work.sum", "go.mod", "go.sum", "bench/go.mod", "bench/go.sum", "cmd/dynahold/go.mod", "cmd/dynahold/go.sum",
+		"docs/tablecheck/go.mod", "docs/tablecheck/go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-m", "all")
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go list: %v: %s", err, out)
+	}
+	before, err := os.ReadFile(filepath.Join(root, "go.work.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(filepath.Join(folder, "go.work.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before, after) {
+		t.Errorf("go.work.sum lacks checksums, and any command adds them:\n%s", after)
 	}
 }
 

@@ -36,7 +36,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	}
 	defer func() { _ = engine.Close() }()
 	client, prefix := engine.Client(), "dynahold-deployments-"+rand.Text()[:8]
-	o := &office{settings: s, site: site{client, prefix + "-site"}, troubles: troubles{upset: map[string]bool{}}}
+	o := &office{settings: s, site: site{client, prefix + "-site"}, troubles: newTroubles()}
 	if o.plan, err = readPlan(s.n); err != nil {
 		return err
 	}
@@ -163,6 +163,7 @@ func (o *office) look(ctx context.Context) (left int, _ error) {
 				return 0, err
 			}
 			o.board.tell("operator  dead letter %s (%s) after %d attempts: %s; mended, and put back", d.Value.ID, d.Value.name(), d.Attempts, d.Error)
+			o.giveUp(d.Value.ID)
 			if d.Value.Needs != "" { // else its holders have died too often
 				if err := o.site.provide(ctx, r.Name, d.Value.Needs); err != nil {
 					return 0, err
@@ -185,7 +186,7 @@ func (o *office) conclude(ctx context.Context, out io.Writer, took time.Duration
 		if err != nil {
 			return err
 		}
-		faults = append(faults, audit(name, o.plan, log, o.upset)...)
+		faults = append(faults, audit(name, o.plan, log, o.evidence)...)
 		over += takenOver(log)
 		for _, v := range log { // who was killed may have ended more than it could say
 			if v.what == ended {

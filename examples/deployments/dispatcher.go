@@ -23,7 +23,8 @@ type event struct {
 	Environment string `json:"environment"`
 	ID          string `json:"id"`
 	Error       string `json:"error,omitempty"`
-	Lost        bool   `json:"lost,omitempty"` // the job was lost meanwhile
+	Lost        bool   `json:"lost,omitempty"`     // the job was lost meanwhile
+	Unlogged    bool   `json:"unlogged,omitempty"` // it was given up before the log had a line of it
 }
 
 // open is the semaphore as all processes of the demonstration use it.
@@ -51,8 +52,14 @@ func dispatch(ctx context.Context, s settings) error {
 	}
 	to := site{engine.Client(), s.table + "-site"}
 	return work.Run(ctx, func(ctx context.Context, job *semaphore.Job[deployment]) error {
-		err := deploy(ctx, s.dispatcher, job, to)
-		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID, Lost: job.Context().Err() != nil}
+		logged, err := deploy(ctx, s.dispatcher, job, to)
+		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID, Unlogged: !logged}
+		e.Lost = job.Context().Err() != nil
+		if err == nil && !e.Lost {
+			// Run would do this too; done here, it can be said whether the job was
+			// still ours, or somebody had taken it over by then.
+			e.Lost = job.Done(context.WithoutCancel(ctx)) != nil
+		}
 		switch {
 		case errors.Is(err, errFenced):
 			e.Kind, e.Error = refused, errFenced.Error()
@@ -65,11 +72,12 @@ func dispatch(ctx context.Context, s settings) error {
 }
 
 // deploy is what is done for one job. Its context ends when the job is lost.
-func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to site) (err error) {
+// logged says that the log has its beginning.
+func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to site) (logged bool, err error) {
 	d := job.Value()
 	v := visit{what: began, id: d.ID, token: job.Token(), who: who}
 	if err := to.log(ctx, d.Environment, v); err != nil {
-		return err
+		return false, err
 	}
 	crew.Say(event{Kind: began, Who: who, Environment: d.Environment, ID: d.ID})
 	defer func() {
@@ -82,19 +90,19 @@ func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to 
 	select {
 	case <-time.After(time.Duration(d.Millis) * time.Millisecond):
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return true, context.Cause(ctx)
 	}
 	if job.Attempt() <= d.Flaky {
-		return fmt.Errorf("%s: health check timed out", d.name())
+		return true, fmt.Errorf("%s: health check timed out", d.name())
 	}
 	if d.Needs != "" {
 		_, has, err := to.visits(ctx, d.Environment)
 		if err != nil {
-			return err
+			return true, err
 		}
 		if !slices.Contains(has, d.Needs) {
-			return fmt.Errorf("%s: the environment has no %s", d.name(), d.Needs)
+			return true, fmt.Errorf("%s: the environment has no %s", d.name(), d.Needs)
 		}
 	}
-	return nil
+	return true, nil
 }

@@ -5,12 +5,17 @@ import "time"
 // troubles are what is done to dispatchers, and what is known to have befallen
 // them.
 type troubles struct {
-	upset   map[string]bool // killed, paused, or slower than a lease: their visits may have no end
+	evidence
+	begun   map[string]bool // deployments whose beginning was heard of
 	killed  string
 	paused  event // what the paused one is at; zero if none is paused
 	since   time.Time
 	resumed bool
 	late    int // writes of a dispatcher that had lost its job, which were refused
+}
+
+func newTroubles() troubles {
+	return troubles{evidence: evidence{upset: map[string]bool{}, unlogged: map[string]bool{}}, begun: map[string]bool{}}
 }
 
 // atLeast is how long a deployment must take for a signal to reach its
@@ -60,6 +65,12 @@ func (o *office) follow(e event) {
 	if e.Kind == refused || e.Lost {
 		o.upset[e.Who] = true
 	}
+	if e.Kind == began {
+		o.begun[e.ID] = true
+	}
+	if e.Unlogged {
+		o.giveUp(e.ID)
+	}
 	if e.Kind == refused {
 		o.late++
 	}
@@ -70,6 +81,14 @@ func (o *office) follow(e event) {
 	case e.Who == o.paused.Who && e.Kind != began:
 		o.wake("it had ended already")
 		o.paused = event{}
+	}
+}
+
+// giveUp notes that a deployment goes to a later place in line. If nothing was
+// heard of its beginning, the log may have no line of it either.
+func (o *office) giveUp(id string) {
+	if !o.begun[id] {
+		o.unlogged[id] = true
 	}
 }
 

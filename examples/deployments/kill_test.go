@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 var (
@@ -25,10 +27,7 @@ func TestKilledAndPausedDispatchers(t *testing.T) {
 		seed = mathrand.Uint64()
 	}
 	var kills, pauses, late int
-	n := 64
-	if testing.Short() {
-		n = 30
-	}
+	n := rig.Share(30, 64)
 	for round := range *killRounds {
 		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) // repeatable on purpose
 		dead := map[string]bool{}

@@ -8,6 +8,8 @@ import (
 	mathrand "math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 var (
@@ -23,10 +25,7 @@ func TestKilledAndPausedLeaders(t *testing.T) {
 		seed = mathrand.Uint64()
 	}
 	var kills, pauses, late, lines int
-	enough := 40
-	if testing.Short() {
-		enough = 20
-	}
+	enough := rig.Share(20, 40)
 	for round := range *killRounds {
 		rng := mathrand.New(mathrand.NewPCG(seed, uint64(round))) // repeatable on purpose
 		dead, n := map[string]bool{}, 0

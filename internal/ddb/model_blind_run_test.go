@@ -136,7 +136,7 @@ func (r blindRules) bounds() blindRules {
 	switch {
 	case soak():
 		r.events, r.tries = 3, 4
-	case testing.Short():
+	case quick():
 		r.callers = 1
 	}
 	return r

@@ -45,7 +45,7 @@ func (r lockRules) bounds() lockRules {
 		r.takes, r.breaks = max(r.takes, 2), 2
 	case soak():
 		r.tries, r.breaks = 3, 2
-	case testing.Short():
+	case quick():
 		r.ticks, r.lives, r.ghosts = 2, min(r.lives, 2), min(r.ghosts, 1)
 		r.acquirers = min(r.acquirers, 2)
 	}

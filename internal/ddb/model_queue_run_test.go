@@ -21,7 +21,7 @@ func queueRuns() map[string]queueRules {
 		"a break":            {members: 2, turns: 1, breaks: 1, losses: 1},
 		"a stranger":         {members: 2, turns: 1, alien: 1, losses: 1, quick: true},
 	}
-	if testing.Short() {
+	if quick() {
 		delete(runs, "late copies")
 		delete(runs, "time for three")
 	}
@@ -67,7 +67,7 @@ func TestModelQueue(t *testing.T) {
 // fault, to the end of everybody who is alive.
 func TestModelQueueServesAll(t *testing.T) {
 	members := 3
-	if testing.Short() {
+	if quick() {
 		members = 2
 	}
 	for name, r := range map[string]queueRules{

@@ -30,7 +30,7 @@ func (r ringRules) bounds() ringRules {
 		r.events, r.removes = 2, true
 	case soak():
 		r.events++
-	case testing.Short():
+	case quick():
 		r.writers = min(r.writers, 2)
 		r.events = min(r.events, 2)
 	}

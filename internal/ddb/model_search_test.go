@@ -3,10 +3,11 @@ package ddb
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // The model checks walk through every order of events that a protocol allows,
@@ -103,8 +104,10 @@ func (v verdicts) String() string {
 	return strings.Join(out, ", ")
 }
 
-// soak reports whether the wide bounds are asked for.
-func soak() bool { return os.Getenv("DYNAHOLD_SOAK") == "1" }
+// soak reports whether the wide bounds are asked for, quick whether the narrow
+// ones are.
+func soak() bool  { return rig.Soaking() }
+func quick() bool { return rig.Quick() }
 
 // mustHold fails the test if a search found something wrong.
 func mustHold(t *testing.T, name string, f searched, v verdicts) {

@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -65,11 +66,32 @@ func TestAChangeThatWasDeniedButMadeIsExtra(t *testing.T) {
 	}
 }
 
+// leaver is a caller's transport: the caller leaves as soon as its request waits
+// on its way, and not before, however slow the machine is.
+type leaver struct {
+	next  dynamodb.HTTPClient
+	leave context.CancelFunc
+}
+
+func (l leaver) Do(req *http.Request) (*http.Response, error) {
+	return l.next.Do(req.WithContext(leavingContext{req.Context(), l.leave}))
+}
+
+// leavingContext ends when somebody begins to wait for its end.
+type leavingContext struct {
+	context.Context
+	leave context.CancelFunc
+}
+
+func (c leavingContext) Done() <-chan struct{} { c.leave(); return c.Context.Done() }
+
 // A caller who leaves does not call back what is on its way.
 func TestCancelledRequestsReachTheEngine(t *testing.T) {
 	leaving := written("leaving", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Millisecond) // before it is there
-		defer cancel()
+		defer time.Sleep(time.Millisecond) // time passes, virtual time too
+		ctx, leave := context.WithCancel(ctx)
+		defer leave()
+		c = dynamodb.New(c.Options(), func(o *dynamodb.Options) { o.HTTPClient = leaver{o.HTTPClient, leave} })
 		return add(ctx, c, table, key, "1")
 	})
 	leaving.Unknown = func(error) bool { return false }

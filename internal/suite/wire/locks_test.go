@@ -1,0 +1,157 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+// locked expects to be refused by a lock.
+func locked(err error) error {
+	if errors.Is(err, repo.ErrLocked) {
+		return nil
+	}
+	return fmt.Errorf("not refused by the lock: %w", err)
+}
+
+func mutexOperations() (all []operation) {
+	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
+		cfg := mutex.Config{Mode: mode, Owner: "owner"}
+		if mode == mutex.FailOpen {
+			cfg.Lease = lease
+		}
+		open := func(t *testing.T, b *bench) *mutex.Locker {
+			l := rig.Must(mutex.New(b.Client, b.Table, cfg))(t)
+			rig.Is(t, l.EnsureTable(t.Context()))
+			return l
+		}
+		free := func(name string, do func(context.Context, *mutex.Locker) error) {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
+				l := open(t, b)
+				return func() error { return do(t.Context(), l) }
+			}})
+		}
+		held := func(name string, do func(context.Context, *mutex.Locker, *mutex.Lock) error) {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
+				l := open(t, b)
+				lock := rig.Must(l.Lock(t.Context(), "report"))(t)
+				return func() error { return do(t.Context(), l, lock) }
+			}})
+		}
+		free("Lock", func(ctx context.Context, l *mutex.Locker) error { _, err := l.Lock(ctx, "report"); return err })
+		free("TryLock", func(ctx context.Context, l *mutex.Locker) error { _, err := l.TryLock(ctx, "report"); return err })
+		free("Do", func(ctx context.Context, l *mutex.Locker) error {
+			return l.Do(ctx, "report", func(context.Context, *mutex.Lock) error { return nil })
+		})
+		held("TryLock of a held lock", func(ctx context.Context, l *mutex.Locker, _ *mutex.Lock) error {
+			_, err := l.TryLock(ctx, "report")
+			return locked(err)
+		})
+		held("Unlock", func(ctx context.Context, _ *mutex.Locker, lock *mutex.Lock) error { return lock.Unlock(ctx) })
+		held("SetPayload", func(ctx context.Context, _ *mutex.Locker, lock *mutex.Lock) error {
+			return lock.SetPayload(ctx, []byte("half done"))
+		})
+		held("Break", func(ctx context.Context, l *mutex.Locker, lock *mutex.Lock) error {
+			return l.Break(ctx, "report", lock.Token())
+		})
+		held("Release", func(ctx context.Context, l *mutex.Locker, lock *mutex.Lock) error {
+			return l.Release(ctx, "report", lock.ID())
+		})
+		held("List", func(ctx context.Context, l *mutex.Locker, _ *mutex.Lock) error {
+			for _, err := range l.List(ctx) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if mode == mutex.FailOpen {
+			held("Extend", func(ctx context.Context, _ *mutex.Locker, lock *mutex.Lock) error { return lock.Extend(ctx) })
+			continue
+		}
+		free("LockAll of two, and Unlock", func(ctx context.Context, l *mutex.Locker) error {
+			group, err := l.LockAll(ctx, "b", "a")
+			if err != nil {
+				return err
+			}
+			return group.Unlock(ctx)
+		})
+		all[len(all)-1].anyOrder = true // they are given back at the same time
+	}
+	return all
+}
+
+func ticketOperations() (all []operation) {
+	const entity = "order-7"
+	open := func(t *testing.T, b *bench) *ticket.Queue {
+		q := rig.Must(ticket.New(b.Client, b.Table, ticket.Config{Lease: lease}))(t)
+		rig.Is(t, q.EnsureTable(t.Context()))
+		return q
+	}
+	free := func(name string, do func(context.Context, *ticket.Queue) error) {
+		all = append(all, operation{name: "ticket: " + name, prepare: func(t *testing.T, b *bench) func() error {
+			q := open(t, b)
+			return func() error { return do(t.Context(), q) }
+		}})
+	}
+	behind := func(name string, do func(context.Context, *ticket.Queue, *ticket.Turn, *ticket.Ticket) error) {
+		all = append(all, operation{name: "ticket: " + name, prepare: func(t *testing.T, b *bench) func() error {
+			q := open(t, b)
+			turn := rig.Must(q.Lock(t.Context(), entity))(t)
+			waits := rig.Must(q.Join(t.Context(), entity))(t)
+			return func() error { return do(t.Context(), q, turn, waits) }
+		}})
+	}
+	free("Join", func(ctx context.Context, q *ticket.Queue) error { _, err := q.Join(ctx, entity); return err })
+	free("Lock", func(ctx context.Context, q *ticket.Queue) error { _, err := q.Lock(ctx, entity); return err })
+	free("TryLock", func(ctx context.Context, q *ticket.Queue) error { _, err := q.TryLock(ctx, entity); return err })
+	free("Do", func(ctx context.Context, q *ticket.Queue) error {
+		return q.Do(ctx, entity, func(context.Context, *ticket.Turn) error { return nil })
+	})
+	free("Join and Wait, with nobody before", func(ctx context.Context, q *ticket.Queue) error {
+		mine, err := q.Join(ctx, entity)
+		if err == nil {
+			_, err = mine.Wait(ctx)
+		}
+		return err
+	})
+	behind("TryLock behind others", func(ctx context.Context, q *ticket.Queue, _ *ticket.Turn, _ *ticket.Ticket) error {
+		_, err := q.TryLock(ctx, entity)
+		return locked(err)
+	})
+	behind("Join behind others", func(ctx context.Context, q *ticket.Queue, _ *ticket.Turn, _ *ticket.Ticket) error {
+		_, err := q.Join(ctx, entity)
+		return err
+	})
+	behind("Position", func(ctx context.Context, _ *ticket.Queue, _ *ticket.Turn, waits *ticket.Ticket) error {
+		_, err := waits.Position(ctx)
+		return err
+	})
+	behind("Leave", func(ctx context.Context, _ *ticket.Queue, _ *ticket.Turn, waits *ticket.Ticket) error {
+		return waits.Leave(ctx)
+	})
+	behind("Done", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
+		return turn.Done(ctx)
+	})
+	behind("Done, and Wait of the next", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, waits *ticket.Ticket) error {
+		if err := turn.Done(ctx); err != nil {
+			return err
+		}
+		_, err := waits.Wait(ctx)
+		return err
+	})
+	behind("Extend", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
+		return turn.Extend(ctx)
+	})
+	behind("List", func(ctx context.Context, q *ticket.Queue, _ *ticket.Turn, _ *ticket.Ticket) error {
+		_, err := q.List(ctx, entity)
+		return err
+	})
+	return all
+}

@@ -1,0 +1,94 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+)
+
+// request is what an operation sent.
+type request struct {
+	op   string
+	body []byte
+}
+
+// record runs an operation on tables of its own, and returns the requests that
+// it sent and how it ended. The answer of the request with the number lose is
+// lost; -1 loses none.
+func record(t *testing.T, c operation, lose int) (sent []request, err error) {
+	t.Helper()
+	b := newBench(t)
+	do := c.prepare(t, b)
+	var mu sync.Mutex
+	n := 0
+	b.Faults(func(op string, _ int, body []byte) fault.Kind {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, request{op, body})
+		n++
+		if n-1 == lose {
+			return fault.LoseResponse
+		}
+		return fault.None
+	})
+	err = do()
+	b.Faults(nil)
+	mu.Lock()
+	defer mu.Unlock()
+	return sent, err
+}
+
+// block is the text of an operation.
+func block(t *testing.T, c operation) string {
+	t.Helper()
+	var out strings.Builder
+	fmt.Fprintf(&out, "=== %s\n", c.name)
+	sent, err := record(t, c, -1)
+	if err != nil {
+		t.Errorf("%s: %v", c.name, err)
+		return out.String()
+	}
+	said := map[string]int{} // requests by their text, in the order of first sending
+	plain := texts(t, sent)
+	if c.anyOrder {
+		plain = sorted(plain)
+	}
+	write(&out, plain, said)
+	for i := range plain {
+		if c.anyOrder && i > 0 {
+			break // which one is lost is a matter of chance, and they are alike
+		}
+		sent, err := record(t, c, i)
+		fmt.Fprintf(&out, "--- answer %d lost\n", i+1)
+		if c.anyOrder {
+			fmt.Fprintf(&out, "%d requests\n", len(sent))
+		} else {
+			write(&out, texts(t, sent), said)
+		}
+		if err != nil {
+			fmt.Fprintf(&out, "error: %s\n", verdict(err))
+		}
+	}
+	return out.String()
+}
+
+func write(out *strings.Builder, requests []string, said map[string]int) {
+	for _, text := range requests {
+		if n, again := said[text]; again {
+			op, _, _ := strings.Cut(text, "\n")
+			fmt.Fprintf(out, "%s, as [%d]\n", op, n)
+			continue
+		}
+		said[text] = len(said) + 1
+		fmt.Fprintf(out, "[%d] %s", said[text], text)
+	}
+}
+
+// bench is a table name, and a client whose requests are recorded.
+type bench struct{ *rig.Rig }
+
+func newBench(t *testing.T) *bench { return &bench{rig.New(t)} }

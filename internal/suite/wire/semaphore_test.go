@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+const resource = "production"
+
+type semaphores = semaphore.Semaphore[string]
+
+// on makes an operation of a semaphore in which a resource has a limit of 2.
+func on(name string, prepare func(*testing.T, *semaphores) func(context.Context) error) operation {
+	return withAttempts(2, name, prepare)
+}
+
+// withAttempts is on, with a number of attempts for each job.
+func withAttempts(attempts int, name string, prepare func(*testing.T, *semaphores) func(context.Context) error) operation {
+	return operation{name: "semaphore: " + name, prepare: func(t *testing.T, b *bench) func() error {
+		s := rig.Must(semaphore.New[string](b.Client, b.Table, semaphore.Config{Lease: lease, Owner: "owner", Retry: semaphore.Retry{Attempts: attempts}}))(t)
+		rig.Is(t, s.EnsureTable(t.Context()))
+		rig.Is(t, s.SetLimit(t.Context(), resource, 2))
+		do := prepare(t, s)
+		return func() error { return do(t.Context()) }
+	}}
+}
+
+// drain runs through what a list has.
+func drain[V any](all iter.Seq2[V, error]) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// full is a resource without a free permit.
+func full(t *testing.T, s *semaphores) (held *semaphore.Permit) {
+	t.Helper()
+	for range 2 {
+		held = rig.Must(s.Acquire(t.Context(), resource))(t)
+	}
+	return held
+}
+
+func permitOperations() []operation {
+	return []operation{
+		on("SetLimit", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { return s.SetLimit(ctx, resource, 3) }
+		}),
+		on("Acquire", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := s.Acquire(ctx, resource); return err }
+		}),
+		on("Acquire of a new resource", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := s.Acquire(ctx, "new"); return err }
+		}),
+		on("TryAcquire", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := s.TryAcquire(ctx, resource); return err }
+		}),
+		on("TryAcquire, all in use", func(t *testing.T, s *semaphores) func(context.Context) error {
+			full(t, s)
+			return func(ctx context.Context) error { _, err := s.TryAcquire(ctx, resource); return locked(err) }
+		}),
+		on("Permit.Extend", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Extend }),
+		on("Permit.Release", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Release }),
+		on("Do", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error {
+				return s.Do(ctx, resource, func(context.Context, *semaphore.Permit) error { return nil })
+			}
+		}),
+		on("Resource", func(t *testing.T, s *semaphores) func(context.Context) error {
+			full(t, s)
+			return func(ctx context.Context) error { _, err := s.Resource(ctx, resource); return err }
+		}),
+		anyOrder(on("Resources", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { return drain(s.Resources(ctx)) }
+		})),
+		anyOrder(on("Audit", func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 1)
+			return func(ctx context.Context) error { return drain(s.Audit(ctx)) }
+		})),
+		on("Forget", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { return s.Forget(ctx, resource) }
+		}),
+	}
+}
+
+func anyOrder(o operation) operation { o.anyOrder = true; return o }
+
+// enqueue queues jobs.
+func enqueue(t *testing.T, s *semaphores, n int) {
+	t.Helper()
+	for i := range n {
+		rig.Must(s.Enqueue(t.Context(), resource, fmt.Sprint("job ", i+1)))(t)
+	}
+}
+
+// running starts a job.
+func running(t *testing.T, s *semaphores) *semaphore.Job[string] {
+	t.Helper()
+	return rig.Must(s.Next(t.Context(), resource))(t)
+}
+
+var errBroken = errors.New("broken")
+
+func jobOperations() []operation {
+	started := func(name string, do func(context.Context, *semaphore.Job[string]) error) operation {
+		return on(name, func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 1)
+			job := running(t, s)
+			return func(ctx context.Context) error { return do(ctx, job) }
+		})
+	}
+	return []operation{
+		on("Enqueue", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, resource, "job 1"); return err }
+		}),
+		on("Enqueue for a new resource", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, "new", "job 1"); return err }
+		}),
+		on("Next", func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 2)
+			return func(ctx context.Context) error { _, err := s.Next(ctx, resource); return err }
+		}),
+		on("Next without work", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error {
+				if _, err := s.Next(ctx, resource); !errors.Is(err, semaphore.ErrNoWork) {
+					return fmt.Errorf("not without work: %w", err)
+				}
+				return nil
+			}
+		}),
+		started("Job.Done", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Done(ctx) }),
+		started("Job.Fail", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Fail(ctx, errBroken) }),
+		started("Job.Return", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Return(ctx) }),
+		on("Jobs", func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 2)
+			return func(ctx context.Context) error { return drain(s.Jobs(ctx, resource)) }
+		}),
+	}
+}
+
+func deadOperations() []operation {
+	dead := func(name string, do func(context.Context, *semaphores, string) error) operation {
+		return withAttempts(1, name, func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 1)
+			job := running(t, s)
+			rig.Is(t, job.Fail(t.Context(), errBroken))
+			return func(ctx context.Context) error { return do(ctx, s, job.ID()) }
+		})
+	}
+	return []operation{
+		withAttempts(1, "Job.Fail of the last attempt", func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 1)
+			job := running(t, s)
+			return func(ctx context.Context) error { return job.Fail(ctx, errBroken) }
+		}),
+		dead("Dead", func(ctx context.Context, s *semaphores, _ string) error { return drain(s.Dead(ctx, resource)) }),
+		dead("Requeue", func(ctx context.Context, s *semaphores, id string) error { return s.Requeue(ctx, resource, id) }),
+		dead("Discard", func(ctx context.Context, s *semaphores, id string) error { return s.Discard(ctx, resource, id) }),
+	}
+}

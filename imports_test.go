@@ -36,7 +36,7 @@ type row struct {
 // entry in a row is a decision about the design.
 var layout = []row{
 	{folder: ".", why: "documentation only; its tests run one suite over all strategies"},
-	{folder: "repo", may: []string{"internal/ddb"}, why: "the vocabulary: knows how to send, knows no strategy"},
+	{folder: "repo", may: []string{"internal/ddb"}, tests: []string{"semaphore"}, why: "the vocabulary: knows how to send, knows no strategy"},
 	{folder: "internal/ddb", why: "the only home of sending, retrying and judging conditional writes; knows no types of users"},
 	{folder: "internal/baton", why: "one voice per item within a process: memory only"},
 	{folder: "internal/batch", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "one write for the changes of several callers, shared by lockedread and optimistic"},
@@ -47,7 +47,7 @@ var layout = []row{
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
 	{folder: "internal/hold", may: []string{"repo", "internal/ddb", "internal/guard", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, shared by lockedread and mutex"},
 	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
-	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy"},
+	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
 	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
 	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/guard"}, why: "the strategy built on the item lock"},
 	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "named locks: rows that are nothing but the item lock"},
@@ -63,6 +63,7 @@ var layout = []row{
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
+	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }
 

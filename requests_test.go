@@ -23,6 +23,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 	table := w.repoTable(t, client)
 	pess := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	opt := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	other := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	event := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	locker := rig.Must(lockedread.New(table, lockedread.Config{Renew: true}))(t)
 	ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
@@ -49,7 +50,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 			_, err := opt.Update(ctx, key, func(ctx context.Context, a *Account) error {
 				if first {
 					first = false
-					if _, err := opt.Update(ctx, key, add); err != nil { // 2 of the requests
+					if _, err := other.Update(ctx, key, add); err != nil { // 2 of the requests
 						return err
 					}
 				}

@@ -59,7 +59,7 @@ func TestVerdictsOfOperators(t *testing.T) {
 		"break by hand, never arrived, ended by hand":      {hand: true, fault: fault.DropRequest, after: freedByHand, want: repo.ErrOutcomeUnknown},
 		"break by hand, never arrived":                     {hand: true, fault: fault.DropRequest, after: none},
 		"break by hand, certainly not sent, ended by hand": {hand: true, fault: fault.Refuse, after: freedByHand, want: repo.ErrNotHeld},
-		"break by hand, no ring under the name of one":     {hand: true, more: map[string]types.AttributeValue{"writers": &types.AttributeValueMemberS{Value: "ours"}}, fault: fault.LoseResponse, after: none, want: repo.ErrOutcomeUnknown},
+		"break by hand, no ring under the name of one":     {hand: true, more: map[string]types.AttributeValue{"writers": &types.AttributeValueMemberS{Value: "ours"}}, fault: fault.LoseResponse, after: none, want: repo.ErrSchema, heldBy: true},
 		"break, answer lost":                               {fault: fault.LoseResponse, after: none},
 		"break, answer lost, taken by others":              {fault: fault.LoseResponse, after: taken, heldBy: true},
 		"break, answer lost, row deleted since":            {fault: fault.LoseResponse, after: takenAndFreed, want: repo.ErrOutcomeUnknown},

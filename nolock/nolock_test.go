@@ -183,13 +183,17 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 }
 
 func TestEventWritesWaitForALock(t *testing.T) {
-	r, table, _ := open[order](t, nolock.Config{})
+	b := rig.New(t)
+	table := rig.Must(repo.NewTable[order](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	r := rig.Must(nolock.New(table, nolock.Config{Wait: repo.Wait{Min: time.Hour, Max: time.Hour}}))(t)
 	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "a", At: 2}))
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	h := rig.Must(locks.Acquire(t.Context(), key))(t)
 	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 2})) // a duplicate need not wait
 	rig.Is(t, r.Put(t.Context(), order{ID: "o1", At: 1}), repo.ErrStale)
-	short, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	// Long enough for a refusal to arrive: a context that ends before leaves a doubt.
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	err := r.Put(short, order{ID: "o1", Status: "b", At: 3})
 	rig.Is(t, err, repo.ErrLocked)

@@ -152,7 +152,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) *change) error
 	case res.Outcome == ddb.Applied:
 		j.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && res.Images[0].Failed && !j.keep.Expired() && !(res.Clean && j.takenOver(res.Images[0].Item)):
+	case res.Outcome == ddb.Condition && res.Images[0].Failed && !j.keep.Expired() && !(res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))):
 		// Before the deadline nobody else can have ended it: this call has, or a copy
 		// of it that the network made.
 		j.keep.Finish(repo.ErrReleased)
@@ -176,6 +176,17 @@ func (j *Job[J]) end(ctx context.Context, writes func(*ddb.Write) *change) error
 // further ahead than is allowed.
 func (j *Job[J]) takenOver(row ddb.Item) bool {
 	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token))
+}
+
+// quarantined reports whether a job whose row is gone was left aside because its
+// row could not be read any more: somebody without the protocol had changed it.
+// One read, in this rare case only.
+func (j *Job[J]) quarantined(ctx context.Context, row ddb.Item) bool {
+	if len(row) > 0 {
+		return false
+	}
+	dead, err := j.s.core.Get(ctx, rowKey(deadPrefix+j.resource, j.row.id))
+	return err == nil && len(dead) > 0
 }
 
 func (j *Job[J]) usable() error {

@@ -1,5 +1,7 @@
 package ddb
 
+import "time"
+
 // The item lock, seen from the service: the item, and what each request does
 // to it under which condition.
 
@@ -40,13 +42,12 @@ type lockItem struct {
 
 // lock is the item as the library parses it.
 func (it lockItem) lock() Lock {
-	return Lock{By: wireIDs[it.by], Timed: it.time != 0, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
+	// Who locks by hand names no lease, but leaves the one that it finds.
+	return Lock{By: wireIDs[it.by], Timed: it.time != 0, Lease: time.Second, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
 }
 
 // wireIDs are what lockedBy says; who locks by hand has no random part.
-var wireIDs = [...]string{"", "A" + randomPart, "B" + randomPart, "C" + randomPart, "hand"}
-
-const randomPart = "#0123456789012345678901"
+var wireIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), "hand"}
 
 var ids = [...]string{"", "A", "B", "C", "hand"}
 

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 )
 
 // Transactor is what transactions need of *dynamodb.Client.
@@ -93,6 +95,17 @@ func transactionFailed(err error) ([]Image, bool) {
 		images[i] = Image{Failed: aws.ToString(r.Code) == conditionalCheckFailed, Item: r.Item}
 	}
 	return images, slices.ContainsFunc(images, func(i Image) bool { return i.Failed })
+}
+
+// Throttled reports whether the service refused a request because there were too
+// many: it may be sent again later.
+func Throttled(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	_, busy := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+	return busy
 }
 
 // Conflicted reports whether a transaction was cancelled because of another one

@@ -114,7 +114,9 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
 	}
 	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.taker.Lease / 3, Taking: true, Once: true,
-		OnItem: stub || a.Row && t.Watched == nil, Absence: true})
+		OnItem:  stub || a.Row && t.Watched == nil,
+		Absence: !a.Stub, // else the write of a stub finds out by itself
+	})
 	if res.Outcome != ddb.Unknown {
 		a.unanswered = 0
 	}

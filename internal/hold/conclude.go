@@ -89,7 +89,8 @@ func (h *Hold) conclude(ctx context.Context, how concluding, send send) error {
 	res := ddb.Insist(ctx, ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}, !h.doubt, h.Expired, func() (ddb.Result, bool) {
 		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict, Holding: true, Absence: true})
 		first = first && res.Clean
-		return res, false
+		// Others wait behind the hold: it is not given up for a table that is busy.
+		return res, res.Outcome == ddb.Refused && ddb.Throttled(res.Err)
 	})
 	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.vanished(res.Image)
 	if replaced {

@@ -94,7 +94,8 @@ func (t *Taker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id 
 	case ddb.Applied:
 		return nil
 	case ddb.Condition:
-		l, err := guard.ParseLock(t.Core, key, res.Image)
+		turn := guard.Turn{Core: t.Core, Key: key}
+		l, err := turn.Lock(res.Image)
 		switch {
 		case !res.Clean && (err != nil || l.Busy()):
 			return guard.UnknownOutcome(key, err)

@@ -71,7 +71,10 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.pace = pace.Pace{Turn: q.taker.Turns.Get(q.Core.KeyText(q.Raw))}
 	core := q.Core
 	in := core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub})
-	res := q.taker.inHaste(ctx, func(opt ddb.Options) ddb.Result { return core.Update(ctx, in, opt) })
+	res := q.taker.inHaste(ctx, func(opt ddb.Options) ddb.Result {
+		opt.Absence = !q.Stub // else the write of a stub finds out by itself
+		return core.Update(ctx, in, opt)
+	})
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)

@@ -38,13 +38,14 @@ type Lease struct {
 	ended     error         // guarded by mu, and changed under op: why it is over; nil while it is not
 	end       time.Time     // guarded by mu: when others may take over, on the own clock
 	timer     *time.Timer   // guarded by mu: the next renewal, or the deadline
-	stopRenew func()        // guarded by mu: ends a renewal under way; nil when there is none
+	stopRenew func()        // guarded by mu: ends a renewal or extension under way; nil when there is none
 	failed    error         // guarded by mu: why the last renewal failed
 	over      error         // guarded by mu: the cause of the context's end; nil while it goes on
 	watched   *watched      // guarded by mu: the context; nil until somebody asks for it
 	paced     bool          // guarded by mu: counted by the pace of the process
 	turn      bool          // guarded by mu: the timer waits for a turn
 	halted    bool          // guarded by mu: no timer may be started any more
+	renewing  bool          // guarded by mu: stopRenew ends a renewal, not an extension
 	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
 	claim     time.Time     // guarded by mu: renew then, whatever Every says; zero: no need
 	again     time.Duration // guarded by mu: between claims without success
@@ -157,9 +158,14 @@ func (l *Lease) Begin(ctx context.Context) error { return l.op.Lock(ctx) }
 // Done ends Begin or BeginLast.
 func (l *Lease) Done() { l.op.Unlock() }
 
-// Extend renews the lease now. It waits for a renewal under way, but gives way to
+// Extend renews the lease now, in the place of a renewal under way. It gives way to
 // a request that ends the lease: its error is then ErrReleased.
 func (l *Lease) Extend(ctx context.Context) error {
+	l.mu.Lock()
+	if l.renewing && l.stopRenew != nil {
+		l.stopRenew() // it would do the same
+	}
+	l.mu.Unlock()
 	if err := l.Begin(ctx); err != nil {
 		return err
 	}
@@ -187,7 +193,7 @@ func (l *Lease) interruptible(stop func()) bool {
 	if l.ending > 0 {
 		return false
 	}
-	l.stopRenew = stop
+	l.stopRenew, l.renewing = stop, false
 	return true
 }
 

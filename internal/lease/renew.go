@@ -127,7 +127,7 @@ func (l *Lease) begin() (context.Context, func()) {
 	}
 	l.turn = false
 	ctx, cancel := context.WithDeadline(context.Background(), until)
-	l.stopRenew = cancel
+	l.stopRenew, l.renewing = cancel, true
 	return ctx, func() {
 		process.end()
 		cancel()

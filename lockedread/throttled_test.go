@@ -31,7 +31,7 @@ func TestAThrottledCommitIsNotGivenUp(t *testing.T) {
 	table := rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t)
 	l := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
 	h := rig.Must(l.Acquire(t.Context(), key))(t)
-	throttle.Store(2 * retry.DefaultMaxAttempts)
+	throttle.Store(int32(2 * retry.DefaultMaxAttempts))
 	item := h.Item()
 	item.Count++
 	rig.Must(h.Commit(t.Context(), item))(t)

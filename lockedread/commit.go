@@ -58,7 +58,7 @@ func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error)
 	}
 	pass := h.wanted()
 	next.item = h.start.Raw
-	next.hold, err = h.hold.Commit(ctx, func(w *ddb.Write) {
+	next.hold, err = h.hold.Commit(ctx, func(w *ddb.ProtoWrite) {
 		w.Apply(edit.Diff)
 		if h.fresh {
 			guard.Unhide(core, w, edit.Diff)
@@ -83,7 +83,7 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		if err := h.Release(ctx); err != nil {
 			return err
 		}
-		return guard.NotFound(h.Key(), h.l.taker.Core.Table)
+		return guard.NotFound(h.Key(), h.l.taker.Core.Name)
 	}
 	if err := h.end(ctx); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton
 	began := time.Now()
 	state, err := p.Wait(ctx, l.taker.Lease+l.taker.Skew)
 	if p.Stood() {
-		l.taker.Core.Observe.Waited(ctx, l.taker.Core.Table, time.Since(began))
+		l.taker.Core.Observe.Waited(ctx, l.taker.Core.Name, time.Since(began))
 	}
 	if err == nil && ctx.Err() != nil && state == baton.Holding {
 		pass(p, p.Baton())

@@ -128,7 +128,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	}
 	if h.fresh && !how.Stub { // handed on by one who would have made it
 		_ = h.Release(ctx)
-		return nil, guard.NotFound(key, l.taker.Core.Table)
+		return nil, guard.NotFound(key, l.taker.Core.Name)
 	}
 	return h, nil
 }

@@ -36,7 +36,7 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		core := l.taker.Core
 		consistent, held := true, "attribute_exists(#by)"
-		in := &dynamodb.ScanInput{TableName: &core.Table, ConsistentRead: &consistent,
+		in := &dynamodb.ScanInput{TableName: &core.Name, ConsistentRead: &consistent,
 			FilterExpression: &held, ExpressionAttributeNames: map[string]string{"#by": core.Attr.LockedBy}}
 		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 			in.ExclusiveStartKey = start

@@ -94,7 +94,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
 	}
 	payload = append([]byte{}, payload...)
-	err := l.hold.Write(ctx, func(w *ddb.Write) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
+	err := l.hold.Write(ctx, func(w *ddb.ProtoWrite) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	if r.core.Version != "" {
 		d = d.Without(r.core.Version)
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write, hidden ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, hidden ddb.Item) error {
 		w.Apply(d)
 		r.unhide(w, hidden, d)
 		return nil
@@ -57,7 +57,7 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write, hidden ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, hidden ddb.Item) error {
 		r.stamp(w, raw)
 		var touched ddb.Diff // by the update, in whatever way
 		err := w.Merge(update, func(attr string) error {
@@ -85,7 +85,7 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.Write, _ ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, _ ddb.Item) error {
 		r.bury(w, nil)
 		r.stamp(w, raw)
 		w.Remove(r.core.Attr.LockStub)
@@ -158,7 +158,7 @@ func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
 	return av, nil
 }
 
-func (r *Repository[T]) stamp(w *ddb.Write, raw ddb.Item) {
+func (r *Repository[T]) stamp(w *ddb.ProtoWrite, raw ddb.Item) {
 	w.Set(r.core.EventTime, raw[r.core.EventTime])
 	if r.core.EventID == "" {
 		return
@@ -198,7 +198,7 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 var ErrAhead = errors.New("event is ahead of its time")
 
 // send writes an event under the guard and judges the outcome.
-func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *ddb.Write, hidden ddb.Item) error) error {
+func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *ddb.ProtoWrite, hidden ddb.Item) error) error {
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
@@ -207,7 +207,7 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 }
 
 // attempts sends an event until it has a verdict. All tries carry one id.
-func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *ddb.Write, hidden ddb.Item) error) error {
+func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *ddb.ProtoWrite, hidden ddb.Item) error) error {
 	var hidden ddb.Item // a stub or tombstone that an earlier try found
 	id := ddb.NewWriteID()
 	for flips := 0; ; {
@@ -268,7 +268,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 
 // unhide brings a stub or tombstone back to sight, as it was seen. An item that
 // is in sight keeps its attributes: the TTL on it may be its user's.
-func (r *Repository[T]) unhide(w *ddb.Write, hidden ddb.Item, d ddb.Diff) {
+func (r *Repository[T]) unhide(w *ddb.ProtoWrite, hidden ddb.Item, d ddb.Diff) {
 	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
 	if hidden == nil {
 		return

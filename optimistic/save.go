@@ -56,7 +56,7 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 
 // atVersion demands a visible, unlocked item at a version; version 0 is an
 // item from before the library.
-func atVersion(core *ddb.Core, w *ddb.Write, version int64) {
+func atVersion(core *ddb.Core, w *ddb.ProtoWrite, version int64) {
 	w.IfExists(core.Partition)
 	if version == 0 {
 		w.If("(attribute_not_exists(" + w.Name(core.Version) + ") OR " + w.Name(core.Version) + " = " + w.Value(ddb.Integer(0)) + ")")
@@ -114,7 +114,7 @@ func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image ddb.Item, 
 	conflict := &repo.ConflictError{Key: turn.Key, Attempts: 1}
 	switch {
 	case gone || core.Hidden(image):
-		return true, guard.NotFound(turn.Key, core.Table)
+		return true, guard.NotFound(turn.Key, core.Name)
 	case stored != given:
 		return true, fmt.Errorf("%w: version %d is stored, the item has %d", conflict, stored, given)
 	case image[core.Attr.LockedBy] == nil:

@@ -57,7 +57,7 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
 	var out *dynamodb.DescribeTableOutput
 	err := t.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Table}, o)
+		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Name}, o)
 		return err
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error
 }
 
 func (t *KeyTable) create(ctx context.Context) error {
-	in := &dynamodb.CreateTableInput{TableName: &t.core.Table, BillingMode: types.BillingModePayPerRequest}
+	in := &dynamodb.CreateTableInput{TableName: &t.core.Name, BillingMode: types.BillingModePayPerRequest}
 	add := func(f field, role types.KeyType) {
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &f.name, KeyType: role})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &f.name, AttributeType: types.ScalarAttributeType(f.kind)})
@@ -149,7 +149,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 	on := true
 	err = t.core.Ask(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {
 		_, err := t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-			TableName:               &t.core.Table,
+			TableName:               &t.core.Name,
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
 		}, o)
 		return err
@@ -168,7 +168,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 func (t *KeyTable) ttlAttribute(ctx context.Context) (string, error) {
 	var out *dynamodb.DescribeTimeToLiveOutput
 	err := t.core.Ask(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Table}, o)
+		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Name}, o)
 		return err
 	})
 	if err != nil {

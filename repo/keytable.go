@@ -96,16 +96,13 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
 	core := ddb.NewCore(ddb.Core{
-		Sender:       &ddb.Sender{Client: client, Table: name, Timeout: cfg.AttemptTimeout, Observe: observe},
+		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         ddb.Attributes(attrs),
-		Partition:    s.pk.name,
-		Sort:         s.sk.name,
 		Version:      s.version.name,
 		EventTime:    s.eventTime.name,
 		EventID:      s.eventID.name,
 		IDKind:       s.eventID.kind,
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
-		Mapped:       s.mapped,
 	})
 	return &KeyTable{client: client, cfg: cfg, pk: s.pk, sk: s.sk, core: core}, nil
 }
@@ -122,7 +119,7 @@ func isNil(v any) bool {
 }
 
 // Name is the table's name.
-func (t *KeyTable) Name() string { return t.core.Table }
+func (t *KeyTable) Name() string { return t.core.Name }
 
 // EncodeKey returns the attributes of a primary key. ErrKey if a part is
 // missing, empty, too long or of the wrong type.

@@ -146,7 +146,7 @@ func (t *Table[T]) queryInput(partition any, options []QueryOption) (*dynamodb.Q
 	}
 	consistent, forward := !plan.eventually, !plan.descending
 	in := &dynamodb.QueryInput{
-		TableName:                 &t.core.Table,
+		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),
 		ExpressionAttributeNames:  expr.Names(),
 		ExpressionAttributeValues: expr.Values(),

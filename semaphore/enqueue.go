@@ -146,7 +146,7 @@ func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Ite
 	if row[aMarked] != nil {
 		writes = append(writes, s.mark(resource, id))
 	} else {
-		hash := sha256.Sum256([]byte(s.core.Table + "\x00" + resource + "\x00" + id))
+		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
 	}
 	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}

@@ -182,8 +182,8 @@ func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
 	}
 	l.st.mu.Unlock()
 	if !known {
-		l.s.core.Observe.Skipped(ctx, "job", l.s.core.Table)
-		l.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logRow, slog.String("table", l.s.core.Table), slog.String("resource", l.r.Name),
+		l.s.core.Observe.Skipped(ctx, "job", l.s.core.Name)
+		l.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logRow, slog.String("table", l.s.core.Name), slog.String("resource", l.r.Name),
 			slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
 	}
 	return first

@@ -189,7 +189,7 @@ func (h *Permit) renew(ctx context.Context) error {
 }
 
 func (h *Permit) failed(err error) {
-	h.p.core.Observe.Log.Warn("dynahold: a permit could not be renewed yet", slog.String("table", h.p.core.Table),
+	h.p.core.Observe.Log.Warn("dynahold: a permit could not be renewed yet", slog.String("table", h.p.core.Name),
 		slog.String("resource", h.name), slog.Int64("token", h.token), slog.Any("error", err))
 }
 

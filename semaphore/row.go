@@ -54,7 +54,7 @@ func parseJob(row ddb.Item) (jobRow, error) {
 }
 
 // asRead demands that a job is as it was read.
-func (j jobRow) asRead(w *ddb.Write) {
+func (j jobRow) asRead(w *ddb.ProtoWrite) {
 	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)
 	w.IfExists(pkName)
 }

@@ -85,8 +85,8 @@ func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err err
 	if !d.postpone(resource, d.s.cfg.Lease) {
 		return // it is already
 	}
-	d.s.core.Observe.Skipped(ctx, "resource", d.s.core.Table)
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logResource, slog.String("table", d.s.core.Table),
+	d.s.core.Observe.Skipped(ctx, "resource", d.s.core.Name)
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logResource, slog.String("table", d.s.core.Name),
 		slog.String("resource", resource), slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
@@ -129,7 +129,7 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	case ctx.Err() != nil:
 		end = job.Return
 	default:
-		d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelWarn, logFailed, slog.String("table", d.s.core.Table), slog.String("resource", job.resource),
+		d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelWarn, logFailed, slog.String("table", d.s.core.Name), slog.String("resource", job.resource),
 			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
 		cause := err
 		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
@@ -180,7 +180,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	// From now on it is not renewed: if the handler does not return either, its
 	// lease ends, and others take it over.
 	job.keep.Forget(errTimeout)
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logHandler, slog.String("table", d.s.core.Table),
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logHandler, slog.String("table", d.s.core.Name),
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
 	lost := time.NewTimer(time.Until(job.Until()))
 	defer lost.Stop()
@@ -188,7 +188,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	case err := <-end:
 		return err
 	case <-lost.C:
-		d.s.core.Observe.Skipped(ctx, "handler", d.s.core.Table)
+		d.s.core.Observe.Skipped(ctx, "handler", d.s.core.Name)
 		return errLeftBehind
 	}
 }
@@ -196,7 +196,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 // trouble logs an error, leaves its resource aside, or ends Run if it makes no
 // sense to go on.
 func (d *dispatcher[J]) trouble(ctx context.Context, doing, resource string, err error) {
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, "dynahold: "+doing, slog.String("table", d.s.core.Table), slog.String("resource", resource), slog.Any("error", err))
+	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, "dynahold: "+doing, slog.String("table", d.s.core.Name), slog.String("resource", resource), slog.Any("error", err))
 	if gone(err) {
 		return // it concerns one job
 	}

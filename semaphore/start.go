@@ -64,7 +64,7 @@ func (b *starting) prepare(st *store) (writes []types.TransactWriteItem, err err
 // resource adds to the write of the resource what a start needs: greater tokens
 // than any before, and room below the limit. more is by how much the running
 // count grows in this transaction, of which others' ends may be a part.
-func (b *starting) resource(w *ddb.Write, more int64) {
+func (b *starting) resource(w *ddb.ProtoWrite, more int64) {
 	first := w.Value(ddb.Integer(b.token))
 	w.If("(attribute_not_exists(" + w.Name(aToken) + ") OR " + w.Name(aToken) + " < " + first + ")")
 	w.Set(aToken, ddb.Integer(b.token+int64(len(b.rows))-1))
@@ -155,8 +155,8 @@ func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
 		return nil
 	}
 	err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
-	s.core.Observe.Skipped(ctx, "value", s.core.Table)
-	s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logValue, slog.String("table", s.core.Table), slog.String("resource", j.resource),
+	s.core.Observe.Skipped(ctx, "value", s.core.Name)
+	s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logValue, slog.String("table", s.core.Name), slog.String("resource", j.resource),
 		slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	if ferr := j.Fail(ctx, err); ferr != nil {
 		return errors.Join(err, ferr)

@@ -95,7 +95,7 @@ type page struct {
 func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
 	return func(yield func(ddb.Item, error) bool) {
 		cond, consistent := "#pk = :pk", true
-		in := &dynamodb.QueryInput{TableName: &st.core.Table, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+		in := &dynamodb.QueryInput{TableName: &st.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
 		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 			if in.ExclusiveStartKey = start; len(start) == 0 && p.after != "" {

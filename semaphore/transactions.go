@@ -19,14 +19,14 @@ var errNoTransactions = errors.New("it is a global table with strong consistency
 func (st *store) checkTransactions(ctx context.Context) error {
 	var out *dynamodb.DescribeTableOutput
 	err := st.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = st.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &st.core.Table}, o)
+		out, err = st.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &st.core.Name}, o)
 		return err
 	})
 	if err != nil {
 		return repo.Classify(err)
 	}
 	if out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
-		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, st.core.Table, errNoTransactions)
+		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, st.core.Name, errNoTransactions)
 	}
 	return nil
 }

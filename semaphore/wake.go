@@ -17,17 +17,17 @@ func (st *store) listen(tell func(resource string)) (stop func()) {
 	l := &listener{tell}
 	dispatchers.mu.Lock()
 	defer dispatchers.mu.Unlock()
-	of := dispatchers.of[st.core.Table]
+	of := dispatchers.of[st.core.Name]
 	if of == nil {
 		of = map[*listener]struct{}{}
-		dispatchers.of[st.core.Table] = of
+		dispatchers.of[st.core.Name] = of
 	}
 	of[l] = struct{}{}
 	return func() {
 		dispatchers.mu.Lock()
 		defer dispatchers.mu.Unlock()
 		if delete(of, l); len(of) == 0 {
-			delete(dispatchers.of, st.core.Table)
+			delete(dispatchers.of, st.core.Name)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func (st *store) listen(tell func(resource string)) (stop func()) {
 func (st *store) wake(resource string) {
 	dispatchers.mu.Lock()
 	defer dispatchers.mu.Unlock()
-	for l := range dispatchers.of[st.core.Table] {
+	for l := range dispatchers.of[st.core.Name] {
 		l.tell(resource)
 	}
 }

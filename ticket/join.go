@@ -70,7 +70,7 @@ func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err erro
 	if first { // the answer came after the end of its lease
 		return ctx.Err() == nil, ddb.CtxError(ctx)
 	}
-	err = fmt.Errorf("%w: queue %q in table %q counted nobody, but has %d entries: delete the item when nobody uses it", repo.ErrSchema, t.label, t.q.core.Table, len(ahead))
+	err = fmt.Errorf("%w: queue %q in table %q counted nobody, but has %d entries: delete the item when nobody uses it", repo.ErrSchema, t.label, t.q.core.Name, len(ahead))
 	j := judge{skew: t.q.cfg.ClockSkew, clockless: t.q.cfg.Clockless}
 	if live, _ := j.sort(ahead, t.q.clock(), time.Now()); live > 0 {
 		l.entries = ahead
@@ -124,7 +124,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 		q.abandon(grace, p, id)
 		return nil, l, fmt.Errorf("%w: queue %q: the answer lacks the entry that was written", repo.ErrSchema, p.label)
 	case !there && len(l.entries) == 0:
-		return nil, l, fmt.Errorf("%w: queue %q in table %q counts entries, but has none: delete the item", repo.ErrSchema, p.label, q.core.Table)
+		return nil, l, fmt.Errorf("%w: queue %q in table %q counts entries, but has none: delete the item", repo.ErrSchema, p.label, q.core.Name)
 	}
 	return nil, l, nil // others are there, or the id is taken
 }

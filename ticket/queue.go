@@ -179,7 +179,7 @@ func (q *Queue) look(ctx context.Context, p place) (line, error) {
 func (q *Queue) parse(p place, image ddb.Item) (line, error) {
 	l, err := parse(image)
 	if err != nil {
-		err = fmt.Errorf("queue %q in table %q: %w", p.label, q.core.Table, err)
+		err = fmt.Errorf("queue %q in table %q: %w", p.label, q.core.Name, err)
 	}
 	return l, err
 }
@@ -195,6 +195,6 @@ func locked(p place, l line) error {
 }
 
 func (q *Queue) passed(p place, stale []entry) {
-	q.core.Observe.Log.Info("dynahold: stale tickets were passed over", slog.String("table", q.core.Table),
+	q.core.Observe.Log.Info("dynahold: stale tickets were passed over", slog.String("table", q.core.Name),
 		slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("last", stale[len(stale)-1].number))
 }

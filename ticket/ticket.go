@@ -178,7 +178,7 @@ func (t *Ticket) failed(err error) {
 	if errors.Is(err, context.Canceled) {
 		return // it gave way to another call
 	}
-	t.q.core.Observe.Log.Warn("dynahold: a ticket could not be renewed yet", slog.String("table", t.q.core.Table),
+	t.q.core.Observe.Log.Warn("dynahold: a ticket could not be renewed yet", slog.String("table", t.q.core.Name),
 		slog.String("queue", t.label), slog.Int64("ticket", t.number), slog.Any("error", err))
 }
 

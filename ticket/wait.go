@@ -42,7 +42,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	begun := time.Now()
 	turn, err := w.wait(ctx)
 	if w.looks > 1 {
-		t.q.core.Observe.Waited(context.WithoutCancel(ctx), t.q.core.Table, time.Since(begun))
+		t.q.core.Observe.Waited(context.WithoutCancel(ctx), t.q.core.Name, time.Since(begun))
 	}
 	if err == nil {
 		return turn, nil

@@ -36,10 +36,8 @@ func (a Attributes) Clash(others, prefixes []string) string {
 
 // Core is what every protocol needs to know of a table and its items.
 type Core struct {
-	*Sender
+	*Table
 	Attr      Attributes
-	Partition string // name of the partition key
-	Sort      string // name of the sort key, "" without one
 	Version   string // attribute that counts data writes, "" without one
 	EventTime string // attribute of the event time, "" without one
 	EventID   string // attribute that breaks ties of event times, "" without one
@@ -47,7 +45,6 @@ type Core struct {
 	// EventSeconds says that the event time is a time, kept in whole Unix seconds,
 	// rather than an integer of the user's own unit.
 	EventSeconds bool
-	Mapped       []string // attributes of the user's type, keys left out
 	// Transacts says that transactions are needed, which not every kind of table
 	// has: EnsureTable refuses one without.
 	Transacts bool
@@ -61,20 +58,6 @@ type Core struct {
 func NewCore(c Core) *Core {
 	c.lock, c.queue = newShapes(c.Attr, c.Partition)
 	return &c
-}
-
-// Key takes the primary key out of an item.
-func (c *Core) Key(item Item) Item {
-	key := Item{c.Partition: item[c.Partition]}
-	if c.Sort != "" {
-		key[c.Sort] = item[c.Sort]
-	}
-	return key
-}
-
-// IsKey reports whether an attribute belongs to the primary key.
-func (c *Core) IsKey(name string) bool {
-	return name == c.Partition || (c.Sort != "" && name == c.Sort)
 }
 
 // Reserved reports whether an attribute belongs to the library.
@@ -98,17 +81,6 @@ func (c *Core) Hidden(item Item) bool {
 func (c *Core) LockOnly(item Item, others ...string) bool {
 	for name := range item {
 		if !c.IsKey(name) && !c.Reserved(name) && name != c.Attr.TTL && !slices.Contains(others, name) {
-			return false
-		}
-	}
-	return true
-}
-
-// Absent reports whether the image of a failed condition means that there is
-// no item. Some engines return the key of an item that does not exist.
-func (c *Core) Absent(image Item) bool {
-	for name := range image {
-		if !c.IsKey(name) {
 			return false
 		}
 	}

@@ -26,8 +26,8 @@ func (d Diff) Empty() bool { return len(d.Set)+len(d.Remove) == 0 }
 
 // Diff compares two encodings of the user's type, by the names it maps: what
 // the type does not know is never touched.
-func (c *Core) Diff(before, after Item) (d Diff) {
-	for _, name := range c.Mapped {
+func (t *Table) Diff(before, after Item) (d Diff) {
+	for _, name := range t.Mapped {
 		was, had := before[name]
 		is, has := after[name]
 		switch {
@@ -42,8 +42,8 @@ func (c *Core) Diff(before, after Item) (d Diff) {
 
 // Whole is the difference that makes an item equal to an encoding whatever it
 // was before, as far as the type knows its attributes.
-func (c *Core) Whole(item Item) (d Diff) {
-	for _, name := range c.Mapped {
+func (t *Table) Whole(item Item) (d Diff) {
+	for _, name := range t.Mapped {
 		if v, ok := item[name]; ok {
 			d.Set = append(d.Set, Attribute{name, v})
 		} else {

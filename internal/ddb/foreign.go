@@ -62,12 +62,12 @@ func isTrue(v types.AttributeValue) bool {
 // Get reads an item with a consistent read, and refuses one with foreign
 // attributes under the library's names.
 func (c *Core) Get(ctx context.Context, key Item) (Item, error) {
-	item, err := c.Sender.Get(ctx, key)
+	item, err := c.Table.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.CheckShape(item); err != nil {
-		return nil, fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Table, err)
+		return nil, fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Name, err)
 	}
 	return item, nil
 }
@@ -76,7 +76,7 @@ func (c *Core) Get(ctx context.Context, key Item) (Item, error) {
 // library's, for a write that has not read the item: it would overwrite what is
 // somebody else's, or leave it for others to stumble over. IfUnlocked and what
 // is asked of the marks come in addition.
-func (w *Write) IfOurs() {
+func (w *ProtoWrite) IfOurs() {
 	a := &w.core.Attr
 	zero, most := w.Value(Number("0")), w.Value(Integer(maxNumber))
 	for _, name := range []string{a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen} {
@@ -94,7 +94,7 @@ func (w *Write) IfOurs() {
 }
 
 // IfMark demands that a mark is not there, or is the library's.
-func (w *Write) IfMark(attr string) {
+func (w *ProtoWrite) IfMark(attr string) {
 	n := w.Name(attr)
 	w.If("(attribute_not_exists(" + n + ") OR " + n + " = " + w.Value(True()) + ")")
 }

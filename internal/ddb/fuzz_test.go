@@ -17,11 +17,9 @@ import (
 
 // core is a table whose items have the mapped attributes a to d.
 var core = ddb.NewCore(ddb.Core{
-	Sender: &ddb.Sender{Table: "t"},
+	Table: &ddb.Table{Name: "t", Partition: "id", Mapped: []string{"a", "b", "c", "d"}},
 	Attr: ddb.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 		LockStolen: "lockStolen", LockStub: "lockStub", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"},
-	Partition: "id",
-	Mapped:    []string{"a", "b", "c", "d"},
 })
 
 // source turns a fuzzer's bytes into values.

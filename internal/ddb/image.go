@@ -34,7 +34,7 @@ func (e *ImageError) Error() string {
 // withImage looks at the image of a failed condition. Several servers that are
 // compatible otherwise return none, and then an item that is there would pass
 // for one that is not.
-func (s *Sender) withImage(ctx context.Context, key Item, opt Options, res Result) Result {
+func (s *Table) withImage(ctx context.Context, key Item, opt Options, res Result) Result {
 	e := &s.endpoint
 	switch {
 	case res.Outcome != Condition:
@@ -68,7 +68,7 @@ func (s *Sender) withImage(ctx context.Context, key Item, opt Options, res Resul
 }
 
 // unseen reads the item that a failed condition did not show.
-func (s *Sender) unseen(ctx context.Context, key Item) (Item, error) {
+func (s *Table) unseen(ctx context.Context, key Item) (Item, error) {
 	if ctx.Err() != nil {
 		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
 		defer cancel()
@@ -79,11 +79,11 @@ func (s *Sender) unseen(ctx context.Context, key Item) (Item, error) {
 
 // imageless is the result of a write whose condition failed on an item that the
 // endpoint does not show.
-func (s *Sender) imageless(res Result) Result {
+func (s *Table) imageless(res Result) Result {
 	if s.endpoint.blind.CompareAndSwap(false, true) {
-		s.Observe.Log.Error("dynahold: " + (&ImageError{s.Table}).Error())
+		s.Observe.Log.Error("dynahold: " + (&ImageError{s.Name}).Error())
 	}
-	return res.without(&ImageError{s.Table})
+	return res.without(&ImageError{s.Name})
 }
 
 // without is the result of a failed condition of which nothing more is known:

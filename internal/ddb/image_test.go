@@ -68,8 +68,8 @@ func TestEndpointsWithoutImages(t *testing.T) {
 	t.Run("in a transaction", func(t *testing.T) {
 		s, _ := b.sender(t, always(fault.NoImage))
 		client, _ := s.Client.(ddb.Transactor)
-		core := ddb.NewCore(ddb.Core{Sender: s, Partition: "id"})
-		if res := s.Transact(t.Context(), client, ddb.Options{}, core.PutOf(ddb.Item{"id": ddb.Text("there")})); !isImageless(res) {
+		s.Partition = "id"
+		if res := s.Transact(t.Context(), client, ddb.Options{}, s.PutOf(ddb.Item{"id": ddb.Text("there")})); !isImageless(res) {
 			t.Errorf("outcome %v: %v", res.Outcome, res.Err)
 		}
 	})

@@ -8,13 +8,13 @@ import (
 
 // KeyText is a text for a primary key that no other key of the table has, for
 // use as the key of a map.
-func (c *Core) KeyText(key Item) string {
-	pk := scalarText(key[c.Partition])
-	if c.Sort == "" {
+func (t *Table) KeyText(key Item) string {
+	pk := scalarText(key[t.Partition])
+	if t.Sort == "" {
 		return pk
 	}
 	// The length keeps ("a", "bc") from ("ab", "c").
-	return strconv.Itoa(len(pk)) + ":" + pk + scalarText(key[c.Sort])
+	return strconv.Itoa(len(pk)) + ":" + pk + scalarText(key[t.Sort])
 }
 
 // Key is a primary key in a fifth of the memory that a map takes: for those who
@@ -22,20 +22,20 @@ func (c *Core) KeyText(key Item) string {
 type Key struct{ partition, sort types.AttributeValue }
 
 // Pack makes a Key of the map that requests take.
-func (c *Core) Pack(key Item) Key {
-	k := Key{partition: key[c.Partition]}
-	if c.Sort != "" {
-		k.sort = key[c.Sort]
+func (t *Table) Pack(key Item) Key {
+	k := Key{partition: key[t.Partition]}
+	if t.Sort != "" {
+		k.sort = key[t.Sort]
 	}
 	return k
 }
 
 // Unpack is the opposite of Pack.
-func (c *Core) Unpack(k Key) Item {
-	if c.Sort == "" {
-		return Item{c.Partition: k.partition}
+func (t *Table) Unpack(k Key) Item {
+	if t.Sort == "" {
+		return Item{t.Partition: k.partition}
 	}
-	return Item{c.Partition: k.partition, c.Sort: k.sort}
+	return Item{t.Partition: k.partition, t.Sort: k.sort}
 }
 
 func scalarText(v types.AttributeValue) string {
@@ -48,4 +48,29 @@ func scalarText(v types.AttributeValue) string {
 		return string(v.Value)
 	}
 	return ""
+}
+
+// Key takes the primary key out of an item.
+func (t *Table) Key(item Item) Item {
+	key := Item{t.Partition: item[t.Partition]}
+	if t.Sort != "" {
+		key[t.Sort] = item[t.Sort]
+	}
+	return key
+}
+
+// IsKey reports whether an attribute belongs to the primary key.
+func (t *Table) IsKey(name string) bool {
+	return name == t.Partition || (t.Sort != "" && name == t.Sort)
+}
+
+// Absent reports whether the image of a failed condition means that there is
+// no item. Some engines return the key of an item that does not exist.
+func (t *Table) Absent(image Item) bool {
+	for name := range image {
+		if !t.IsKey(name) {
+			return false
+		}
+	}
+	return true
 }

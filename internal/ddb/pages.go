@@ -13,7 +13,7 @@ type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) 
 
 // Pages iterates over the items of all pages of a query or a scan. An error ends
 // the iteration.
-func (s *Sender) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
+func (s *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for start := Item(nil); ; {
 			var items []Item

@@ -234,32 +234,3 @@ func (c *Core) Overtake(key Item, t Taking, ticket int64, gone []string) (*dynam
 	}
 	return in, err
 }
-
-// HandOver puts the hold of the first one who waits in the place of an own
-// hold, whose token is one less. It fails if that one has left.
-func (w *Write) HandOver(to Waiter, token int64, until time.Time, grace time.Duration) {
-	w.PassOn(NextID(to.ID), token, until, grace)
-	entry := w.core.entry(to.ID)
-	w.Remove(entry)
-	w.IfEqual(entry, Integer(to.Ticket))
-}
-
-// IfAlone demands that nobody has drawn a number since lockToken was token.
-func (w *Write) IfAlone(token int64) { w.IfEqual(w.core.Attr.LockToken, Integer(token)) }
-
-// Depart takes an entry away in passing.
-func (w *Write) Depart(entry string) {
-	if entry != "" {
-		w.Remove(w.core.entry(entry))
-	}
-}
-
-// Clone is a copy to add more to.
-func (w *Write) Clone() *Write {
-	c := *w
-	c.names, c.values = maps.Clone(w.names), maps.Clone(w.values)
-	for _, s := range []*[]string{&c.known, &c.set, &c.remove, &c.add, &c.del, &c.cond} {
-		*s = slices.Clone(*s)
-	}
-	return &c
-}

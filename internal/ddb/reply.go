@@ -89,7 +89,7 @@ var (
 
 // believable checks a reply that says yes, or that a condition failed. A service
 // that has once given a checksum always does; some that are compatible never do.
-func (s *Sender) believable(seen *sight) error {
+func (s *Table) believable(seen *sight) error {
 	read := seen.reply
 	var err error
 	if read != nil {

@@ -162,10 +162,10 @@ func TestAllAttemptsCarryTheSameBytes(t *testing.T) {
 		ConditionExpression: aws.String(cond), ExpressionAttributeValues: values}
 	remove := &dynamodb.DeleteItemInput{TableName: &b.table, Key: ddb.Item{"id": ddb.Text("same")},
 		ConditionExpression: aws.String(cond), ExpressionAttributeValues: values}
-	for name, send := range map[string]func(*ddb.Sender) ddb.Result{
-		"UpdateItem": func(s *ddb.Sender) ddb.Result { return s.Update(t.Context(), update, ddb.Options{}) },
-		"DeleteItem": func(s *ddb.Sender) ddb.Result { return s.Delete(t.Context(), remove, ddb.Options{}) },
-		"TransactWriteItems": func(s *ddb.Sender) ddb.Result {
+	for name, send := range map[string]func(*ddb.Table) ddb.Result{
+		"UpdateItem": func(s *ddb.Table) ddb.Result { return s.Update(t.Context(), update, ddb.Options{}) },
+		"DeleteItem": func(s *ddb.Table) ddb.Result { return s.Delete(t.Context(), remove, ddb.Options{}) },
+		"TransactWriteItems": func(s *ddb.Table) ddb.Result {
 			client, _ := s.Client.(ddb.Transactor)
 			return s.Transact(t.Context(), client, ddb.Options{}, ddb.UpdateOf(update))
 		},

@@ -10,14 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Sender sends requests for one table.
-type Sender struct {
+// Table sends requests for one table.
+type Table struct {
 	Client  Client
-	Table   string
+	Name    string
 	Timeout time.Duration // of one attempt
 	Observe *Observer     // never nil
 
-	endpoint endpoint
+	endpoint  endpoint
+	Partition string   // name of the partition key
+	Sort      string   // name of the sort key, "" without one
+	Mapped    []string // attributes of the user's type, keys left out
 }
 
 // Outcome is what became of a conditional write.
@@ -77,7 +80,7 @@ type Options struct {
 }
 
 // Update sends a conditional UpdateItem.
-func (s *Sender) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
+func (s *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
 	return s.withImage(ctx, in.Key, opt, s.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
@@ -92,7 +95,7 @@ func (s *Sender) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt O
 }
 
 // Delete sends a conditional DeleteItem.
-func (s *Sender) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
+func (s *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
 	return s.withImage(ctx, in.Key, opt, s.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.DeleteItem(ctx, in, a.options)
 		if err == nil {
@@ -104,15 +107,15 @@ func (s *Sender) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt O
 
 // Get reads an item with a consistent read. It cannot change anything, so the
 // verdict of its error is always "not applied".
-func (s *Sender) Get(ctx context.Context, key Item) (Item, error) {
+func (s *Table) Get(ctx context.Context, key Item) (Item, error) {
 	res := s.Read(ctx, key, Options{})
 	return res.Item, res.Err
 }
 
 // Read is Get with options. Its Result has an item, or the error.
-func (s *Sender) Read(ctx context.Context, key Item, opt Options) Result {
+func (s *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	consistent := true
-	in := &dynamodb.GetItemInput{TableName: &s.Table, Key: key, ConsistentRead: &consistent}
+	in := &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: &consistent}
 	opt.NoSettle = true
 	return s.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.GetItem(ctx, in, a.options)
@@ -126,7 +129,7 @@ func (s *Sender) Read(ctx context.Context, key Item, opt Options) Result {
 
 // Ask sends a request that changes no item, such as a query or the description
 // of a table, by the same policy and with the same explanation of errors.
-func (s *Sender) Ask(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+func (s *Table) Ask(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
 	return s.send(ctx, op, Options{NoSettle: true}, func(ctx context.Context, a *attempt) (Item, error) {
 		return nil, call(ctx, a.options)
 	}).Err
@@ -141,7 +144,7 @@ func (e *UnsentError) Unwrap() error { return e.Err }
 
 // call is one call: a request over all its attempts.
 type call struct {
-	*Sender
+	*Table
 	op      string
 	opt     Options
 	timeout time.Duration // of one attempt
@@ -152,12 +155,12 @@ type call struct {
 	first   attempt // room for the usual one
 }
 
-func (s *Sender) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
-	c := &call{Sender: s, op: op, opt: opt, timeout: s.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
+func (s *Table) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
+	c := &call{Table: s, op: op, opt: opt, timeout: s.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
 	if opt.Timeout > 0 && opt.Timeout < c.timeout {
 		c.timeout = opt.Timeout
 	}
-	ctx, end := s.Observe.start(ctx, op, s.Table)
+	ctx, end := s.Observe.start(ctx, op, s.Name)
 	caller, lingers := ctx, opt.Taking && ctx.Err() == nil
 	if lingers {
 		longer, cancel := Lingering(ctx, Settle)
@@ -214,7 +217,7 @@ func (c *call) run(ctx context.Context) {
 		if c.opt.Holding {
 			delay = min(delay, short.Next(time.Now(), time.Time{}))
 		}
-		c.Observe.retry(ctx, c.op, c.Table, n, delay, c.res.Err)
+		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
 		Pause(ctx, delay)
 	}
 }
@@ -235,7 +238,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		c.attempt = c.attempt.next()
 	}
 	item, err := c.do(actx, c.attempt)
-	c.Observe.request(ctx, c.op, c.Table)
+	c.Observe.request(ctx, c.op, c.Name)
 	c.seen = c.attempt.judged()
 	res := &c.res
 	image, failed := conditionFailed(err)
@@ -267,7 +270,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(ctx)
 	if c.res.Clean || cleans(ctx) || c.opt.NoSettle || c.opt.Taking || c.opt.Once {
-		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Table, cause))
+		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return
 	}
 	if !c.once(context.WithoutCancel(ctx), min(c.timeout, settleFor)) {
@@ -299,5 +302,5 @@ func (c *call) explain(err error) error {
 	if seen.region != "" {
 		where += ", region " + seen.region
 	}
-	return fmt.Errorf("%s on table %q (%s): %w", c.op, c.Table, where, err)
+	return fmt.Errorf("%s on table %q (%s): %w", c.op, c.Name, where, err)
 }

@@ -137,7 +137,7 @@ func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
 
 func (c *Core) request(s *shape, key, values Item) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
-		TableName:                           &c.Table,
+		TableName:                           &c.Name,
 		Key:                                 key,
 		UpdateExpression:                    &s.update,
 		ConditionExpression:                 &s.cond,
@@ -288,44 +288,13 @@ func (c *Core) Drop(key Item, id string, token int64) *dynamodb.DeleteItemInput 
 
 func (c *Core) delete(s *shape, key Item, id string, token int64) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{
-		TableName:                           &c.Table,
+		TableName:                           &c.Name,
 		Key:                                 key,
 		ConditionExpression:                 &s.cond,
 		ExpressionAttributeNames:            s.names,
 		ExpressionAttributeValues:           ownValues(id, token),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-}
-
-// Own adds the holder's condition to a write; now, if set, demands that the
-// lease has not run out.
-func (w *Write) Own(id string, token int64, now time.Time) {
-	a := &w.core.Attr
-	w.IfEqual(a.LockedBy, Text(id))
-	w.IfEqual(a.LockHeld, Integer(token))
-	if !now.IsZero() {
-		w.If(w.Name(a.LockTime) + " > " + w.Value(Number(Seconds(now))))
-	}
-}
-
-// Unlock removes what names the holder.
-func (w *Write) Unlock() {
-	a := &w.core.Attr
-	w.Remove(a.LockedBy, a.LockTime, a.LockLease, a.LockHeld)
-}
-
-// PassOn puts the hold of the next one in the place of an own hold, whose token
-// is one less: nobody else can take the lock in between.
-func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Duration) {
-	a := &w.core.Attr
-	w.Set(a.LockedBy, Text(id))
-	w.Set(a.LockTime, Number(Seconds(until)))
-	if lease > 0 {
-		w.Set(a.LockLease, Number(LeaseSeconds(lease)))
-	}
-	w.Set(a.LockHeld, Integer(token))
-	// Counted, not set: others may have drawn numbers since ours.
-	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(Number("1")))
 }
 
 // Break ends the hold that was seen, by force, and leaves its token as
@@ -350,7 +319,7 @@ func (c *Core) BreakMarked(key, seen Item, id WriteID) (*dynamodb.UpdateItemInpu
 	return w.Update(key)
 }
 
-func (c *Core) breaking(seen Item) *Write {
+func (c *Core) breaking(seen Item) *ProtoWrite {
 	w := c.NewWrite()
 	a := &c.Attr
 	if _, ok := seen[a.LockHeld]; ok {

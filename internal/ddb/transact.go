@@ -22,7 +22,7 @@ type Transactor interface {
 // ClientRequestToken: the service answers a repeated one that was applied with
 // success, for ten minutes, so a failed condition is about all attempts.
 // [Result.Images] then has, for each write whose condition failed, its item.
-func (s *Sender) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
+func (s *Table) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
 	token := opt.Token
 	if token == "" {
 		token = rand.Text()
@@ -66,10 +66,10 @@ func DeleteOf(in *dynamodb.DeleteItemInput) types.TransactWriteItem {
 
 // PutOf is, as a part of a transaction, the making of an item that must not
 // exist.
-func (c *Core) PutOf(item Item) types.TransactWriteItem {
+func (t *Table) PutOf(item Item) types.TransactWriteItem {
 	cond := "attribute_not_exists(#pk)"
 	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &c.Table, Item: item, ConditionExpression: &cond, ExpressionAttributeNames: map[string]string{"#pk": c.Partition},
+		TableName: &t.Name, Item: item, ConditionExpression: &cond, ExpressionAttributeNames: map[string]string{"#pk": t.Partition},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }

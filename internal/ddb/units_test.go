@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 
 // sender is a sender whose requests meet the faults that script says, and a
 // count of them. Its client allows three attempts.
-func (b *bench) sender(t *testing.T, script func(n int) fault.Kind, options ...func(*dynamodb.Options)) (*ddb.Sender, *fault.Injector) {
+func (b *bench) sender(t *testing.T, script func(n int) fault.Kind, options ...func(*dynamodb.Options)) (*ddb.Table, *fault.Injector) {
 	t.Helper()
 	observe, err := ddb.NewObserver(nil, nil, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ func (b *bench) sender(t *testing.T, script func(n int) fault.Kind, options ...f
 		o.HTTPClient = in
 	})...)...)
 	t.Cleanup(in.Wait)
-	return &ddb.Sender{Client: client, Table: b.table, Timeout: 10 * time.Second, Observe: observe}, in
+	return &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Observe: observe}, in
 }
 
 // patience is the SDK's standard policy without its waiting.

@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ func (e *SizeError) Error() string { return e.Text }
 // Write builds one conditional write. Names and values always travel as
 // placeholders, never in the text of an expression.
 type Write struct {
-	core   *Core
+	table  *string
 	names  map[string]string // placeholder -> attribute
 	known  []string          // attributes in the order of their placeholders
 	values Item
@@ -33,11 +34,10 @@ type Write struct {
 	room   [24]string // where known, remove and cond begin, to spare their growing
 }
 
-// NewWrite starts an empty write.
-func (c *Core) NewWrite() *Write {
-	w := &Write{core: c, names: make(map[string]string, 8), values: make(Item, 8)}
+// Begin starts an empty write of an item of a table.
+func (w *Write) Begin(t *Table) {
+	w.table, w.names, w.values = &t.Name, make(map[string]string, 8), make(Item, 8)
 	w.known, w.remove, w.cond = w.room[0:0:8], w.room[8:8:16], w.room[16:16:24]
-	return w
 }
 
 // Most writes need no more placeholders than these, which are made once.
@@ -124,10 +124,6 @@ func (w *Write) IfSeen(item Item, attrs ...string) {
 	}
 }
 
-// IfUnlocked demands that nobody holds the item. Every write by someone who
-// holds no lock carries it.
-func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }
-
 // Update returns the request. It returns the old item if the condition fails,
 // and nothing if the write is applied: the writer knows the item.
 func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
@@ -142,7 +138,7 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 		return nil, err
 	}
 	in := &dynamodb.UpdateItemInput{
-		TableName:                           &w.core.Table,
+		TableName:                           w.table,
 		Key:                                 key,
 		ExpressionAttributeNames:            w.names,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -163,7 +159,7 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
 	cond := strings.Join(w.cond, " AND ")
 	in := &dynamodb.DeleteItemInput{
-		TableName:                           &w.core.Table,
+		TableName:                           w.table,
 		Key:                                 key,
 		ConditionExpression:                 &cond,
 		ExpressionAttributeNames:            w.names,
@@ -192,4 +188,14 @@ func checkExpression(texts ...string) error {
 		}
 	}
 	return nil
+}
+
+// Clone is a copy to add more to.
+func (w *Write) Clone() Write {
+	c := *w
+	c.names, c.values = maps.Clone(w.names), maps.Clone(w.values)
+	for _, s := range []*[]string{&c.known, &c.set, &c.remove, &c.add, &c.del, &c.cond} {
+		*s = slices.Clone(*s)
+	}
+	return c
 }

@@ -18,7 +18,7 @@ type Policy struct {
 	// first, instead of waiting or trying again.
 	GiveWay bool
 	// Bury makes the write that stands for a delete; nil: a DeleteItem.
-	Bury func(w *ddb.Write, item ddb.Item)
+	Bury func(w *ddb.ProtoWrite, item ddb.Item)
 }
 
 // Call is one change of one item.

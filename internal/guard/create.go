@@ -80,7 +80,7 @@ func (t *Turn) inPlace(ctx context.Context, image, raw, hidden ddb.Item) error {
 	case hidden != nil && core.Absent(image):
 		return nil // what was there has gone
 	case core.Absent(image), !core.Hidden(image):
-		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, t.Key, core.Table)
+		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, t.Key, core.Name)
 	case image[core.Attr.LockedBy] != nil:
 		return t.Yield(ctx, image)
 	case core.EventTime == "" || image[core.EventTime] == nil:
@@ -132,7 +132,7 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID, hidden ddb.Item) 
 
 // IfNewer demands, where the type has an event time, that the item's event is
 // newer than the stored one.
-func IfNewer(core *ddb.Core, w *ddb.Write, raw ddb.Item) {
+func IfNewer(core *ddb.Core, w *ddb.ProtoWrite, raw ddb.Item) {
 	if core.EventTime == "" {
 		return
 	}

@@ -95,7 +95,7 @@ func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
 // Bump counts a data write, which stands for so many changes, in the item's
 // version, where the type has one, and leaves the write's id as evidence. raw
 // is the item that the write is based on. It returns the item as it will be.
-func Bump[T any](t *repo.Table[T], w *ddb.Write, id ddb.WriteID, raw ddb.Item, item T, count int64) T {
+func Bump[T any](t *repo.Table[T], w *ddb.ProtoWrite, id ddb.WriteID, raw ddb.Item, item T, count int64) T {
 	core := t.Core()
 	if core.Version == "" {
 		return item
@@ -147,7 +147,7 @@ func Unmapped(core *ddb.Core, names []string) []string {
 }
 
 // Unhide removes what made an item invisible to readers.
-func Unhide(core *ddb.Core, w *ddb.Write, d ddb.Diff) {
+func Unhide(core *ddb.Core, w *ddb.ProtoWrite, d ddb.Diff) {
 	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
 	for _, a := range d.Set {
 		if a.Name == core.Attr.TTL {

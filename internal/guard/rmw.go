@@ -223,7 +223,7 @@ func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
 		return Existing(u.table, image)
 	}
 	if !u.Create {
-		return Start[T]{}, NotFound(u.turn.Key, core.Table)
+		return Start[T]{}, NotFound(u.turn.Key, core.Name)
 	}
 	from, err := Fresh(u.table, u.turn.Raw)
 	from.Raw = image
@@ -231,7 +231,7 @@ func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
 }
 
 // asRead demands that nobody wrote since the image was taken.
-func (u *update[T]) asRead(w *ddb.Write, image ddb.Item) {
+func (u *update[T]) asRead(w *ddb.ProtoWrite, image ddb.Item) {
 	core := u.turn.Core
 	if len(image) == 0 {
 		w.IfAbsent(core.Partition)

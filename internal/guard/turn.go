@@ -62,7 +62,7 @@ func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
 // whoever meets one writes nothing.
 func (t *Turn) CheckShape(image ddb.Item) error {
 	if err := t.Core.CheckShape(image); err != nil {
-		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Table, err)
+		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Name, err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (t *Turn) CheckShape(image ddb.Item) error {
 func ParseLock(core *ddb.Core, key repo.Key, image ddb.Item) (ddb.Lock, error) {
 	l, err := core.ParseLock(image)
 	if err != nil {
-		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Table, err)
+		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Name, err)
 	}
 	return l, nil
 }
@@ -174,7 +174,7 @@ func saysWhy(err error) bool {
 // Done records how long the call waited, if it did.
 func (t *Turn) Done(ctx context.Context) {
 	if !t.began.IsZero() {
-		t.Core.Observe.Waited(ctx, t.Core.Table, t.Clock().Sub(t.began))
+		t.Core.Observe.Waited(ctx, t.Core.Name, t.Clock().Sub(t.began))
 	}
 }
 

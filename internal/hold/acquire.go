@@ -173,7 +173,7 @@ func (a *acquisition) refused(ctx context.Context, res ddb.Result, asked time.Ti
 	case core.Absent(image) && a.Stub:
 		return nil, asStub, nil
 	case core.Absent(image), !a.Row && !a.Stub && core.Hidden(image):
-		return nil, asItem, guard.NotFound(a.Key, core.Table)
+		return nil, asItem, guard.NotFound(a.Key, core.Name)
 	}
 	if !l.Busy() {
 		// What was watched has gone and the lock is free. To insist on the gone

@@ -57,7 +57,7 @@ func (h *Hold) Rivals() bool { return h.rivals.Load() }
 // now is the time that the lease must not have passed, if any.
 //
 // A bare stub is deleted where nobody turns out to wait for it any more.
-func (h *Hold) bequeath(w *ddb.Write, bare bool, now time.Time) (send, error) {
+func (h *Hold) bequeath(w *ddb.ProtoWrite, bare bool, now time.Time) (send, error) {
 	in, err := h.will(w)
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
 		for {
@@ -78,7 +78,7 @@ func (h *Hold) bequeath(w *ddb.Write, bare bool, now time.Time) (send, error) {
 }
 
 // will is the request that ends the hold, as the queue is known.
-func (h *Hold) will(w *ddb.Write) (*dynamodb.UpdateItemInput, error) {
+func (h *Hold) will(w *ddb.ProtoWrite) (*dynamodb.UpdateItemInput, error) {
 	w = w.Clone()
 	w.Depart(h.entry)
 	if len(h.queue) == 0 {

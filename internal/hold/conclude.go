@@ -26,7 +26,7 @@ func (h *Hold) commitTime() time.Time {
 // Commit sends the update that carries a change, which set adds to it, and ends
 // the hold. With pass the lock stays with this process: the hold that it
 // returns is the next one's. The caller holds op.
-func (h *Hold) Commit(ctx context.Context, set func(*ddb.Write), pass bool) (next *Hold, err error) {
+func (h *Hold) Commit(ctx context.Context, set func(*ddb.ProtoWrite), pass bool) (next *Hold, err error) {
 	return h.write(ctx, concluding{writes: true}, set, pass, h.commitTime())
 }
 

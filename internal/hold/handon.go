@@ -21,7 +21,7 @@ type successor struct {
 // write sends the update that ends the hold: with what set adds to it, and,
 // with pass, with the lock passed on instead of removed. now, if set, is what
 // the lease must not have passed. The caller holds op.
-func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), pass bool, now time.Time) (next *Hold, err error) {
+func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.ProtoWrite), pass bool, now time.Time) (next *Hold, err error) {
 	w := h.t.Core.NewWrite()
 	if set != nil {
 		set(w)
@@ -54,7 +54,7 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.Write), 
 }
 
 // last makes the request of a write that ends the hold, or passes it on.
-func (h *Hold) last(w *ddb.Write, pass, bare bool, now time.Time) (send, error) {
+func (h *Hold) last(w *ddb.ProtoWrite, pass, bare bool, now time.Time) (send, error) {
 	if h.t.Fair && !pass {
 		return h.bequeath(w, bare, now)
 	}

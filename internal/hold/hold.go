@@ -173,7 +173,7 @@ func (h *Hold) ousted(res ddb.Result) error {
 
 // Write sends an update of the item that keeps the hold; set adds to it. It
 // may be repeated: its condition is the hold alone.
-func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
+func (h *Hold) Write(ctx context.Context, set func(*ddb.ProtoWrite)) error {
 	if err := h.Begin(ctx); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (h *Hold) Write(ctx context.Context, set func(*ddb.Write)) error {
 
 // failed logs a renewal that will be repeated.
 func (h *Hold) failed(err error) {
-	h.t.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.t.Core.Table),
+	h.t.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.t.Core.Name),
 		slog.String("key", h.key.String()), slog.Int64("token", h.token), slog.Any("error", err))
 }
 

@@ -20,7 +20,7 @@ func (t *Taker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int
 		return repo.Classify(err)
 	}
 	if len(image) == 0 {
-		return errors.Join(guard.NotFound(key, t.Core.Table), repo.ErrNotHeld)
+		return errors.Join(guard.NotFound(key, t.Core.Name), repo.ErrNotHeld)
 	}
 	for {
 		seen, err := guard.ParseLock(t.Core, key, image)

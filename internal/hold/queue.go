@@ -146,7 +146,7 @@ func (q *queuing) undrawn(ctx context.Context, image ddb.Item) (*Hold, error) {
 		}
 		return held, err
 	case core.Absent(image), !q.Stub && core.Hidden(image):
-		return nil, guard.NotFound(q.Key, core.Table)
+		return nil, guard.NotFound(q.Key, core.Name)
 	}
 	return nil, errByHand
 }
@@ -186,7 +186,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case core.Absent(image) && q.Stub:
 			return nil, l, 0, errAgain
 		case core.Absent(image):
-			return nil, l, 0, guard.NotFound(q.Key, core.Table)
+			return nil, l, 0, guard.NotFound(q.Key, core.Name)
 		}
 		if end, ours := q.ours(l); ours {
 			held, err := q.take(ctx, image, l, end)
@@ -197,7 +197,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 		case !there:
 			return nil, l, 0, errAgain // we were passed over
 		case !q.Stub && core.Hidden(image):
-			return nil, l, 0, guard.NotFound(q.Key, core.Table)
+			return nil, l, 0, guard.NotFound(q.Key, core.Name)
 		}
 		if q.Waiting != nil {
 			q.Waiting(l)

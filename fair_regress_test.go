@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
@@ -196,7 +196,7 @@ func TestAQueueOfTheDeadThatFillsTheItem(t *testing.T) {
 		"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
 		"w#BBBBBBBBBBB": number(now.UnixMicro() + 1), "w#CCCCCCCCCCC": number(now.UnixMicro() + 2)}
 	// Room for a takeover, but not for an entry: engines count numbers a little larger.
-	item["note"] = text(strings.Repeat("x", 409_600-100-len("note")-ddb.Size(item)))
+	item["note"] = text(strings.Repeat("x", 409_600-100-len("note")-protocol.Size(item)))
 	if _, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: item}); err != nil {
 		t.Fatal(err)
 	}

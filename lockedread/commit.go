@@ -3,8 +3,8 @@ package lockedread
 import (
 	"context"
 
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Commit writes what differs between item and [Held.Item], counts the version,
@@ -58,14 +58,14 @@ func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error)
 	}
 	pass := h.wanted()
 	next.item = h.start.Raw
-	next.hold, err = h.hold.Commit(ctx, func(w *ddb.ProtoWrite) {
+	next.hold, err = h.hold.Commit(ctx, func(w *protocol.Write) {
 		w.Apply(edit.Diff)
 		if h.fresh {
 			guard.Unhide(core, w, edit.Diff)
 		}
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
-			id := ddb.NewWriteID()
+			id := protocol.NewWriteID()
 			item = guard.Bump(h.l.table, w, id, h.start.Raw, item, count)
 			if pass { // nobody else needs to know
 				next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -28,8 +29,8 @@ type grip struct {
 	hold  *hold.Hold // the lock; nil: it is to be taken, and the chain begins anew
 	item  ddb.Item   // as stored under the lock
 	chain chain
-	ghost *hold.Ghost // what a write without a verdict may have left
-	rival ddb.Lock    // whom the caller waits for, while it has no lock
+	ghost *hold.Ghost     // what a write without a verdict may have left
+	rival protocol.Record // whom the caller waits for, while it has no lock
 }
 
 // chain counts how long the lock has been in this process.

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -97,7 +98,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 		g, how.Ghost = grip{}, g.ghost
 		g.chain.rivals = l.taker.Rivals.Lately(l.taker.Core.KeyText(raw))
 		if p != nil {
-			how.Waiting = func(rival ddb.Lock) {
+			how.Waiting = func(rival protocol.Record) {
 				g.chain.rivals = true
 				l.taker.Rivals.Note(l.taker.Core.KeyText(raw))
 				p.Show(grip{rival: rival})

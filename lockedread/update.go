@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -130,9 +131,9 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, guard.
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
 		switch h.hold.Fate() {
-		case ddb.Committed:
+		case protocol.Committed:
 			return item, nil
-		case ddb.Lost:
+		case protocol.Lost:
 			err = guard.Unwritten(h.Key(), err)
 		}
 	}

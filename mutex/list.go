@@ -90,7 +90,7 @@ func (u *unreadable) error() error {
 
 func (l *Locker) info(row ddb.Item) (Info, error) {
 	info := Info{Key: l.table.DecodeKey(row), Payload: payloadOf(row, l.cfg.Payload)}
-	lock, err := l.taker.Core.ParseLock(row)
+	lock, err := l.taker.Core.ParseRecord(row)
 	if err != nil {
 		return info, fmt.Errorf("%w: lock %v: %w", repo.ErrSchema, info.Key, err)
 	}

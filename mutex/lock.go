@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -94,7 +95,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
 	}
 	payload = append([]byte{}, payload...)
-	err := l.hold.Write(ctx, func(w *ddb.ProtoWrite) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
+	err := l.hold.Write(ctx, func(w *protocol.Write) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
 	if err != nil {
 		return err
 	}

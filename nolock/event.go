@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -39,7 +40,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	if r.core.Version != "" {
 		d = d.Without(r.core.Version)
 	}
-	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, hidden ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
 		w.Apply(d)
 		r.unhide(w, hidden, d)
 		return nil
@@ -57,7 +58,7 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, hidden ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
 		r.stamp(w, raw)
 		var touched ddb.Diff // by the update, in whatever way
 		err := w.Merge(update, func(attr string) error {
@@ -85,7 +86,7 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *ddb.ProtoWrite, _ ddb.Item) error {
+	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error {
 		r.bury(w, nil)
 		r.stamp(w, raw)
 		w.Remove(r.core.Attr.LockStub)
@@ -111,7 +112,7 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	if when, ok := e.Time.(time.Time); ok && when.IsZero() {
 		err = errors.New("it is not set")
 	} else if ok && r.core.EventSeconds {
-		err = ddb.WholeSeconds(when)
+		err = protocol.WholeSeconds(when)
 	}
 	if err == nil {
 		raw[r.core.EventTime], err = r.encodeTime(e.Time)
@@ -158,7 +159,7 @@ func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
 	return av, nil
 }
 
-func (r *Repository[T]) stamp(w *ddb.ProtoWrite, raw ddb.Item) {
+func (r *Repository[T]) stamp(w *protocol.Write, raw ddb.Item) {
 	w.Set(r.core.EventTime, raw[r.core.EventTime])
 	if r.core.EventID == "" {
 		return
@@ -187,7 +188,7 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 	if err != nil {
 		return err
 	}
-	if order, _ := ddb.Compare(at, steps); order > 0 {
+	if order, _ := protocol.Compare(at, steps); order > 0 {
 		return fmt.Errorf("%w: the event is dated more than MaxSkew (%v) ahead; it would freeze the item until then", ErrAhead, r.cfg.MaxSkew)
 	}
 	return nil
@@ -198,7 +199,7 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 var ErrAhead = errors.New("event is ahead of its time")
 
 // send writes an event under the guard and judges the outcome.
-func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *ddb.ProtoWrite, hidden ddb.Item) error) error {
+func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
@@ -207,9 +208,9 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 }
 
 // attempts sends an event until it has a verdict. All tries carry one id.
-func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *ddb.ProtoWrite, hidden ddb.Item) error) error {
+func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
 	var hidden ddb.Item // a stub or tombstone that an earlier try found
-	id := ddb.NewWriteID()
+	id := protocol.NewWriteID()
 	for flips := 0; ; {
 		w := r.core.NewWrite()
 		if err := fill(w, hidden); errors.Is(err, errLeftovers) {
@@ -268,7 +269,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 
 // unhide brings a stub or tombstone back to sight, as it was seen. An item that
 // is in sight keeps its attributes: the TTL on it may be its user's.
-func (r *Repository[T]) unhide(w *ddb.ProtoWrite, hidden ddb.Item, d ddb.Diff) {
+func (r *Repository[T]) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
 	if hidden == nil {
 		return
@@ -315,7 +316,7 @@ func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone 
 
 // judge compares the stored event with the one that was refused. done is false
 // where only a lock, or that the item is hidden, stands in the way.
-func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image, raw ddb.Item) (done bool, err error) {
+func (r *Repository[T]) judge(turn *guard.Turn, id protocol.WriteID, image, raw ddb.Item) (done bool, err error) {
 	order, ok := r.core.EventOrder(image, raw)
 	if !ok {
 		order = -1 // neither: it settles nothing
@@ -326,13 +327,13 @@ func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image, raw ddb.I
 	}
 	verdict, final := turn.Doubt.Event(id, ring, order)
 	switch {
-	case !ok && verdict != ddb.Committed:
+	case !ok && verdict != protocol.Committed:
 		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, turn.Key, r.core.EventTime, r.core.EventID)
 	case !final:
 		return false, nil
-	case verdict == ddb.Committed:
+	case verdict == protocol.Committed:
 		return true, nil // it is the stored event, or under it
-	case verdict == ddb.Lost:
+	case verdict == protocol.Lost:
 		return true, fmt.Errorf("item %v: %w", turn.Key, repo.ErrStale)
 	}
 	return true, turn.Undecided("a later event is stored") // applied and overtaken, or stale from the start

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -47,7 +48,7 @@ const (
 // concurrent use.
 type Repository[T any] struct {
 	table  *repo.Table[T]
-	core   *ddb.Core
+	core   *protocol.Core
 	cfg    Config
 	policy guard.Policy
 }
@@ -158,7 +159,7 @@ func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
 // version, which counts on. item is what is buried, as it was read; nil for a
 // delete event, which has not read it: what the type does not know stays in its
 // tombstone then, until an event brings the item back.
-func (r *Repository[T]) bury(w *ddb.ProtoWrite, item ddb.Item) {
+func (r *Repository[T]) bury(w *protocol.Write, item ddb.Item) {
 	for _, name := range r.core.Mapped {
 		switch name {
 		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,7 +24,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
 	}
 	version := r.table.Version(item)
-	id := ddb.NewWriteID()
+	id := protocol.NewWriteID()
 	w := core.NewWrite()
 	w.Apply(d)
 	w.Set(core.Version, ddb.Integer(version+1))
@@ -49,14 +50,14 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 	w := core.NewWrite()
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
-	return r.versioned(ctx, item, raw, ddb.NewWriteID(), func(turn *guard.Turn) ddb.Result {
+	return r.versioned(ctx, item, raw, protocol.NewWriteID(), func(turn *guard.Turn) ddb.Result {
 		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
 	})
 }
 
 // atVersion demands a visible, unlocked item at a version; version 0 is an
 // item from before the library.
-func atVersion(core *ddb.Core, w *ddb.ProtoWrite, version int64) {
+func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 	w.IfExists(core.Partition)
 	if version == 0 {
 		w.If("(attribute_not_exists(" + w.Name(core.Version) + ") OR " + w.Name(core.Version) + " = " + w.Value(ddb.Integer(0)) + ")")
@@ -72,7 +73,7 @@ func atVersion(core *ddb.Core, w *ddb.ProtoWrite, version int64) {
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id ddb.WriteID, send func(*guard.Turn) ddb.Result) error {
+func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*guard.Turn) ddb.Result) error {
 	core := r.table.Core()
 	turn := &guard.Turn{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	return turn.Do(ctx, func() error {
@@ -97,15 +98,15 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *Repository[T]) judge(turn *guard.Turn, id ddb.WriteID, image ddb.Item, given int64) (done bool, err error) {
+func (r *Repository[T]) judge(turn *guard.Turn, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
 	core := turn.Core
 	stored, gone := guard.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
-	case verdict == ddb.Committed:
+	case verdict == protocol.Committed:
 		return true, nil
-	case final && verdict == ddb.Undecided && gone:
+	case final && verdict == protocol.Undecided && gone:
 		return true, turn.Undecided(guard.FoundNothing)
-	case final && verdict == ddb.Undecided: // applied and overwritten, or too old from the start
+	case final && verdict == protocol.Undecided: // applied and overwritten, or too old from the start
 		return true, turn.Undecided(guard.FoundOthers)
 	}
 	if err := turn.CheckShape(image); err != nil {

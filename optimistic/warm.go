@@ -3,6 +3,7 @@ package optimistic
 import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
 )
 
@@ -12,7 +13,7 @@ import (
 // costs a third more requests, and twice the latency, where processes
 // alternate.
 type warm struct {
-	core  *ddb.Core
+	core  *protocol.Core
 	items *recent.Memory[kept]
 }
 
@@ -21,7 +22,7 @@ type kept struct {
 	proved bool
 }
 
-func newWarm(core *ddb.Core, size int) warm { return warm{core, recent.New[kept](size)} }
+func newWarm(core *protocol.Core, size int) warm { return warm{core, recent.New[kept](size)} }
 
 // get returns an item that may be believed; nil if there is none.
 func (w warm) get(key string) ddb.Item {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Encode returns the attributes of an item, as a write would send them. Its
@@ -100,7 +101,7 @@ func (t *Table[T]) checkEventTime(item T) error {
 	if v, err := reflect.ValueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
 		at, _ = v.Convert(timeType).Interface().(time.Time)
 	}
-	if err := ddb.WholeSeconds(at); err != nil {
+	if err := protocol.WholeSeconds(at); err != nil {
 		return fmt.Errorf("%w: field %s: %w", ErrSchema, f.goName, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Client is what a table needs of *dynamodb.Client.
@@ -82,7 +83,7 @@ func (a Attributes) roleOf(name string) string {
 			return v.Type().Field(i).Name
 		}
 	}
-	if ddb.Attributes(a).IsEntry(name) {
+	if protocol.Attributes(a).IsEntry(name) {
 		return "LockQueue"
 	}
 	return ""
@@ -97,14 +98,14 @@ func (a Attributes) check() error {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
 		most := maxName
 		if role == "LockQueue" {
-			most -= ddb.EntryLen
+			most -= protocol.EntryLen
 		}
 		switch {
 		case !utf8.ValidString(name):
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name %q is not valid UTF-8", ErrConfig, role, name)
 		case len(name) > most:
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name has %d bytes, at most %d are possible", ErrConfig, role, len(name), most)
-		case ddb.Attributes(a).IsEntry(name):
+		case protocol.Attributes(a).IsEntry(name):
 			return fmt.Errorf("%w: TableConfig.Attributes gives %s the name %q, which places in the queue can have (LockQueue is %q)", ErrConfig, role, name, a.LockQueue)
 		}
 		if other, ok := seen[name]; ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // The sentinels: which error it is. Test with errors.Is.
@@ -99,11 +100,11 @@ func Classify(err error) error {
 		return nil
 	}
 	var size *ddb.SizeError
-	if errors.As(err, &size) || ddb.Oversize(err) {
+	if errors.As(err, &size) || protocol.Oversize(err) {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	var image *ddb.ImageError
-	var shape *ddb.ShapeError
+	var shape *protocol.ShapeError
 	if errors.As(err, &image) || errors.As(err, &shape) {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	}

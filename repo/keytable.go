@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // KeyTable is a table of which only the primary key is known: for locks on
@@ -19,7 +20,7 @@ type KeyTable struct {
 	client Client
 	cfg    TableConfig
 	pk, sk field
-	core   *ddb.Core
+	core   *protocol.Core
 }
 
 // KeySchema is the primary key of a table.
@@ -95,9 +96,9 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if err != nil {
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
-	core := ddb.NewCore(ddb.Core{
+	core := protocol.NewCore(protocol.Core{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
-		Attr:         ddb.Attributes(attrs),
+		Attr:         protocol.Attributes(attrs),
 		Version:      s.version.name,
 		EventTime:    s.eventTime.name,
 		EventID:      s.eventID.name,
@@ -167,7 +168,7 @@ func scalar(v types.AttributeValue) any {
 
 // Core is for the packages of this module that implement strategies; its type
 // is internal and changes without notice.
-func (t *KeyTable) Core() *ddb.Core { return t.core }
+func (t *KeyTable) Core() *protocol.Core { return t.core }
 
 // Inspect tells who holds an item. ErrNotFound if there is no item and no
 // stub. One request, one read unit per 4 KB.
@@ -183,7 +184,7 @@ func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {
 	if len(raw) == 0 {
 		return Lock{}, fmt.Errorf("%w: %v in table %q", ErrNotFound, key, t.Name())
 	}
-	l, err := t.core.ParseLock(raw)
+	l, err := t.core.ParseRecord(raw)
 	if err != nil {
 		return Lock{}, fmt.Errorf("%w: item %v: %w", ErrSchema, key, err)
 	}

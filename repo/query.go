@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // QueryOption narrows or orders a query.
@@ -63,7 +64,7 @@ func SortBetween(lo, hi any) QueryOption {
 		if err != nil {
 			return cond, fmt.Errorf("SortBetween to: %w", err)
 		}
-		if order, _ := ddb.Compare(from, to); order > 0 {
+		if order, _ := protocol.Compare(from, to); order > 0 {
 			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
 		}
 		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil

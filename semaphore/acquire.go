@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -112,14 +113,14 @@ func (p *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, e
 }
 
 // nextToken gives out the next fencing token of a resource.
-func (p *store) nextToken(w *ddb.ProtoWrite, now time.Time) {
+func (p *store) nextToken(w *protocol.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
 // ifBelowLimit demands that a permit is free: by the limit that SetLimit has
 // set, or else by this program's own, or else by that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (p *store) ifBelowLimit(w *ddb.ProtoWrite) {
+func (p *store) ifBelowLimit(w *protocol.Write) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
 	below := running + " < " + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -165,7 +166,7 @@ func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobI
 			j, err := parseJob(row)
 			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore}
 			if info.Running {
-				info.Owner, info.Token, info.Until = ddb.Lock{By: j.owner}.Owner(), j.token, j.until
+				info.Owner, info.Token, info.Until = protocol.Record{By: j.owner}.Owner(), j.token, j.until
 			}
 			if !yield(info, err) {
 				return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -68,7 +69,7 @@ func (j *Job[J]) Context() context.Context { return j.keep.Context() }
 // until the lease is over. One request: a transaction of two rows; calls for
 // jobs of one resource share theirs while one is under way.
 func (j *Job[J]) Done(ctx context.Context) error {
-	return j.end(ctx, func(w *ddb.ProtoWrite) *change {
+	return j.end(ctx, func(w *protocol.Write) *change {
 		c := &change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 		j.s.unmark(c, j.resource, j.row)
 		return c
@@ -83,7 +84,7 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 	if cause != nil {
 		why = shorten(errorText(cause))
 	}
-	return j.end(ctx, func(w *ddb.ProtoWrite) *change {
+	return j.end(ctx, func(w *protocol.Write) *change {
 		c := &change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 		if j.row.attempts >= s.cfg.Retry.Attempts {
 			c.dead, c.writes = 1, append(c.writes, s.core.PutOf(s.deadRow(j.resource, j.row, why)))
@@ -105,7 +106,7 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 // Return gives the job back to its place, at once and without counting the
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
 func (j *Job[J]) Return(ctx context.Context) error {
-	return j.end(ctx, func(w *ddb.ProtoWrite) *change {
+	return j.end(ctx, func(w *protocol.Write) *change {
 		w.Set(aState, ddb.Text(queued))
 		w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 		w.Remove(aUntil, aOwner, aNotBefore)
@@ -127,13 +128,13 @@ func (s *Semaphore[J]) waiting(resource string, j jobRow, place string) ddb.Item
 }
 
 // own demands that the job is still this handler's.
-func (j *Job[J]) own(w *ddb.ProtoWrite) {
+func (j *Job[J]) own(w *protocol.Write) {
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(j.token))
 }
 
 // end sends the change that ends the job.
-func (j *Job[J]) end(ctx context.Context, writes func(*ddb.ProtoWrite) *change) error {
+func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	if err := j.keep.BeginLast(ctx); err != nil { // another call that ends it is under way

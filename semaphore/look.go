@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // A look at the line reads its head, where what runs and what is next stand.
@@ -123,7 +124,7 @@ func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
 	case j.state == running && !j.until.Add(l.s.cfg.ClockSkew).Before(now):
 		l.runs++
 	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
-		why := fmt.Sprintf("its holder %s died in attempt %d", ddb.Lock{By: j.owner}.Owner(), j.attempts)
+		why := fmt.Sprintf("its holder %s died in attempt %d", protocol.Record{By: j.owner}.Owner(), j.attempts)
 		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
 			l.moved = true
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -54,7 +55,7 @@ func parseJob(row ddb.Item) (jobRow, error) {
 }
 
 // asRead demands that a job is as it was read.
-func (j jobRow) asRead(w *ddb.ProtoWrite) {
+func (j jobRow) asRead(w *protocol.Write) {
 	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)
 	w.IfExists(pkName)
 }

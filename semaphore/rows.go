@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -173,11 +174,11 @@ func text(row ddb.Item, name string) string {
 }
 
 // count adds n to a counter of a resource, which may not be there yet.
-func count(w *ddb.ProtoWrite, attr string, n int64) {
+func count(w *protocol.Write, attr string, n int64) {
 	w.SetTo(attr, "if_not_exists("+w.Name(attr)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(n)))
 }
 
 // register adds what a resource must have to a write that may be its first.
-func register(w *ddb.ProtoWrite, cfg Config) {
+func register(w *protocol.Write, cfg Config) {
 	w.SetTo(aLimit, "if_not_exists("+w.Name(aLimit)+", "+w.Value(ddb.Integer(int64(max(cfg.Limit, 1))))+")")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -64,7 +65,7 @@ func (b *starting) prepare(st *store) (writes []types.TransactWriteItem, err err
 // resource adds to the write of the resource what a start needs: greater tokens
 // than any before, and room below the limit. more is by how much the running
 // count grows in this transaction, of which others' ends may be a part.
-func (b *starting) resource(w *ddb.ProtoWrite, more int64) {
+func (b *starting) resource(w *protocol.Write, more int64) {
 	first := w.Value(ddb.Integer(b.token))
 	w.If("(attribute_not_exists(" + w.Name(aToken) + ") OR " + w.Name(aToken) + " < " + first + ")")
 	w.Set(aToken, ddb.Integer(b.token+int64(len(b.rows))-1))
@@ -98,7 +99,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (j
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b := &starting{rows: rows, owner: ddb.NewID(s.cfg.Owner), r: *r, own: s.cfg.Limit != 0}
+		b := &starting{rows: rows, owner: protocol.NewID(s.cfg.Owner), r: *r, own: s.cfg.Limit != 0}
 		n := b.queuedRows()
 		c := &change{start: b, queued: -int64(n), running: int64(n)}
 		for _, j := range rows {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,7 +20,7 @@ import (
 type store struct {
 	client Client
 	table  *repo.KeyTable
-	core   *ddb.Core
+	core   *protocol.Core
 	cfg    Config
 	clock  func() time.Time
 	ids    ids

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -26,12 +26,12 @@ func TestEntriesAreShort(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})
 	join(t, q, "door")
-	one := ddb.Size(b.raw(t, "door"))
+	one := protocol.Size(b.raw(t, "door"))
 	const more = 50
 	for range more {
 		join(t, q, "door")
 	}
-	all := ddb.Size(b.raw(t, "door"))
+	all := protocol.Size(b.raw(t, "door"))
 	each := (all - one) / more
 	t.Logf("an entry has about %d bytes, the rest of the item %d", each, one-each)
 	if each > 48 {

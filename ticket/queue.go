@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -20,7 +21,7 @@ var ErrClosed = errors.New("queue is closed")
 // concurrent use.
 type Queue struct {
 	table *repo.KeyTable
-	core  *ddb.Core
+	core  *protocol.Core
 	cfg   Config
 	clock func() time.Time
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // keep is how long after the last entry's end DynamoDB's TTL may remove the
@@ -32,7 +33,7 @@ type place struct {
 }
 
 // request finishes a write whose answer is also a look at the queue.
-func request(w *ddb.ProtoWrite, p place) (*dynamodb.UpdateItemInput, error) {
+func request(w *protocol.Write, p place) (*dynamodb.UpdateItemInput, error) {
 	in, err := w.Update(p.raw)
 	if err == nil {
 		in.ReturnValues = types.ReturnValueAllNew
@@ -40,7 +41,7 @@ func request(w *ddb.ProtoWrite, p place) (*dynamodb.UpdateItemInput, error) {
 	return in, err
 }
 
-func (q *Queue) beat(w *ddb.ProtoWrite, id string, until time.Time) {
+func (q *Queue) beat(w *protocol.Write, id string, until time.Time) {
 	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
 	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
 }

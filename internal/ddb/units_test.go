@@ -15,6 +15,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/localdb"
 )
 
@@ -26,7 +27,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{localdb.Client(t), "units-" + ddb.NewID("")[1:]}
+	b := &bench{localdb.Client(t), "units-" + protocol.NewID("")[1:]}
 	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &b.table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
@@ -293,8 +294,8 @@ func TestEqualAndSize(t *testing.T) {
 		{&types.AttributeValueMemberNULL{Value: true}, nil, false, 1},
 		{nil, nil, false, 1},
 	} {
-		if ddb.Equal(c.a, c.b) != c.equal || ddb.Equal(c.b, c.a) != c.equal || ddb.Size(ddb.Item{"name": c.a}) != 4+c.size {
-			t.Errorf("%v and %v: equal %v; size %d, want %d", c.a, c.b, ddb.Equal(c.a, c.b), ddb.Size(ddb.Item{"name": c.a})-4, c.size)
+		if ddb.Equal(c.a, c.b) != c.equal || ddb.Equal(c.b, c.a) != c.equal || protocol.Size(ddb.Item{"name": c.a}) != 4+c.size {
+			t.Errorf("%v and %v: equal %v; size %d, want %d", c.a, c.b, ddb.Equal(c.a, c.b), protocol.Size(ddb.Item{"name": c.a})-4, c.size)
 		}
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // After is what a stored item is after a change: who wrote it need not read it.
 // writers is the ring that the write left, nil where it left none; count is how
 // many changes it stands for. Nobody holds the item in it.
-func After(core *ddb.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) (after ddb.Item) {
+func After(core *protocol.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) (after ddb.Item) {
 	after = maps.Clone(raw)
 	if after == nil {
 		after = ddb.Item{}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Policy is how a strategy without locks reads, changes and writes an item.
@@ -18,7 +19,7 @@ type Policy struct {
 	// first, instead of waiting or trying again.
 	GiveWay bool
 	// Bury makes the write that stands for a delete; nil: a DeleteItem.
-	Bury func(w *ddb.ProtoWrite, item ddb.Item)
+	Bury func(w *protocol.Write, item ddb.Item)
 }
 
 // Call is one change of one item.

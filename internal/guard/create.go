@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -29,7 +30,7 @@ func Create[T any](ctx context.Context, t *repo.Table[T], item T, s Settings) (T
 
 // create sends the same change, with the same id, until it has a verdict.
 func create(ctx context.Context, turn *Turn, raw ddb.Item) error {
-	core, id := turn.Core, ddb.NewWriteID()
+	core, id := turn.Core, protocol.NewWriteID()
 	var hidden ddb.Item // the stub or tombstone that the last try found
 	for tries := 1; ; tries++ {
 		in, err := createInput(core, raw, id, hidden)
@@ -46,16 +47,16 @@ func create(ctx context.Context, turn *Turn, raw ddb.Item) error {
 		}
 		verdict := turn.Doubt.Create(id, core.Ring(res.Image))
 		switch {
-		case verdict == ddb.Committed:
+		case verdict == protocol.Committed:
 			return nil
-		case verdict == ddb.Undecided:
+		case verdict == protocol.Undecided:
 			// Not our item. It may have been there before, or it was made after
 			// ours had been created and deleted: nothing tells. If it is only a
 			// lock's, ours may be created yet. To wait for that and to repeat the
 			// write could create the item twice.
 			return turn.Undecided("another item is there")
 		}
-		if err := turn.inPlace(ctx, res.Image, raw, hidden); err != nil {
+		if err := inPlace(ctx, turn, res.Image, raw, hidden); err != nil {
 			return err
 		}
 		if tries >= createTries {
@@ -71,7 +72,7 @@ const createTries = 64
 
 // inPlace decides what the image of a refused Create means: nil is for another
 // try, on what the image shows. hidden is what the refused one went by.
-func (t *Turn) inPlace(ctx context.Context, image, raw, hidden ddb.Item) error {
+func inPlace(ctx context.Context, t *Turn, image, raw, hidden ddb.Item) error {
 	core := t.Core
 	if err := t.CheckShape(image); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (t *Turn) inPlace(ctx context.Context, image, raw, hidden ddb.Item) error {
 
 // createInput is the request that creates an item: where there is none, or, in
 // the second place, where hidden was seen.
-func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID, hidden ddb.Item) (*dynamodb.UpdateItemInput, error) {
+func createInput(core *protocol.Core, raw ddb.Item, id protocol.WriteID, hidden ddb.Item) (*dynamodb.UpdateItemInput, error) {
 	d := core.Whole(raw)
 	if core.Version != "" {
 		d = d.Without(core.Version)
@@ -132,7 +133,7 @@ func createInput(core *ddb.Core, raw ddb.Item, id ddb.WriteID, hidden ddb.Item) 
 
 // IfNewer demands, where the type has an event time, that the item's event is
 // newer than the stored one.
-func IfNewer(core *ddb.Core, w *ddb.ProtoWrite, raw ddb.Item) {
+func IfNewer(core *protocol.Core, w *protocol.Write, raw ddb.Item) {
 	if core.EventTime == "" {
 		return
 	}

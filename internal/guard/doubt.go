@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,7 +32,7 @@ func (t *Turn) sent(res ddb.Result) ddb.Result {
 // doubted turns an error that says "nothing was written" into what is true of a
 // call in doubt.
 func (t *Turn) doubted(err error) error {
-	if err == nil || t.Doubt.End() == ddb.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
+	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
 	return UnknownOutcome(t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -95,7 +96,7 @@ func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
 // Bump counts a data write, which stands for so many changes, in the item's
 // version, where the type has one, and leaves the write's id as evidence. raw
 // is the item that the write is based on. It returns the item as it will be.
-func Bump[T any](t *repo.Table[T], w *ddb.ProtoWrite, id ddb.WriteID, raw ddb.Item, item T, count int64) T {
+func Bump[T any](t *repo.Table[T], w *protocol.Write, id protocol.WriteID, raw ddb.Item, item T, count int64) T {
 	core := t.Core()
 	if core.Version == "" {
 		return item
@@ -108,7 +109,7 @@ func Bump[T any](t *repo.Table[T], w *ddb.ProtoWrite, id ddb.WriteID, raw ddb.It
 
 // Writers is the ring that a write based on raw leaves; nil where the type has
 // no version.
-func Writers(core *ddb.Core, id ddb.WriteID, raw ddb.Item) types.AttributeValue {
+func Writers(core *protocol.Core, id protocol.WriteID, raw ddb.Item) types.AttributeValue {
 	if core.Version == "" {
 		return nil
 	}
@@ -119,7 +120,7 @@ func Writers(core *ddb.Core, id ddb.WriteID, raw ddb.Item) types.AttributeValue 
 // delete event that has not read the item, or whose type does not know them,
 // could not take them away. They are not the new item's. A type without an event
 // time cannot tell them from what keeps late events out, so it leaves them alone.
-func Leftovers(core *ddb.Core, tombstone ddb.Item) (names []string) {
+func Leftovers(core *protocol.Core, tombstone ddb.Item) (names []string) {
 	if core.EventTime == "" || tombstone[core.Attr.Tombstone] == nil {
 		return nil
 	}
@@ -127,7 +128,7 @@ func Leftovers(core *ddb.Core, tombstone ddb.Item) (names []string) {
 }
 
 // Data are the attributes of an item that a tombstone must not keep.
-func Data(core *ddb.Core, item ddb.Item) (names []string) {
+func Data(core *protocol.Core, item ddb.Item) (names []string) {
 	for name := range item {
 		switch name {
 		case core.EventTime, core.EventID, core.Version, core.Attr.TTL:
@@ -142,12 +143,12 @@ func Data(core *ddb.Core, item ddb.Item) (names []string) {
 }
 
 // Unmapped are those of some attributes that the user's type does not map.
-func Unmapped(core *ddb.Core, names []string) []string {
+func Unmapped(core *protocol.Core, names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(core.Mapped, name) })
 }
 
 // Unhide removes what made an item invisible to readers.
-func Unhide(core *ddb.Core, w *ddb.ProtoWrite, d ddb.Diff) {
+func Unhide(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
 	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
 	for _, a := range d.Set {
 		if a.Name == core.Attr.TTL {
@@ -167,7 +168,7 @@ func NoChange() error { return fmt.Errorf("%w: the change is nil", repo.ErrConfi
 
 // Overtakes refuses to bring a deleted item back with an event that is not
 // newer than the deletion.
-func Overtakes(core *ddb.Core, raw, after ddb.Item) error {
+func Overtakes(core *protocol.Core, raw, after ddb.Item) error {
 	if core.EventTime == "" || raw[core.Attr.Tombstone] == nil || raw[core.EventTime] == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -135,7 +136,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
 		}
 	}
-	id := ddb.NewWriteID()
+	id := protocol.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
 		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.turn.Key, err))
@@ -149,10 +150,10 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		return item, nil, Failed(u.turn.Key, res)
 	}
 	switch u.turn.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
-	case ddb.Committed:
+	case protocol.Committed:
 		u.applied(image, edit, id)
 		return written, nil, nil
-	case ddb.Undecided:
+	case protocol.Undecided:
 		return item, nil, u.undecided(image, res.Image)
 	}
 	next, err = u.conflict(ctx, res.Image)
@@ -168,7 +169,7 @@ func (u *update[T]) edit(ctx context.Context, from Start[T]) (Edit[T], error) {
 }
 
 // applied notes the item as the write has left it.
-func (u *update[T]) applied(image ddb.Item, edit Edit[T], id ddb.WriteID) {
+func (u *update[T]) applied(image ddb.Item, edit Edit[T], id protocol.WriteID) {
 	if edit.Remove || u.Keep == nil || !u.Keep() {
 		return
 	}
@@ -187,7 +188,7 @@ func (u *update[T]) count() int64 {
 
 // write sends an edit under the condition that the item is as in the image. It
 // returns the item as it will be.
-func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id ddb.WriteID) (item T, res ddb.Result, err error) {
+func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id protocol.WriteID) (item T, res ddb.Result, err error) {
 	core := u.turn.Core
 	w := core.NewWrite()
 	u.asRead(w, image)
@@ -231,7 +232,7 @@ func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
 }
 
 // asRead demands that nobody wrote since the image was taken.
-func (u *update[T]) asRead(w *ddb.ProtoWrite, image ddb.Item) {
+func (u *update[T]) asRead(w *protocol.Write, image ddb.Item) {
 	core := u.turn.Core
 	if len(image) == 0 {
 		w.IfAbsent(core.Partition)
@@ -244,7 +245,7 @@ func (u *update[T]) asRead(w *ddb.ProtoWrite, image ddb.Item) {
 }
 
 // Version of an image; 0 where it has none.
-func Version(core *ddb.Core, image ddb.Item) int64 {
+func Version(core *protocol.Core, image ddb.Item) int64 {
 	if n, ok := image[core.Version].(*types.AttributeValueMemberN); ok {
 		v, _ := ddb.Int(n)
 		return v

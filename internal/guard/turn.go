@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -14,11 +15,11 @@ import (
 // and remembers what the call's error must say: for whom it waited, and whether
 // something that it sent may have been applied.
 type Turn struct {
-	Core *ddb.Core
+	Core *protocol.Core
 	Key  repo.Key
 	Raw  ddb.Item // the primary key, encoded
 	Settings
-	Doubt ddb.Doubt // about what the call has sent
+	Doubt protocol.Doubt // about what the call has sent
 
 	backoff ddb.Backoff
 	tries   int       // holds that were found in the way
@@ -51,9 +52,9 @@ func (t *Turn) begin() {
 
 // Lock parses the lock attributes of an image, of which nothing may be foreign
 // that has one of the library's names.
-func (t *Turn) Lock(image ddb.Item) (ddb.Lock, error) {
+func (t *Turn) Lock(image ddb.Item) (protocol.Record, error) {
 	if err := t.CheckShape(image); err != nil {
-		return ddb.Lock{}, err
+		return protocol.Record{}, err
 	}
 	return ParseLock(t.Core, t.Key, image)
 }
@@ -68,8 +69,8 @@ func (t *Turn) CheckShape(image ddb.Item) error {
 }
 
 // ParseLock parses the lock attributes of an item's image.
-func ParseLock(core *ddb.Core, key repo.Key, image ddb.Item) (ddb.Lock, error) {
-	l, err := core.ParseLock(image)
+func ParseLock(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
+	l, err := core.ParseRecord(image)
 	if err != nil {
 		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Name, err)
 	}
@@ -77,7 +78,7 @@ func ParseLock(core *ddb.Core, key repo.Key, image ddb.Item) (ddb.Lock, error) {
 }
 
 // Locked is the error that tells who holds an item.
-func Locked(key repo.Key, l ddb.Lock) error {
+func Locked(key repo.Key, l protocol.Record) error {
 	e := &repo.LockedError{Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
 	if l.Endless() {
 		e.Until = time.Time{}
@@ -119,7 +120,7 @@ func (t *Turn) Yield(ctx context.Context, image ddb.Item) error {
 }
 
 // Sleep waits for a holder, or says why not.
-func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
+func (t *Turn) Sleep(ctx context.Context, l protocol.Record) error {
 	if t.Fail {
 		return Locked(t.Key, l)
 	}
@@ -132,12 +133,12 @@ func (t *Turn) Sleep(ctx context.Context, l ddb.Lock) error {
 
 // Look is called by one who waits in a queue before it looks at the item again:
 // it sleeps for d, or says why not.
-func (t *Turn) Look(ctx context.Context, l ddb.Lock, d time.Duration) error {
+func (t *Turn) Look(ctx context.Context, l protocol.Record, d time.Duration) error {
 	return t.wait(ctx, l, func() { t.begin(); ddb.Pause(ctx, d) })
 }
 
 // wait waits for the holder l, by sleep.
-func (t *Turn) wait(ctx context.Context, l ddb.Lock, sleep func()) error {
+func (t *Turn) wait(ctx context.Context, l protocol.Record, sleep func()) error {
 	t.awaits = Locked(t.Key, l)
 	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
 		return t.awaits

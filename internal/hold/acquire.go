@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,7 +22,7 @@ type Taking struct {
 	// if it is there.
 	Ghost *Ghost
 	// Waiting is told whom the acquisition waits for; nil: nobody asks.
-	Waiting func(ddb.Lock)
+	Waiting func(protocol.Record)
 }
 
 // stubLife is how long after its lease DynamoDB's TTL may remove a stub that
@@ -106,8 +107,8 @@ func (a *acquisition) try(ctx context.Context, stub bool) (*Hold, next, error) {
 	// The deadline counts from before the end was reckoned: a process may stand
 	// still between any two lines.
 	asked, now := time.Now(), a.Clock()
-	a.id = ddb.NewID(a.taker.Owner)
-	t := ddb.Taking{ID: a.id, Now: now, Until: a.taker.until(now), Lease: a.taker.Lease, Skew: a.Skew,
+	a.id = protocol.NewID(a.taker.Owner)
+	t := protocol.Taking{ID: a.id, Now: now, Until: a.taker.until(now), Lease: a.taker.Lease, Skew: a.Skew,
 		Hidden: a.Stub, Row: a.Row, Clockless: a.taker.Clockless, Watched: a.watch.ripe(now), Seen: a.seen}
 	in := a.Core.Acquire(a.Raw, t)
 	if stub {

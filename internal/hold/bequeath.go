@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // maxGrace bounds how long a lock waits for one to whom it was handed over and
@@ -31,12 +32,12 @@ func (h *Hold) note(image ddb.Item) {
 	if !h.t.Fair {
 		return
 	}
-	l, err := h.t.Core.ParseLock(image)
+	l, err := h.t.Core.ParseRecord(image)
 	if err != nil {
 		return // the write that ends the hold will meet the same item
 	}
 	h.queue, h.drawn = h.t.Core.ParseQueue(image), l.Token
-	for _, own := range []string{h.entry, ddb.EntryOf(h.id)} {
+	for _, own := range []string{h.entry, protocol.EntryOf(h.id)} {
 		if _, _, there := h.queue.Find(own); there {
 			h.entry, h.queue = own, h.queue.Without(own)
 		}
@@ -57,7 +58,7 @@ func (h *Hold) Rivals() bool { return h.rivals.Load() }
 // now is the time that the lease must not have passed, if any.
 //
 // A bare stub is deleted where nobody turns out to wait for it any more.
-func (h *Hold) bequeath(w *ddb.ProtoWrite, bare bool, now time.Time) (send, error) {
+func (h *Hold) bequeath(w *protocol.Write, bare bool, now time.Time) (send, error) {
 	in, err := h.will(w)
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
 		for {
@@ -78,7 +79,7 @@ func (h *Hold) bequeath(w *ddb.ProtoWrite, bare bool, now time.Time) (send, erro
 }
 
 // will is the request that ends the hold, as the queue is known.
-func (h *Hold) will(w *ddb.ProtoWrite) (*dynamodb.UpdateItemInput, error) {
+func (h *Hold) will(w *protocol.Write) (*dynamodb.UpdateItemInput, error) {
 	w = w.Clone()
 	w.Depart(h.entry)
 	if len(h.queue) == 0 {
@@ -95,7 +96,7 @@ func (h *Hold) will(w *ddb.ProtoWrite) (*dynamodb.UpdateItemInput, error) {
 // moved reports whether it was the queue that refused the write, and takes over
 // what the image shows of it.
 func (h *Hold) moved(image ddb.Item, now time.Time) bool {
-	l, err := h.t.Core.ParseLock(image)
+	l, err := h.t.Core.ParseRecord(image)
 	if err != nil || l.By != h.id || l.Held != h.token || !now.IsZero() && !l.Until.After(now) {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,7 +27,7 @@ func (h *Hold) commitTime() time.Time {
 // Commit sends the update that carries a change, which set adds to it, and ends
 // the hold. With pass the lock stays with this process: the hold that it
 // returns is the next one's. The caller holds op.
-func (h *Hold) Commit(ctx context.Context, set func(*ddb.ProtoWrite), pass bool) (next *Hold, err error) {
+func (h *Hold) Commit(ctx context.Context, set func(*protocol.Write), pass bool) (next *Hold, err error) {
 	return h.write(ctx, concluding{writes: true}, set, pass, h.commitTime())
 }
 
@@ -66,8 +67,8 @@ func (h *Hold) remove(in *dynamodb.DeleteItemInput, strict bool) send {
 		if res.Outcome != ddb.Condition || strict && clean {
 			return res
 		}
-		l, err := h.t.Core.ParseLock(res.Image)
-		if err == nil && l.JudgeDelete(h.holder(), !h.t.Core.Absent(res.Image), clean, !h.Expired()) == ddb.Committed {
+		l, err := h.t.Core.ParseRecord(res.Image)
+		if err == nil && l.JudgeDelete(h.holder(), !h.t.Core.Absent(res.Image), clean, !h.Expired()) == protocol.Committed {
 			return inferred
 		}
 		return res
@@ -129,7 +130,7 @@ var (
 )
 
 // undecided says why a write that was refused by an image has no verdict.
-func (h *Hold) undecided(l ddb.Lock, image ddb.Item) error {
+func (h *Hold) undecided(l protocol.Record, image ddb.Item) error {
 	switch {
 	case h.t.Core.Absent(image), l.OtherLife(h.holder()):
 		return errGone
@@ -142,7 +143,7 @@ func (h *Hold) undecided(l ddb.Lock, image ddb.Item) error {
 // vanished reports whether an image is not that of the item which was held. The
 // caller holds op.
 func (h *Hold) vanished(image ddb.Item) bool {
-	l, err := h.t.Core.ParseLock(image)
+	l, err := h.t.Core.ParseRecord(image)
 	return err == nil && (h.t.Core.Absent(image) || l.OtherLife(h.holder()))
 }
 
@@ -153,15 +154,15 @@ func (h *Hold) vanished(image ddb.Item) bool {
 func (h *Hold) resolve(released ddb.Result, first bool) {
 	switch {
 	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
-		h.fate.Store(int64(ddb.Lost))
+		h.fate.Store(int64(protocol.Lost))
 	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
-		h.fate.Store(int64(ddb.Committed))
+		h.fate.Store(int64(protocol.Committed))
 	}
 }
 
 // Fate is what became of a write that had no verdict, if the release after it
 // has told: Committed, or Lost.
-func (h *Hold) Fate() ddb.Verdict { return ddb.Verdict(h.fate.Load()) }
+func (h *Hold) Fate() protocol.Verdict { return protocol.Verdict(h.fate.Load()) }
 
 // Releasing says how a hold is given back.
 type Releasing struct {

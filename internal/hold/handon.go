@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,14 +22,14 @@ type successor struct {
 // write sends the update that ends the hold: with what set adds to it, and,
 // with pass, with the lock passed on instead of removed. now, if set, is what
 // the lease must not have passed. The caller holds op.
-func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.ProtoWrite), pass bool, now time.Time) (next *Hold, err error) {
+func (h *Hold) write(ctx context.Context, how concluding, set func(*protocol.Write), pass bool, now time.Time) (next *Hold, err error) {
 	w := h.t.Core.NewWrite()
 	if set != nil {
 		set(w)
 	}
 	var s successor
 	if pass {
-		s = successor{id: ddb.NewID(h.t.Owner), asked: time.Now()}
+		s = successor{id: protocol.NewID(h.t.Owner), asked: time.Now()}
 		s.until = h.t.until(h.t.Clock())
 		w.PassOn(s.id, h.token+1, s.until, h.t.Lease)
 		w.Depart(h.entry)
@@ -54,7 +55,7 @@ func (h *Hold) write(ctx context.Context, how concluding, set func(*ddb.ProtoWri
 }
 
 // last makes the request of a write that ends the hold, or passes it on.
-func (h *Hold) last(w *ddb.ProtoWrite, pass, bare bool, now time.Time) (send, error) {
+func (h *Hold) last(w *protocol.Write, pass, bare bool, now time.Time) (send, error) {
 	if h.t.Fair && !pass {
 		return h.bequeath(w, bare, now)
 	}

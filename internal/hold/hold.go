@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -28,18 +29,18 @@ type Hold struct {
 	beats time.Time // guarded by op: the greatest lockTime that was ever sent
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
-	fate  atomic.Int64             // the ddb.Verdict of a write in doubt, as far as a release has told
-	found atomic.Pointer[ddb.Lock] // what stood in our place when the hold was found lost
-	ghost atomic.Pointer[Ghost]    // what a write without a verdict may have left
+	fate  atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
+	found atomic.Pointer[protocol.Record] // what stood in our place when the hold was found lost
+	ghost atomic.Pointer[Ghost]           // what a write without a verdict may have left
 
 	// Of a fair hold.
-	entry string        // guarded by op: own entry in the queue; "" if there is none
-	queue ddb.Queue     // guarded by op: who else waits, as the last image showed
-	drawn int64         // guarded by op: lockToken, as last seen
-	ahead time.Duration // guarded by op: how far lockTime is ahead of the own clock's end
+	entry string         // guarded by op: own entry in the queue; "" if there is none
+	queue protocol.Queue // guarded by op: who else waits, as the last image showed
+	drawn int64          // guarded by op: lockToken, as last seen
+	ahead time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
-func newHold(a *acquisition, l ddb.Lock, end time.Time) *Hold {
+func newHold(a *acquisition, l protocol.Record, end time.Time) *Hold {
 	h := &Hold{t: a.taker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until, drawn: l.Token}
 	h.note(a.item)
 	h.keep(end)
@@ -73,11 +74,11 @@ func (h *Hold) Locked() error {
 }
 
 // Found is what stood in the hold's place when it was found lost.
-func (h *Hold) Found() ddb.Lock {
+func (h *Hold) Found() protocol.Record {
 	if l := h.found.Load(); l != nil {
 		return *l
 	}
-	return ddb.Lock{}
+	return protocol.Record{}
 }
 
 // Begin waits for a request for the hold under way, as long as ctx lasts.
@@ -144,7 +145,7 @@ func (h *Hold) prolong(ctx context.Context, opt ddb.Options) (_ ddb.Result, land
 	case ddb.Applied:
 	case ddb.Condition:
 		image = res.Image
-		l, err := h.t.Core.ParseLock(image)
+		l, err := h.t.Core.ParseRecord(image)
 		// No greater lockTime was ever sent: if it is in place, this one landed.
 		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {
 			return res, false
@@ -173,7 +174,7 @@ func (h *Hold) ousted(res ddb.Result) error {
 
 // Write sends an update of the item that keeps the hold; set adds to it. It
 // may be repeated: its condition is the hold alone.
-func (h *Hold) Write(ctx context.Context, set func(*ddb.ProtoWrite)) error {
+func (h *Hold) Write(ctx context.Context, set func(*protocol.Write)) error {
 	if err := h.Begin(ctx); err != nil {
 		return err
 	}
@@ -205,7 +206,9 @@ func (h *Hold) failed(err error) {
 }
 
 // holder is what the hold knows of itself. The caller holds op.
-func (h *Hold) holder() ddb.Holder { return ddb.Holder{ID: h.id, Token: h.token, Seen: h.drawn} }
+func (h *Hold) holder() protocol.Holder {
+	return protocol.Holder{ID: h.id, Token: h.token, Seen: h.drawn}
+}
 
 // judge turns the failed condition of a write of this hold into its error, and
 // ends the hold where it is over. nil means that the write was applied.
@@ -223,12 +226,12 @@ func (h *Hold) judge(res ddb.Result) error {
 	}
 	h.found.Store(&l)
 	switch l.JudgeCommit(h.holder(), !h.t.Core.Absent(res.Image), res.Clean) {
-	case ddb.Committed:
+	case protocol.Committed:
 		return nil
-	case ddb.Expired:
+	case protocol.Expired:
 		h.Expire()
 		return fmt.Errorf("item %v, token %d: %w: the lease of %v was over; nothing was written", h.key, h.token, repo.ErrLockExpired, h.t.Lease)
-	case ddb.Lost:
+	case protocol.Lost:
 		return h.lost()
 	}
 	h.Finish(repo.ErrOutcomeUnknown)

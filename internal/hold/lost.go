@@ -91,7 +91,7 @@ func (a *acquisition) undo(ctx context.Context, id string) (holder string) {
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(core.Attr.LockStub)
 		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
-		l, _ := core.ParseLock(res.Image) // whose it is can be told of any item
+		l, _ := core.ParseRecord(res.Image) // whose it is can be told of any item
 		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
 			return l.By
 		}

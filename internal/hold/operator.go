@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -39,8 +40,8 @@ func (t *Taker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int
 
 // breakSeen ends the hold that an image shows. With errAgain it returns the
 // image of the hold as it is now: nothing was written.
-func (t *Taker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen ddb.Lock) (ddb.Item, error) {
-	mark := ddb.NewWriteID()
+func (t *Taker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen protocol.Record) (ddb.Item, error) {
+	mark := protocol.NewWriteID()
 	in, err := t.Core.BreakMarked(raw, image, mark)
 	if err != nil {
 		return nil, repo.Classify(err)
@@ -60,11 +61,11 @@ func (t *Taker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item
 	if err != nil {
 		return nil, err
 	}
-	marked := ddb.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(res.Image))
+	marked := protocol.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(res.Image))
 	switch now.JudgeBreak(seen, marked, !t.Core.Absent(res.Image), res.Clean) {
-	case ddb.Committed:
+	case protocol.Committed:
 		return nil, nil
-	case ddb.Lost:
+	case protocol.Lost:
 		if now.By == seen.By && now.Held == seen.Held && now.Busy() {
 			return res.Image, errAgain // it was extended since
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/pace"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -66,11 +67,11 @@ func (q *queuing) run(ctx context.Context) (*Hold, error) {
 func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 	q.drawn = time.Now() // before the end is reckoned
 	now := q.Clock()
-	q.id = ddb.NewID(q.taker.Owner)
-	q.entry, q.unseen, q.watch = ddb.EntryOf(q.id), q.drawn, watch{}
+	q.id = protocol.NewID(q.taker.Owner)
+	q.entry, q.unseen, q.watch = protocol.EntryOf(q.id), q.drawn, watch{}
 	q.pace = pace.Pace{Turn: q.taker.Turns.Get(q.Core.KeyText(q.Raw))}
 	core := q.Core
-	in := core.Draw(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub})
+	in := core.Draw(q.Raw, protocol.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Hidden: q.Stub})
 	res := q.taker.inHaste(ctx, func(opt ddb.Options) ddb.Result {
 		opt.Absence = !q.Stub // else the write of a stub finds out by itself
 		return core.Update(ctx, in, opt)
@@ -84,7 +85,7 @@ func (q *queuing) draw(ctx context.Context) (*Hold, error) {
 		q.leave(ctx)
 		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
 	}
-	if ddb.Oversize(res.Err) {
+	if protocol.Oversize(res.Err) {
 		return nil, q.crowded(ctx, res.Err)
 	}
 	return nil, repo.Classify(res.Err)
@@ -137,7 +138,7 @@ func (q *queuing) undrawn(ctx context.Context, image ddb.Item) (*Hold, error) {
 	_, lost := q.lost[l.By]
 	_, _, there := core.ParseQueue(image).Find(q.entry)
 	switch {
-	case there, lost, l.By == q.id, l.By == ddb.NextID(q.entry):
+	case there, lost, l.By == q.id, l.By == protocol.NextID(q.entry):
 		return q.wait(ctx, image) // an earlier attempt landed
 	case core.Absent(image) && q.Stub:
 		held, _, err := q.try(ctx, true)
@@ -176,7 +177,7 @@ func (q *queuing) wait(ctx context.Context, image ddb.Item) (*Hold, error) {
 
 // use draws the conclusion from what an answer showed, whose request was sent
 // after asked: the lock is ours, or how long to wait until the next look.
-func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Hold, ddb.Lock, time.Duration, error) {
+func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Hold, protocol.Record, time.Duration, error) {
 	core := q.Core
 	for {
 		l, err := q.Lock(image)
@@ -192,7 +193,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 			held, err := q.take(ctx, image, l, end)
 			return held, l, 0, err
 		}
-		me, ahead, there := core.ParseQueue(image).Without(ddb.EntryOf(l.By)).Find(q.entry)
+		me, ahead, there := core.ParseQueue(image).Without(protocol.EntryOf(l.By)).Find(q.entry)
 		switch {
 		case !there:
 			return nil, l, 0, errAgain // we were passed over
@@ -227,7 +228,7 @@ func (q *queuing) use(ctx context.Context, image ddb.Item, asked time.Time) (*Ho
 			if res.Again {
 				return nil, l, q.Wait.Min, nil // throttled
 			}
-			if q.full++; ddb.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
+			if q.full++; protocol.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
 				return nil, l, q.Wait.Max, nil
 			}
 			return nil, l, 0, q.Ended(ctx, repo.Classify(res.Err))
@@ -254,7 +255,7 @@ func (q *queuing) leave(ctx context.Context) {
 	if res.Outcome != ddb.Condition {
 		return // without an answer: who is passed over costs the others a grace
 	}
-	l, err := core.ParseLock(res.Image)
+	l, err := core.ParseRecord(res.Image)
 	if err != nil {
 		q.taker.free(ctx, q.Raw, q.id) // it may be ours: nobody can use it
 		return

@@ -5,11 +5,12 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Taker takes the locks of a table's items. It is safe for concurrent use.
 type Taker struct {
-	Core *ddb.Core
+	Core *protocol.Core
 	Config
 	Rivals *guard.Rivals // nil: nothing is remembered
 	Turns  *Turns        // nil: nothing is remembered
@@ -26,6 +27,6 @@ func (t *Taker) free(ctx context.Context, raw ddb.Item, id string) (holder strin
 	if err != nil {
 		return ""
 	}
-	l, _ := t.Core.ParseLock(t.Core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true}).Image)
+	l, _ := t.Core.ParseRecord(t.Core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true}).Image)
 	return l.By
 }

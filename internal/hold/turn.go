@@ -7,12 +7,13 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // ours reports whether the lock is in our hands, and when others may take it
 // over, on the own clock.
-func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
+func (q *queuing) ours(l protocol.Record) (end time.Time, ours bool) {
 	if sent, landed := q.lost[l.By]; landed {
 		return sent.Add(q.taker.Lease), true
 	}
@@ -20,7 +21,7 @@ func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
 	case q.id:
 		// Taken by the draw, or later by a request without an answer.
 		return q.drawn.Add(q.taker.Lease), true
-	case ddb.NextID(q.entry):
+	case protocol.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
 		end = q.unseen.Add(l.Lease) // the grace, as whoever handed it over has set it
@@ -39,7 +40,7 @@ func (q *queuing) ours(l ddb.Lock) (end time.Time, ours bool) {
 // appearance tells when the hold that this answer was the first to show came
 // into being, or was last extended: between the last look that did not show it
 // and now. Within that, lockTime tells.
-func (q *queuing) appearance(l ddb.Lock, now time.Time) time.Time {
+func (q *queuing) appearance(l protocol.Record, now time.Time) time.Time {
 	if !l.Timed {
 		return now
 	}
@@ -65,7 +66,7 @@ func (q *queuing) appearance(l ddb.Lock, now time.Time) time.Time {
 // step longer, and, where it has watched the hold, as much as others may have
 // seen it later: so those who look in time take over in their order, and those
 // of them who do not are as dead as the holder.
-func (q *queuing) rest(l ddb.Lock, ahead int, now time.Time) time.Duration {
+func (q *queuing) rest(l protocol.Record, ahead int, now time.Time) time.Duration {
 	from := q.watch.since
 	if late := q.appeared.Add(q.taker.glance()); ahead > 0 && late.After(from) {
 		from = late
@@ -89,17 +90,17 @@ func (q *queuing) rest(l ddb.Lock, ahead int, now time.Time) time.Duration {
 // overtake takes the lock out of the hands of a dead holder, or a free one, and
 // takes away the entries of those ahead, who did not do it when they could. One
 // of them that is alive after all finds its entry gone and draws again.
-func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahead ddb.Queue) ddb.Result {
+func (q *queuing) overtake(ctx context.Context, image ddb.Item, l protocol.Record, ahead protocol.Queue) ddb.Result {
 	var gone []string
 	for _, w := range ahead {
 		gone = append(gone, w.ID)
 	}
 	queue := q.Core.ParseQueue(image)
-	if _, _, there := queue.Find(ddb.EntryOf(l.By)); there {
-		gone = append(gone, ddb.EntryOf(l.By))
+	if _, _, there := queue.Find(protocol.EntryOf(l.By)); there {
+		gone = append(gone, protocol.EntryOf(l.By))
 	}
 	now := q.Clock()
-	in, err := q.Core.Overtake(q.Raw, ddb.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Watched: image}, q.ticket, gone)
+	in, err := q.Core.Overtake(q.Raw, protocol.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Watched: image}, q.ticket, gone)
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
@@ -109,7 +110,7 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l ddb.Lock, ahea
 
 // handle makes the handle of a lock that is ours; end is when others may take it
 // over. Nothing looks after it yet.
-func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
+func (q *queuing) handle(image ddb.Item, l protocol.Record, end time.Time) *Hold {
 	h := &Hold{t: q.taker, key: q.Key, packed: q.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
 	h.note(image)
 	if l.Handed() {
@@ -126,7 +127,7 @@ func (q *queuing) handle(image ddb.Item, l ddb.Lock, end time.Time) *Hold {
 // take makes the handle and begins to look after the hold. One that was handed
 // over is claimed before its grace is over: at once if little of it is left,
 // else if the holder is not done soon.
-func (q *queuing) take(ctx context.Context, image ddb.Item, l ddb.Lock, end time.Time) (*Hold, error) {
+func (q *queuing) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Hold, error) {
 	if l.Held == 0 {
 		_, _, err := q.hold(ctx, image, end) // says what is wrong
 		return nil, err

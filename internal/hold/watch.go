@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // watch is the evidence of a clockless watcher: a hold that stood unchanged
@@ -17,7 +18,7 @@ type watch struct {
 
 // see notes what an answer showed, and reports whether it was new. own is the
 // lease to assume where the item names none.
-func (w *watch) see(image ddb.Item, l ddb.Lock, core *ddb.Core, own time.Duration, now time.Time) bool {
+func (w *watch) see(image ddb.Item, l protocol.Record, core *protocol.Core, own time.Duration, now time.Time) bool {
 	seen := core.Beat(image)
 	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
 		return false

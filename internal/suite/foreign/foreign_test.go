@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
@@ -82,7 +83,7 @@ func bases(now time.Time) map[string]ddb.Item {
 	}
 	return map[string]ddb.Item{
 		"an item": plain,
-		"under a dead lock": with(ddb.Item{"lockedBy": text(ddb.NewID("dead")), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix()), "lockLease": number("30"),
+		"under a dead lock": with(ddb.Item{"lockedBy": text(protocol.NewID("dead")), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix()), "lockLease": number("30"),
 			"lockHeld": number("100"), "lockToken": number("101"), "lockStolen": number("99")}),
 		"under a dead lock by hand": with(ddb.Item{"lockedBy": text("hand"), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix())}),
 		"a tombstone":               {"id": text("p"), "version": number("1"), "at": number("10"), "tombstone": ddb.True(), "expiresAt": ddb.Integer(now.Add(time.Hour).Unix())},

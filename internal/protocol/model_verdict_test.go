@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // What happens around the holders, and the verdicts that they are given.
 
@@ -89,7 +89,7 @@ func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 
 // rule is how Held.Delete, Held.Release and Held.Commit come to their verdict
 // (judge in lockedread/held.go and removed in lockedread/commit.go).
-func rule(l Lock, r ruling) Verdict {
+func rule(l Record, r ruling) Verdict {
 	if r.removes {
 		if l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid) == Committed {
 			return Committed
@@ -99,7 +99,7 @@ func rule(l Lock, r ruling) Verdict {
 }
 
 // ruleRemove judges deletes by Lock.Remove alone.
-func ruleRemove(l Lock, r ruling) Verdict {
+func ruleRemove(l Record, r ruling) Verdict {
 	if r.op == remove {
 		return l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid)
 	}
@@ -109,7 +109,7 @@ func ruleRemove(l Lock, r ruling) Verdict {
 // Judges of mutants.
 
 // oneLife does not see that an item was made anew.
-func oneLife(l Lock, r ruling) Verdict {
+func oneLife(l Record, r ruling) Verdict {
 	if r.exists && l.OtherLife(Holder{ID: r.id, Token: r.token}) {
 		l.Token = r.token + 1
 	}
@@ -118,23 +118,23 @@ func oneLife(l Lock, r ruling) Verdict {
 
 // trustsAbsence takes an item that is gone for deleted by this holder, however
 // late it is.
-func trustsAbsence(l Lock, r ruling) Verdict {
+func trustsAbsence(l Record, r ruling) Verdict {
 	r.valid = true
 	return rule(l, r)
 }
 
 // forgetsDoubt takes every refusal for that of a first attempt.
-func forgetsDoubt(l Lock, r ruling) Verdict {
+func forgetsDoubt(l Record, r ruling) Verdict {
 	r.clean = true
 	return rule(l, r)
 }
 
 // naive takes a refusal for what it says: not applied.
-func naive(Lock, ruling) Verdict { return Lost }
+func naive(Record, ruling) Verdict { return Lost }
 
 // hopeful takes a hold that is over, unless it is known to be stolen, for
 // ended by this holder.
-func hopeful(l Lock, r ruling) Verdict {
+func hopeful(l Record, r ruling) Verdict {
 	if v := rule(l, r); v != Undecided {
 		return v
 	}
@@ -142,7 +142,7 @@ func hopeful(l Lock, r ruling) Verdict {
 }
 
 // latestOnly sees only a theft that nobody repeated since.
-func latestOnly(l Lock, r ruling) Verdict {
+func latestOnly(l Record, r ruling) Verdict {
 	if l.Stolen > r.token {
 		l.Stolen = 0
 	}
@@ -151,7 +151,7 @@ func latestOnly(l Lock, r ruling) Verdict {
 
 // blindToHand does not know what it means that lockHeld is still there under
 // another lockedBy.
-func blindToHand(l Lock, r ruling) Verdict {
+func blindToHand(l Record, r ruling) Verdict {
 	if l.Held == r.token && l.By != r.id {
 		l.Held = 0
 	}
@@ -159,7 +159,7 @@ func blindToHand(l Lock, r ruling) Verdict {
 }
 
 // hasty calls an own hold expired although an earlier attempt may still come.
-func hasty(l Lock, r ruling) Verdict {
+func hasty(l Record, r ruling) Verdict {
 	if r.exists && l.By == r.id && l.Held == r.token {
 		return Expired
 	}

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // The queue on the item, seen from those who wait in it.
 

@@ -1,4 +1,4 @@
-package ddb_test
+package protocol_test
 
 import (
 	"errors"
@@ -13,12 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // core is a table whose items have the mapped attributes a to d.
-var core = ddb.NewCore(ddb.Core{
+var core = protocol.NewCore(protocol.Core{
 	Table: &ddb.Table{Name: "t", Partition: "id", Mapped: []string{"a", "b", "c", "d"}},
-	Attr: ddb.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
+	Attr: protocol.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 		LockStolen: "lockStolen", LockStub: "lockStub", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"},
 })
 
@@ -123,11 +124,11 @@ func FuzzEqualSizeAndDiff(f *testing.F) {
 		// Just below, at and above the greatest size.
 		const most = 409_600 - 1024
 		delete(then, "f")
-		before["f"] = ddb.Text(strings.Repeat("x", max(0, most-1-ddb.Size(then)+int(over))))
+		before["f"] = ddb.Text(strings.Repeat("x", max(0, most-1-protocol.Size(then)+int(over))))
 		then["f"] = before["f"]
 		var tooLarge *ddb.SizeError
-		if err := core.CheckSize(before, d); errors.As(err, &tooLarge) != (ddb.Size(then) > most) {
-			t.Errorf("%d bytes: %v", ddb.Size(then), err)
+		if err := core.CheckSize(before, d); errors.As(err, &tooLarge) != (protocol.Size(then) > most) {
+			t.Errorf("%d bytes: %v", protocol.Size(then), err)
 		}
 	})
 }
@@ -152,7 +153,7 @@ func FuzzLock(f *testing.F) {
 				item[a.name] = ddb.Bytes([]byte(a.value))
 			}
 		}
-		l, err := core.ParseLock(item)
+		l, err := core.ParseRecord(item)
 		if err != nil {
 			return
 		}
@@ -166,13 +167,13 @@ func FuzzLock(f *testing.F) {
 			for _, token := range []int64{mine, l.Held, l.Stolen, l.Token} {
 				exists, clean, valid := flags&1 == 0, flags&2 == 0, flags&4 == 0
 				own := exists && l.By == id && l.Held == token
-				h := ddb.Holder{ID: id, Token: token}
+				h := protocol.Holder{ID: id, Token: token}
 				commit, remove := l.JudgeCommit(h, exists, clean), l.JudgeDelete(h, exists, clean, valid)
-				if own && (commit == ddb.Committed || remove == ddb.Committed) || !own && (commit == ddb.Expired || remove == ddb.Expired) {
+				if own && (commit == protocol.Committed || remove == protocol.Committed) || !own && (commit == protocol.Expired || remove == protocol.Expired) {
 					t.Errorf("%+v, token %d of %q, own %v: commit %v, delete %v", l, token, id, own, commit, remove)
 				}
 				evidence := l.Stolen == token || l.Held == token || !exists || l.OtherLife(h)
-				if commit == ddb.Committed && evidence || remove == ddb.Committed && exists && !l.OtherLife(h) {
+				if commit == protocol.Committed && evidence || remove == protocol.Committed && exists && !l.OtherLife(h) {
 					t.Errorf("%+v, token %d of %q: commit %v, delete %v", l, token, id, commit, remove)
 				}
 			}
@@ -212,20 +213,20 @@ func FuzzRing(f *testing.F) {
 				if o%2 == 0 {
 					now = nil
 				}
-				now = ring(ddb.NewWriteID().Push(now))
+				now = ring(protocol.NewWriteID().Push(now))
 			}
 			return now
 		}
-		base, id := write(ring(ddb.Bytes(foreign)), before), ddb.NewWriteID()
+		base, id := write(ring(ddb.Bytes(foreign)), before), protocol.NewWriteID()
 		now := base
 		if applied {
 			now = ring(id.Push(base))
 		}
-		if applied && ddb.RingVerdict(id, base, now) != ddb.Committed {
+		if applied && protocol.RingVerdict(id, base, now) != protocol.Committed {
 			t.Errorf("own id in sight of %x is not enough", now)
 		}
 		now = write(now, after)
-		if v := ddb.RingVerdict(id, base, now); len(now)%8 != 0 || len(now) > 64 && len(after) > 0 || (applied && v == ddb.Lost) || (!applied && v == ddb.Committed) {
+		if v := protocol.RingVerdict(id, base, now); len(now)%8 != 0 || len(now) > 64 && len(after) > 0 || (applied && v == protocol.Lost) || (!applied && v == protocol.Committed) {
 			t.Errorf("base %x, now %x, id %x, applied %v: verdict %v", base, now, id, applied, v)
 		}
 	})

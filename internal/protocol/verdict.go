@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // Verdict is the final word on a write of a lock's holder.
 type Verdict int
@@ -28,7 +28,7 @@ const lifeSpan = 100_000
 // JudgeCommit judges the failed condition of a holder's write that leaves the
 // item in place (commit, release, hand-on), from the image. clean says that the
 // attempt which failed was the first that can have reached the item.
-func (l Lock) JudgeCommit(h Holder, exists, clean bool) Verdict {
+func (l Record) JudgeCommit(h Holder, exists, clean bool) Verdict {
 	gone := Undecided
 	if clean {
 		gone = Lost
@@ -56,14 +56,14 @@ func (l Lock) JudgeCommit(h Holder, exists, clean bool) Verdict {
 // OtherLife reports whether the item is not the one that the holder held: it was
 // deleted, and perhaps made anew, or put as it was before. While it lives on, the
 // token that is next is greater than the holder's.
-func (l Lock) OtherLife(h Holder) bool {
+func (l Record) OtherLife(h Holder) bool {
 	return l.Token <= h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
 }
 
 // JudgeDelete judges the failed condition of a holder's delete. valid says that
 // the holder's deadline has not passed: only then nobody else can have ended the
 // life of the item.
-func (l Lock) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
+func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 	switch {
 	case exists && l.By == h.ID && l.Held == h.Token && clean:
 		return Expired
@@ -90,7 +90,7 @@ func (l Lock) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 // ring of writers; marked is what that tells. Without evidence nothing is known:
 // who locks by hand may take the lock again under the same name and time, and a
 // late attempt finds it as seen.
-func (l Lock) JudgeBreak(seen Lock, marked Verdict, exists, clean bool) Verdict {
+func (l Record) JudgeBreak(seen Record, marked Verdict, exists, clean bool) Verdict {
 	h := Holder{ID: seen.By, Token: seen.Held, Seen: seen.Token}
 	switch {
 	case clean:

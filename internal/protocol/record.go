@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"crypto/rand"
@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// Lock is what the lock attributes of an item say.
-type Lock struct {
+// Record is what the lock attributes of an item say.
+type Record struct {
 	By     string    // holder's id, "" when nobody holds the item
 	Until  time.Time // when others may take over; zero when absent
 	Timed  bool      // Until is present
@@ -25,14 +26,14 @@ type Lock struct {
 }
 
 // Busy reports whether the lock attributes name a holder, live or expired.
-func (l Lock) Busy() bool { return l.By != "" || l.Timed }
+func (l Record) Busy() bool { return l.By != "" || l.Timed }
 
 // Endless reports whether the hold does not end by itself: only its holder or
 // an operator ends it.
-func (l Lock) Endless() bool { return l.Timed && !l.Until.Before(Never()) }
+func (l Record) Endless() bool { return l.Timed && !l.Until.Before(ddb.Never()) }
 
 // Live reports whether the hold is not yet up for takeover.
-func (l Lock) Live(now time.Time, skew time.Duration) bool {
+func (l Record) Live(now time.Time, skew time.Duration) bool {
 	return l.Timed && !l.Until.Add(skew).Before(now)
 }
 
@@ -64,7 +65,7 @@ func idSum(owner string, random []byte) uint32 {
 }
 
 // Owner is the part of an id that may be shown: the random part is left out.
-func (l Lock) Owner() string {
+func (l Record) Owner() string {
 	if owner, random := splitID(l.By); random != "" {
 		return owner
 	}
@@ -95,23 +96,23 @@ func splitID(id string) (owner, random string) {
 // maxLease bounds leases read from items.
 const maxLease = 24 * time.Hour
 
-// ParseLock reads the lock attributes of an item. An attribute of a wrong type
+// ParseRecord reads the lock attributes of an item. An attribute of a wrong type
 // or shape is a ShapeError: a text in a numeric comparison is silently false for
 // ever, and a negative end lets everybody in.
-func (c *Core) ParseLock(item Item) (Lock, error) {
-	l := Lock{Stolen: -1}
+func (c *Core) ParseRecord(item ddb.Item) (Record, error) {
+	l := Record{Stolen: -1}
 	a := &c.Attr
 	by, named := item[a.LockedBy]
 	if named {
 		s, isText := by.(*types.AttributeValueMemberS)
 		if !isText {
-			return l, &ShapeError{a.LockedBy, fmt.Errorf("type %s, not the holder's id, a string", TypeName(by))}
+			return l, &ShapeError{a.LockedBy, fmt.Errorf("type %s, not the holder's id, a string", ddb.TypeName(by))}
 		}
 		l.By = s.Value
 	}
 	if v, ok := item[a.LockTime]; ok {
 		var err error
-		if l.Until, err = Time(v); err == nil {
+		if l.Until, err = ddb.Time(v); err == nil {
 			_, err = parseNumber(v)
 		}
 		if err != nil {
@@ -139,7 +140,7 @@ func (c *Core) ParseLock(item Item) (Lock, error) {
 		if !ok {
 			continue
 		}
-		n, err := Int(v)
+		n, err := ddb.Int(v)
 		if err == nil && (n < 0 || n > maxNumber) {
 			err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
 		}

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"bytes"
@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // EventOrder compares the events of two items: negative if the first is older.
 // Without event ids equal times are one event. It is false where they cannot be
 // compared.
-func (c *Core) EventOrder(a, b Item) (int, bool) {
+func (c *Core) EventOrder(a, b ddb.Item) (int, bool) {
 	order, ok := Compare(a[c.EventTime], b[c.EventTime])
 	if ok && order == 0 && c.EventID != "" {
 		return Compare(a[c.EventID], b[c.EventID])

@@ -1,10 +1,11 @@
-package ddb
+package protocol
 
 import (
 	"bytes"
 	"crypto/rand"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // A ring is the attribute "writers": the random ids of the latest writes of an
@@ -33,12 +34,12 @@ func NewWriteID() (id WriteID) {
 func (id WriteID) Push(old []byte) types.AttributeValue {
 	ring := append(make([]byte, 0, ringLen), id[:]...)
 	ring = append(ring, old[:min(len(old), ringLen-ringID)]...)
-	return Bytes(ring)
+	return ddb.Bytes(ring)
 }
 
 // Ring returns the ring of an item; nil where it has none, or something that is
 // no ring and proves nothing.
-func (c *Core) Ring(item Item) []byte { return ring(item[c.Attr.Writers]) }
+func (c *Core) Ring(item ddb.Item) []byte { return ring(item[c.Attr.Writers]) }
 
 func ring(v types.AttributeValue) []byte {
 	b, ok := v.(*types.AttributeValueMemberB)

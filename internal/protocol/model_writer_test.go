@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // ringModel is one search over optimistic writers.
 type ringModel struct {

@@ -1,4 +1,4 @@
-package ddb_test
+package protocol_test
 
 import (
 	"strings"
@@ -7,17 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // parsed is a lock with all that the library writes, under some holder's id.
-func parsed(t *testing.T, by string, but ...string) ddb.Lock {
+func parsed(t *testing.T, by string, but ...string) protocol.Record {
 	t.Helper()
 	item := ddb.Item{"lockedBy": ddb.Text(by), "lockTime": ddb.Number("1700000000"), "lockLease": ddb.Number("30"),
 		"lockHeld": ddb.Number("100"), "lockToken": ddb.Number("101"), "lockStolen": ddb.Number("99")}
 	for _, name := range but {
 		delete(item, name)
 	}
-	l, err := core.ParseLock(item)
+	l, err := core.ParseRecord(item)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +28,12 @@ func parsed(t *testing.T, by string, but ...string) ddb.Lock {
 // Any id whose last part had the right length passed for one of the library, and
 // with it the lease that the holder before had left on the item.
 func TestIDsMadeByHand(t *testing.T) {
-	ours := ddb.NewID("host/1")
-	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(ddb.EntryOf(ours)) != 11 {
-		t.Errorf("%q: by hand %v, owner %q, entry %q", ours, l.ByHand(), l.Owner(), ddb.EntryOf(ours))
+	ours := protocol.NewID("host/1")
+	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(protocol.EntryOf(ours)) != 11 {
+		t.Errorf("%q: by hand %v, owner %q, entry %q", ours, l.ByHand(), l.Owner(), protocol.EntryOf(ours))
 	}
 	for _, owner := range []string{"", "a#b", strings.Repeat("x", 256)} {
-		if l := parsed(t, ddb.NewID(owner)); l.ByHand() || l.Owner() != owner {
+		if l := parsed(t, protocol.NewID(owner)); l.ByHand() || l.Owner() != owner {
 			t.Errorf("of %q: by hand %v, owner %q", owner, l.ByHand(), l.Owner())
 		}
 	}
@@ -48,31 +49,31 @@ func TestIDsMadeByHand(t *testing.T) {
 		strings.Replace(ours, "#", "-", 1),
 	} {
 		l := parsed(t, by)
-		if !l.ByHand() || l.Handed() || l.Owner() != by || ddb.EntryOf(by) != "" {
-			t.Errorf("%q: by hand %v, handed %v, owner %q, entry %q", by, l.ByHand(), l.Handed(), l.Owner(), ddb.EntryOf(by))
+		if !l.ByHand() || l.Handed() || l.Owner() != by || protocol.EntryOf(by) != "" {
+			t.Errorf("%q: by hand %v, handed %v, owner %q, entry %q", by, l.ByHand(), l.Handed(), l.Owner(), protocol.EntryOf(by))
 		}
 	}
 	// An id of the library's without all that it writes beside it proves nothing.
 	for _, missing := range []string{"lockLease", "lockHeld", "lockToken"} {
-		if !parsed(t, ours, missing).ByHand() || parsed(t, ddb.NextID(ddb.EntryOf(ours)), missing).Handed() {
+		if !parsed(t, ours, missing).ByHand() || parsed(t, protocol.NextID(protocol.EntryOf(ours)), missing).Handed() {
 			t.Errorf("without %s it is taken for the library's", missing)
 		}
 	}
-	if l := parsed(t, ddb.NextID(ddb.EntryOf(ours))); !l.Handed() || l.ByHand() {
+	if l := parsed(t, protocol.NextID(protocol.EntryOf(ours))); !l.Handed() || l.ByHand() {
 		t.Error("a hold that was handed over is not known")
 	}
 }
 
 // What is no ring is no evidence.
 func TestBytesThatAreNoRing(t *testing.T) {
-	id := ddb.NewWriteID()
+	id := protocol.NewWriteID()
 	ring := id.Push(nil).(*types.AttributeValueMemberB).Value
 	for name, v := range map[string]types.AttributeValue{
 		"too long by three": ddb.Bytes(append(ring[:8:8], 1, 2, 3)), "longer than any": ddb.Bytes(append(ring[:8:8], make([]byte, 64)...)),
 		"empty": ddb.Bytes(nil), "text": ddb.Text(string(ring)), "set": &types.AttributeValueMemberBS{Value: [][]byte{ring}},
 	} {
 		item := ddb.Item{"id": ddb.Text("p"), "writers": v}
-		if core.CheckShape(item) == nil || ddb.RingVerdict(id, nil, core.Ring(item)) != ddb.Undecided {
+		if core.CheckShape(item) == nil || protocol.RingVerdict(id, nil, core.Ring(item)) != protocol.Undecided {
 			t.Errorf("%s passes for a ring", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // Optimistic writers and their ring: reads, writes under the condition that
 // version and ring are as read, deletes, creations, and blind event writes that

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // The queue on the item, seen from the service: the item, and what each request
 // does to it under which condition. Times are ages, in ticks, up to the one
@@ -44,8 +44,8 @@ type queueItem struct {
 	w             [entries]int8 // tickets
 }
 
-func (it *queueItem) lock() Lock {
-	return Lock{By: queueIDs[it.by], Timed: it.by != 0, Held: int64(it.held), Token: int64(it.token), Stolen: int64(it.stolen)}
+func (it *queueItem) lock() Record {
+	return Record{By: queueIDs[it.by], Timed: it.by != 0, Held: int64(it.held), Token: int64(it.token), Stolen: int64(it.stolen)}
 }
 
 // stamp is what a watcher compares.

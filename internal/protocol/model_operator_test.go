@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // An operator's break: it looks, and ends by force the hold that it saw.
 
@@ -101,7 +101,7 @@ func (m *lockModel) broken(w *lockWorld) (v Verdict, wrong string) {
 	}
 	judge := m.judgeBreak
 	if judge == nil {
-		judge = Lock.JudgeBreak
+		judge = Record.JudgeBreak
 	}
 	v = judge(w.item.lock(), o.seen.lock(), marked, w.item.exists, !o.unsure)
 	m.given[v]++
@@ -118,7 +118,7 @@ func (m *lockModel) broken(w *lockWorld) (v Verdict, wrong string) {
 
 // onlyStolen is the judge that knew lockStolen alone: what is not there was not
 // broken.
-func onlyStolen(l, seen Lock, _ Verdict, _, clean bool) Verdict {
+func onlyStolen(l, seen Record, _ Verdict, _, clean bool) Verdict {
 	if !clean && seen.Held != 0 && l.Stolen == seen.Held {
 		return Committed
 	}
@@ -126,7 +126,7 @@ func onlyStolen(l, seen Lock, _ Verdict, _, clean bool) Verdict {
 }
 
 // trustsFreedom takes a lock that nobody has for broken by this call.
-func trustsFreedom(l, seen Lock, marked Verdict, exists, clean bool) Verdict {
+func trustsFreedom(l, seen Record, marked Verdict, exists, clean bool) Verdict {
 	if v := l.JudgeBreak(seen, marked, exists, clean); v != Undecided || l.Busy() {
 		return v
 	}
@@ -134,7 +134,7 @@ func trustsFreedom(l, seen Lock, marked Verdict, exists, clean bool) Verdict {
 }
 
 // trustsLeftToken takes the token that a hold by hand found for its own.
-func trustsLeftToken(l, seen Lock, marked Verdict, exists, clean bool) Verdict {
+func trustsLeftToken(l, seen Record, marked Verdict, exists, clean bool) Verdict {
 	if seen.ByHand() && seen.Held != 0 {
 		seen.By = wireIDs[1]
 	}
@@ -142,7 +142,7 @@ func trustsLeftToken(l, seen Lock, marked Verdict, exists, clean bool) Verdict {
 }
 
 // trustsAnEnd takes a hold by hand that is not as it was seen for ended for ever.
-func trustsAnEnd(l, seen Lock, marked Verdict, exists, clean bool) Verdict {
+func trustsAnEnd(l, seen Record, marked Verdict, exists, clean bool) Verdict {
 	if v := l.JudgeBreak(seen, marked, exists, clean); v != Undecided || seen.HasToken() {
 		return v
 	}

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // ShapeError says that an attribute has one of the library's names but neither
@@ -28,8 +29,8 @@ const maxNumber = 1 << 62
 // names is not the library's. The conditions of writes that have not read the
 // item ask the same (IfOurs, and the fixed texts in shapes.go and queue.go),
 // but for what no condition can: whether a number is whole.
-func (c *Core) CheckShape(item Item) error {
-	if _, err := c.ParseLock(item); err != nil {
+func (c *Core) CheckShape(item ddb.Item) error {
+	if _, err := c.ParseRecord(item); err != nil {
 		return err
 	}
 	a := &c.Attr
@@ -50,7 +51,7 @@ func describe(v types.AttributeValue) string {
 	case *types.AttributeValueMemberBOOL:
 		return fmt.Sprintf("BOOL %v", v.Value)
 	}
-	return "type " + TypeName(v)
+	return "type " + ddb.TypeName(v)
 }
 
 // isTrue reports whether a value is a mark.
@@ -61,7 +62,7 @@ func isTrue(v types.AttributeValue) bool {
 
 // Get reads an item with a consistent read, and refuses one with foreign
 // attributes under the library's names.
-func (c *Core) Get(ctx context.Context, key Item) (Item, error) {
+func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
 	item, err := c.Table.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -76,9 +77,9 @@ func (c *Core) Get(ctx context.Context, key Item) (Item, error) {
 // library's, for a write that has not read the item: it would overwrite what is
 // somebody else's, or leave it for others to stumble over. IfUnlocked and what
 // is asked of the marks come in addition.
-func (w *ProtoWrite) IfOurs() {
+func (w *Write) IfOurs() {
 	a := &w.core.Attr
-	zero, most := w.Value(Number("0")), w.Value(Integer(maxNumber))
+	zero, most := w.Value(ddb.Number("0")), w.Value(ddb.Integer(maxNumber))
 	for _, name := range []string{a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen} {
 		n := w.Name(name)
 		w.If("(attribute_not_exists(" + n + ") OR " + n + " BETWEEN " + zero + " AND " + most + ")")
@@ -88,22 +89,22 @@ func (w *ProtoWrite) IfOurs() {
 		if sizes != "" {
 			sizes += ", "
 		}
-		sizes += w.Value(Number(strconv.Itoa(size)))
+		sizes += w.Value(ddb.Number(strconv.Itoa(size)))
 	}
-	w.If("(attribute_not_exists(" + n + ") OR attribute_type(" + n + ", " + w.Value(Text("B")) + ") AND size(" + n + ") IN (" + sizes + "))")
+	w.If("(attribute_not_exists(" + n + ") OR attribute_type(" + n + ", " + w.Value(ddb.Text("B")) + ") AND size(" + n + ") IN (" + sizes + "))")
 }
 
 // IfMark demands that a mark is not there, or is the library's.
-func (w *ProtoWrite) IfMark(attr string) {
+func (w *Write) IfMark(attr string) {
 	n := w.Name(attr)
-	w.If("(attribute_not_exists(" + n + ") OR " + n + " = " + w.Value(True()) + ")")
+	w.If("(attribute_not_exists(" + n + ") OR " + n + " = " + w.Value(ddb.True()) + ")")
 }
 
 // parseNumber reads a number of the lock's attributes.
 func parseNumber(v types.AttributeValue) (float64, error) {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {
-		return 0, fmt.Errorf("type %s, not a number", TypeName(v))
+		return 0, fmt.Errorf("type %s, not a number", ddb.TypeName(v))
 	}
 	f, err := strconv.ParseFloat(n.Value, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > maxNumber {

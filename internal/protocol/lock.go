@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"math"
@@ -7,30 +7,31 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// shape is the fixed text of a request; only key and values change.
-type shape struct {
+// template is the fixed text of a request; only key and values change.
+type template struct {
 	update, cond string
 	names        map[string]string
 	returns      types.ReturnValue
 }
 
-// lockShapes are the lock's requests that never change, made once per table.
+// lockTemplates are the lock's requests that never change, made once per table.
 // The commit is built per call (Write), since the user's changes are part of it.
-type lockShapes struct {
-	acquire shape // an item that readers see
-	any     shape // any item, also a stub or a tombstone
-	stub    shape // a key without an item
-	row     shape // any item or none, which is then made
-	closed  shape // the same for a hold that never ends by itself
+type lockTemplates struct {
+	acquire template // an item that readers see
+	any     template // any item, also a stub or a tombstone
+	stub    template // a key without an item
+	row     template // any item or none, which is then made
+	closed  template // the same for a hold that never ends by itself
 	// What was watched, of any item, by its takeover; the condition is made of what
 	// was seen.
-	watched, watchedClosed shape
-	extend                 shape
-	release                shape
-	unstub                 shape // a DeleteItem of a stub
-	drop                   shape // a DeleteItem of any item
+	watched, watchedClosed template
+	extend                 template
+	release                template
+	unstub                 template // a DeleteItem of a stub
+	drop                   template // a DeleteItem of any item
 }
 
 // takeLock gives out the token that is next, which lockToken has: a function's
@@ -59,7 +60,7 @@ const (
 	own         = "#lockedBy = :me AND #lockHeld = :token"
 )
 
-func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
+func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
 	all := map[string]string{
 		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
 		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#writers": a.Writers, "#ttl": a.TTL, "#pk": pk,
@@ -73,69 +74,69 @@ func newShapes(a Attributes, pk string) (lockShapes, queueShapes) {
 	}
 	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
 	rest := []string{"#lockStub", "#tombstone", "#writers"}
-	return lockShapes{
-		acquire: shape{
+	return lockTemplates{
+		acquire: template{
 			update:  takeLock,
 			cond:    "attribute_exists(#pk) AND " + visible + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock, rest)...),
 			returns: types.ReturnValueAllNew,
 		},
-		any: shape{
+		any: template{
 			update:  takeLock,
 			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock, rest)...),
 			returns: types.ReturnValueAllNew,
 		},
-		watched: shape{
+		watched: template{
 			update:  takeLock,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
-		watchedClosed: shape{
+		watchedClosed: template{
 			update:  takeClosed,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
-		stub: shape{
+		stub: template{
 			update:  takeLock + ", #lockStub = :true, #ttl = :ttl",
 			cond:    "attribute_not_exists(#pk)",
 			names:   pick(slices.Concat(lock, []string{"#lockStub", "#ttl"})...),
 			returns: types.ReturnValueAllNew,
 		},
-		row: shape{
+		row: template{
 			update:  takeLock,
 			cond:    oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
-		closed: shape{
+		closed: template{
 			update:  takeClosed,
 			cond:    oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
-		extend: shape{
+		extend: template{
 			update: "SET #lockTime = :until",
 			cond:   own + " AND #lockTime < :until",
 			names:  pick("#lockedBy", "#lockTime", "#lockHeld"),
 		},
-		release: shape{
+		release: template{
 			update: "REMOVE #lockedBy, #lockTime, #lockLease, #lockHeld",
 			cond:   own,
 			names:  pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 		},
-		unstub: shape{
+		unstub: template{
 			cond:  own + " AND attribute_exists(#lockStub)",
 			names: pick("#lockedBy", "#lockHeld", "#lockStub"),
 		},
-		drop: shape{
+		drop: template{
 			cond:  own,
 			names: pick("#lockedBy", "#lockHeld"),
 		},
-	}, newQueueShapes(pick)
+	}, newQueueTemplates(pick)
 }
 
-func (c *Core) request(s *shape, key, values Item) *dynamodb.UpdateItemInput {
+func (c *Core) request(s *template, key, values ddb.Item) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &c.Name,
 		Key:                                 key,
@@ -159,7 +160,7 @@ type Taking struct {
 	Row    bool          // also take a key without an item, in the same request
 	// Clockless trusts no clock: only a free item is taken, or Watched.
 	Clockless bool
-	Watched   Item // take over this hold, seen unchanged for a full lease
+	Watched   ddb.Item // take over this hold, seen unchanged for a full lease
 	// Seen is the greatest token that the taker has seen on this key: those of an
 	// item that is made anew begin above it, as far as those of another life do.
 	Seen int64
@@ -174,23 +175,23 @@ func (t *Taking) floor() int64 {
 	return max(now, t.Seen+lifeSpan+1)
 }
 
-func (t *Taking) values() Item {
+func (t *Taking) values() ddb.Item {
 	floor := t.floor()
-	values := Item{
-		":me":     Text(t.ID),
-		":until":  Number(Seconds(t.Until)),
-		":floor":  Integer(floor),
-		":before": Integer(floor - 1),
-		":one":    Number("1"),
+	values := ddb.Item{
+		":me":     ddb.Text(t.ID),
+		":until":  ddb.Number(ddb.Seconds(t.Until)),
+		":floor":  ddb.Integer(floor),
+		":before": ddb.Integer(floor - 1),
+		":one":    ddb.Number("1"),
 	}
 	if t.Lease > 0 {
-		values[":lease"] = Number(LeaseSeconds(t.Lease))
+		values[":lease"] = ddb.Number(ddb.LeaseSeconds(t.Lease))
 	}
 	return values
 }
 
 // of is the fixed text of a try.
-func (s *lockShapes) of(t Taking) *shape {
+func (s *lockTemplates) of(t Taking) *template {
 	switch {
 	case t.Row && t.Lease == 0:
 		return &s.closed
@@ -203,32 +204,32 @@ func (s *lockShapes) of(t Taking) *shape {
 }
 
 // Acquire takes a free or expired lock and reads the item.
-func (c *Core) Acquire(key Item, t Taking) *dynamodb.UpdateItemInput {
+func (c *Core) Acquire(key ddb.Item, t Taking) *dynamodb.UpdateItemInput {
 	values := t.values()
 	s := c.lock.of(t)
 	if t.Watched != nil {
 		return c.takeOver(t, key, values)
 	}
-	values[":expired"] = Number("0")
+	values[":expired"] = ddb.Number("0")
 	if !t.Clockless {
-		values[":expired"] = Number(Seconds(t.Now.Add(-t.Skew)))
+		values[":expired"] = ddb.Number(ddb.Seconds(t.Now.Add(-t.Skew)))
 	}
 	ours(values)
 	if s != &c.lock.acquire {
-		values[":true"] = True()
+		values[":true"] = ddb.True()
 	}
 	return c.request(s, key, values)
 }
 
 // ours adds what the conditions on the library's own attributes ask for.
-func ours(values Item) {
-	values[":zero"], values[":most"] = Number("0"), Integer(maxNumber)
-	values[":S"], values[":B"] = Text("S"), Text("B")
+func ours(values ddb.Item) {
+	values[":zero"], values[":most"] = ddb.Number("0"), ddb.Integer(maxNumber)
+	values[":S"], values[":B"] = ddb.Text("S"), ddb.Text("B")
 }
 
 // takeOver replaces the test of the clock by "exactly as watched": whoever
 // watched has judged the item.
-func (c *Core) takeOver(t Taking, key, values Item) *dynamodb.UpdateItemInput {
+func (c *Core) takeOver(t Taking, key, values ddb.Item) *dynamodb.UpdateItemInput {
 	s, watched := &c.lock.watched, t.Watched
 	if t.Lease == 0 {
 		s = &c.lock.watchedClosed
@@ -253,40 +254,40 @@ func (c *Core) takeOver(t Taking, key, values Item) *dynamodb.UpdateItemInput {
 
 // Stub takes the lock of a key that has no item, by an item that readers do
 // not see. ttl lets DynamoDB remove it if nobody else does.
-func (c *Core) Stub(key Item, t Taking, ttl time.Time) *dynamodb.UpdateItemInput {
+func (c *Core) Stub(key ddb.Item, t Taking, ttl time.Time) *dynamodb.UpdateItemInput {
 	values := t.values()
-	values[":true"] = True()
-	values[":ttl"] = Integer(ttl.Unix())
+	values[":true"] = ddb.True()
+	values[":ttl"] = ddb.Integer(ttl.Unix())
 	return c.request(&c.lock.stub, key, values)
 }
 
-func ownValues(id string, token int64) Item {
-	return Item{":me": Text(id), ":token": Integer(token)}
+func ownValues(id string, token int64) ddb.Item {
+	return ddb.Item{":me": ddb.Text(id), ":token": ddb.Integer(token)}
 }
 
 // Extend moves the end of an own hold; it never moves it back.
-func (c *Core) Extend(key Item, id string, token int64, until time.Time) *dynamodb.UpdateItemInput {
+func (c *Core) Extend(key ddb.Item, id string, token int64, until time.Time) *dynamodb.UpdateItemInput {
 	values := ownValues(id, token)
-	values[":until"] = Number(Seconds(until))
+	values[":until"] = ddb.Number(ddb.Seconds(until))
 	return c.request(&c.lock.extend, key, values)
 }
 
 // Release ends an own hold without a change.
-func (c *Core) Release(key Item, id string, token int64) *dynamodb.UpdateItemInput {
+func (c *Core) Release(key ddb.Item, id string, token int64) *dynamodb.UpdateItemInput {
 	return c.request(&c.lock.release, key, ownValues(id, token))
 }
 
 // Unstub ends an own hold of a stub: the key has no item again.
-func (c *Core) Unstub(key Item, id string, token int64) *dynamodb.DeleteItemInput {
+func (c *Core) Unstub(key ddb.Item, id string, token int64) *dynamodb.DeleteItemInput {
 	return c.delete(&c.lock.unstub, key, id, token)
 }
 
 // Drop ends an own hold by deleting the item.
-func (c *Core) Drop(key Item, id string, token int64) *dynamodb.DeleteItemInput {
+func (c *Core) Drop(key ddb.Item, id string, token int64) *dynamodb.DeleteItemInput {
 	return c.delete(&c.lock.drop, key, id, token)
 }
 
-func (c *Core) delete(s *shape, key Item, id string, token int64) *dynamodb.DeleteItemInput {
+func (c *Core) delete(s *template, key ddb.Item, id string, token int64) *dynamodb.DeleteItemInput {
 	return &dynamodb.DeleteItemInput{
 		TableName:                           &c.Name,
 		Key:                                 key,
@@ -299,7 +300,7 @@ func (c *Core) delete(s *shape, key Item, id string, token int64) *dynamodb.Dele
 
 // Break ends the hold that was seen, by force, and leaves its token as
 // evidence for its holder.
-func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
+func (c *Core) Break(key, seen ddb.Item) (*dynamodb.UpdateItemInput, error) {
 	return c.breaking(seen).Update(key)
 }
 
@@ -307,10 +308,10 @@ func (c *Core) Break(key, seen Item) (*dynamodb.UpdateItemInput, error) {
 // answer is lost: where the hold has no token of its own to leave as evidence, it
 // leaves an id in the ring of writers. An attribute of that name that is no ring is not
 // touched.
-func (c *Core) BreakMarked(key, seen Item, id WriteID) (*dynamodb.UpdateItemInput, error) {
+func (c *Core) BreakMarked(key, seen ddb.Item, id WriteID) (*dynamodb.UpdateItemInput, error) {
 	w := c.breaking(seen)
 	a := &c.Attr
-	l, err := c.ParseLock(seen)
+	l, err := c.ParseRecord(seen)
 	ring, there := seen[a.Writers]
 	if _, isRing := ring.(*types.AttributeValueMemberB); err == nil && !l.HasToken() && (isRing || !there) {
 		w.Set(a.Writers, id.Push(c.Ring(seen)))
@@ -319,14 +320,14 @@ func (c *Core) BreakMarked(key, seen Item, id WriteID) (*dynamodb.UpdateItemInpu
 	return w.Update(key)
 }
 
-func (c *Core) breaking(seen Item) *ProtoWrite {
+func (c *Core) breaking(seen ddb.Item) *Write {
 	w := c.NewWrite()
 	a := &c.Attr
 	if _, ok := seen[a.LockHeld]; ok {
 		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
 	}
 	w.Unlock()
-	if l, err := c.ParseLock(seen); err == nil && seen[c.entry(EntryOf(l.By))] != nil {
+	if l, err := c.ParseRecord(seen); err == nil && seen[c.entry(EntryOf(l.By))] != nil {
 		w.Depart(EntryOf(l.By)) // a holder that drew its lock stands in the queue till it is done
 	}
 	w.IfExists(c.Partition)

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import "time"
 
@@ -41,9 +41,9 @@ type lockItem struct {
 }
 
 // lock is the item as the library parses it.
-func (it lockItem) lock() Lock {
+func (it lockItem) lock() Record {
 	// Who locks by hand names no lease, but leaves the one that it finds.
-	return Lock{By: wireIDs[it.by], Timed: it.time != 0, Lease: time.Second, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
+	return Record{By: wireIDs[it.by], Timed: it.time != 0, Lease: time.Second, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
 }
 
 // wireIDs are what lockedBy says; who locks by hand has no random part.
@@ -92,8 +92,8 @@ type lockRules struct {
 	resetToken                          bool // a new life starts at token 1
 	blindExtend                         bool // an extension may also move lockTime back
 	writerIgnoresLock                   bool
-	judge                               func(l Lock, r ruling) Verdict
-	judgeBreak                          func(l, seen Lock, marked Verdict, exists, clean bool) Verdict
+	judge                               func(l Record, r ruling) Verdict
+	judgeBreak                          func(l, seen Record, marked Verdict, exists, clean bool) Verdict
 }
 
 // ruling is what a verdict is asked for.

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // Calls that write without having read: events, saves and creations. Their
 // attempts may stay on their way while others take the item's lock, release it

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // EntryLen is how much longer the name of an entry's attribute is than their
@@ -36,23 +37,23 @@ func EntryOf(by string) string {
 // ByHand reports whether a hold is not one of this library: by its id, or
 // because it lacks what every hold of the library has. A program by hand keeps
 // what it does not know, so what the hold before it left there proves nothing.
-func (l Lock) ByHand() bool {
+func (l Record) ByHand() bool {
 	_, random := splitID(l.By)
 	return random == "" || !l.whole()
 }
 
 // whole reports whether the hold has all that the library writes with one.
-func (l Lock) whole() bool {
+func (l Record) whole() bool {
 	return l.Timed && l.Held > 0 && l.Token > l.Held && (l.Lease > 0 || l.Endless())
 }
 
 // HasToken reports whether the token that stands on the item is the hold's own: a
 // lock that was taken by hand has none, and leaves what it finds.
-func (l Lock) HasToken() bool { return l.Held != 0 && !l.ByHand() }
+func (l Record) HasToken() bool { return l.Held != 0 && !l.ByHand() }
 
 // Handed reports whether the hold was handed over and its holder has shown no
 // sign of life yet.
-func (l Lock) Handed() bool {
+func (l Record) Handed() bool {
 	owner, random := splitID(l.By)
 	return owner == next && len(random) == entryLen && l.whole()
 }
@@ -87,12 +88,12 @@ type Waiter struct {
 type Queue []Waiter
 
 // ParseQueue reads the entries of an item. What is not a ticket is no entry.
-func (c *Core) ParseQueue(item Item) (q Queue) {
+func (c *Core) ParseQueue(item ddb.Item) (q Queue) {
 	for name, v := range item {
 		if !c.Attr.IsEntry(name) {
 			continue
 		}
-		if ticket, err := Int(v); err == nil {
+		if ticket, err := ddb.Int(v); err == nil {
 			q = append(q, Waiter{name[len(c.Attr.LockQueue):], ticket})
 		}
 	}
@@ -119,12 +120,12 @@ func (q Queue) Without(id string) Queue {
 // entry is the attribute of an entry.
 func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
 
-// queueShapes are the fixed texts of the queue's requests.
-type queueShapes struct {
-	draw  shape // on an item that readers see
-	any   shape // also on a stub or a tombstone
-	leave shape
-	claim shape
+// queueTemplates are the fixed texts of the queue's requests.
+type queueTemplates struct {
+	draw  template // on an item that readers see
+	any   template // also on a stub or a tombstone
+	leave template
+	claim template
 }
 
 // drawn is a draw: a ticket, and the lock if it is free, in one step. If it is
@@ -143,27 +144,27 @@ const (
 		oursCounted + " AND " + oursWritten
 )
 
-func newQueueShapes(pick func(...string) map[string]string) queueShapes {
+func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk", "#lockStub", "#tombstone", "#writers"}
-	return queueShapes{
-		draw: shape{
+	return queueTemplates{
+		draw: template{
 			update:  drawn,
 			cond:    "attribute_exists(#pk) AND " + visible + " AND " + whole,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
-		any: shape{
+		any: template{
 			update:  drawn,
 			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + whole,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
-		leave: shape{
+		leave: template{
 			update: "REMOVE #entry",
 			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
 			names:  pick("#lockedBy"),
 		},
-		claim: shape{
+		claim: template{
 			update:  "SET #lockTime = :until, #lockLease = :lease REMOVE #entry",
 			cond:    own + " AND #lockTime < :until",
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
@@ -173,7 +174,7 @@ func newQueueShapes(pick func(...string) map[string]string) queueShapes {
 }
 
 // onEntry is a request with a fixed text about one entry.
-func (c *Core) onEntry(s *shape, key, values Item, entry string) *dynamodb.UpdateItemInput {
+func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamodb.UpdateItemInput {
 	in := c.request(s, key, values)
 	in.ExpressionAttributeNames = maps.Clone(s.names)
 	in.ExpressionAttributeNames["#entry"] = c.entry(entry)
@@ -182,43 +183,43 @@ func (c *Core) onEntry(s *shape, key, values Item, entry string) *dynamodb.Updat
 
 // Draw enters the queue, and takes the lock if it is free. It can be repeated:
 // if it landed, the image of its failed condition has its entry or its id.
-func (c *Core) Draw(key Item, t Taking) *dynamodb.UpdateItemInput {
+func (c *Core) Draw(key ddb.Item, t Taking) *dynamodb.UpdateItemInput {
 	s, values := &c.queue.draw, t.values()
 	if t.Hidden {
 		s = &c.queue.any
-		values[":true"] = True()
+		values[":true"] = ddb.True()
 	}
 	ours(values)
 	return c.onEntry(s, key, values, EntryOf(t.ID))
 }
 
 // Leave takes the entry of an acquisition out of the queue, unless it holds.
-func (c *Core) Leave(key Item, id string) *dynamodb.UpdateItemInput {
-	return c.onEntry(&c.queue.leave, key, Item{":me": Text(id)}, EntryOf(id))
+func (c *Core) Leave(key ddb.Item, id string) *dynamodb.UpdateItemInput {
+	return c.onEntry(&c.queue.leave, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
 }
 
 // Claim is Extend for a hold that others were told a shorter lease of. It
 // returns the item, which shows who waits by now.
-func (c *Core) Claim(key Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
+func (c *Core) Claim(key ddb.Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
 	values := ownValues(id, token)
-	values[":until"] = Number(Seconds(until))
-	values[":lease"] = Number(LeaseSeconds(lease))
+	values[":until"] = ddb.Number(ddb.Seconds(until))
+	values[":lease"] = ddb.Number(ddb.LeaseSeconds(lease))
 	return c.onEntry(&c.queue.claim, key, values, EntryOf(id))
 }
 
 // Overtake takes the lock that t.Watched shows, dead or free, for one who
 // waits in the queue under ticket, and removes the entries gone: those of dead
 // waiters.
-func (c *Core) Overtake(key Item, t Taking, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
+func (c *Core) Overtake(key ddb.Item, t Taking, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
 	w, a := c.NewWrite(), &c.Attr
-	floor := w.Value(Integer(t.Now.UnixMicro()))
-	before := w.Value(Integer(t.Now.UnixMicro() - 1))
+	floor := w.Value(ddb.Integer(t.Now.UnixMicro()))
+	before := w.Value(ddb.Integer(t.Now.UnixMicro() - 1))
 	token := "if_not_exists(" + w.Name(a.LockToken) + ", " + floor + ")"
-	w.Set(a.LockedBy, Text(t.ID))
-	w.Set(a.LockTime, Number(Seconds(t.Until)))
-	w.Set(a.LockLease, Number(LeaseSeconds(t.Lease)))
+	w.Set(a.LockedBy, ddb.Text(t.ID))
+	w.Set(a.LockTime, ddb.Number(ddb.Seconds(t.Until)))
+	w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(t.Lease)))
 	w.SetTo(a.LockHeld, token)
-	w.SetTo(a.LockToken, token+" + "+w.Value(Number("1")))
+	w.SetTo(a.LockToken, token+" + "+w.Value(ddb.Number("1")))
 	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")
 	own := c.entry(EntryOf(t.ID))
 	w.Remove(own)
@@ -227,7 +228,7 @@ func (c *Core) Overtake(key Item, t Taking, ticket int64, gone []string) (*dynam
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(t.Watched, a.LockedBy, a.LockTime, a.LockHeld)
-	w.IfEqual(own, Integer(ticket))
+	w.IfEqual(own, ddb.Integer(ticket))
 	in, err := w.Update(key)
 	if err == nil {
 		in.ReturnValues = types.ReturnValueAllNew

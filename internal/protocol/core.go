@@ -1,6 +1,7 @@
-package ddb
+package protocol
 
 import (
+	"github.com/dynahold/dynahold/internal/ddb"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,7 @@ func (a Attributes) Clash(others, prefixes []string) string {
 
 // Core is what every protocol needs to know of a table and its items.
 type Core struct {
-	*Table
+	*ddb.Table
 	Attr      Attributes
 	Version   string // attribute that counts data writes, "" without one
 	EventTime string // attribute of the event time, "" without one
@@ -50,13 +51,13 @@ type Core struct {
 	Transacts bool
 	Shares    bool // the user's type may share parts of what it is decoded from or encoded to
 
-	lock  lockShapes
-	queue queueShapes
+	lock  lockTemplates
+	queue queueTemplates
 }
 
 // NewCore prepares the expressions of a table.
 func NewCore(c Core) *Core {
-	c.lock, c.queue = newShapes(c.Attr, c.Partition)
+	c.lock, c.queue = newTemplates(c.Attr, c.Partition)
 	return &c
 }
 
@@ -72,13 +73,13 @@ func (c *Core) Reserved(name string) bool {
 
 // Hidden reports whether an item is there for the library's use only: readers
 // see "not found".
-func (c *Core) Hidden(item Item) bool {
+func (c *Core) Hidden(item ddb.Item) bool {
 	return len(item) == 0 || isTrue(item[c.Attr.LockStub]) || isTrue(item[c.Attr.Tombstone])
 }
 
 // LockOnly reports whether an item is nothing but a lock: it has no attributes
 // but the key, the library's, and others that are named.
-func (c *Core) LockOnly(item Item, others ...string) bool {
+func (c *Core) LockOnly(item ddb.Item, others ...string) bool {
 	for name := range item {
 		if !c.IsKey(name) && !c.Reserved(name) && name != c.Attr.TTL && !slices.Contains(others, name) {
 			return false
@@ -88,8 +89,8 @@ func (c *Core) LockOnly(item Item, others ...string) bool {
 }
 
 // Beat are the attributes that identify a hold and its last extension.
-func (c *Core) Beat(item Item) Item {
-	beat := Item{}
+func (c *Core) Beat(item ddb.Item) ddb.Item {
+	beat := ddb.Item{}
 	for _, name := range []string{c.Attr.LockedBy, c.Attr.LockTime, c.Attr.LockHeld} {
 		if v, ok := item[name]; ok {
 			beat[name] = v

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // The item lock, seen from those who use it: acquirers, who send, lose answers
 // and repeat; and everybody else.

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // What happens around those who wait: time, requests that come late, the
 // operator, somebody who is not fair.

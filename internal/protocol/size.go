@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 // CheckSize refuses an update that DynamoDB would refuse, and one that leaves an
 // item which could not be locked any more. What the library keeps on the item
 // does not count: the headroom is for that.
-func (c *Core) CheckSize(item Item, d Diff) error {
+func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 	size, key := 0, 0
 	for name, v := range item {
 		switch {
@@ -53,11 +54,11 @@ func (c *Core) CheckSize(item Item, d Diff) error {
 		}
 	}
 	if size > maxItem-headroom {
-		return &SizeError{fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)}
+		return &ddb.SizeError{Text: fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)}
 	}
 	update := size - key + updateBytes + setBytes*len(d.Set) + removeBytes*len(d.Remove)
 	if update > maxItem-ownBytes {
-		return &SizeError{fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
+		return &ddb.SizeError{Text: fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
 			update, setBytes, maxItem, ownBytes)}
 	}
 	return nil
@@ -65,7 +66,7 @@ func (c *Core) CheckSize(item Item, d Diff) error {
 
 // Size estimates the billed size of an item, in bytes, by the rules that AWS
 // documents.
-func Size(item Item) (n int) {
+func Size(item ddb.Item) (n int) {
 	for name, v := range item {
 		n += len(name) + valueSize(v)
 	}

@@ -1,4 +1,4 @@
-package ddb
+package protocol
 
 // Doubt is what a call without the lock remembers of the writes that it has
 // sent. Once an attempt had no answer it may have been applied, or may be later,

@@ -3,7 +3,8 @@ package lockedread
 import (
 	"context"
 
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
@@ -17,7 +18,7 @@ import (
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	written, err := h.conclude(ctx, func() (guard.Edit[T], error) { return guard.Compare(h.l.table, h.start, item) }, 0)
+	written, err := h.conclude(ctx, func() (cas.Edit[T], error) { return cas.Compare(h.l.table, h.start, item) }, 0)
 	if err != nil {
 		return *new(T), err
 	}
@@ -27,7 +28,7 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // conclude commits a difference that stands for so many changes, which may
 // cancel each other out; 0: for one, if there is a difference. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *Held[T]) conclude(ctx context.Context, edit func() (guard.Edit[T], error), count int64) (item T, err error) {
+func (h *Held[T]) conclude(ctx context.Context, edit func() (cas.Edit[T], error), count int64) (item T, err error) {
 	if err := h.end(ctx); err != nil {
 		return item, err
 	}
@@ -39,7 +40,7 @@ func (h *Held[T]) conclude(ctx context.Context, edit func() (guard.Edit[T], erro
 
 // commit sends the commit. The grip that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
-func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error), count int64) (written T, next grip, err error) {
+func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), count int64) (written T, next grip, err error) {
 	if err := h.hold.BeginLast(ctx); err != nil {
 		return written, next, err
 	}
@@ -51,7 +52,7 @@ func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error)
 	edit, err := made()
 	item := edit.Item
 	if err == nil {
-		err = guard.Overtakes(core, h.start.Raw, edit.After)
+		err = cas.Overtakes(core, h.start.Raw, edit.After)
 	}
 	if err != nil {
 		return written, next, err
@@ -61,14 +62,14 @@ func (h *Held[T]) commit(ctx context.Context, made func() (guard.Edit[T], error)
 	next.hold, err = h.hold.Commit(ctx, func(w *protocol.Write) {
 		w.Apply(edit.Diff)
 		if h.fresh {
-			guard.Unhide(core, w, edit.Diff)
+			cas.Unhide(core, w, edit.Diff)
 		}
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
 			id := protocol.NewWriteID()
-			item = guard.Bump(h.l.table, w, id, h.start.Raw, item, count)
+			item = cas.Bump(h.l.table, w, id, h.start.Raw, item, count)
 			if pass { // nobody else needs to know
-				next.item = guard.After(core, h.start.Raw, edit.Diff, guard.Writers(core, id, h.start.Raw), count)
+				next.item = cas.After(core, h.start.Raw, edit.Diff, cas.Writers(core, id, h.start.Raw), count)
 			}
 		}
 	}, pass)
@@ -83,7 +84,7 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		if err := h.Release(ctx); err != nil {
 			return err
 		}
-		return guard.NotFound(h.Key(), h.l.taker.Core.Name)
+		return lock.NotFound(h.Key(), h.l.taker.Core.Name)
 	}
 	if err := h.end(ctx); err != nil {
 		return err

@@ -3,8 +3,7 @@ package lockedread
 import (
 	"time"
 
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -48,20 +47,20 @@ type Config struct {
 }
 
 // taking checks the settings and fills in defaults.
-func (c Config) taking() (h hold.Config, err error) {
-	h = hold.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair, Clock: time.Now}
-	if h.Lease, err = hold.Lease(c.Lease); err != nil {
+func (c Config) taking() (h lock.Config, err error) {
+	h = lock.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair, Clock: time.Now}
+	if h.Lease, err = lock.Lease(c.Lease); err != nil {
 		return h, err
 	}
 	if c.Renew {
 		h.Every = h.Lease / 3
 	}
-	if h.Skew, err = guard.ClockSkew(c.ClockSkew); err != nil {
+	if h.Skew, err = lock.ClockSkew(c.ClockSkew); err != nil {
 		return h, err
 	}
-	if h.Owner, err = hold.Owner(c.Owner); err != nil {
+	if h.Owner, err = lock.Owner(c.Owner); err != nil {
 		return h, err
 	}
-	h.Wait, err = guard.Waiting(c.Wait)
+	h.Wait, err = lock.Waiting(c.Wait)
 	return h, err
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -17,8 +17,8 @@ import (
 // loss.
 type Held[T any] struct {
 	l     *Locker[T]
-	hold  *hold.Hold
-	start guard.Start[T]
+	hold  *lock.Lock
+	start cas.Start[T]
 	fresh bool // there is no item yet
 
 	place *place[T] // its baton goes on when the hold ends; nil for who stands in no line
@@ -73,7 +73,7 @@ func (h *Held[T]) Release(ctx context.Context) error {
 		return err
 	}
 	defer h.ending.Unlock()
-	next, err := h.hold.Release(ctx, hold.Releasing{Pass: h.wanted()})
+	next, err := h.hold.Release(ctx, lock.Releasing{Pass: h.wanted()})
 	h.hand(grip{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
 	return err
 }

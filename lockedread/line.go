@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/batch"
-	"github.com/dynahold/dynahold/internal/baton"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -26,10 +24,10 @@ const (
 
 // grip is what the caller that has the baton of an item hands on.
 type grip struct {
-	hold  *hold.Hold // the lock; nil: it is to be taken, and the chain begins anew
+	hold  *lock.Lock // the lock; nil: it is to be taken, and the chain begins anew
 	item  ddb.Item   // as stored under the lock
 	chain chain
-	ghost *hold.Ghost     // what a write without a verdict may have left
+	ghost *lock.Ghost     // what a write without a verdict may have left
 	rival protocol.Record // whom the caller waits for, while it has no lock
 }
 
@@ -51,22 +49,22 @@ func (c chain) more(lease time.Duration) bool {
 
 // place is a caller's place in the line of its item; nil for one that does not
 // stand in line.
-type place[T any] = baton.Place[*batch.Part[T], grip]
+type place[T any] = local.Place[*local.Part[T], grip]
 
 // join takes a place; part, where set, can be taken along by others.
-func (l *Locker[T]) join(raw ddb.Item, part *batch.Part[T]) *place[T] {
+func (l *Locker[T]) join(raw ddb.Item, part *local.Part[T]) *place[T] {
 	return l.lines.Join(l.taker.Core.KeyText(raw), part)
 }
 
 // stand waits for the baton of an item, as long as the lock of one of this
 // process can last.
-func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (baton.State, error) {
+func (l *Locker[T]) stand(ctx context.Context, key repo.Key, p *place[T]) (local.State, error) {
 	began := time.Now()
 	state, err := p.Wait(ctx, l.taker.Lease+l.taker.Skew)
 	if p.Stood() {
 		l.taker.Core.Observe.Waited(ctx, l.taker.Core.Name, time.Since(began))
 	}
-	if err == nil && ctx.Err() != nil && state == baton.Holding {
+	if err == nil && ctx.Err() != nil && state == local.Holding {
 		pass(p, p.Baton())
 		err = ctx.Err()
 	}
@@ -95,10 +93,10 @@ func pass[T any](p *place[T], g grip) {
 // giveBack releases a lock that nobody wants. It takes 3 s at most, less than a
 // caller of a batch waits for its verdict. That it fails is no news: the lock
 // ends with its lease.
-func giveBack(h *hold.Hold) {
+func giveBack(h *lock.Lock) {
 	ctx, cancel := ddb.Detached(context.Background())
 	defer cancel()
-	_, _ = h.Release(ctx, hold.Releasing{Strict: true})
+	_, _ = h.Release(ctx, lock.Releasing{Strict: true})
 }
 
 // inTheWay is who keeps a caller from the item; nil if nobody does.
@@ -107,7 +105,7 @@ func inTheWay[T any](key repo.Key, p *place[T]) error {
 		return locked(key, p.Seen())
 	}
 	if rival := p.Baton().rival; rival.Busy() {
-		return guard.Locked(key, rival)
+		return lock.Locked(key, rival)
 	}
 	return nil // its own hold is no lock of another
 }
@@ -120,5 +118,5 @@ func locked(key repo.Key, g grip) error {
 	if !g.rival.Busy() { // the one in front is on its way to the item
 		return fmt.Errorf("item %v: %w: a caller of this process is before this one", key, repo.ErrLocked)
 	}
-	return guard.Locked(key, g.rival)
+	return lock.Locked(key, g.rival)
 }

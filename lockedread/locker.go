@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/batch"
-	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -18,9 +17,9 @@ import (
 // Locker locks and reads the items of a table. It is safe for concurrent use.
 type Locker[T any] struct {
 	table   *repo.Table[T]
-	taker   *hold.Taker
+	taker   *lock.Locker
 	combine bool
-	lines   baton.Lines[*batch.Part[T], grip] // of this process's callers, by item
+	lines   local.Lines[*local.Part[T], grip] // of this process's callers, by item
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -32,7 +31,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{table: table, taker: &hold.Taker{Core: table.Core(), Config: taking, Rivals: guard.NewRivals(), Turns: hold.NewTurns()}, combine: cfg.Combine}, nil
+	return &Locker[T]{table: table, taker: &lock.Locker{Core: table.Core(), Config: taking, Rivals: lock.NewContention(), Turns: lock.NewHoldTimes()}, combine: cfg.Combine}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One
@@ -42,24 +41,24 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 //
 // ctx governs the waiting, never the holding.
 func (l *Locker[T]) Acquire(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return l.acquire(ctx, key, hold.Taking{})
+	return l.acquire(ctx, key, lock.Request{})
 }
 
 // TryAcquire is Acquire without waiting: ErrLocked if somebody holds the item.
 // One request. With Config.Clockless it never takes over a dead hold, which
 // takes watching.
 func (l *Locker[T]) TryAcquire(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return l.acquire(ctx, key, hold.Taking{Once: true})
+	return l.acquire(ctx, key, lock.Request{Once: true})
 }
 
 // AcquireOrCreate is Acquire, but a key without an item is locked too: the
 // item of the hold is then new, with nothing but its key ([Held.Exists] is
 // false), and comes into being with the commit. Two requests for a new item.
 func (l *Locker[T]) AcquireOrCreate(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return l.acquire(ctx, key, hold.Taking{Stub: true})
+	return l.acquire(ctx, key, lock.Request{Stub: true})
 }
 
-func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) (*Held[T], error) {
+func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request) (*Held[T], error) {
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 	if how.Once {
 		return l.take(ctx, key, raw, how, nil)
 	}
-	key = guard.OwnKey(l.table.KeyTable, key, raw) // which is handed on with the lock
+	key = lock.OwnKey(l.table.KeyTable, key, raw) // which is handed on with the lock
 	p := l.join(raw, nil)
 	if _, err := l.stand(ctx, key, p); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how hold.Taking) 
 }
 
 // lock takes the lock, or passes the baton on, also if the client panics.
-func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how hold.Taking, p *place[T]) (h *hold.Hold, item ddb.Item, err error) {
+func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (h *lock.Lock, item ddb.Item, err error) {
 	defer func() {
 		if h == nil && p != nil {
 			pass(p, grip{})
@@ -86,7 +85,7 @@ func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 }
 
 // take makes the handle of the lock that was handed on, or takes the lock.
-func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how hold.Taking, p *place[T]) (*Held[T], error) {
+func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (*Held[T], error) {
 	var g grip
 	if p != nil {
 		g = p.Baton()
@@ -117,10 +116,10 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	}
 	var err error
 	if h.fresh {
-		h.start, err = guard.Fresh(l.table, raw)
+		h.start, err = cas.Fresh(l.table, raw)
 		h.start.Raw = g.item
 	} else {
-		h.start, err = guard.Existing(l.table, g.item)
+		h.start, err = cas.Existing(l.table, g.item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.
@@ -129,7 +128,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how ho
 	}
 	if h.fresh && !how.Stub { // handed on by one who would have made it
 		_ = h.Release(ctx)
-		return nil, guard.NotFound(key, l.taker.Core.Name)
+		return nil, lock.NotFound(key, l.taker.Core.Name)
 	}
 	return h, nil
 }

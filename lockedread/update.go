@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dynahold/dynahold/internal/batch"
-	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -33,55 +32,55 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 
 func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if change == nil {
-		return item, guard.NoChange()
+		return item, cas.NoChange()
 	}
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return item, err
 	}
-	key = guard.OwnKey(l.table.KeyTable, key, raw)
-	mark := guard.Within{By: l, Key: l.taker.Core.KeyText(raw)}
+	key = lock.OwnKey(l.table.KeyTable, key, raw)
+	mark := cas.Within{By: l, Key: l.taker.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
 		return item, err
 	}
-	change = guard.Mark(mark, change)
+	change = cas.Mark(mark, change)
 	var p *place[T]
-	var part *batch.Part[T]
+	var part *local.Part[T]
 	if l.combine {
-		part = batch.NewPart(ctx, create, change, func() error { return inTheWay(key, p) })
+		part = local.NewPart(ctx, create, change, func() error { return inTheWay(key, p) })
 	}
 	p = l.join(raw, part)
 	state, err := l.stand(ctx, key, p)
 	switch {
 	case err != nil:
 		return item, err
-	case state == baton.Drawn:
+	case state == local.Drawn:
 		return part.Await()
 	case l.combine:
 		go l.lead(key, raw, p, part)
 		return part.Await()
 	}
-	held, err := l.take(ctx, key, raw, hold.Taking{Stub: create}, p)
+	held, err := l.take(ctx, key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, func(ctx context.Context, from guard.Start[T]) (guard.Edit[T], error) {
-		return guard.Change(ctx, l.table, from, change)
+	return held.apply(ctx, func(ctx context.Context, from cas.Start[T]) (cas.Edit[T], error) {
+		return cas.Change(ctx, l.table, from, change)
 	}, nil)
 }
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *batch.Part[T]) {
-	b := batch.New(l.table, first, func() *batch.Part[T] {
-		next := p.Draw(func(c *batch.Part[T]) bool { return c != nil && c.Create == first.Create })
+func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.Part[T]) {
+	b := local.New(l.table, first, func() *local.Part[T] {
+		next := p.Draw(func(c *local.Part[T]) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
 		return next.Caller
 	})
 	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
-		b := batch.New(l.table, alone, nil)
+		b := local.New(l.table, alone, nil)
 		p := l.join(raw, nil)
 		_, err := l.stand(b.Context(), key, p)
 		if err == nil {
@@ -92,8 +91,8 @@ func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *batch.P
 }
 
 // commit runs a batch under the lock.
-func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *batch.Batch[T], create bool) error {
-	held, err := l.take(b.Context(), key, raw, hold.Taking{Stub: create}, p)
+func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Batch[T], create bool) error {
+	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *batch.Bat
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
 // count, if set, is how many changes it stands for.
-func (h *Held[T]) apply(ctx context.Context, change func(context.Context, guard.Start[T]) (guard.Edit[T], error), count func() int64) (zero T, err error) {
+func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Start[T]) (cas.Edit[T], error), count func() int64) (zero T, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	defer func() { _ = h.Release(ctx) }() // also when change panics
@@ -127,14 +126,14 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, guard.
 	if count != nil {
 		n = count()
 	}
-	item, err := h.conclude(ctx, func() (guard.Edit[T], error) { return edit, nil }, n)
+	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
 		switch h.hold.Fate() {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:
-			err = guard.Unwritten(h.Key(), err)
+			err = lock.Unwritten(h.Key(), err)
 		}
 	}
 	if err != nil {

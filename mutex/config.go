@@ -7,8 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -88,15 +87,15 @@ func (c Config) withDefaults() Config {
 }
 
 // taking checks the settings of the lock itself.
-func (c Config) taking() (h hold.Config, err error) {
-	h = hold.Config{Clockless: c.Clockless, Clock: time.Now}
+func (c Config) taking() (h lock.Config, err error) {
+	h = lock.Config{Clockless: c.Clockless, Clock: time.Now}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {
 			return h, fmt.Errorf("%w: Lease and Heartbeat are for FailOpen: a fail-closed lock does not end by itself", repo.ErrConfig)
 		}
 	case FailOpen:
-		if h.Lease, err = hold.Lease(c.Lease); err != nil {
+		if h.Lease, err = lock.Lease(c.Lease); err != nil {
 			return h, err
 		}
 		if h.Every, err = c.heartbeat(h.Lease); err != nil {
@@ -105,13 +104,13 @@ func (c Config) taking() (h hold.Config, err error) {
 	default:
 		return h, fmt.Errorf("%w: %v: use FailClosed or FailOpen", repo.ErrConfig, c.Mode)
 	}
-	if h.Skew, err = guard.ClockSkew(c.ClockSkew); err != nil {
+	if h.Skew, err = lock.ClockSkew(c.ClockSkew); err != nil {
 		return h, err
 	}
-	if h.Owner, err = hold.Owner(c.Owner); err != nil {
+	if h.Owner, err = lock.Owner(c.Owner); err != nil {
 		return h, err
 	}
-	h.Wait, err = guard.Waiting(c.Wait)
+	h.Wait, err = lock.Waiting(c.Wait)
 	return h, err
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -21,14 +20,14 @@ import (
 // its loss.
 type Lock struct {
 	l    *Locker
-	hold *hold.Hold
+	hold *lock.Lock
 	drop bool // the row goes with the lock
 
 	mu      sync.Mutex
 	payload []byte // guarded by mu
 }
 
-func newLock(l *Locker, h *hold.Hold, item ddb.Item) *Lock {
+func newLock(l *Locker, h *lock.Lock, item ddb.Item) *Lock {
 	return &Lock{l: l, hold: h, drop: l.drops(item), payload: payloadOf(item, l.cfg.Payload)}
 }
 
@@ -114,7 +113,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, false) }
 
 func (l *Lock) release(ctx context.Context, strict bool) error {
-	_, err := l.hold.Release(ctx, hold.Releasing{Drop: l.drop, Strict: strict})
+	_, err := l.hold.Release(ctx, lock.Releasing{Drop: l.drop, Strict: strict})
 	switch {
 	case errors.Is(err, repo.ErrLockLost):
 		err = errors.Join(err, l.instead())
@@ -133,5 +132,5 @@ func (l *Lock) instead() error {
 	if !now.Busy() {
 		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, l.Key())
 	}
-	return guard.Locked(l.Key(), now)
+	return lock.Locked(l.Key(), now)
 }

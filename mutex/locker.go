@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -22,7 +22,7 @@ var ErrClosed = errors.New("locker is closed")
 type Locker struct {
 	client  Client
 	table   *repo.KeyTable
-	taker   *hold.Taker
+	taker   *lock.Locker
 	cfg     Config
 	closing context.Context
 	close   context.CancelCauseFunc
@@ -40,7 +40,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Table.AttemptTimeout, err = hold.AttemptTimeout(taking.Lease, cfg.Table.AttemptTimeout); err != nil {
+	if cfg.Table.AttemptTimeout, err = lock.AttemptTimeout(taking.Lease, cfg.Table.AttemptTimeout); err != nil {
 		return nil, err
 	}
 	table, err := repo.NewKeyTable(client, tableName, cfg.Key, cfg.Table)
@@ -51,7 +51,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
-	l := &Locker{client: client, table: table, taker: &hold.Taker{Core: core, Config: taking}, cfg: cfg, held: map[*Lock]struct{}{}}
+	l := &Locker{client: client, table: table, taker: &lock.Locker{Core: core, Config: taking}, cfg: cfg, held: map[*Lock]struct{}{}}
 	l.closing, l.close = context.WithCancelCause(context.Background())
 	return l, nil
 }
@@ -87,7 +87,7 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	defer l.gate.Leave()
 	ctx, cancel := ddb.Both(ctx, l.closing)
 	defer cancel()
-	taken, item, err := l.taker.Acquire(ctx, key, raw, hold.Taking{Row: true, Once: once})
+	taken, item, err := l.taker.Acquire(ctx, key, raw, lock.Request{Row: true, Once: once})
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -69,7 +70,7 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 			}
 			return nil
 		})
-		if err == nil && slices.ContainsFunc(guard.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
+		if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
 			return errLeftovers
 		}
 		r.unhide(w, hidden, touched)
@@ -203,12 +204,12 @@ func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fi
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	turn := &guard.Turn{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
+	turn := &lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
 	return turn.Do(ctx, func() error { return r.attempts(ctx, turn, raw, fill) })
 }
 
 // attempts sends an event until it has a verdict. All tries carry one id.
-func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
+func (r *Repository[T]) attempts(ctx context.Context, turn *lock.Waiter, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
 	var hidden ddb.Item // a stub or tombstone that an earlier try found
 	id := protocol.NewWriteID()
 	for flips := 0; ; {
@@ -227,7 +228,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
 			w.Set(r.core.Attr.Writers, id.Push(nil))
 		}
-		guard.IfNewer(r.core, w, raw)
+		cas.IfNewer(r.core, w, raw)
 		w.IfUnlocked()
 		w.IfOurs()
 		in, err := w.Update(turn.Raw)
@@ -240,7 +241,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *guard.Turn, raw ddb.
 			return nil
 		case ddb.Condition:
 		default:
-			return guard.Failed(turn.Key, res)
+			return lock.Failed(turn.Key, res)
 		}
 		if err := turn.CheckShape(res.Image); err != nil {
 			return err
@@ -274,8 +275,8 @@ func (r *Repository[T]) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	if hidden == nil {
 		return
 	}
-	guard.Unhide(r.core, w, d)
-	w.Remove(slices.DeleteFunc(guard.Leftovers(r.core, hidden), func(name string) bool {
+	cas.Unhide(r.core, w, d)
+	w.Remove(slices.DeleteFunc(cas.Leftovers(r.core, hidden), func(name string) bool {
 		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
 	})...)
 }
@@ -288,7 +289,7 @@ var errLeftovers = errors.New("the tombstone has leftovers that the update chang
 // sweep clears a tombstone of what it has kept, if it is as it was seen, and
 // returns it as it is then; nil if it has changed.
 func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
-	left := guard.Leftovers(r.core, tombstone)
+	left := cas.Leftovers(r.core, tombstone)
 	w := r.core.NewWrite()
 	w.Remove(left...)
 	w.IfSeen(tombstone, r.core.Attr.Tombstone, r.core.EventTime)
@@ -310,13 +311,13 @@ func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone 
 	case ddb.Condition:
 		return nil, nil
 	default:
-		return nil, guard.Unwritten(key, res.Err) // the event itself was not sent
+		return nil, lock.Unwritten(key, res.Err) // the event itself was not sent
 	}
 }
 
 // judge compares the stored event with the one that was refused. done is false
 // where only a lock, or that the item is hidden, stands in the way.
-func (r *Repository[T]) judge(turn *guard.Turn, id protocol.WriteID, image, raw ddb.Item) (done bool, err error) {
+func (r *Repository[T]) judge(turn *lock.Waiter, id protocol.WriteID, image, raw ddb.Item) (done bool, err error) {
 	order, ok := r.core.EventOrder(image, raw)
 	if !ok {
 		order = -1 // neither: it settles nothing

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -50,7 +51,7 @@ type Repository[T any] struct {
 	table  *repo.Table[T]
 	core   *protocol.Core
 	cfg    Config
-	policy guard.Policy
+	policy cas.Policy
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -84,7 +85,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = defaultAttempts
 	}
-	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
+	settings, err := lock.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 			seen = append(seen, name)
 		}
 	}
-	r.policy = guard.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Bury: r.bury}
+	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Bury: r.bury}
 	return r, nil
 }
 
@@ -116,7 +117,7 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 		var zero T
 		return zero, err
 	}
-	return guard.Create(ctx, r.table, item, r.policy.Settings)
+	return cas.Create(ctx, r.table, item, r.policy.Settings)
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -125,13 +126,13 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // or Upsert of the same item from inside change, with its context, is refused
 // with ErrLocked: each would run the other again.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return guard.Update(ctx, r.table, &r.policy, key, false, change)
+	return cas.Update(ctx, r.table, &r.policy, key, false, change)
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return guard.Update(ctx, r.table, &r.policy, key, true, change)
+	return cas.Update(ctx, r.table, &r.policy, key, true, change)
 }
 
 // Delete deletes an item as it is now and leaves a tombstone with its event
@@ -141,7 +142,7 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 	raw, err := r.table.EncodeKey(key)
 	if err == nil {
 		remove := func(context.Context, *T) error { return repo.Remove }
-		_, _, err = guard.Run(ctx, r.table, &r.policy, key, raw, guard.Call[T]{Change: remove})
+		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Call[T]{Change: remove})
 	}
 	return err
 }
@@ -167,7 +168,7 @@ func (r *Repository[T]) bury(w *protocol.Write, item ddb.Item) {
 			w.Remove(name)
 		}
 	}
-	w.Remove(guard.Unmapped(r.core, guard.Data(r.core, item))...)
+	w.Remove(cas.Unmapped(r.core, cas.Data(r.core, item))...)
 	w.Set(r.core.Attr.Tombstone, ddb.True())
 	w.Set(r.core.Attr.TTL, ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/batch"
-	"github.com/dynahold/dynahold/internal/baton"
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -22,7 +22,7 @@ const patience = 250 * time.Millisecond
 type known struct{ item ddb.Item }
 
 // place is a caller's place in the line of its item.
-type place[T any] = baton.Place[*batch.Part[T], known]
+type place[T any] = local.Place[*local.Part[T], known]
 
 // one is one item that callers want to change.
 type one[T any] struct {
@@ -30,7 +30,7 @@ type one[T any] struct {
 	key  repo.Key
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
-	mark guard.Within
+	mark cas.Within
 
 	place *place[T]
 }
@@ -41,15 +41,15 @@ func (r *Repository[T]) one(key repo.Key) (*one[T], error) {
 		return nil, err
 	}
 	text := r.table.Core().KeyText(raw)
-	key = guard.OwnKey(r.table.KeyTable, key, raw)
-	return &one[T]{r: r, key: key, raw: raw, text: text, mark: guard.Within{By: r, Key: text}}, nil
+	key = lock.OwnKey(r.table.KeyTable, key, raw)
+	return &one[T]{r: r, key: key, raw: raw, text: text, mark: cas.Within{By: r, Key: text}}, nil
 }
 
 // update makes a change, but not from inside a change of the same item: the
 // outer write would find what the inner one wrote, and run both again, and so on.
 func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if change == nil {
-		return item, guard.NoChange()
+		return item, cas.NoChange()
 	}
 	o, err := r.one(key)
 	if err == nil {
@@ -65,13 +65,13 @@ func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, c
 // item too, under its lock.
 func (o *one[T]) change(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
 	r := o.r
-	run := guard.Mark(o.mark, change)
+	run := cas.Mark(o.mark, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)
 	}
 	if !r.rivals.Lately(o.text) {
 		item, err = o.inLine(ctx, create, run)
-		if !errors.Is(err, guard.ErrGaveWay) {
+		if !errors.Is(err, lock.ErrGaveWay) {
 			return item, err
 		}
 		r.rivals.Note(o.text)
@@ -85,13 +85,13 @@ func (o *one[T]) change(ctx context.Context, create bool, change func(context.Co
 // inLine makes a change by version when it is the caller's turn.
 func (o *one[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
-		item, _, err = guard.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, guard.Call[T]{Create: create, Change: change})
+		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Call[T]{Create: create, Change: change})
 		return item, err
 	}
-	var part *batch.Part[T]
+	var part *local.Part[T]
 	var p *place[T]
 	if o.r.combine {
-		part = batch.NewPart(ctx, create, change, func() error {
+		part = local.NewPart(ctx, create, change, func() error {
 			if p.Behind() {
 				return behind(o.key)
 			}
@@ -103,7 +103,7 @@ func (o *one[T]) inLine(ctx context.Context, create bool, change func(context.Co
 	switch state, err := p.Wait(ctx, patience); {
 	case err != nil:
 		return item, ddb.Because(behind(o.key), ddb.CtxError(ctx))
-	case state == baton.Drawn:
+	case state == local.Drawn:
 		return part.Await()
 	case o.r.combine:
 		go o.lead(part)
@@ -111,7 +111,7 @@ func (o *one[T]) inLine(ctx context.Context, create bool, change func(context.Co
 	}
 	handed := known{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = o.run(ctx, p.Baton().item, guard.Call[T]{Create: create, Change: change})
+	item, handed.item, err = o.run(ctx, p.Baton().item, cas.Call[T]{Create: create, Change: change})
 	return item, err
 }
 
@@ -122,25 +122,25 @@ func behind(key repo.Key) error {
 
 // run makes a change, starting from what the caller before has left, or from
 // what is kept.
-func (o *one[T]) run(ctx context.Context, left ddb.Item, call guard.Call[T]) (item T, after ddb.Item, err error) {
+func (o *one[T]) run(ctx context.Context, left ddb.Item, call cas.Call[T]) (item T, after ddb.Item, err error) {
 	call.Keep = func() bool { return o.r.warm.items != nil || o.place.Waiting() > 0 }
 	call.From = left
 	if left == nil {
 		call.From = o.r.warm.get(o.text)
 	}
-	item, course, err := guard.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, call)
+	item, course, err := cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, call)
 	o.r.warm.learn(o.text, course)
 	return item, course.After, err
 }
 
 // lead makes the changes of the first caller and of those that wait behind it
 // with one write. It runs on its own, so that no caller's end ends it.
-func (o *one[T]) lead(first *batch.Part[T]) {
+func (o *one[T]) lead(first *local.Part[T]) {
 	p := o.place
 	var last known
 	defer func() { p.Pass(last) }()
-	b := batch.New(o.r.table, first, func() *batch.Part[T] {
-		next := p.Draw(func(c *batch.Part[T]) bool { return c.Create == first.Create })
+	b := local.New(o.r.table, first, func() *local.Part[T] {
+		next := p.Draw(func(c *local.Part[T]) bool { return c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
@@ -150,13 +150,13 @@ func (o *one[T]) lead(first *batch.Part[T]) {
 }
 
 // all runs a batch, and those of its parts that must be alone, to their end.
-func (o *one[T]) all(b *batch.Batch[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, guard.Call[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
+func (o *one[T]) all(b *local.Batch[T], create bool, from ddb.Item) (after ddb.Item) {
+	_, after, err := o.run(b.Context(), from, cas.Call[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}
 	for _, p := range b.Conclude(err) {
-		after = o.all(batch.New(o.r.table, p, nil), create, after)
+		after = o.all(local.New(o.r.table, p, nil), create, after)
 	}
 	return after
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/batch"
-	"github.com/dynahold/dynahold/internal/baton"
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -58,12 +58,12 @@ const (
 // concurrent use.
 type Repository[T any] struct {
 	table   *repo.Table[T]
-	policy  guard.Policy
+	policy  cas.Policy
 	combine bool
-	lines   baton.Lines[*batch.Part[T], known] // of this process's callers, by item
+	lines   local.Lines[*local.Part[T], known] // of this process's callers, by item
 	warm    warm
 	fair    *lockedread.Locker[T] // nil: Config.Fair is off
-	rivals  *guard.Rivals         // with fair: who goes to it
+	rivals  *lock.Contention      // with fair: who goes to it
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -86,19 +86,19 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if cfg.Warm < 0 {
 		return nil, fmt.Errorf("%w: Warm is negative (%d): it is a number of items", repo.ErrConfig, cfg.Warm)
 	}
-	settings, err := guard.NewSettings(waitOf(cfg.Wait), cfg.ClockSkew, cfg.FailLocked)
+	settings, err := lock.NewSettings(waitOf(cfg.Wait), cfg.ClockSkew, cfg.FailLocked)
 	if err != nil {
 		return nil, err
 	}
 	r := &Repository[T]{table: table, combine: cfg.Combine, warm: newWarm(table.Core(), cfg.Warm)}
-	r.policy = guard.Policy{Settings: settings, Attempts: cfg.Attempts, GiveWay: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
+	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, GiveWay: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
 	if !cfg.Fair {
 		return r, nil
 	}
 	if cfg.FailLocked {
 		return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
 	}
-	r.rivals = guard.NewRivals()
+	r.rivals = lock.NewContention()
 	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
 	return r, err
 }
@@ -121,7 +121,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet; its version is 1. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return guard.Create(ctx, r.table, item, r.policy.Settings)
+	return cas.Create(ctx, r.table, item, r.policy.Settings)
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -34,7 +35,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	if err != nil {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
 	}
-	err = r.versioned(ctx, item, raw, id, func(turn *guard.Turn) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
+	err = r.versioned(ctx, item, raw, id, func(turn *lock.Waiter) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
 	if err != nil {
 		return zero, err
 	}
@@ -50,7 +51,7 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 	w := core.NewWrite()
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
-	return r.versioned(ctx, item, raw, protocol.NewWriteID(), func(turn *guard.Turn) ddb.Result {
+	return r.versioned(ctx, item, raw, protocol.NewWriteID(), func(turn *lock.Waiter) ddb.Result {
 		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
 	})
 }
@@ -73,9 +74,9 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*guard.Turn) ddb.Result) error {
+func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
 	core := r.table.Core()
-	turn := &guard.Turn{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
+	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	return turn.Do(ctx, func() error {
 		for {
 			res := send(turn)
@@ -84,7 +85,7 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 				return nil
 			case ddb.Condition:
 			default:
-				return guard.Failed(turn.Key, res)
+				return lock.Failed(turn.Key, res)
 			}
 			if done, err := r.judge(turn, id, res.Image, r.table.Version(item)); done {
 				return err
@@ -98,16 +99,16 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *Repository[T]) judge(turn *guard.Turn, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
+func (r *Repository[T]) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
 	core := turn.Core
-	stored, gone := guard.Version(core, image), core.Absent(image)
+	stored, gone := cas.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
 	case verdict == protocol.Committed:
 		return true, nil
 	case final && verdict == protocol.Undecided && gone:
-		return true, turn.Undecided(guard.FoundNothing)
+		return true, turn.Undecided(lock.FoundNothing)
 	case final && verdict == protocol.Undecided: // applied and overwritten, or too old from the start
-		return true, turn.Undecided(guard.FoundOthers)
+		return true, turn.Undecided(lock.FoundOthers)
 	}
 	if err := turn.CheckShape(image); err != nil {
 		return true, err
@@ -115,7 +116,7 @@ func (r *Repository[T]) judge(turn *guard.Turn, id protocol.WriteID, image ddb.I
 	conflict := &repo.ConflictError{Key: turn.Key, Attempts: 1}
 	switch {
 	case gone || core.Hidden(image):
-		return true, guard.NotFound(turn.Key, core.Name)
+		return true, lock.NotFound(turn.Key, core.Name)
 	case stored != given:
 		return true, fmt.Errorf("%w: version %d is stored, the item has %d", conflict, stored, given)
 	case image[core.Attr.LockedBy] == nil:

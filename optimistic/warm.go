@@ -1,8 +1,8 @@
 package optimistic
 
 import (
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
 )
@@ -33,7 +33,7 @@ func (w warm) get(key string) ddb.Item {
 }
 
 // learn notes how a call went.
-func (w warm) learn(key string, c guard.Course) {
+func (w warm) learn(key string, c cas.Course) {
 	w.items.Change(key, func(k kept) (kept, bool) {
 		// A call that did not read has written what it believed, unrefused.
 		mine := k.proved || c.Read == nil || w.same(c.Read, k.item)

@@ -3,7 +3,8 @@ package pessimistic
 import (
 	"context"
 
-	"github.com/dynahold/dynahold/internal/guard"
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -17,7 +18,7 @@ type Config = lockedread.Config
 type Repository[T any] struct {
 	table    *repo.Table[T]
 	locker   *lockedread.Locker[T]
-	settings guard.Settings
+	settings lock.Settings
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -28,7 +29,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := guard.NewSettings(cfg.Wait, cfg.ClockSkew, false)
+	settings, err := lock.NewSettings(cfg.Wait, cfg.ClockSkew, false)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return guard.Create(ctx, r.table, item, r.settings)
+	return cas.Create(ctx, r.table, item, r.settings)
 }
 
 // Update locks an item, runs change on it once, commits the difference and

@@ -8,8 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -153,24 +152,24 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Poll == 0 {
 		c.Poll = defaultPoll
 	}
-	if c.Lease, err = hold.Lease(c.Lease); err != nil {
+	if c.Lease, err = lock.Lease(c.Lease); err != nil {
 		return c, err
 	}
-	if c.Table.AttemptTimeout, err = hold.AttemptTimeout(c.Lease, c.Table.AttemptTimeout); err != nil {
+	if c.Table.AttemptTimeout, err = lock.AttemptTimeout(c.Lease, c.Table.AttemptTimeout); err != nil {
 		return c, err
 	}
 	if c.Retry, err = c.Retry.withDefaults(); err != nil {
 		return c, err
 	}
-	if c.Owner, err = hold.Owner(c.Owner); err != nil {
+	if c.Owner, err = lock.Owner(c.Owner); err != nil {
 		return c, err
 	}
-	if c.ClockSkew, err = guard.ClockSkew(c.ClockSkew); err != nil {
+	if c.ClockSkew, err = lock.ClockSkew(c.ClockSkew); err != nil {
 		return c, err
 	}
 	if err := checkAttributes(c.Table.Attributes); err != nil {
 		return c, err
 	}
-	c.Wait, err = guard.Waiting(c.Wait)
+	c.Wait, err = lock.Waiting(c.Wait)
 	return c, err
 }

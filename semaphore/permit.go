@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -75,7 +75,7 @@ func (p *store) newPermit(name, attr string, token int64, sent, until time.Time)
 
 // leaseConfig is how permits and jobs are kept.
 func (c Config) leaseConfig(failed func(error)) lease.Config {
-	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: hold.Margin(c.Lease), Failed: failed}
+	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: lock.Margin(c.Lease), Failed: failed}
 }
 
 // insisting is the pause between the tries to end a permit or a job.

@@ -8,8 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dynahold/dynahold/internal/guard"
-	"github.com/dynahold/dynahold/internal/hold"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -72,15 +71,15 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkAttributes(c.Table.Attributes); err != nil {
 		return c, err
 	}
-	if c.Lease, err = hold.Lease(c.Lease); err != nil {
+	if c.Lease, err = lock.Lease(c.Lease); err != nil {
 		return c, err
 	}
-	if c.ClockSkew, err = guard.ClockSkew(c.ClockSkew); err != nil {
+	if c.ClockSkew, err = lock.ClockSkew(c.ClockSkew); err != nil {
 		return c, err
 	}
-	if c.Wait, err = guard.Waiting(c.Wait); err != nil {
+	if c.Wait, err = lock.Waiting(c.Wait); err != nil {
 		return c, err
 	}
-	c.Table.AttemptTimeout, err = hold.AttemptTimeout(c.Lease, c.Table.AttemptTimeout)
+	c.Table.AttemptTimeout, err = lock.AttemptTimeout(c.Lease, c.Table.AttemptTimeout)
 	return c, err
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -48,7 +48,7 @@ func (q *Queue) newTicket(p place, e entry, l line, end time.Time) *Ticket {
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
 	t.tell(l)
-	t.lease = lease.New(lease.Config{Length: q.cfg.Lease, Every: q.cfg.Lease / 3, Margin: hold.Margin(q.cfg.Lease), Failed: t.failed}, end, t.renew)
+	t.lease = lease.New(lease.Config{Length: q.cfg.Lease, Every: q.cfg.Lease / 3, Margin: lock.Margin(q.cfg.Lease), Failed: t.failed}, end, t.renew)
 	q.keep(t)
 	t.lease.Start()
 	return t

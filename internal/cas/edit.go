@@ -1,0 +1,183 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Edit is a user's change to an item, ready to be written.
+type Edit[T any] struct {
+	Item   T
+	After  ddb.Item // its encoding
+	Diff   ddb.Diff // without the version
+	Remove bool     // delete the item instead
+}
+
+// Start is an item before a change.
+type Start[T any] struct {
+	Item   T
+	Before ddb.Item // its encoding, taken before anybody can alter Item
+	Raw    ddb.Item // as stored; nil for a new item
+}
+
+// Existing starts from a stored item.
+func Existing[T any](t *repo.Table[T], raw ddb.Item) (Start[T], error) {
+	item, err := t.Decode(raw)
+	if err != nil {
+		return Start[T]{}, err
+	}
+	before, err := t.Encode(item)
+	if err != nil {
+		return Start[T]{}, err
+	}
+	return Start[T]{item, before, raw}, nil
+}
+
+// Fresh starts from nothing but a key.
+func Fresh[T any](t *repo.Table[T], key ddb.Item) (Start[T], error) {
+	item, err := t.Decode(key)
+	return Start[T]{Item: item, Before: key}, err
+}
+
+// Change runs a user's change and compares the result.
+func Change[T any](ctx context.Context, t *repo.Table[T], from Start[T], change func(context.Context, *T) error) (Edit[T], error) {
+	item := from.Item
+	if err := change(ctx, &item); err != nil {
+		if errors.Is(err, repo.Remove) {
+			return Edit[T]{Remove: true}, nil
+		}
+		return Edit[T]{}, err
+	}
+	return Compare(t, from, item)
+}
+
+// Compare finds what an edited item changes.
+func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
+	after, err := t.EncodeGiven(item)
+	if err != nil {
+		return Edit[T]{}, err
+	}
+	core := t.Core()
+	for _, name := range []string{core.Partition, core.Sort} {
+		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
+			return Edit[T]{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
+		}
+	}
+	if was, is := t.Version(from.Item), t.Version(item); was != is {
+		return Edit[T]{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
+	}
+	d := core.Diff(from.Before, after)
+	if core.Hidden(from.Raw) { // what a tombstone keeps is not the new item's
+		for _, name := range core.Mapped {
+			if from.Raw[name] != nil && from.Before[name] == nil && after[name] == nil {
+				d.Remove = append(d.Remove, name)
+			}
+		}
+		d.Remove = append(d.Remove, Unmapped(core, Leftovers(core, from.Raw))...)
+	}
+	if core.Version != "" {
+		// A new item has no version in Before but may encode a zero.
+		d = d.Without(core.Version)
+	}
+	if err := core.CheckSize(from.Raw, d); err != nil {
+		return Edit[T]{}, repo.Classify(fmt.Errorf("item %v: %w", t.KeyOf(item), err))
+	}
+	return Edit[T]{Item: item, After: after, Diff: d}, nil
+}
+
+// Bump counts a data write, which stands for so many changes, in the item's
+// version, where the type has one, and leaves the write's id as evidence. raw
+// is the item that the write is based on. It returns the item as it will be.
+func Bump[T any](t *repo.Table[T], w *protocol.Write, id protocol.WriteID, raw ddb.Item, item T, count int64) T {
+	core := t.Core()
+	if core.Version == "" {
+		return item
+	}
+	next := t.Version(item) + count
+	w.Set(core.Version, ddb.Integer(next))
+	w.Set(core.Attr.Writers, Writers(core, id, raw))
+	return t.WithVersion(item, next)
+}
+
+// Writers is the ring that a write based on raw leaves; nil where the type has
+// no version.
+func Writers(core *protocol.Core, id protocol.WriteID, raw ddb.Item) types.AttributeValue {
+	if core.Version == "" {
+		return nil
+	}
+	return id.Push(core.Ring(raw))
+}
+
+// Leftovers are the attributes of a deleted item that its tombstone has kept: a
+// delete event that has not read the item, or whose type does not know them,
+// could not take them away. They are not the new item's. A type without an event
+// time cannot tell them from what keeps late events out, so it leaves them alone.
+func Leftovers(core *protocol.Core, tombstone ddb.Item) (names []string) {
+	if core.EventTime == "" || tombstone[core.Attr.Tombstone] == nil {
+		return nil
+	}
+	return Data(core, tombstone)
+}
+
+// Data are the attributes of an item that a tombstone must not keep.
+func Data(core *protocol.Core, item ddb.Item) (names []string) {
+	for name := range item {
+		switch name {
+		case core.EventTime, core.EventID, core.Version, core.Attr.TTL:
+			continue
+		}
+		if !core.IsKey(name) && !core.Reserved(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names) // one item, one text
+	return names
+}
+
+// Unmapped are those of some attributes that the user's type does not map.
+func Unmapped(core *protocol.Core, names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(core.Mapped, name) })
+}
+
+// Unhide removes what made an item invisible to readers.
+func Unhide(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
+	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
+	for _, a := range d.Set {
+		if a.Name == core.Attr.TTL {
+			return
+		}
+	}
+	for _, name := range d.Remove {
+		if name == core.Attr.TTL {
+			return
+		}
+	}
+	w.Remove(core.Attr.TTL)
+}
+
+// NoChange is the error of a call without a change.
+func NoChange() error { return fmt.Errorf("%w: the change is nil", repo.ErrConfig) }
+
+// Overtakes refuses to bring a deleted item back with an event that is not
+// newer than the deletion.
+func Overtakes(core *protocol.Core, raw, after ddb.Item) error {
+	if core.EventTime == "" || raw[core.Attr.Tombstone] == nil || raw[core.EventTime] == nil {
+		return nil
+	}
+	order, ok := core.EventOrder(raw, after)
+	if !ok {
+		return fmt.Errorf("%w: event times or ids of different types", repo.ErrSchema)
+	}
+	if order >= 0 {
+		return fmt.Errorf("%w: the item was deleted by a later event", repo.ErrStale)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package cas
+
+import (
+	"context"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// Policy is how a strategy without locks reads, changes and writes an item.
+type Policy struct {
+	lock.Settings
+	Attempts int      // tries when others write first
+	Seen     []string // attributes that must be as read
+	Ring     bool     // keep the ring of writers also where the type has no version
+	// Check refuses a change by its encodings; nil: none.
+	Check func(before, after ddb.Item) error
+	// GiveWay ends a call with ErrGaveWay where others hold the item, or wrote
+	// first, instead of waiting or trying again.
+	GiveWay bool
+	// Bury makes the write that stands for a delete; nil: a DeleteItem.
+	Bury func(w *protocol.Write, item ddb.Item)
+}
+
+// Call is one change of one item.
+type Call[T any] struct {
+	Create bool // start a new item where there is none
+	Change func(context.Context, *T) error
+	// Edit, if set, makes the edit in Change's place: where the changed item is
+	// not this goroutine's to read, only its encoding.
+	Edit func(context.Context, Start[T]) (Edit[T], error)
+	// From is what this process believes the item to be; nil: it is read. The
+	// write's condition protects a change of it; what Change says without a
+	// write is confirmed on a fresh read.
+	From ddb.Item
+	// Begin, if set, is told before each Change whether there is no item yet.
+	Begin func(fresh bool)
+	// Count, if set, is how many changes the write stands for.
+	Count func() int64
+	// Keep reports whether anybody needs the item as the call leaves it; nil:
+	// nobody does.
+	Keep func() bool
+}
+
+// Course is how a call went.
+type Course struct {
+	After     ddb.Item // the item as the call left it; nil: not known, none, or not to be kept
+	Read      ddb.Item // what its first read found; nil: it did not read
+	Conflicts int      // writes that others' writes refused
+	Waited    bool     // somebody held the item's lock
+}

@@ -1,0 +1,252 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// atOnce is how many conflicts in a row are answered at once with the item
+// that the failed write returned. From then on the writer sleeps and reads
+// again: an item kept over a sleep is stale.
+const atOnce = 2
+
+// update is one call under way.
+type update[T any] struct {
+	*Policy
+	Call[T]
+	Course
+	table    *repo.Table[T]
+	turn     *lock.Waiter
+	tries    int
+	sent     bool // the present attempt has sent its write
+	believed bool // the present attempt starts from From
+}
+
+// Update reads an item, changes it and writes the difference if it is as read,
+// until that succeeds. create starts a new item where there is none.
+func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
+	var zero T
+	if change == nil {
+		return zero, NoChange()
+	}
+	raw, err := t.EncodeKey(key)
+	if err != nil {
+		return zero, err
+	}
+	mark := Within{By: p, Key: t.Core().KeyText(raw)}
+	if err := mark.Refuse(ctx, key); err != nil {
+		return zero, err
+	}
+	item, _, err := Run(ctx, t, p, key, raw, Call[T]{Create: create, Change: Mark(mark, change)})
+	return item, err
+}
+
+// Run is Update with all that a caller may know before and wants to know
+// afterwards; raw is the encoded key.
+func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Call[T]) (T, Course, error) {
+	u := &update[T]{Policy: p, Call: call, table: t,
+		turn: &lock.Waiter{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
+	var item T
+	err := u.turn.Do(ctx, func() (err error) {
+		item, err = u.run(ctx)
+		return err
+	})
+	u.Waited = !u.turn.Began.IsZero()
+	return item, u.Course, err
+}
+
+func (u *update[T]) run(ctx context.Context) (item T, err error) {
+	image := u.From
+	u.believed = image != nil
+	for {
+		if image == nil {
+			if image, err = u.turn.Core.Get(ctx, u.turn.Raw); err != nil {
+				return item, repo.Classify(err)
+			}
+			if image == nil {
+				image = ddb.Item{}
+			}
+			if u.Read == nil {
+				u.Read = image
+			}
+		}
+		u.sent = false
+		item, next, err := u.attempt(ctx, image)
+		if u.believed && !u.sent {
+			next, err, u.After = nil, errAgain, nil
+		}
+		if err == nil || !errors.Is(err, errAgain) {
+			return item, err
+		}
+		image, u.believed = next, false
+	}
+}
+
+// errAgain asks for another attempt.
+var errAgain = errors.New("again")
+
+// attempt changes an image and writes it. With errAgain it returns the image
+// for the next attempt, nil where the item must be read again.
+func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next ddb.Item, err error) {
+	core := u.turn.Core
+	from, err := u.begin(image)
+	if err != nil {
+		return item, nil, err
+	}
+	if image[core.Attr.LockedBy] != nil {
+		// The write would be refused: do not even run the change.
+		if u.GiveWay {
+			return item, nil, lock.ErrGaveWay
+		}
+		if err := u.turn.Yield(ctx, image); err != nil {
+			return item, nil, err
+		}
+		return item, nil, errAgain
+	}
+	hidden := core.Hidden(image)
+	if u.Begin != nil {
+		u.Begin(hidden)
+	}
+	edit, err := u.edit(ctx, from)
+	if err != nil {
+		return item, nil, err
+	}
+	switch {
+	case edit.Remove && hidden:
+		return item, nil, nil // a new item that is not wanted after all
+	case !edit.Remove && edit.Diff.Empty() && !hidden && (u.Count == nil || u.Count() == 0):
+		u.After = image
+		return edit.Item, nil, nil
+	case !edit.Remove:
+		err := Overtakes(core, from.Raw, edit.After)
+		if err == nil && u.Check != nil {
+			err = u.Check(from.Before, edit.After)
+		}
+		if err != nil {
+			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
+		}
+	}
+	id := protocol.NewWriteID()
+	written, res, err := u.write(ctx, image, edit, id)
+	if err != nil {
+		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.turn.Key, err))
+	}
+	switch res.Outcome {
+	case ddb.Applied:
+		u.applied(image, edit, id)
+		return written, nil, nil
+	case ddb.Condition:
+	default:
+		return item, nil, lock.Failed(u.turn.Key, res)
+	}
+	switch u.turn.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
+	case protocol.Committed:
+		u.applied(image, edit, id)
+		return written, nil, nil
+	case protocol.Undecided:
+		return item, nil, u.undecided(image, res.Image)
+	}
+	next, err = u.conflict(ctx, res.Image)
+	return item, next, err
+}
+
+// edit makes the edit of an attempt.
+func (u *update[T]) edit(ctx context.Context, from Start[T]) (Edit[T], error) {
+	if u.Edit != nil {
+		return u.Edit(ctx, from)
+	}
+	return Change(ctx, u.table, from, u.Change)
+}
+
+// applied notes the item as the write has left it.
+func (u *update[T]) applied(image ddb.Item, edit Edit[T], id protocol.WriteID) {
+	if edit.Remove || u.Keep == nil || !u.Keep() {
+		return
+	}
+	if len(image) == 0 {
+		image = u.turn.Raw
+	}
+	u.After = After(u.turn.Core, image, edit.Diff, Writers(u.turn.Core, id, image), u.count())
+}
+
+func (u *update[T]) count() int64 {
+	if u.Count == nil {
+		return 1
+	}
+	return max(u.Count(), 1)
+}
+
+// write sends an edit under the condition that the item is as in the image. It
+// returns the item as it will be.
+func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id protocol.WriteID) (item T, res ddb.Result, err error) {
+	core := u.turn.Core
+	w := core.NewWrite()
+	u.asRead(w, image)
+	switch {
+	case edit.Remove && u.Bury == nil:
+		u.sent = true
+		return item, u.turn.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
+	case edit.Remove:
+		u.Bury(w, image)
+		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+	default:
+		w.Apply(edit.Diff)
+		item = Bump(u.table, w, id, image, edit.Item, u.count())
+		if core.Version == "" && u.Ring {
+			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+		}
+		if core.Hidden(image) {
+			Unhide(core, w, edit.Diff)
+		}
+	}
+	in, err := w.Update(u.turn.Raw)
+	if err != nil {
+		return item, res, err
+	}
+	u.sent = true
+	return item, u.turn.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
+}
+
+// begin decodes what an attempt starts from.
+func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
+	core := u.turn.Core
+	if !core.Hidden(image) {
+		return Existing(u.table, image)
+	}
+	if !u.Create {
+		return Start[T]{}, lock.NotFound(u.turn.Key, core.Name)
+	}
+	from, err := Fresh(u.table, u.turn.Raw)
+	from.Raw = image
+	return from, err
+}
+
+// asRead demands that nobody wrote since the image was taken.
+func (u *update[T]) asRead(w *protocol.Write, image ddb.Item) {
+	core := u.turn.Core
+	if len(image) == 0 {
+		w.IfAbsent(core.Partition)
+		return
+	}
+	w.IfExists(core.Partition)
+	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
+	w.IfSeen(image, u.Seen...)
+	w.IfUnlocked()
+}
+
+// Version of an image; 0 where it has none.
+func Version(core *protocol.Core, image ddb.Item) int64 {
+	if n, ok := image[core.Version].(*types.AttributeValueMemberN); ok {
+		v, _ := ddb.Int(n)
+		return v
+	}
+	return 0
+}

@@ -1,0 +1,32 @@
+// Package baton keeps the callers of one process that want the same thing in
+// line: one of them has the baton and acts, and hands it on with what it knows.
+// It is memory only; it knows no request and no item.
+//
+// # Promise
+//
+// For each key, callers get the baton one at a time, in the order in which they
+// joined. A caller leaves when its context ends, at any moment, and nobody
+// behind it is harmed. A line without callers takes no memory. Callers of
+// different keys share nothing but, at times, a lock that is held for a few
+// instructions.
+//
+// # Not promised
+//
+// The baton is a courtesy, not a lock: who relies on it for safety is wrong. A
+// holder that does not move for longer than the next caller's patience is
+// overtaken: it goes on without knowing, and the next one begins beside it. So
+// a change that hangs, a handle that nobody closes, and a change that waits
+// for another change of the same item delay those behind them but cannot stop
+// them.
+//
+// # States of a place
+//
+//	waiting -> holding    the one before passed the baton on, or was overtaken
+//	waiting -> drawn      the holder took it along, to act for it
+//	waiting -> gone       its context ended
+//	holding -> gone       Pass
+//	drawn   -> gone       at once: the line has forgotten it
+//
+// Rejected: a channel per key as a lock (nobody can be taken along, and nothing
+// handed on), and a goroutine per key (it must be found, fed and stopped).
+package local

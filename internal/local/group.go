@@ -1,0 +1,204 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Bounds of a batch: so many callers, drawn within so long. They bound how long
+// the first one waits for the last, and what other processes wait for all.
+const (
+	maxParts  = 256
+	maxGather = 100 * time.Millisecond
+)
+
+// Batch runs the changes of its parts as one. It is used by one goroutine.
+type Batch[T any] struct {
+	table *repo.Table[T]
+	draw  func() *Part[T] // the next caller who waits; nil: there is none
+	parts []*member[T]
+	fresh bool  // there is no item yet
+	count int64 // changes that the write will carry
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	live   atomic.Int64 // parts whose callers have not left
+}
+
+// member is a part and what came of its change when it ran last.
+type member[T any] struct {
+	*Part[T]
+	answer[T]
+	alone bool // it must run again, alone
+}
+
+// New starts a batch with its first part. draw takes along the next caller
+// who waits, nil where there is none; a nil draw takes nobody along.
+func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Batch[T] {
+	b := &Batch[T]{table: table, draw: draw}
+	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
+	b.live.Store(1)
+	b.add(first)
+	return b
+}
+
+// Context governs the batch: it has the first caller's values, and ends when
+// every caller's context has ended.
+func (b *Batch[T]) Context() context.Context { return b.ctx }
+
+// add takes p in, which is counted in live already.
+func (b *Batch[T]) add(p *Part[T]) {
+	left := func(ctx context.Context) bool { return b.without(context.Cause(ctx)) }
+	p.left.Store(&left)
+	if p.ctx.Err() != nil {
+		p.tell() // its caller may have looked for us before
+	}
+	b.parts = append(b.parts, &member[T]{Part: p})
+}
+
+// within counts one more part in live; false if all have left: whoever came to
+// such a batch would end with it.
+func (b *Batch[T]) within() bool {
+	for {
+		n := b.live.Load()
+		if n == 0 || b.live.CompareAndSwap(n, n+1) {
+			return n > 0
+		}
+	}
+}
+
+// without counts one part less; true if it was the last: the batch ends.
+func (b *Batch[T]) without(cause error) bool {
+	if b.live.Add(-1) > 0 {
+		return false
+	}
+	b.cancel(cause)
+	return true
+}
+
+// Begin says, before each Edit, whether there is an item.
+func (b *Batch[T]) Begin(fresh bool) { b.fresh = fresh }
+
+// Edit is the edit of all parts, those who are drawn while it runs included.
+// It is made of encodings: a caller may have been told its verdict before the
+// last change has run, and what its change has returned is then its own again.
+func (b *Batch[T]) Edit(ctx context.Context, from cas.Start[T]) (cas.Edit[T], error) {
+	b.count = 0
+	began := time.Now()
+	all := newTotal(b.table, from)
+	for i := 0; ; i++ {
+		if i == len(b.parts) && !b.more(ctx, began) {
+			break
+		}
+		start, err := all.next()
+		if err != nil {
+			return cas.Edit[T]{}, err
+		}
+		m := b.parts[i]
+		m.answer = m.ask(ctx, ask[T]{table: b.table, from: start, fresh: b.fresh && b.count == 0})
+		m.alone = m.ran && errors.Is(m.err, repo.Remove)
+		if m.changed {
+			all.add(m.edit)
+			b.count++
+		}
+	}
+	switch {
+	case b.live.Load() == 0:
+		<-b.ctx.Done() // who left last is about to end it
+		return cas.Edit[T]{}, ddb.CtxError(b.ctx)
+	case len(b.parts) == 1 && b.parts[0].alone:
+		return cas.Edit[T]{Remove: true}, nil
+	case len(b.parts) == 1 && b.parts[0].err != nil:
+		return cas.Edit[T]{}, b.parts[0].err // the guard knows best whether what it saw was true
+	}
+	if b.fresh && b.count == 0 {
+		return cas.Edit[T]{}, errNothing // nobody wants the new item
+	}
+	// To the guard it is one change; Count tells how many it stands for.
+	return all.edit(), nil
+}
+
+// errNothing ends a batch that would make an item without a change.
+var errNothing = errors.New("nothing to write")
+
+// Count is how many changes the write carries; 0: it needs no write.
+func (b *Batch[T]) Count() int64 { return b.count }
+
+// more draws the next caller.
+func (b *Batch[T]) more(ctx context.Context, began time.Time) bool {
+	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {
+		return false
+	}
+	p := b.draw()
+	if p == nil {
+		// Callers who were told of the write before this one are about to come
+		// back: they get the chance to, once they can run.
+		runtime.Gosched()
+		p = b.draw()
+	}
+	if p == nil {
+		b.without(context.Canceled)
+		return false
+	}
+	b.add(p)
+	return true
+}
+
+// Conclude gives the parts their verdicts after the batch ended with err. Those
+// that it returns must run again, each alone.
+func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
+	defer b.cancel(nil)
+	if errors.Is(err, errNothing) {
+		err = nil
+	}
+	over := b.ctx.Err() != nil // all have left
+	for _, m := range b.parts {
+		m.left.Store(nil)
+		switch {
+		case !m.ran && err == nil:
+			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && shared(err), errors.Is(err, lock.ErrGaveWay):
+			reason := err
+			if over {
+				reason = m.own(err)
+			}
+			m.tellEnd(*new(T), reason)
+		case m.alone, err != nil:
+			// It wants to be alone, saw what never was, or may not be the one
+			// for whom the write failed.
+			m.unwritten.Store(true)
+			again = append(again, m.Part)
+		default:
+			m.tellEnd(m.item, m.err)
+		}
+	}
+	return again
+}
+
+func (m *member[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
+
+// shared reports whether an error has nothing to do with what was written: it
+// is every part's. Of a service that cannot be reached, or that throttles, each
+// part would only learn the same once more, one after the other.
+func shared(err error) bool {
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		return true // it may have been applied: nothing of it may run again
+	}
+	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrDenied} {
+		if errors.Is(err, e) {
+			return false // policies can be about attributes, too
+		}
+	}
+	var api smithy.APIError
+	return !errors.As(err, &api) || api.ErrorCode() != "ItemCollectionSizeLimitExceededException"
+}

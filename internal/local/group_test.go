@@ -1,0 +1,178 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type item struct {
+	ID      string `dynamodbav:"id" repo:"pk"`
+	Count   int    `dynamodbav:"count"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+func newTable(t *testing.T) *repo.Table[item] { return tableOf[item](t) }
+
+func tableOf[T any](t *testing.T) *repo.Table[T] {
+	t.Helper()
+	return rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t)
+}
+
+// edit runs a batch on an item, and leaves what its write would make of it.
+func edit[T any](t *testing.T, table *repo.Table[T], b *local.Batch[T], work *T) error {
+	t.Helper()
+	raw := rig.Must(table.Encode(*work))(t)
+	e, err := b.Edit(b.Context(), rig.Must(cas.Existing(table, raw))(t))
+	if err == nil {
+		*work = rig.Must(table.Decode(cas.After(table.Core(), raw, e.Diff, nil, 1)))(t)
+	}
+	return err
+}
+
+func add(_ context.Context, i *item) error { i.Count++; return nil }
+
+// verdict is what Await returned.
+type verdict struct {
+	item item
+	err  error
+}
+
+func await(p *local.Part[item]) <-chan verdict {
+	told := make(chan verdict, 1)
+	go func() {
+		got, err := p.Await()
+		told <- verdict{got, err}
+	}()
+	return told
+}
+
+// A caller that is drawn while the only one before it panics is not drawn into
+// that one's end: it takes part, or is not drawn.
+func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
+	table := newTable(t)
+	for range 500 {
+		first := local.NewPart(t.Context(), false, func(context.Context, *item) error { panic("boom") }, nil)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			defer func() { _ = recover() }()
+			_, _ = first.Await()
+		}()
+		second := local.NewPart(t.Context(), false, add, nil)
+		told := await(second)
+		drawn := false
+		b := local.New(table, first, func() *local.Part[item] {
+			if drawn {
+				return nil
+			}
+			<-gone
+			drawn = true
+			return second
+		})
+		work := item{ID: "a", Count: 5, Version: 1}
+		err := edit(t, table, b, &work)
+		if !drawn {
+			if !errors.Is(err, context.Canceled) || work.Count != 5 {
+				t.Fatalf("a batch of nobody: error %v, item %+v", err, work)
+			}
+			continue
+		}
+		if err != nil || work.Count != 6 || b.Count() != 1 || b.Context().Err() != nil {
+			t.Fatalf("error %v, item %+v, %d changes, context %v", err, work, b.Count(), b.Context().Err())
+		}
+		if again := b.Conclude(nil); len(again) != 0 {
+			t.Fatalf("%d want to run again", len(again))
+		}
+		if got := <-told; got.err != nil || got.item != (item{ID: "a", Count: 6, Version: 2}) {
+			t.Fatalf("told %+v", got)
+		}
+	}
+}
+
+// A batch that all have left ends, and takes nobody along.
+func TestABatchThatAllHaveLeft(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	table := newTable(t)
+	first := local.NewPart(ctx, false, add, nil)
+	b := local.New(table, first, func() *local.Part[item] {
+		t.Error("somebody was drawn into a batch that has ended")
+		return nil
+	})
+	cancel()
+	told := await(first)
+	<-b.Context().Done()
+	work := item{ID: "a", Count: 5, Version: 1}
+	if err := edit(t, table, b, &work); !errors.Is(err, context.Canceled) || work.Count != 5 {
+		t.Errorf("error %v, item %+v, want neither change nor write", err, work)
+	}
+	b.Conclude(context.Canceled)
+	if got := <-told; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("told %+v", got)
+	}
+}
+
+// Where a write fails for what it writes, only who is at fault shall fail: its
+// callers run again, alone. Where it fails for another reason, all fail at once.
+func TestWhoseErrorItIs(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		err   error
+		again bool
+	}{
+		{"too large", fmt.Errorf("%w: 500 KB", repo.ErrTooLarge), true},
+		{"invalid", repo.Classify(&smithy.GenericAPIError{Code: "ValidationException"}), true},
+		{"collection too large", &smithy.GenericAPIError{Code: "ItemCollectionSizeLimitExceededException"}, true},
+		{"denied", repo.Classify(&smithy.GenericAPIError{Code: "AccessDeniedException"}), true},
+		{"throttled", repo.Classify(&smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}), false},
+		{"unreachable", fmt.Errorf("UpdateItem: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")}), false},
+		{"conflict", &repo.ConflictError{Attempts: 64}, false},
+		{"unknown", repo.ErrOutcomeUnknown, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parts := []*local.Part[item]{local.NewPart(t.Context(), false, add, nil), local.NewPart(t.Context(), false, add, nil)}
+			told := []<-chan verdict{await(parts[0]), await(parts[1])}
+			left := parts[1:]
+			table := newTable(t)
+			b := local.New(table, parts[0], func() (p *local.Part[item]) {
+				if len(left) > 0 {
+					p, left = left[0], nil
+				}
+				return p
+			})
+			work := item{ID: "a", Version: 1}
+			if err := edit(t, table, b, &work); err != nil || work.Count != 2 {
+				t.Fatalf("error %v, item %+v", err, work)
+			}
+			again := b.Conclude(c.err)
+			if c.again != (len(again) == 2) || !c.again && len(again) > 0 {
+				t.Fatalf("%d run again", len(again))
+			}
+			for _, p := range again {
+				alone := local.New(table, p, nil)
+				work := item{ID: "a", Version: 1}
+				if err := edit(t, table, alone, &work); err != nil || work.Count != 1 {
+					t.Errorf("alone: error %v, item %+v", err, work)
+				}
+				if more := alone.Conclude(c.err); len(more) != 0 {
+					t.Errorf("%d would run for ever", len(more))
+				}
+			}
+			for _, v := range told {
+				if got := <-v; !errors.Is(got.err, c.err) {
+					t.Errorf("told %+v", got)
+				}
+			}
+		})
+	}
+}

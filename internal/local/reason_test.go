@@ -1,0 +1,67 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// A batch ends when all have left. Each is told the end of its own context: that
+// another was the last, and why it left, is none of its concern.
+func TestEachIsToldItsOwnEnd(t *testing.T) {
+	held := &repo.LockedError{Token: 7}
+	for _, c := range []struct {
+		name string
+		how  func(end error) error // what the end of the batch's context makes of its write
+		also []error
+	}{
+		{"plain", func(end error) error { return fmt.Errorf("UpdateItem: %w", end) }, nil},
+		{"waiting", func(end error) error { return ddb.Because(held, end) }, []error{repo.ErrLocked}},
+		{"behind others", func(end error) error { return ddb.Because(fmt.Errorf("item: %w", repo.ErrLocked), end) }, []error{repo.ErrLocked}},
+		{"contended", func(end error) error { return ddb.Because(&repo.ConflictError{Attempts: 3}, end) }, []error{repo.ErrConflict}},
+		{"unknown", func(end error) error { return ddb.Because(repo.ErrOutcomeUnknown, end) }, []error{repo.ErrOutcomeUnknown}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := newTable(t)
+				why := errors.New("going home")
+				late, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				cancelled, cancel := context.WithCancelCause(t.Context())
+				parts := []*local.Part[item]{local.NewPart(late, false, add, nil), local.NewPart(cancelled, false, add, nil)}
+				told := []<-chan verdict{await(parts[0]), await(parts[1])}
+				others := parts[1:]
+				b := local.New(table, parts[0], func() (p *local.Part[item]) {
+					if len(others) > 0 {
+						p, others = others[0], nil
+					}
+					return p
+				})
+				work := item{ID: "a", Version: 1}
+				rig.Is(t, edit(t, table, b, &work)) // the write is under way from here
+				<-late.Done()
+				synctest.Wait()
+				cancel(why) // the last one leaves
+				<-b.Context().Done()
+				b.Conclude(c.how(ddb.CtxError(b.Context())))
+				first, second := <-told[0], <-told[1]
+				rig.Is(t, first.err, append(c.also, context.DeadlineExceeded)...)
+				if errors.Is(first.err, context.Canceled) || errors.Is(first.err, why) {
+					t.Errorf("past its deadline, told %v", first.err)
+				}
+				rig.Is(t, second.err, append(c.also, context.Canceled, why)...)
+				if errors.Is(second.err, context.DeadlineExceeded) {
+					t.Errorf("cancelled, told %v", second.err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package local
+
+import (
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// total is an item after the changes of a batch so far, as it would be stored
+// if each of them had been written. It holds encodings alone, which no caller
+// shares.
+type total[T any] struct {
+	table   *repo.Table[T]
+	from    cas.Start[T]
+	changed bool
+	raw     ddb.Item // once something has changed
+	before  ddb.Item // what the type makes of raw; nil: not known yet
+	after   ddb.Item // the encoding that the last change left
+	touched map[string]bool
+}
+
+func newTotal[T any](table *repo.Table[T], from cas.Start[T]) *total[T] {
+	return &total[T]{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
+}
+
+// next is what the next change starts from, with a copy of the item of its own.
+func (s *total[T]) next() (start cas.Start[T], err error) {
+	start.Raw = s.from.Raw
+	given := s.from.Raw
+	switch {
+	case s.changed:
+		start.Raw, given = s.raw, s.raw
+	case s.table.Core().Hidden(given):
+		given = s.from.Before // a new item: the key
+	}
+	if start.Item, err = s.table.Decode(given); err != nil {
+		return start, err
+	}
+	if s.before == nil {
+		// Not the encoding that the change left: what cannot be decoded without a
+		// loss must not look like the next change's doing.
+		if s.before, err = s.table.Encode(start.Item); err != nil {
+			return start, err
+		}
+	}
+	start.Before = s.before
+	return start, nil
+}
+
+// add takes in what a change did.
+func (s *total[T]) add(e edit) {
+	core := s.table.Core()
+	base := s.from.Raw
+	if s.changed {
+		base = s.raw
+	}
+	if len(base) == 0 {
+		base = s.from.Before
+	}
+	for _, a := range e.diff.Set {
+		s.touched[a.Name] = true
+	}
+	for _, name := range e.diff.Remove {
+		s.touched[name] = true
+	}
+	s.raw = cas.After(core, base, e.diff, nil, 1)
+	if core.Version != "" {
+		s.raw[core.Version] = ddb.Integer(e.version)
+	}
+	s.changed, s.before, s.after = true, nil, e.after
+}
+
+// edit is what all changes did together. What one set and another set back is
+// written all the same: the item that it is compared with may be a tombstone.
+func (s *total[T]) edit() cas.Edit[T] {
+	e := cas.Edit[T]{Item: s.from.Item, After: s.after}
+	for _, name := range s.table.Core().Mapped {
+		v, there := s.raw[name]
+		switch {
+		case s.touched[name] && there:
+			e.Diff.Set = append(e.Diff.Set, ddb.Attribute{Name: name, Value: v})
+		case s.touched[name]:
+			e.Diff.Remove = append(e.Diff.Remove, name)
+		}
+	}
+	return e
+}

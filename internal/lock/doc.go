@@ -1,0 +1,18 @@
+// Package hold takes, keeps, ends and judges holds of the item lock, without
+// knowing a Go type of users. The packages lockedread (items) and mutex (named
+// locks) are its faces; the protocol is stated there and in docs/protocol.md.
+//
+// # Promise
+//
+// Every request that takes or ends a hold comes to a true verdict: ours, not
+// ours, or unknown. What an acquisition without an answer may have left behind
+// is given back before its caller is told that it failed.
+//
+// With Config.Fair an acquisition waits in the queue on the item: queue.go
+// (draw, wait, leave), turn.go (whose turn it is, taking over), bequeath.go (the
+// write that ends a hold hands the lock over). See lockedread's doc.go, "Fair".
+//
+// # Trust
+//
+// What internal/ddb trusts, and clocks as far as [Config] says.
+package lock

@@ -1,0 +1,117 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Update sends a write of the call. Clean of the result is about everything
+// that the call has sent and that is not settled.
+func (t *Waiter) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
+	return t.sent(t.Core.Update(ctx, in, opt))
+}
+
+// Delete sends a delete of the call, as Update does a write.
+func (t *Waiter) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
+	return t.sent(t.Core.Delete(ctx, in, opt))
+}
+
+func (t *Waiter) sent(res ddb.Result) ddb.Result {
+	t.Doubt.Sent(res.Clean)
+	res.Clean = !t.Doubt.Open()
+	return res
+}
+
+// doubted turns an error that says "nothing was written" into what is true of a
+// call in doubt.
+func (t *Waiter) doubted(err error) error {
+	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
+		return err
+	}
+	return UnknownOutcome(t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
+}
+
+// Undecided is the error of a call in doubt that finds no evidence; found says
+// what it finds instead.
+func (t *Waiter) Undecided(found string) error {
+	return UnknownOutcome(t.Key, errors.New("an attempt had no clear answer, and "+found))
+}
+
+// What is found in the place of evidence.
+const (
+	FoundOthers  = "others have changed the item"
+	FoundNothing = "the item is gone"
+)
+
+// Failed turns a refused or unknown write into the caller's error.
+func Failed(key repo.Key, res ddb.Result) error {
+	if res.Outcome == ddb.Unknown {
+		return UnknownOutcome(key, res.Err)
+	}
+	return repo.Classify(res.Err)
+}
+
+// UnknownOutcome says that a write has no verdict, and why: callers who know
+// more than that no evidence is left say it.
+func UnknownOutcome(key repo.Key, why error) error {
+	if why == nil {
+		why = errNoEvidence
+	}
+	return fmt.Errorf("item %v: %w", key, &unknown{why})
+}
+
+var errNoEvidence = errors.New("the item shows no evidence of the write, nor against it")
+
+// unknown is a write without a verdict, and why it has none.
+type unknown struct{ why error }
+
+func (u *unknown) Error() string { return repo.ErrOutcomeUnknown.Error() + ": " + u.why.Error() }
+
+// Is passes on what the reason is, but not its claim that nothing was written:
+// who asks for a lock or a conflict first would repeat the call.
+func (u *unknown) Is(target error) bool {
+	if target == repo.ErrOutcomeUnknown {
+		return true
+	}
+	for _, claim := range unwritten {
+		if target == claim {
+			return false
+		}
+	}
+	return errors.Is(u.why, target)
+}
+
+// As is to Is as errors.As is to errors.Is.
+func (u *unknown) As(target any) bool {
+	switch target.(type) {
+	case **repo.LockedError, **repo.ConflictError:
+		return false
+	}
+	return errors.As(u.why, target)
+}
+
+// unwritten are the errors that say that nothing was written.
+var unwritten = []error{
+	repo.ErrNotFound, repo.ErrExists, repo.ErrConflict, repo.ErrStale, repo.ErrLocked, repo.ErrLockExpired,
+	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, ErrGaveWay,
+}
+
+// Unwritten is the error of a write whose verdict was found after all: nothing
+// was written.
+func Unwritten(key repo.Key, err error) error {
+	var u *unknown
+	if errors.As(err, &u) {
+		err = u.why
+	}
+	return repo.Classify(fmt.Errorf("item %v: nothing was written: %w", key, err))
+}
+
+// ErrGaveWay is why a call ended that makes way for others. Nothing was written.
+var ErrGaveWay = errors.New("others want the item")

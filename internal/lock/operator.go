@@ -1,0 +1,112 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Break ends the hold of a token by force; 0 is a hold that was taken by hand.
+// ErrNotHeld if there is no such hold, and ErrNotFound beside it if there is no
+// item. Two requests, one more each time that the hold was extended between
+// them.
+func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int64) error {
+	image, err := t.Core.Get(ctx, raw)
+	if err != nil {
+		return repo.Classify(err)
+	}
+	if len(image) == 0 {
+		return errors.Join(NotFound(key, t.Core.Name), repo.ErrNotHeld)
+	}
+	for {
+		seen, err := ParseLock(t.Core, key, image)
+		if err != nil {
+			return err
+		}
+		if !seen.Busy() || seen.Held != token {
+			return fmt.Errorf("%w: item %v, token %d", repo.ErrNotHeld, key, token)
+		}
+		image, err = t.breakSeen(ctx, key, raw, image, seen)
+		if !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+}
+
+// breakSeen ends the hold that an image shows. With errAgain it returns the
+// image of the hold as it is now: nothing was written.
+func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen protocol.Record) (ddb.Item, error) {
+	mark := protocol.NewWriteID()
+	in, err := t.Core.BreakMarked(raw, image, mark)
+	if err != nil {
+		return nil, repo.Classify(err)
+	}
+	res := t.Core.Update(ctx, in, ddb.Options{})
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil, nil
+	case ddb.Condition:
+	default:
+		return nil, Failed(key, res)
+	}
+	now, err := ParseLock(t.Core, key, res.Image)
+	if err != nil && !res.Clean {
+		return nil, UnknownOutcome(key, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	marked := protocol.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(res.Image))
+	switch now.JudgeBreak(seen, marked, !t.Core.Absent(res.Image), res.Clean) {
+	case protocol.Committed:
+		return nil, nil
+	case protocol.Lost:
+		if now.By == seen.By && now.Held == seen.Held && now.Busy() {
+			return res.Image, errAgain // it was extended since
+		}
+		return nil, fmt.Errorf("%w: item %v, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, key, seen.Held)
+	}
+	return nil, UnknownOutcome(key, nil)
+}
+
+// ReleaseByID releases the hold of an id, whatever its token; drop deletes the
+// item with it. ErrNotHeld if nobody holds the item, ErrLocked if another does.
+func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id string, drop bool) error {
+	w := t.Core.NewWrite()
+	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
+	var res ddb.Result
+	if drop {
+		res = t.Core.Delete(ctx, w.Delete(raw), ddb.Options{Holding: true, Absence: true})
+	} else {
+		w.Unlock()
+		w.SetTo(t.Core.Attr.LockStolen, w.Name(t.Core.Attr.LockHeld)) // its handle, if there is one, must find out
+		in, err := w.Update(raw)
+		if err != nil {
+			return repo.Classify(err)
+		}
+		res = t.Core.Update(ctx, in, ddb.Options{Holding: true, Absence: true})
+	}
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		turn := Waiter{Core: t.Core, Key: key}
+		l, err := turn.Lock(res.Image)
+		switch {
+		case !res.Clean && (err != nil || l.Busy()):
+			return UnknownOutcome(key, err)
+		case err != nil:
+			return err
+		case !res.Clean:
+			return nil // the hold of the id is over, and nobody has the lock: all that was asked for
+		case l.Busy():
+			return Locked(key, l)
+		}
+		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, key)
+	}
+	return Failed(key, res)
+}

@@ -1,0 +1,110 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// maxGrace bounds how long a lock waits for one to whom it was handed over and
+// who may have died since it drew its number.
+const maxGrace = time.Second
+
+// grace is how long a hold that was handed over lasts if its holder does not
+// claim it.
+func (c *Config) grace() time.Duration { return min(c.Lease/4, maxGrace) }
+
+// glance is the longest time from one look at the queue to the next.
+func (c *Config) glance() time.Duration { return c.grace() / 3 }
+
+// step is how much later each one in the queue takes over from the dead than
+// the one before it would: longer than a read and a write take, and so short
+// that a row of dead waiters costs hardly more than one.
+func (c *Config) step() time.Duration { return c.grace() / 8 }
+
+// note keeps what an image under the hold shows of the queue behind it. The
+// caller holds op.
+func (h *Lock) note(image ddb.Item) {
+	if !h.t.Fair {
+		return
+	}
+	l, err := h.t.Core.ParseRecord(image)
+	if err != nil {
+		return // the write that ends the hold will meet the same item
+	}
+	h.queue, h.drawn = h.t.Core.ParseQueue(image), l.Token
+	for _, own := range []string{h.entry, protocol.EntryOf(h.id)} {
+		if _, _, there := h.queue.Find(own); there {
+			h.entry, h.queue = own, h.queue.Without(own)
+		}
+	}
+	h.rivals.Store(len(h.queue) > 0)
+}
+
+// Rivals reports whether others wait in the queue on the item.
+func (h *Lock) Rivals() bool { return h.rivals.Load() }
+
+// bequeath sends a write that ends a fair hold: the lock goes to the one who
+// has waited longest. If nobody waits it becomes free, under the condition that
+// nobody has come since the last look: it is never free while somebody waits.
+//
+// A refusal because the one has left, or somebody came, is final for that
+// request, whatever became of its answers: an entry that is gone never comes
+// back under its ticket, and lockToken only grows. So the next one may follow.
+// now is the time that the lease must not have passed, if any.
+//
+// A bare stub is deleted where nobody turns out to wait for it any more.
+func (h *Lock) bequeath(w *protocol.Write, bare bool, now time.Time) (send, error) {
+	in, err := h.will(w)
+	return func(ctx context.Context, opt ddb.Options) ddb.Result {
+		for {
+			res := h.t.Core.Update(ctx, in, opt)
+			if res.Outcome != ddb.Condition || !h.moved(res.Image, now) {
+				return res
+			}
+			if bare && len(h.queue) == 0 {
+				return h.remove(h.t.Core.Unstub(h.raw(), h.id, h.token), false)(ctx, opt)
+			}
+			next, err := h.will(w)
+			if err != nil {
+				return ddb.Result{Outcome: ddb.Refused, Clean: true, Err: err}
+			}
+			in = next
+		}
+	}, err
+}
+
+// will is the request that ends the hold, as the queue is known.
+func (h *Lock) will(w *protocol.Write) (*dynamodb.UpdateItemInput, error) {
+	w = w.Clone()
+	w.Depart(h.entry)
+	if len(h.queue) == 0 {
+		w.Unlock()
+		w.IfAlone(h.drawn)
+		return w.Update(h.raw())
+	}
+	grace := h.t.grace()
+	// Clocks that differ by the allowance must not cut the grace short.
+	w.HandOver(h.queue[0], h.token+1, h.t.Clock().Add(grace+2*h.t.Skew), grace)
+	return w.Update(h.raw())
+}
+
+// moved reports whether it was the queue that refused the write, and takes over
+// what the image shows of it.
+func (h *Lock) moved(image ddb.Item, now time.Time) bool {
+	l, err := h.t.Core.ParseRecord(image)
+	if err != nil || l.By != h.id || l.Held != h.token || !now.IsZero() && !l.Until.After(now) {
+		return false
+	}
+	queue, drawn := h.queue, h.drawn
+	h.note(image)
+	if len(queue) == 0 {
+		return h.drawn != drawn
+	}
+	first, _, there := h.queue.Find(queue[0].ID)
+	return !there || first != queue[0]
+}

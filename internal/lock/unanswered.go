@@ -1,0 +1,100 @@
+package lock
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// lostTries are tries to take a lock that had no answer, by id: when they were
+// sent. The lock of one that landed is ours; it is given back by its id if its
+// caller goes away without one.
+type lostTries map[string]time.Time
+
+// maxLost bounds how many tries are remembered; the newest are.
+const maxLost = 100
+
+// maxFlight is how long a request may be under way and be carried out yet:
+// DynamoDB refuses one whose signature is more than five minutes old, and clocks
+// that are as wrong as it allows.
+const maxFlight = 15 * time.Minute
+
+// and adds a try, and forgets what cannot matter any more: those that were sent
+// longer ago than landing.
+func (l lostTries) and(id string, sent time.Time, landing time.Duration) lostTries {
+	if l == nil {
+		l = lostTries{}
+	}
+	l[id] = sent
+	maps.DeleteFunc(l, func(_ string, at time.Time) bool { return sent.Sub(at) > landing })
+	for len(l) > maxLost {
+		delete(l, l.newest()[len(l)-1])
+	}
+	return l
+}
+
+// newest are the ids, the latest try first.
+func (l lostTries) newest() []string {
+	return slices.SortedFunc(maps.Keys(l), func(a, b string) int { return l[b].Compare(l[a]) })
+}
+
+// landing is how long after it was sent a try can still take a lock that would
+// be in anybody's way. Whoever trusts clocks takes over what has lain beyond its
+// lease when it lands; a watcher cannot know, and a hold without an end has none.
+func (c *Config) landing() time.Duration {
+	if c.Lease == 0 || c.Clockless {
+		return maxFlight
+	}
+	return c.Lease + c.Skew
+}
+
+// late reports whether it is too late for the holder of a lock that others may
+// take over at end.
+func (c *Config) late(end time.Time) bool {
+	return c.Lease > 0 && !time.Now().Before(end.Add(-Margin(c.Lease)))
+}
+
+// abandon frees a lock that may have been taken by a try without an answer:
+// whoever asked for it is told that it was not. A lock has one holder, so a
+// release that is refused tells whether one of the others took it.
+func (a *acquisition) abandon(ctx context.Context) {
+	if len(a.lost) == 0 {
+		return
+	}
+	ctx = a.cleaning(ctx)
+	for id := a.lost.newest()[0]; id != ""; {
+		delete(a.lost, id)
+		holder := a.undo(ctx, id)
+		if _, ours := a.lost[holder]; !ours {
+			return
+		}
+		id = holder
+	}
+}
+
+// giveBack frees the lock that the present try has taken.
+func (a *acquisition) giveBack(ctx context.Context) {
+	ctx, cancel := ddb.Detached(ctx)
+	defer cancel()
+	a.undo(ctx, a.id)
+}
+
+// undo releases the hold of an id, whatever its token; a stub is deleted. It
+// returns whose hold it found in its place; "" if there is none, or no answer.
+func (a *acquisition) undo(ctx context.Context, id string) (holder string) {
+	core := a.Core
+	if a.Stub {
+		w := core.NewWrite()
+		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
+		w.IfExists(core.Attr.LockStub)
+		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
+		l, _ := core.ParseRecord(res.Image) // whose it is can be told of any item
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
+			return l.By
+		}
+	}
+	return a.taker.free(ctx, a.Raw, id)
+}

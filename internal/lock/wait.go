@@ -1,0 +1,185 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Waiter is one call on one item. It waits for the item, sends the call's writes,
+// and remembers what the call's error must say: for whom it waited, and whether
+// something that it sent may have been applied.
+type Waiter struct {
+	Core *protocol.Core
+	Key  repo.Key
+	Raw  ddb.Item // the primary key, encoded
+	Settings
+	Doubt protocol.Doubt // about what the call has sent
+
+	backoff ddb.Backoff
+	tries   int       // holds that were found in the way
+	breaks  int       // expired holds that were ended
+	Began   time.Time // of the first sleep
+	awaits  error     // what the call waited for last; nil: for nobody
+}
+
+// Do runs a call to its end. Every call that writes passes through here, with
+// whatever it ends, so that no exit forgets what was sent before it.
+func (t *Waiter) Do(ctx context.Context, call func() error) error {
+	defer t.Done(ctx)
+	return t.doubted(t.Ended(ctx, call()))
+}
+
+// Pause sleeps after a try that failed because of others; end is when they are
+// done at the latest.
+func (t *Waiter) Pause(ctx context.Context, end time.Time) {
+	t.begin()
+	ddb.Pause(ctx, t.backoff.Next(t.Clock(), end))
+}
+
+// begin notes when the waiting began.
+func (t *Waiter) begin() {
+	if t.Began.IsZero() {
+		t.Began = t.Clock()
+		t.backoff = ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}
+	}
+}
+
+// Lock parses the lock attributes of an image, of which nothing may be foreign
+// that has one of the library's names.
+func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
+	if err := t.CheckShape(image); err != nil {
+		return protocol.Record{}, err
+	}
+	return ParseLock(t.Core, t.Key, image)
+}
+
+// CheckShape refuses an image with foreign attributes under the library's names:
+// whoever meets one writes nothing.
+func (t *Waiter) CheckShape(image ddb.Item) error {
+	if err := t.Core.CheckShape(image); err != nil {
+		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Name, err)
+	}
+	return nil
+}
+
+// ParseLock parses the lock attributes of an item's image.
+func ParseLock(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
+	l, err := core.ParseRecord(image)
+	if err != nil {
+		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Name, err)
+	}
+	return l, nil
+}
+
+// Locked is the error that tells who holds an item.
+func Locked(key repo.Key, l protocol.Record) error {
+	e := &repo.LockedError{Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+	if l.Endless() {
+		e.Until = time.Time{}
+	}
+	return e
+}
+
+// Yield is called by a writer without the lock whose write failed on an item
+// that somebody holds. It returns nil when the write is worth another try.
+func (t *Waiter) Yield(ctx context.Context, image ddb.Item) error {
+	l, err := t.Lock(image)
+	if err != nil {
+		return err
+	}
+	if l.Live(t.Clock(), t.Skew) {
+		return t.Sleep(ctx, l)
+	}
+	in, err := t.Core.Break(t.Raw, image)
+	if err != nil {
+		return repo.Classify(err)
+	}
+	res := t.Core.Update(ctx, in, ddb.Options{})
+	switch res.Outcome {
+	case ddb.Refused:
+		t.awaits = Locked(t.Key, l)
+		return repo.Classify(res.Err)
+	case ddb.Condition:
+		// The hold has ended without us. Who came after it holds the item.
+		if now, err := t.Lock(res.Image); err == nil && now.Live(t.Clock(), t.Skew) {
+			return t.Sleep(ctx, now)
+		}
+	}
+	// Nobody holds the item now, or the next try tells. That is no try in vain.
+	t.awaits = nil
+	if t.breaks++; t.breaks > 1 { // holds that are over when they begin: no hot loop
+		t.Pause(ctx, time.Time{})
+	}
+	return nil
+}
+
+// Sleep waits for a holder, or says why not.
+func (t *Waiter) Sleep(ctx context.Context, l protocol.Record) error {
+	if t.Fail {
+		return Locked(t.Key, l)
+	}
+	end := l.Until
+	if l.Timed {
+		end = end.Add(t.Skew)
+	}
+	return t.wait(ctx, l, func() { t.Pause(ctx, end) })
+}
+
+// Look is called by one who waits in a queue before it looks at the item again:
+// it sleeps for d, or says why not.
+func (t *Waiter) Look(ctx context.Context, l protocol.Record, d time.Duration) error {
+	return t.wait(ctx, l, func() { t.begin(); ddb.Pause(ctx, d) })
+}
+
+// wait waits for the holder l, by sleep.
+func (t *Waiter) wait(ctx context.Context, l protocol.Record, sleep func()) error {
+	t.awaits = Locked(t.Key, l)
+	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
+		return t.awaits
+	}
+	sleep()
+	if ctx.Err() != nil {
+		return ddb.Because(t.awaits, ddb.CtxError(ctx))
+	}
+	return nil
+}
+
+// Contend notes that others wrote first, in each of n tries, and returns the
+// error that says so.
+func (t *Waiter) Contend(n int) error {
+	t.awaits = &repo.ConflictError{Key: t.Key, Attempts: n}
+	return t.awaits
+}
+
+// Ended adds, to an error that says no more than that ctx ended, what the call
+// had been waiting for.
+func (t *Waiter) Ended(ctx context.Context, err error) error {
+	if err == nil || t.awaits == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || saysWhy(err) {
+		return err
+	}
+	return ddb.Because(t.awaits, err)
+}
+
+// saysWhy reports whether an error tells what became of the call, and not only
+// that its context ended.
+func saysWhy(err error) bool {
+	return errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrOutcomeUnknown)
+}
+
+// Done records how long the call waited, if it did.
+func (t *Waiter) Done(ctx context.Context) {
+	if !t.Began.IsZero() {
+		t.Core.Observe.Waited(ctx, t.Core.Name, t.Clock().Sub(t.Began))
+	}
+}
+
+// NotFound says that there is no item.
+func NotFound(key repo.Key, table string) error {
+	return fmt.Errorf("%w: %v in table %q", repo.ErrNotFound, key, table)
+}

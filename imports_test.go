@@ -315,7 +315,7 @@ func TestImportRules(t *testing.T) {
 		{"nolock", "repo", true, true},
 		{"nolock", "optimistic", false, false},
 		{"nolock", "pessimistic", false, true},
-		{"nolock", "lockedread", false, false},
+		{"nolock", "mutex", false, false},
 		{"nolock", "internal/fault", false, true},
 		{"pessimistic", "lockedread", true, true},
 		{"repo", "nolock", false, false},

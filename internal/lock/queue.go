@@ -81,6 +81,12 @@ func (q *queuing) draw(ctx context.Context) (*Lock, error) {
 	case ddb.Condition:
 		return q.undrawn(ctx, res.Image)
 	case ddb.Unknown:
+		if protocol.Oversize(res.Err) { // the answer to the last attempt; an earlier one had none
+			giving, cancel := ddb.Detached(ctx)
+			q.leaveOn(giving)
+			cancel()
+			return nil, q.crowded(ctx, res.Err)
+		}
 		q.leave(ctx)
 		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
 	}
@@ -247,8 +253,10 @@ func (q *queuing) pacing() pace.Line {
 
 // leave takes the entry away and gives back what was handed to us meanwhile: the
 // caller is told that it does not have the lock.
-func (q *queuing) leave(ctx context.Context) {
-	ctx = q.cleaning(ctx)
+func (q *queuing) leave(ctx context.Context) { q.leaveOn(q.cleaning(ctx)) }
+
+// leaveOn is leave on a context for giving back.
+func (q *queuing) leaveOn(ctx context.Context) {
 	core := q.Core
 	res := core.Update(ctx, core.Leave(q.Raw, q.id), ddb.Options{NoSettle: true, Holding: true})
 	if res.Outcome != ddb.Condition {

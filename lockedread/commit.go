@@ -34,13 +34,13 @@ func (h *Held[T]) conclude(ctx context.Context, edit func() (cas.Edit[T], error)
 	}
 	defer h.ending.Unlock()
 	item, next, err := h.commit(ctx, edit, count)
-	h.yield(next)
+	h.passOn(next)
 	return item, err
 }
 
 // commit sends the commit. The grip that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
-func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), count int64) (written T, next grip, err error) {
+func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), count int64) (written T, next handoff, err error) {
 	if err := h.hold.BeginLast(ctx); err != nil {
 		return written, next, err
 	}
@@ -48,28 +48,28 @@ func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), 
 	if err := h.hold.Usable(); err != nil {
 		return written, next, err
 	}
-	core := h.l.taker.Core
+	core := h.l.locker.Core
 	edit, err := made()
 	item := edit.Item
 	if err == nil {
-		err = cas.Overtakes(core, h.start.Raw, edit.After)
+		err = cas.CheckNotStale(core, h.start.Raw, edit.After)
 	}
 	if err != nil {
 		return written, next, err
 	}
-	pass := h.wanted()
+	pass := h.keepLocal()
 	next.item = h.start.Raw
 	next.hold, err = h.hold.Commit(ctx, func(w *protocol.Write) {
 		w.Apply(edit.Diff)
 		if h.fresh {
-			cas.Unhide(core, w, edit.Diff)
+			cas.MakeVisible(core, w, edit.Diff)
 		}
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
 			id := protocol.NewWriteID()
 			item = cas.Bump(h.l.table, w, id, h.start.Raw, item, count)
 			if pass { // nobody else needs to know
-				next.item = cas.After(core, h.start.Raw, edit.Diff, cas.Writers(core, id, h.start.Raw), count)
+				next.item = cas.ApplyTo(core, h.start.Raw, edit.Diff, cas.Writers(core, id, h.start.Raw), count)
 			}
 		}
 	}, pass)
@@ -84,14 +84,14 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		if err := h.Release(ctx); err != nil {
 			return err
 		}
-		return lock.NotFound(h.Key(), h.l.taker.Core.Name)
+		return lock.NotFound(h.Key(), h.l.locker.Core.Name)
 	}
 	if err := h.end(ctx); err != nil {
 		return err
 	}
 	defer h.ending.Unlock()
 	err := h.delete(ctx)
-	h.yield(grip{})
+	h.passOn(handoff{})
 	return err
 }
 

@@ -18,11 +18,11 @@ import (
 type Held[T any] struct {
 	l     *Locker[T]
 	hold  *lock.Lock
-	start cas.Start[T]
+	start cas.Snapshot[T]
 	fresh bool // there is no item yet
 
 	place *place[T] // its baton goes on when the hold ends; nil for who stands in no line
-	chain chain
+	chain streak
 
 	// ending is held from before the request that ends the hold until the baton
 	// is handed on: whoever comes second must not hand on nothing before the first
@@ -73,8 +73,8 @@ func (h *Held[T]) Release(ctx context.Context) error {
 		return err
 	}
 	defer h.ending.Unlock()
-	next, err := h.hold.Release(ctx, lock.Releasing{Pass: h.wanted()})
-	h.hand(grip{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
+	next, err := h.hold.Release(ctx, lock.ReleaseOptions{KeepLocal: h.keepLocal()})
+	h.hand(handoff{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
 	return err
 }
 
@@ -86,13 +86,13 @@ func (h *Held[T]) end(ctx context.Context) error {
 	return nil
 }
 
-// wanted reports whether the lock should stay in this process.
-func (h *Held[T]) wanted() bool {
-	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.taker.Lease)
+// keepLocal reports whether the lock should stay in this process.
+func (h *Held[T]) keepLocal() bool {
+	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.locker.Lease)
 }
 
-// yield hands the baton on if the hold is over. The caller holds ending.
-func (h *Held[T]) yield(next grip) {
+// passOn hands the baton on if the hold is over. The caller holds ending.
+func (h *Held[T]) passOn(next handoff) {
 	if h.hold.Over() {
 		h.hand(next)
 	}
@@ -100,13 +100,13 @@ func (h *Held[T]) yield(next grip) {
 
 // hand hands the baton on: with the lock of the next one, if it was kept, and
 // the item as it is now. The caller holds ending.
-func (h *Held[T]) hand(next grip) {
+func (h *Held[T]) hand(next handoff) {
 	if h.place == nil || h.handed {
 		return
 	}
 	h.handed = true
-	next.ghost = h.hold.Ghost()
+	next.ghost = h.hold.Orphan()
 	next.chain = h.chain
-	next.chain.links++
+	next.chain.handoffs++
 	pass(h.place, next)
 }

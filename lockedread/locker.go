@@ -17,9 +17,9 @@ import (
 // Locker locks and reads the items of a table. It is safe for concurrent use.
 type Locker[T any] struct {
 	table   *repo.Table[T]
-	taker   *lock.Locker
+	locker  *lock.Locker
 	combine bool
-	lines   local.Lines[*local.Part[T], grip] // of this process's callers, by item
+	queues  local.Queues[*local.Participant[T], handoff] // of this process's callers, by item
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -31,7 +31,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{table: table, taker: &lock.Locker{Core: table.Core(), Config: taking, Rivals: lock.NewContention(), Turns: lock.NewHoldTimes()}, combine: cfg.Combine}, nil
+	return &Locker[T]{table: table, locker: &lock.Locker{Core: table.Core(), Config: taking, Contention: lock.NewContention(), HoldTimes: lock.NewHoldTimes()}, combine: cfg.Combine}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One
@@ -48,7 +48,7 @@ func (l *Locker[T]) Acquire(ctx context.Context, key repo.Key) (*Held[T], error)
 // One request. With Config.Clockless it never takes over a dead hold, which
 // takes watching.
 func (l *Locker[T]) TryAcquire(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return l.acquire(ctx, key, lock.Request{Once: true})
+	return l.acquire(ctx, key, lock.Request{Try: true})
 }
 
 // AcquireOrCreate is Acquire, but a key without an item is locked too: the
@@ -63,12 +63,12 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request)
 	if err != nil {
 		return nil, err
 	}
-	if how.Once {
+	if how.Try {
 		return l.take(ctx, key, raw, how, nil)
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw) // which is handed on with the lock
 	p := l.join(raw, nil)
-	if _, err := l.stand(ctx, key, p); err != nil {
+	if _, err := l.enqueue(ctx, key, p); err != nil {
 		return nil, err
 	}
 	return l.take(ctx, key, raw, how, p)
@@ -78,29 +78,29 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request)
 func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (h *lock.Lock, item ddb.Item, err error) {
 	defer func() {
 		if h == nil && p != nil {
-			pass(p, grip{})
+			pass(p, handoff{})
 		}
 	}()
-	return l.taker.Acquire(ctx, key, raw, how)
+	return l.locker.Acquire(ctx, key, raw, how)
 }
 
 // take makes the handle of the lock that was handed on, or takes the lock.
 func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (*Held[T], error) {
-	var g grip
+	var g handoff
 	if p != nil {
-		g = p.Baton()
+		g = p.Handoff()
 	}
 	if g.hold != nil && g.hold.Expired() && !g.hold.Over() {
-		giveBack(g.hold) // or we would wait for ourselves
+		release(g.hold) // or we would wait for ourselves
 	}
 	if g.hold == nil || g.hold.Expired() || g.hold.Over() {
-		g, how.Ghost = grip{}, g.ghost
-		g.chain.rivals = l.taker.Rivals.Lately(l.taker.Core.KeyText(raw))
+		g, how.Orphan = handoff{}, g.ghost
+		g.chain.contended = l.locker.Contention.Recent(l.locker.Core.KeyText(raw))
 		if p != nil {
-			how.Waiting = func(rival protocol.Record) {
-				g.chain.rivals = true
-				l.taker.Rivals.Note(l.taker.Core.KeyText(raw))
-				p.Show(grip{rival: rival})
+			how.OnWait = func(rival protocol.Record) {
+				g.chain.contended = true
+				l.locker.Contention.Note(l.locker.Core.KeyText(raw))
+				p.Show(handoff{rival: rival})
 			}
 		}
 		var err error
@@ -108,18 +108,18 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lo
 			return nil, err
 		}
 		g.chain.since = time.Now()
-		g.chain.rivals = g.chain.rivals || g.hold.Rivals()
+		g.chain.contended = g.chain.contended || g.hold.Waited()
 	}
-	h := &Held[T]{l: l, hold: g.hold, place: p, chain: g.chain, fresh: l.taker.Core.Hidden(g.item)}
+	h := &Held[T]{l: l, hold: g.hold, place: p, chain: g.chain, fresh: l.locker.Core.Hidden(g.item)}
 	if p != nil {
-		p.Show(grip{hold: g.hold})
+		p.Show(handoff{hold: g.hold})
 	}
 	var err error
 	if h.fresh {
-		h.start, err = cas.Fresh(l.table, raw)
+		h.start, err = cas.NewSnapshot(l.table, raw)
 		h.start.Raw = g.item
 	} else {
-		h.start, err = cas.Existing(l.table, g.item)
+		h.start, err = cas.SnapshotOf(l.table, g.item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.
@@ -128,7 +128,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lo
 	}
 	if h.fresh && !how.Stub { // handed on by one who would have made it
 		_ = h.Release(ctx)
-		return nil, lock.NotFound(key, l.taker.Core.Name)
+		return nil, lock.NotFound(key, l.locker.Core.Name)
 	}
 	return h, nil
 }
@@ -147,5 +147,5 @@ func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) error 
 	if err != nil {
 		return err
 	}
-	return l.taker.Break(ctx, key, k, token)
+	return l.locker.Break(ctx, key, k, token)
 }

@@ -39,18 +39,18 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 		return item, err
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw)
-	mark := cas.Within{By: l, Key: l.taker.Core.KeyText(raw)}
+	mark := cas.Reentrancy{By: l, Key: l.locker.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
 		return item, err
 	}
 	change = cas.Mark(mark, change)
 	var p *place[T]
-	var part *local.Part[T]
+	var part *local.Participant[T]
 	if l.combine {
-		part = local.NewPart(ctx, create, change, func() error { return inTheWay(key, p) })
+		part = local.NewParticipant(ctx, create, change, func() error { return holder(key, p) })
 	}
 	p = l.join(raw, part)
-	state, err := l.stand(ctx, key, p)
+	state, err := l.enqueue(ctx, key, p)
 	switch {
 	case err != nil:
 		return item, err
@@ -64,25 +64,25 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, func(ctx context.Context, from cas.Start[T]) (cas.Edit[T], error) {
+	return held.apply(ctx, func(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T], error) {
 		return cas.Change(ctx, l.table, from, change)
 	}, nil)
 }
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.Part[T]) {
-	b := local.New(l.table, first, func() *local.Part[T] {
-		next := p.Draw(func(c *local.Part[T]) bool { return c != nil && c.Create == first.Create })
+func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.Participant[T]) {
+	b := local.NewGroup(l.table, first, func() *local.Participant[T] {
+		next := p.Draw(func(c *local.Participant[T]) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
 		return next.Caller
 	})
 	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
-		b := local.New(l.table, alone, nil)
+		b := local.NewGroup(l.table, alone, nil)
 		p := l.join(raw, nil)
-		_, err := l.stand(b.Context(), key, p)
+		_, err := l.enqueue(b.Context(), key, p)
 		if err == nil {
 			err = l.commit(key, raw, p, b, alone.Create)
 		}
@@ -91,7 +91,7 @@ func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.P
 }
 
 // commit runs a batch under the lock.
-func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Batch[T], create bool) error {
+func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Group[T], create bool) error {
 	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err
@@ -103,11 +103,11 @@ func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Bat
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
 // count, if set, is how many changes it stands for.
-func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Start[T]) (cas.Edit[T], error), count func() int64) (zero T, err error) {
+func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Snapshot[T]) (cas.Edit[T], error), count func() int64) (zero T, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	defer func() { _ = h.Release(ctx) }() // also when change panics
-	inner, cancel := ddb.Both(ctx, h.Context())
+	inner, cancel := ddb.Merge(ctx, h.Context())
 	defer cancel()
 	edit, err := change(inner, h.start)
 	switch {
@@ -129,7 +129,7 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.St
 	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
-		switch h.hold.Fate() {
+		switch h.hold.OutcomeOfUndecided() {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:

@@ -133,7 +133,7 @@ func (g *Group) Context() context.Context { return g.ctx }
 // released. One request each. It works although ctx is done: they then have 3 s
 // together.
 func (g *Group) Unlock(ctx context.Context) error {
-	within, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	within, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	err := g.unlock(within)
 	g.cancel(repo.ErrReleased)
@@ -145,7 +145,7 @@ func (g *Group) Unlock(ctx context.Context) error {
 
 // abandon frees what was taken of a group that did not come about.
 func (g *Group) abandon(ctx context.Context) error {
-	ctx, cancel := ddb.Detached(ctx)
+	ctx, cancel := ddb.DetachedTimeout(ctx)
 	defer cancel()
 	return g.unlock(ctx)
 }

@@ -85,9 +85,9 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 		return nil, ErrClosed
 	}
 	defer l.gate.Leave()
-	ctx, cancel := ddb.Both(ctx, l.closing)
+	ctx, cancel := ddb.Merge(ctx, l.closing)
 	defer cancel()
-	taken, item, err := l.taker.Acquire(ctx, key, raw, lock.Request{Row: true, Once: once})
+	taken, item, err := l.taker.Acquire(ctx, key, raw, lock.Request{Row: true, Try: once})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	if !l.add(lock) {
 		// Closed in this moment: Close waits for this release, and tries again
 		// if it fails.
-		ctx, cancel := ddb.Detached(context.Background())
+		ctx, cancel := ddb.DetachedTimeout(context.Background())
 		defer cancel()
 		return nil, errors.Join(ErrClosed, lock.release(ctx, true))
 	}
@@ -115,7 +115,7 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
-	work, cancel := ddb.Both(ctx, lock.Context()) // the unlock needs ctx itself
+	work, cancel := ddb.Merge(ctx, lock.Context()) // the unlock needs ctx itself
 	defer cancel()
 	return fn(work, lock)
 }

@@ -88,7 +88,7 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 		return err
 	}
 	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error {
-		r.bury(w, nil)
+		r.tombstone(w, nil)
 		r.stamp(w, raw)
 		w.Remove(r.core.Attr.LockStub)
 		w.IfMark(r.core.Attr.LockStub)
@@ -254,14 +254,14 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *lock.Waiter, raw ddb
 			hidden = res.Image
 		}
 		if res.Image[r.core.Attr.LockedBy] != nil {
-			if err := turn.Yield(ctx, res.Image); err != nil {
+			if err := turn.WaitOrBreak(ctx, res.Image); err != nil {
 				return err
 			}
 			continue
 		}
 		// It was only hidden, or has just become visible.
 		if flips++; flips > 1 {
-			if err := turn.Contend(flips); flips > r.cfg.Attempts {
+			if err := turn.WaitAfterConflict(flips); flips > r.cfg.Attempts {
 				return err
 			}
 		}
@@ -275,7 +275,7 @@ func (r *Repository[T]) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	if hidden == nil {
 		return
 	}
-	cas.Unhide(r.core, w, d)
+	cas.MakeVisible(r.core, w, d)
 	w.Remove(slices.DeleteFunc(cas.Leftovers(r.core, hidden), func(name string) bool {
 		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
 	})...)

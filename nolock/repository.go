@@ -96,7 +96,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 			seen = append(seen, name)
 		}
 	}
-	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Bury: r.bury}
+	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
 	return r, nil
 }
 
@@ -142,7 +142,7 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 	raw, err := r.table.EncodeKey(key)
 	if err == nil {
 		remove := func(context.Context, *T) error { return repo.Remove }
-		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Call[T]{Change: remove})
+		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Request[T]{Change: remove})
 	}
 	return err
 }
@@ -156,11 +156,11 @@ func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
 	return r.checkAhead(after[r.core.EventTime])
 }
 
-// bury turns an item into a tombstone. Event time and id stay, and so does the
+// tombstone turns an item into a tombstone. Event time and id stay, and so does the
 // version, which counts on. item is what is buried, as it was read; nil for a
 // delete event, which has not read it: what the type does not know stays in its
 // tombstone then, until an event brings the item back.
-func (r *Repository[T]) bury(w *protocol.Write, item ddb.Item) {
+func (r *Repository[T]) tombstone(w *protocol.Write, item ddb.Item) {
 	for _, name := range r.core.Mapped {
 		switch name {
 		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:

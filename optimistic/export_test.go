@@ -9,5 +9,5 @@ func Waiting[T any](r *Repository[T], key repo.Key) int {
 	if err != nil {
 		return 0
 	}
-	return r.lines.Waiting(o.text)
+	return r.queues.Waiting(o.text)
 }

@@ -18,31 +18,31 @@ import (
 // on it.
 const patience = 250 * time.Millisecond
 
-// known is what a caller hands to the next: the item as it has written it.
-type known struct{ item ddb.Item }
+// written is what a caller hands to the next: the item as it has written it.
+type written struct{ item ddb.Item }
 
 // place is a caller's place in the line of its item.
-type place[T any] = local.Place[*local.Part[T], known]
+type place[T any] = local.Waiter[*local.Participant[T], written]
 
-// one is one item that callers want to change.
-type one[T any] struct {
+// call is one item that callers want to change.
+type call[T any] struct {
 	r    *Repository[T]
 	key  repo.Key
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
-	mark cas.Within
+	mark cas.Reentrancy
 
 	place *place[T]
 }
 
-func (r *Repository[T]) one(key repo.Key) (*one[T], error) {
+func (r *Repository[T]) one(key repo.Key) (*call[T], error) {
 	raw, err := r.table.EncodeKey(key)
 	if err != nil {
 		return nil, err
 	}
 	text := r.table.Core().KeyText(raw)
 	key = lock.OwnKey(r.table.KeyTable, key, raw)
-	return &one[T]{r: r, key: key, raw: raw, text: text, mark: cas.Within{By: r, Key: text}}, nil
+	return &call[T]{r: r, key: key, raw: raw, text: text, mark: cas.Reentrancy{By: r, Key: text}}, nil
 }
 
 // update makes a change, but not from inside a change of the same item: the
@@ -63,18 +63,18 @@ func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, c
 
 // change makes a change: by version, or, with Config.Fair where others want the
 // item too, under its lock.
-func (o *one[T]) change(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *call[T]) change(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
 	r := o.r
 	run := cas.Mark(o.mark, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)
 	}
-	if !r.rivals.Lately(o.text) {
+	if !r.contention.Recent(o.text) {
 		item, err = o.inLine(ctx, create, run)
-		if !errors.Is(err, lock.ErrGaveWay) {
+		if !errors.Is(err, lock.ErrContended) {
 			return item, err
 		}
-		r.rivals.Note(o.text)
+		r.contention.Note(o.text)
 	}
 	if create {
 		return r.fair.Upsert(ctx, o.key, run)
@@ -83,35 +83,35 @@ func (o *one[T]) change(ctx context.Context, create bool, change func(context.Co
 }
 
 // inLine makes a change by version when it is the caller's turn.
-func (o *one[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
-		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Call[T]{Create: create, Change: change})
+		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request[T]{Create: create, Change: change})
 		return item, err
 	}
-	var part *local.Part[T]
+	var part *local.Participant[T]
 	var p *place[T]
 	if o.r.combine {
-		part = local.NewPart(ctx, create, change, func() error {
+		part = local.NewParticipant(ctx, create, change, func() error {
 			if p.Behind() {
 				return behind(o.key)
 			}
 			return nil
 		})
 	}
-	p = o.r.lines.Join(o.text, part)
+	p = o.r.queues.Join(o.text, part)
 	o.place = p
 	switch state, err := p.Wait(ctx, patience); {
 	case err != nil:
-		return item, ddb.Because(behind(o.key), ddb.CtxError(ctx))
+		return item, ddb.Join(behind(o.key), ddb.CtxError(ctx))
 	case state == local.Drawn:
 		return part.Await()
 	case o.r.combine:
 		go o.lead(part)
 		return part.Await()
 	}
-	handed := known{} // what the next one gets, also if change panics
+	handed := written{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = o.run(ctx, p.Baton().item, cas.Call[T]{Create: create, Change: change})
+	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request[T]{Create: create, Change: change})
 	return item, err
 }
 
@@ -122,41 +122,41 @@ func behind(key repo.Key) error {
 
 // run makes a change, starting from what the caller before has left, or from
 // what is kept.
-func (o *one[T]) run(ctx context.Context, left ddb.Item, call cas.Call[T]) (item T, after ddb.Item, err error) {
-	call.Keep = func() bool { return o.r.warm.items != nil || o.place.Waiting() > 0 }
+func (o *call[T]) run(ctx context.Context, left ddb.Item, call cas.Request[T]) (item T, after ddb.Item, err error) {
+	call.Keep = func() bool { return o.r.cache.items != nil || o.place.Waiting() > 0 }
 	call.From = left
 	if left == nil {
-		call.From = o.r.warm.get(o.text)
+		call.From = o.r.cache.get(o.text)
 	}
 	item, course, err := cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, call)
-	o.r.warm.learn(o.text, course)
+	o.r.cache.learn(o.text, course)
 	return item, course.After, err
 }
 
 // lead makes the changes of the first caller and of those that wait behind it
 // with one write. It runs on its own, so that no caller's end ends it.
-func (o *one[T]) lead(first *local.Part[T]) {
+func (o *call[T]) lead(first *local.Participant[T]) {
 	p := o.place
-	var last known
+	var last written
 	defer func() { p.Pass(last) }()
-	b := local.New(o.r.table, first, func() *local.Part[T] {
-		next := p.Draw(func(c *local.Part[T]) bool { return c.Create == first.Create })
+	b := local.NewGroup(o.r.table, first, func() *local.Participant[T] {
+		next := p.Draw(func(c *local.Participant[T]) bool { return c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
 		return next.Caller
 	})
-	last.item = o.all(b, first.Create, p.Baton().item)
+	last.item = o.all(b, first.Create, p.Handoff().item)
 }
 
 // all runs a batch, and those of its parts that must be alone, to their end.
-func (o *one[T]) all(b *local.Batch[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, cas.Call[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
+func (o *call[T]) all(b *local.Group[T], create bool, from ddb.Item) (after ddb.Item) {
+	_, after, err := o.run(b.Context(), from, cas.Request[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}
 	for _, p := range b.Conclude(err) {
-		after = o.all(local.New(o.r.table, p, nil), create, after)
+		after = o.all(local.NewGroup(o.r.table, p, nil), create, after)
 	}
 	return after
 }

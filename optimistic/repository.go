@@ -57,13 +57,13 @@ const (
 // Repository implements [repo.Repository] by versions. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table   *repo.Table[T]
-	policy  cas.Policy
-	combine bool
-	lines   local.Lines[*local.Part[T], known] // of this process's callers, by item
-	warm    warm
-	fair    *lockedread.Locker[T] // nil: Config.Fair is off
-	rivals  *lock.Contention      // with fair: who goes to it
+	table      *repo.Table[T]
+	policy     cas.Policy
+	combine    bool
+	queues     local.Queues[*local.Participant[T], written] // of this process's callers, by item
+	cache      cache
+	fair       *lockedread.Locker[T] // nil: Config.Fair is off
+	contention *lock.Contention      // with fair: who goes to it
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -90,15 +90,15 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository[T]{table: table, combine: cfg.Combine, warm: newWarm(table.Core(), cfg.Warm)}
-	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, GiveWay: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
+	r := &Repository[T]{table: table, combine: cfg.Combine, cache: newCache(table.Core(), cfg.Warm)}
+	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
 	if !cfg.Fair {
 		return r, nil
 	}
 	if cfg.FailLocked {
 		return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
 	}
-	r.rivals = lock.NewContention()
+	r.contention = lock.NewContention()
 	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
 	return r, err
 }

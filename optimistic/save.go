@@ -90,7 +90,7 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 			if done, err := r.judge(turn, id, res.Image, r.table.Version(item)); done {
 				return err
 			}
-			if err := turn.Yield(ctx, res.Image); err != nil {
+			if err := turn.WaitOrBreak(ctx, res.Image); err != nil {
 				return err
 			}
 		}

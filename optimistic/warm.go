@@ -7,25 +7,25 @@ import (
 	"github.com/dynahold/dynahold/internal/recent"
 )
 
-// warm keeps the items that were changed last. An item is offered only on
+// cache keeps the items that were changed last. An item is offered only on
 // evidence that this process is the one that changes it: a read has found it
 // as we had left it, or a write of ours was not refused. To believe every item
 // costs a third more requests, and twice the latency, where processes
 // alternate.
-type warm struct {
+type cache struct {
 	core  *protocol.Core
-	items *recent.Memory[kept]
+	items *recent.Memory[cached]
 }
 
-type kept struct {
+type cached struct {
 	item   ddb.Item
 	proved bool
 }
 
-func newWarm(core *protocol.Core, size int) warm { return warm{core, recent.New[kept](size)} }
+func newCache(core *protocol.Core, size int) cache { return cache{core, recent.New[cached](size)} }
 
 // get returns an item that may be believed; nil if there is none.
-func (w warm) get(key string) ddb.Item {
+func (w cache) get(key string) ddb.Item {
 	if k := w.items.Get(key); k.proved {
 		return k.item
 	}
@@ -33,16 +33,16 @@ func (w warm) get(key string) ddb.Item {
 }
 
 // learn notes how a call went.
-func (w warm) learn(key string, c cas.Course) {
-	w.items.Change(key, func(k kept) (kept, bool) {
+func (w cache) learn(key string, c cas.Trace) {
+	w.items.Change(key, func(k cached) (cached, bool) {
 		// A call that did not read has written what it believed, unrefused.
 		mine := k.proved || c.Read == nil || w.same(c.Read, k.item)
-		return kept{c.After, mine && c.Conflicts == 0 && !c.Waited}, c.After != nil
+		return cached{c.After, mine && c.Conflicts == 0 && !c.Waited}, c.After != nil
 	})
 }
 
 // same reports whether two images are of the same write of an item.
-func (w warm) same(a, b ddb.Item) bool {
+func (w cache) same(a, b ddb.Item) bool {
 	ring := w.core.Ring(a)
 	return len(ring) > 0 && string(ring) == string(w.core.Ring(b))
 }

@@ -33,7 +33,7 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	}
 	// A table that was just created may not be known everywhere yet.
 	for (err == nil && desc.TableStatus == types.TableStatusCreating) || (created && errors.Is(err, ErrNoTable)) {
-		ddb.Pause(ctx, 250*time.Millisecond)
+		ddb.Sleep(ctx, 250*time.Millisecond)
 		if ctx.Err() != nil {
 			return fmt.Errorf("table %q is still being created: %w", t.Name(), ddb.CtxError(ctx))
 		}
@@ -56,7 +56,7 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 
 func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
 	var out *dynamodb.DescribeTableOutput
-	err := t.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+	err := t.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Name}, o)
 		return err
 	})
@@ -76,7 +76,7 @@ func (t *KeyTable) create(ctx context.Context) error {
 	if t.sk.name != "" {
 		add(t.sk, types.KeyTypeRange)
 	}
-	err := t.core.Ask(ctx, "CreateTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
+	err := t.core.ReadWith(ctx, "CreateTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
 		_, err := t.client.CreateTable(ctx, in, o)
 		return err
 	})
@@ -147,7 +147,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 		return nil
 	}
 	on := true
-	err = t.core.Ask(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {
+	err = t.core.ReadWith(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {
 		_, err := t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName:               &t.core.Name,
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
@@ -167,7 +167,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 // ttlAttribute is the attribute on which the table's TTL is, "" if it is off.
 func (t *KeyTable) ttlAttribute(ctx context.Context) (string, error) {
 	var out *dynamodb.DescribeTimeToLiveOutput
-	err := t.core.Ask(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+	err := t.core.ReadWith(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Name}, o)
 		return err
 	})

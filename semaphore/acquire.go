@@ -26,7 +26,7 @@ func permitID() string {
 
 func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
 	attr, backoff := permitID(), ddb.Backoff{Min: p.cfg.Wait.Min, Max: p.cfg.Wait.Max}
-	grace, cancel := ddb.Lingering(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
+	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
 	defer cancel()
 	clean := true
 	var last *Resource // what the last try found
@@ -35,7 +35,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			p.undo(grace, name, attr)
 		}
 		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
-			err = ddb.Because(last.busy(), err)
+			err = ddb.Join(last.busy(), err)
 		}
 		return nil, err
 	}
@@ -47,11 +47,11 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, Taking: true, OnItem: true})
+		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, AwaitAnswer: true, OnItem: true})
 		sure := clean && res.Clean
 		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
+			ddb.Sleep(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
 			continue
 		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
@@ -80,15 +80,15 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			if err != nil {
 				return failed(err)
 			}
-			ddb.Pause(ctx, p.cfg.Wait.Min)
+			ddb.Sleep(ctx, p.cfg.Wait.Min)
 			continue
 		}
 		if once || p.cfg.Wait.Attempts > 0 && try >= p.cfg.Wait.Attempts {
 			return failed(r.busy())
 		}
-		ddb.Pause(ctx, backoff.Next(p.clock(), time.Time{}))
+		ddb.Sleep(ctx, backoff.Next(p.clock(), time.Time{}))
 		if ctx.Err() != nil {
-			return failed(ddb.Because(r.busy(), ddb.CtxError(ctx)))
+			return failed(ddb.Join(r.busy(), ddb.CtxError(ctx)))
 		}
 	}
 }
@@ -154,14 +154,14 @@ func (p *store) adopt(ctx context.Context, r Resource) {
 	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
 	w.IfAbsent(aFixed)
 	if in, err := w.Update(resourceKey(r.Name)); err == nil {
-		p.core.Update(ctx, in, ddb.Options{NoSettle: true})
+		p.core.Update(ctx, in, ddb.Options{NoGrace: true})
 	}
 }
 
 // undo gives back a permit that a try without an answer may have taken.
 func (p *store) undo(ctx context.Context, name, attr string) {
 	if in, err := p.giveBack(name, attr); err == nil {
-		p.core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true})
+		p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 		return false, repo.Classify(err)
 	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
-	if res := p.core.Update(ctx, in, ddb.Options{NoSettle: true}); res.Outcome == ddb.Refused {
+	if res := p.core.Update(ctx, in, ddb.Options{NoGrace: true}); res.Outcome == ddb.Refused {
 		return false, repo.Classify(res.Err)
 	}
 	return true, nil

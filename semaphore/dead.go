@@ -128,7 +128,7 @@ func (s *Semaphore[J]) takeDeadLetter(ctx context.Context, resource, id string, 
 	w.IfExists(pkName)
 	c := &change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
 	more(c, j)
-	ctx, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Condition && res.Clean {

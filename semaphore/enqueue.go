@@ -153,7 +153,7 @@ func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Ite
 	for {
 		res := s.core.Transact(ctx, s.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Pause(ctx, backoff.Next(time.Now(), time.Time{}))
+			ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
 			continue
 		}
 		var other *types.IdempotentParameterMismatchException

@@ -174,10 +174,10 @@ func (st *store) send(ctx context.Context, resource string, s *station, f *fligh
 			}
 			return
 		}
-		opt := ddb.Options{Timeout: st.cfg.Lease / 3, NoSettle: true, Conflicts: true, Holding: true}
+		opt := ddb.Options{Timeout: st.cfg.Lease / 3, NoGrace: true, Conflicts: true, Holding: true}
 		res := st.core.Transact(ctx, st.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Pause(ctx, pause.Next(time.Now(), time.Time{}))
+			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 			s.mu.Lock()
 			gone := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.left })
 			members = s.board(f, members)

@@ -148,7 +148,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) 
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)
-	res := ddb.Insist(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
+	res := ddb.UntilDecided(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
 	switch {
 	case res.Outcome == ddb.Applied:
 		j.keep.Finish(repo.ErrReleased)
@@ -218,7 +218,7 @@ func (j *Job[J]) renew(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
+	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[aUntil], until) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token)):
 	case res.Outcome == ddb.Condition:

@@ -37,7 +37,7 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (*Job[J], erro
 		if err := s.deliver(ctx, jobs[0]); err == nil {
 			return jobs[0], nil
 		} else if ctx.Err() != nil || gone(err) {
-			return nil, fmt.Errorf("resource %q: no job: %w", resource, ddb.Because(err, ddb.CtxError(ctx)))
+			return nil, fmt.Errorf("resource %q: no job: %w", resource, ddb.Join(err, ddb.CtxError(ctx)))
 		}
 	}
 }

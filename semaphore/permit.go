@@ -55,7 +55,7 @@ func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx cont
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Release(ctx)) }()
-	work, cancel := ddb.Both(ctx, p.Context()) // the release needs ctx itself
+	work, cancel := ddb.Merge(ctx, p.Context()) // the release needs ctx itself
 	defer cancel()
 	return fn(work, p)
 }
@@ -113,7 +113,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 		return false, repo.Classify(err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil && ctx.Err() != nil:
 		return false, fmt.Errorf("resource %q: no permit: %w", h.name, ddb.CtxError(ctx))
@@ -176,7 +176,7 @@ func (h *Permit) renew(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
+	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[h.attr], until):
 	case res.Outcome == ddb.Condition:
@@ -222,8 +222,8 @@ func (h *Permit) Release(ctx context.Context) error {
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := ddb.Insist(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoSettle: true, Holding: true})
+	res := ddb.UntilDecided(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
+		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	})
 	switch {

@@ -59,7 +59,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 		if d.useful() {
 			pause = first
 		}
-		ddb.Pause(ctx, pause)
+		ddb.Sleep(ctx, pause)
 		pause = min(2*pause, d.s.cfg.Poll)
 	}
 }
@@ -134,12 +134,12 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 		cause := err
 		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
 	}
-	grace, cancel := ddb.Lingering(ctx, ddb.Cleanup)
+	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
 	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
-		ddb.Pause(grace, backoff.Next(time.Now(), time.Time{}))
+		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
 	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
 		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
@@ -158,7 +158,7 @@ var (
 
 // call runs the handler in a goroutine of its own.
 func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
-	held, cancel := ddb.Both(ctx, job.Context())
+	held, cancel := ddb.Merge(ctx, job.Context())
 	defer cancel()
 	limit := d.s.cfg.HandlerTimeout
 	if limit > 0 {

@@ -93,7 +93,7 @@ const starts = 10
 // were not as they had been read. What is known of the resource is brought up
 // to date.
 func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*Job[J], raced bool, err error) {
-	ctx, cancel := ddb.Lingering(ctx, ddb.Settle)
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for range starts {
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {

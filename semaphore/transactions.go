@@ -18,7 +18,7 @@ var errNoTransactions = errors.New("it is a global table with strong consistency
 // checkTransactions refuses a table that has no transactions.
 func (st *store) checkTransactions(ctx context.Context) error {
 	var out *dynamodb.DescribeTableOutput
-	err := st.core.Ask(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+	err := st.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 		out, err = st.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &st.core.Name}, o)
 		return err
 	})

@@ -49,13 +49,13 @@ func (q *Queue) comeBack(ctx context.Context, old *Ticket) (*Ticket, error) {
 		case errors.Is(err, ErrClosed) || lasting(err):
 			return old, err
 		case ctx.Err() == nil: // as with a look without an answer
-			ddb.Pause(ctx, q.cfg.Wait.Max)
+			ddb.Sleep(ctx, q.cfg.Wait.Max)
 		}
 		if ctx.Err() != nil {
 			if !errors.Is(err, repo.ErrLocked) {
 				err = locked(old.place, line{})
 			}
-			return old, ddb.Because(err, ddb.CtxError(ctx))
+			return old, ddb.Join(err, ddb.CtxError(ctx))
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (q *Queue) begin(ctx context.Context) (context.Context, func(), error) {
 	if !q.gate.Enter() {
 		return nil, nil, ErrClosed
 	}
-	ctx, cancel := ddb.Both(ctx, q.ctx)
+	ctx, cancel := ddb.Merge(ctx, q.ctx)
 	return ctx, func() { cancel(); q.gate.Leave() }, nil
 }
 

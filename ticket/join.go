@@ -23,7 +23,7 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 	defer over()
 	// What the call has to take back it takes back within one grace, however
 	// many requests that takes.
-	grace, end := ddb.Lingering(ctx, ddb.Cleanup)
+	grace, end := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer end()
 	var seen line
 	for range maxTries {
@@ -74,7 +74,7 @@ func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err erro
 	j := judge{skew: t.q.cfg.ClockSkew, clockless: t.q.cfg.Clockless}
 	if live, _ := j.sort(ahead, t.q.clock(), time.Now()); live > 0 {
 		l.entries = ahead
-		err = ddb.Because(locked(t.place, l), err)
+		err = ddb.Join(locked(t.place, l), err)
 	}
 	return false, err
 }
@@ -89,7 +89,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	if err != nil {
 		return nil, line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, Taking: true, OnItem: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, AwaitAnswer: true, OnItem: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
@@ -99,7 +99,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 		ahead := q.abandon(grace, p, id)
 		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
-			err = ddb.Because(locked(p, ahead), err) // for whom it would have waited
+			err = ddb.Join(locked(p, ahead), err) // for whom it would have waited
 		}
 		return nil, line{}, err
 	case ddb.Condition:
@@ -155,7 +155,7 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 	if err != nil {
 		return line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoSettle: true, Absence: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		q.passed(p, stale)
@@ -176,7 +176,7 @@ func (q *Queue) abandon(ctx context.Context, p place, id string) line {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ddb.Cleanup)
 	defer cancel()
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoSettle: true, Holding: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Holding: true})
 	image := res.Image
 	if res.Outcome == ddb.Applied {
 		image = res.Item

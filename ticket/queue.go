@@ -135,7 +135,7 @@ func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Conte
 		return err
 	}
 	defer func() { err = errors.Join(err, turn.Done(ctx)) }()
-	work, cancel := ddb.Both(ctx, turn.Context()) // Done needs ctx itself
+	work, cancel := ddb.Merge(ctx, turn.Context()) // Done needs ctx itself
 	defer cancel()
 	return fn(work, turn)
 }

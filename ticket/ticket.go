@@ -226,7 +226,7 @@ func (t *Ticket) move(ctx context.Context) (moved, error) {
 	if err != nil {
 		return moved{}, err
 	}
-	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true})
+	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
 	m := moved{end: asked.Add(t.q.cfg.Lease), image: res.Item}
 	switch res.Outcome {
 	case ddb.Refused, ddb.Unknown:
@@ -268,8 +268,8 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	res := ddb.Insist(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
-		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoSettle: true, Holding: true, Absence: true}), false
+	res := ddb.UntilDecided(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
+		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true}), false
 	})
 	t.doubt = !res.Clean
 	err = t.verdict(ctx, res)

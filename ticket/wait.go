@@ -26,16 +26,16 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 		select {
 		case t.waiting <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ddb.Because(locked(t.place, line{}), ddb.CtxError(ctx))
+			return nil, ddb.Join(locked(t.place, line{}), ddb.CtxError(ctx))
 		}
 	}
 	defer func() { <-t.waiting }()
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := ddb.Both(ctx, t.lease.Context())
+	ctx, cancel := ddb.Merge(ctx, t.lease.Context())
 	defer cancel()
-	ctx, closed := ddb.Both(ctx, t.q.ctx)
+	ctx, closed := ddb.Merge(ctx, t.q.ctx)
 	defer closed()
 
 	w := waiter{Ticket: t, patience: lookTimeout}
@@ -54,7 +54,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 		if errors.Is(err, repo.ErrLocked) {
 			return nil, err
 		}
-		return nil, ddb.Because(locked(t.place, w.last), err)
+		return nil, ddb.Join(locked(t.place, w.last), err)
 	}
 	return nil, err
 }
@@ -113,7 +113,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			return nil, locked(w.place, w.last)
 		}
 		if w.pause(ctx, pause); ctx.Err() != nil {
-			return nil, ddb.Because(locked(w.place, w.last), ddb.CtxError(ctx))
+			return nil, ddb.Join(locked(w.place, w.last), ddb.CtxError(ctx))
 		}
 		seen = w.told()
 	}

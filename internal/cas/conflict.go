@@ -10,21 +10,21 @@ import (
 
 // undecided is the error where no verdict can be had.
 func (u *update[T]) undecided(base, now ddb.Item) error {
-	if now[u.turn.Core.Attr.LockedBy] != nil && u.unmoved(base, now) {
-		if l, err := u.turn.Lock(now); err == nil {
-			return lock.Locked(u.turn.Key, l) // and in doubt
+	if now[u.waiter.Core.Attr.LockedBy] != nil && u.unmoved(base, now) {
+		if l, err := u.waiter.Lock(now); err == nil {
+			return lock.Locked(u.waiter.Key, l) // and in doubt
 		}
 	}
-	if u.turn.Core.Absent(now) {
-		return u.turn.Undecided(lock.FoundNothing)
+	if u.waiter.Core.Absent(now) {
+		return u.waiter.Undecided(lock.FoundNothing)
 	}
-	return u.turn.Undecided(lock.FoundOthers)
+	return u.waiter.Undecided(lock.FoundOthers)
 }
 
 // unmoved reports whether the condition of a write based on one image would
 // hold on another but for a lock.
 func (u *update[T]) unmoved(base, now ddb.Item) bool {
-	for _, name := range append([]string{u.turn.Core.Attr.Writers}, u.Seen...) {
+	for _, name := range append([]string{u.waiter.Core.Attr.Writers}, u.Seen...) {
 		was, had := base[name]
 		is, has := now[name]
 		if had != has || had && !ddb.Equal(was, is) {
@@ -36,25 +36,25 @@ func (u *update[T]) unmoved(base, now ddb.Item) bool {
 
 // conflict prepares the next attempt after others wrote first.
 func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
-	core := u.turn.Core
-	if err := u.turn.CheckShape(image); err != nil {
+	core := u.waiter.Core
+	if err := u.waiter.CheckShape(image); err != nil {
 		return nil, err
 	}
-	if image[core.Attr.LockedBy] != nil && !u.GiveWay {
-		if err := u.turn.Yield(ctx, image); err != nil {
+	if image[core.Attr.LockedBy] != nil && !u.FailFast {
+		if err := u.waiter.WaitOrBreak(ctx, image); err != nil {
 			return nil, err
 		}
 		return nil, errAgain
 	}
 	u.Conflicts++
-	if u.GiveWay {
-		return nil, lock.ErrGaveWay
+	if u.FailFast {
+		return nil, lock.ErrContended
 	}
-	if !u.believed { // nobody need have written since the call began
+	if !u.assumed { // nobody need have written since the call began
 		u.tries++
 	}
 	if u.tries > 0 {
-		if err := u.turn.Contend(u.tries); u.tries >= u.Attempts {
+		if err := u.waiter.WaitAfterConflict(u.tries); u.tries >= u.Attempts {
 			return nil, err
 		}
 	}
@@ -64,6 +64,6 @@ func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, err
 	if u.tries <= atOnce && !core.Absent(image) {
 		return image, errAgain
 	}
-	u.turn.Pause(ctx, time.Time{})
+	u.waiter.Backoff(ctx, time.Time{})
 	return nil, errAgain
 }

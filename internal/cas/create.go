@@ -84,7 +84,7 @@ func inPlace(ctx context.Context, t *lock.Waiter, image, raw, hidden ddb.Item) e
 	case core.Absent(image), !core.Hidden(image):
 		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, t.Key, core.Name)
 	case image[core.Attr.LockedBy] != nil:
-		return t.Yield(ctx, image)
+		return t.WaitOrBreak(ctx, image)
 	case core.EventTime == "" || image[core.EventTime] == nil:
 		return nil
 	}
@@ -113,7 +113,7 @@ func createInput(core *protocol.Core, raw ddb.Item, id protocol.WriteID, hidden 
 		d.Remove = nil // there is nothing
 		w.IfAbsent(core.Partition)
 	} else {
-		Unhide(core, w, d)
+		MakeVisible(core, w, d)
 		w.Remove(Unmapped(core, Leftovers(core, hidden))...)
 		w.IfExists(core.Partition)
 		w.IfSeen(hidden, core.Attr.LockStub, core.Attr.Tombstone, core.Attr.Writers)

@@ -21,34 +21,34 @@ type Edit[T any] struct {
 	Remove bool     // delete the item instead
 }
 
-// Start is an item before a change.
-type Start[T any] struct {
+// Snapshot is an item before a change.
+type Snapshot[T any] struct {
 	Item   T
 	Before ddb.Item // its encoding, taken before anybody can alter Item
 	Raw    ddb.Item // as stored; nil for a new item
 }
 
-// Existing starts from a stored item.
-func Existing[T any](t *repo.Table[T], raw ddb.Item) (Start[T], error) {
+// SnapshotOf starts from a stored item.
+func SnapshotOf[T any](t *repo.Table[T], raw ddb.Item) (Snapshot[T], error) {
 	item, err := t.Decode(raw)
 	if err != nil {
-		return Start[T]{}, err
+		return Snapshot[T]{}, err
 	}
 	before, err := t.Encode(item)
 	if err != nil {
-		return Start[T]{}, err
+		return Snapshot[T]{}, err
 	}
-	return Start[T]{item, before, raw}, nil
+	return Snapshot[T]{item, before, raw}, nil
 }
 
-// Fresh starts from nothing but a key.
-func Fresh[T any](t *repo.Table[T], key ddb.Item) (Start[T], error) {
+// NewSnapshot starts from nothing but a key.
+func NewSnapshot[T any](t *repo.Table[T], key ddb.Item) (Snapshot[T], error) {
 	item, err := t.Decode(key)
-	return Start[T]{Item: item, Before: key}, err
+	return Snapshot[T]{Item: item, Before: key}, err
 }
 
 // Change runs a user's change and compares the result.
-func Change[T any](ctx context.Context, t *repo.Table[T], from Start[T], change func(context.Context, *T) error) (Edit[T], error) {
+func Change[T any](ctx context.Context, t *repo.Table[T], from Snapshot[T], change func(context.Context, *T) error) (Edit[T], error) {
 	item := from.Item
 	if err := change(ctx, &item); err != nil {
 		if errors.Is(err, repo.Remove) {
@@ -60,7 +60,7 @@ func Change[T any](ctx context.Context, t *repo.Table[T], from Start[T], change 
 }
 
 // Compare finds what an edited item changes.
-func Compare[T any](t *repo.Table[T], from Start[T], item T) (Edit[T], error) {
+func Compare[T any](t *repo.Table[T], from Snapshot[T], item T) (Edit[T], error) {
 	after, err := t.EncodeGiven(item)
 	if err != nil {
 		return Edit[T]{}, err
@@ -147,8 +147,8 @@ func Unmapped(core *protocol.Core, names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(core.Mapped, name) })
 }
 
-// Unhide removes what made an item invisible to readers.
-func Unhide(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
+// MakeVisible removes what made an item invisible to readers.
+func MakeVisible(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
 	w.Remove(core.Attr.LockStub, core.Attr.Tombstone)
 	for _, a := range d.Set {
 		if a.Name == core.Attr.TTL {
@@ -166,9 +166,9 @@ func Unhide(core *protocol.Core, w *protocol.Write, d ddb.Diff) {
 // NoChange is the error of a call without a change.
 func NoChange() error { return fmt.Errorf("%w: the change is nil", repo.ErrConfig) }
 
-// Overtakes refuses to bring a deleted item back with an event that is not
+// CheckNotStale refuses to bring a deleted item back with an event that is not
 // newer than the deletion.
-func Overtakes(core *protocol.Core, raw, after ddb.Item) error {
+func CheckNotStale(core *protocol.Core, raw, after ddb.Item) error {
 	if core.EventTime == "" || raw[core.Attr.Tombstone] == nil || raw[core.EventTime] == nil {
 		return nil
 	}

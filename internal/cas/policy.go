@@ -16,20 +16,20 @@ type Policy struct {
 	Ring     bool     // keep the ring of writers also where the type has no version
 	// Check refuses a change by its encodings; nil: none.
 	Check func(before, after ddb.Item) error
-	// GiveWay ends a call with ErrGaveWay where others hold the item, or wrote
+	// FailFast ends a call with ErrGaveWay where others hold the item, or wrote
 	// first, instead of waiting or trying again.
-	GiveWay bool
-	// Bury makes the write that stands for a delete; nil: a DeleteItem.
-	Bury func(w *protocol.Write, item ddb.Item)
+	FailFast bool
+	// Tombstone makes the write that stands for a delete; nil: a DeleteItem.
+	Tombstone func(w *protocol.Write, item ddb.Item)
 }
 
-// Call is one change of one item.
-type Call[T any] struct {
+// Request is one change of one item.
+type Request[T any] struct {
 	Create bool // start a new item where there is none
 	Change func(context.Context, *T) error
 	// Edit, if set, makes the edit in Change's place: where the changed item is
 	// not this goroutine's to read, only its encoding.
-	Edit func(context.Context, Start[T]) (Edit[T], error)
+	Edit func(context.Context, Snapshot[T]) (Edit[T], error)
 	// From is what this process believes the item to be; nil: it is read. The
 	// write's condition protects a change of it; what Change says without a
 	// write is confirmed on a fresh read.
@@ -43,8 +43,8 @@ type Call[T any] struct {
 	Keep func() bool
 }
 
-// Course is how a call went.
-type Course struct {
+// Trace is how a call went.
+type Trace struct {
 	After     ddb.Item // the item as the call left it; nil: not known, none, or not to be kept
 	Read      ddb.Item // what its first read found; nil: it did not read
 	Conflicts int      // writes that others' writes refused

@@ -8,10 +8,10 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Within marks the context of a change of one item by one repository: a call for
+// Reentrancy marks the context of a change of one item by one repository: a call for
 // the same item from inside the change would wait for it, or make it fail, again
 // and again.
-type Within struct {
+type Reentrancy struct {
 	By  any // the repository
 	Key string
 }
@@ -21,13 +21,13 @@ type Within struct {
 type running struct{ over atomic.Bool }
 
 // In reports whether ctx is that of such a change, which has not returned yet.
-func (w Within) In(ctx context.Context) bool {
+func (w Reentrancy) In(ctx context.Context) bool {
 	r, ok := ctx.Value(w).(*running)
 	return ok && !r.over.Load()
 }
 
 // Refuse is the error of a call from inside such a change; nil if it is not.
-func (w Within) Refuse(ctx context.Context, key repo.Key) error {
+func (w Reentrancy) Refuse(ctx context.Context, key repo.Key) error {
 	if !w.In(ctx) {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (w Within) Refuse(ctx context.Context, key repo.Key) error {
 }
 
 // Mark makes change run with a marked context.
-func Mark[T any](w Within, change func(context.Context, *T) error) func(context.Context, *T) error {
+func Mark[T any](w Reentrancy, change func(context.Context, *T) error) func(context.Context, *T) error {
 	return func(ctx context.Context, item *T) error {
 		r := &running{}
 		defer r.over.Store(true)

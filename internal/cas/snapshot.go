@@ -9,10 +9,10 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// After is what a stored item is after a change: who wrote it need not read it.
+// ApplyTo is what a stored item is after a change: who wrote it need not read it.
 // writers is the ring that the write left, nil where it left none; count is how
 // many changes it stands for. Nobody holds the item in it.
-func After(core *protocol.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) (after ddb.Item) {
+func ApplyTo(core *protocol.Core, raw ddb.Item, d ddb.Diff, writers types.AttributeValue, count int64) (after ddb.Item) {
 	after = maps.Clone(raw)
 	if after == nil {
 		after = ddb.Item{}

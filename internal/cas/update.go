@@ -21,13 +21,13 @@ const atOnce = 2
 // update is one call under way.
 type update[T any] struct {
 	*Policy
-	Call[T]
-	Course
-	table    *repo.Table[T]
-	turn     *lock.Waiter
-	tries    int
-	sent     bool // the present attempt has sent its write
-	believed bool // the present attempt starts from From
+	Request[T]
+	Trace
+	table   *repo.Table[T]
+	waiter  *lock.Waiter
+	tries   int
+	sent    bool // the present attempt has sent its write
+	assumed bool // the present attempt starts from From
 }
 
 // Update reads an item, changes it and writes the difference if it is as read,
@@ -41,34 +41,34 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 	if err != nil {
 		return zero, err
 	}
-	mark := Within{By: p, Key: t.Core().KeyText(raw)}
+	mark := Reentrancy{By: p, Key: t.Core().KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil {
 		return zero, err
 	}
-	item, _, err := Run(ctx, t, p, key, raw, Call[T]{Create: create, Change: Mark(mark, change)})
+	item, _, err := Run(ctx, t, p, key, raw, Request[T]{Create: create, Change: Mark(mark, change)})
 	return item, err
 }
 
 // Run is Update with all that a caller may know before and wants to know
 // afterwards; raw is the encoded key.
-func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Call[T]) (T, Course, error) {
-	u := &update[T]{Policy: p, Call: call, table: t,
-		turn: &lock.Waiter{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
+func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Request[T]) (T, Trace, error) {
+	u := &update[T]{Policy: p, Request: call, table: t,
+		waiter: &lock.Waiter{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
 	var item T
-	err := u.turn.Do(ctx, func() (err error) {
+	err := u.waiter.Do(ctx, func() (err error) {
 		item, err = u.run(ctx)
 		return err
 	})
-	u.Waited = !u.turn.Began.IsZero()
-	return item, u.Course, err
+	u.Waited = !u.waiter.Began.IsZero()
+	return item, u.Trace, err
 }
 
 func (u *update[T]) run(ctx context.Context) (item T, err error) {
 	image := u.From
-	u.believed = image != nil
+	u.assumed = image != nil
 	for {
 		if image == nil {
-			if image, err = u.turn.Core.Get(ctx, u.turn.Raw); err != nil {
+			if image, err = u.waiter.Core.Get(ctx, u.waiter.Raw); err != nil {
 				return item, repo.Classify(err)
 			}
 			if image == nil {
@@ -80,13 +80,13 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 		}
 		u.sent = false
 		item, next, err := u.attempt(ctx, image)
-		if u.believed && !u.sent {
+		if u.assumed && !u.sent {
 			next, err, u.After = nil, errAgain, nil
 		}
 		if err == nil || !errors.Is(err, errAgain) {
 			return item, err
 		}
-		image, u.believed = next, false
+		image, u.assumed = next, false
 	}
 }
 
@@ -96,17 +96,17 @@ var errAgain = errors.New("again")
 // attempt changes an image and writes it. With errAgain it returns the image
 // for the next attempt, nil where the item must be read again.
 func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next ddb.Item, err error) {
-	core := u.turn.Core
+	core := u.waiter.Core
 	from, err := u.begin(image)
 	if err != nil {
 		return item, nil, err
 	}
 	if image[core.Attr.LockedBy] != nil {
 		// The write would be refused: do not even run the change.
-		if u.GiveWay {
-			return item, nil, lock.ErrGaveWay
+		if u.FailFast {
+			return item, nil, lock.ErrContended
 		}
-		if err := u.turn.Yield(ctx, image); err != nil {
+		if err := u.waiter.WaitOrBreak(ctx, image); err != nil {
 			return item, nil, err
 		}
 		return item, nil, errAgain
@@ -126,18 +126,18 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		u.After = image
 		return edit.Item, nil, nil
 	case !edit.Remove:
-		err := Overtakes(core, from.Raw, edit.After)
+		err := CheckNotStale(core, from.Raw, edit.After)
 		if err == nil && u.Check != nil {
 			err = u.Check(from.Before, edit.After)
 		}
 		if err != nil {
-			return item, nil, fmt.Errorf("item %v: %w", u.turn.Key, err)
+			return item, nil, fmt.Errorf("item %v: %w", u.waiter.Key, err)
 		}
 	}
 	id := protocol.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
-		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.turn.Key, err))
+		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.waiter.Key, err))
 	}
 	switch res.Outcome {
 	case ddb.Applied:
@@ -145,9 +145,9 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		return written, nil, nil
 	case ddb.Condition:
 	default:
-		return item, nil, lock.Failed(u.turn.Key, res)
+		return item, nil, lock.Failed(u.waiter.Key, res)
 	}
-	switch u.turn.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
+	switch u.waiter.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
 	case protocol.Committed:
 		u.applied(image, edit, id)
 		return written, nil, nil
@@ -159,7 +159,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 }
 
 // edit makes the edit of an attempt.
-func (u *update[T]) edit(ctx context.Context, from Start[T]) (Edit[T], error) {
+func (u *update[T]) edit(ctx context.Context, from Snapshot[T]) (Edit[T], error) {
 	if u.Edit != nil {
 		return u.Edit(ctx, from)
 	}
@@ -172,9 +172,9 @@ func (u *update[T]) applied(image ddb.Item, edit Edit[T], id protocol.WriteID) {
 		return
 	}
 	if len(image) == 0 {
-		image = u.turn.Raw
+		image = u.waiter.Raw
 	}
-	u.After = After(u.turn.Core, image, edit.Diff, Writers(u.turn.Core, id, image), u.count())
+	u.After = ApplyTo(u.waiter.Core, image, edit.Diff, Writers(u.waiter.Core, id, image), u.count())
 }
 
 func (u *update[T]) count() int64 {
@@ -187,15 +187,15 @@ func (u *update[T]) count() int64 {
 // write sends an edit under the condition that the item is as in the image. It
 // returns the item as it will be.
 func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id protocol.WriteID) (item T, res ddb.Result, err error) {
-	core := u.turn.Core
+	core := u.waiter.Core
 	w := core.NewWrite()
 	u.asRead(w, image)
 	switch {
-	case edit.Remove && u.Bury == nil:
+	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
-		return item, u.turn.Delete(ctx, w.Delete(u.turn.Raw), ddb.Options{}), nil
+		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{}), nil
 	case edit.Remove:
-		u.Bury(w, image)
+		u.Tombstone(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 	default:
 		w.Apply(edit.Diff)
@@ -204,34 +204,34 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
 		}
 		if core.Hidden(image) {
-			Unhide(core, w, edit.Diff)
+			MakeVisible(core, w, edit.Diff)
 		}
 	}
-	in, err := w.Update(u.turn.Raw)
+	in, err := w.Update(u.waiter.Raw)
 	if err != nil {
 		return item, res, err
 	}
 	u.sent = true
-	return item, u.turn.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
+	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
 }
 
 // begin decodes what an attempt starts from.
-func (u *update[T]) begin(image ddb.Item) (Start[T], error) {
-	core := u.turn.Core
+func (u *update[T]) begin(image ddb.Item) (Snapshot[T], error) {
+	core := u.waiter.Core
 	if !core.Hidden(image) {
-		return Existing(u.table, image)
+		return SnapshotOf(u.table, image)
 	}
 	if !u.Create {
-		return Start[T]{}, lock.NotFound(u.turn.Key, core.Name)
+		return Snapshot[T]{}, lock.NotFound(u.waiter.Key, core.Name)
 	}
-	from, err := Fresh(u.table, u.turn.Raw)
+	from, err := NewSnapshot(u.table, u.waiter.Raw)
 	from.Raw = image
 	return from, err
 }
 
 // asRead demands that nobody wrote since the image was taken.
 func (u *update[T]) asRead(w *protocol.Write, image ddb.Item) {
-	core := u.turn.Core
+	core := u.waiter.Core
 	if len(image) == 0 {
 		w.IfAbsent(core.Partition)
 		return

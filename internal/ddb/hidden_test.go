@@ -43,7 +43,7 @@ func TestRepeatsOutOfSight(t *testing.T) {
 					}
 				}()
 				id := fmt.Sprintf("%s %v", way, last)
-				res := s.Update(ctx, b.add(id), ddb.Options{NoSettle: true})
+				res := s.Update(ctx, b.add(id), ddb.Options{NoGrace: true})
 				in.Wait()
 				if b.applied(t, id) != "1" {
 					t.Fatal("the first request was not applied: the test shows nothing")

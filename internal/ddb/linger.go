@@ -19,9 +19,9 @@ const (
 	settleFor = 3 * time.Second
 )
 
-// Because says on one line what happened and why: both can be asked for with
+// Join says on one line what happened and why: both can be asked for with
 // errors.Is. Either may be nil.
-func Because(what, why error) error {
+func Join(what, why error) error {
 	switch {
 	case what == nil:
 		return why
@@ -31,11 +31,11 @@ func Because(what, why error) error {
 	return fmt.Errorf("%w: %w", what, why)
 }
 
-// Detached keeps the values of a context but not its end. It is for giving back
+// DetachedTimeout keeps the values of a context but not its end. It is for giving back
 // what a call took that has failed.
 //
 // All that is given back on it, or under it, has [Cleanup].
-func Detached(ctx context.Context) (context.Context, context.CancelFunc) {
+func DetachedTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if cleans(ctx) {
 		return ctx, func() {}
 	}
@@ -52,7 +52,7 @@ func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil || cleans(ctx) {
 		return ctx, func() {}
 	}
-	return Lingering(context.WithValue(ctx, cleaningKey{}, ctx), Cleanup)
+	return WithGrace(context.WithValue(ctx, cleaningKey{}, ctx), Cleanup)
 }
 
 // cleaningKey is where a context for giving back has the context of its caller.
@@ -75,22 +75,22 @@ func hurry(ctx context.Context, end context.CancelFunc) (stop func() bool) {
 		return func() bool { return true }
 	}
 	return context.AfterFunc(caller, func() {
-		Pause(ctx, Cleanup/2)
+		Sleep(ctx, Cleanup/2)
 		end()
 	})
 }
 
-// Both ends with ctx, and, with its cause, with other.
-func Both(ctx, other context.Context) (context.Context, context.CancelFunc) {
+// Merge ends with ctx, and, with its cause, with other.
+func Merge(ctx, other context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return both, func() { stop(); cancel(nil) }
 }
 
-// Lingering is a context that lives longer than ctx, whether that has ended
+// WithGrace is a context that lives longer than ctx, whether that has ended
 // already or ends in the middle: for a request whose answer matters although
 // nobody waits for it any more.
-func Lingering(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	switch {
 	case ctx.Done() == nil:
 		return ctx, func() {}
@@ -99,7 +99,7 @@ func Lingering(ctx context.Context, by time.Duration) (context.Context, context.
 	}
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		Pause(longer, by)
+		Sleep(longer, by)
 		cancel(CtxError(ctx))
 	})
 	return longer, func() { stop(); cancel(nil) }
@@ -112,11 +112,11 @@ func CtxError(ctx context.Context) error {
 	if cause == nil || errors.Is(cause, err) {
 		return cause
 	}
-	return Because(err, cause)
+	return Join(err, cause)
 }
 
-// Pause waits for d or until ctx is done, whichever is first.
-func Pause(ctx context.Context, d time.Duration) {
+// Sleep waits for d or until ctx is done, whichever is first.
+func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

@@ -14,9 +14,9 @@ import (
 func TestWhatIsGivenBackHasOneTime(t *testing.T) {
 	for name, layers := range map[string][]func(context.Context) (context.Context, context.CancelFunc){
 		"one":              {ddb.Cleaning},
-		"in each other":    {ddb.Cleaning, ddb.Cleaning, ddb.Detached},
-		"detached":         {ddb.Detached},
-		"under a detached": {ddb.Detached, ddb.Cleaning, ddb.Detached},
+		"in each other":    {ddb.Cleaning, ddb.Cleaning, ddb.DetachedTimeout},
+		"detached":         {ddb.DetachedTimeout},
+		"under a detached": {ddb.DetachedTimeout, ddb.Cleaning, ddb.DetachedTimeout},
 	} {
 		for _, left := range []time.Duration{0, time.Second} { // until the caller leaves
 			synctest.Test(t, func(t *testing.T) {

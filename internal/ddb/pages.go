@@ -18,7 +18,7 @@ func (s *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item,
 		for start := Item(nil); ; {
 			var items []Item
 			var last Item
-			err := s.Ask(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+			err := s.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 				items, last, err = page(ctx, start, o)
 				return err
 			})

@@ -49,17 +49,17 @@ type Result struct {
 
 // Options changes how one call is sent.
 type Options struct {
-	Timeout  time.Duration // of one attempt, if shorter than the sender's
-	NoSettle bool          // on cancellation in mid-write, do not repeat to settle it
-	Once     bool          // never repeat an attempt that may have been applied
+	Timeout time.Duration // of one attempt, if shorter than the sender's
+	NoGrace bool          // on cancellation in mid-write, do not repeat to settle it
+	Once    bool          // never repeat an attempt that may have been applied
 	// Single makes one attempt: its caller repeats it, by a clock that cannot wait
 	// for the client's policy.
 	Single bool
-	// Taking says that the write takes something that the caller will not have if
+	// AwaitAnswer says that the write takes something that the caller will not have if
 	// its context ends. The answer is then waited for, for Settle: given up in
 	// flight, the write could land behind the one that takes it back. Implies
 	// NoSettle.
-	Taking bool
+	AwaitAnswer bool
 	// Holding says that the caller holds what others wait for while the write is
 	// under way. The sleeps between its attempts are then short.
 	Holding bool
@@ -116,7 +116,7 @@ func (s *Table) Get(ctx context.Context, key Item) (Item, error) {
 func (s *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	consistent := true
 	in := &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: &consistent}
-	opt.NoSettle = true
+	opt.NoGrace = true
 	return s.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := s.Client.GetItem(ctx, in, a.options)
 		if err != nil {
@@ -127,10 +127,10 @@ func (s *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	})
 }
 
-// Ask sends a request that changes no item, such as a query or the description
+// ReadWith sends a request that changes no item, such as a query or the description
 // of a table, by the same policy and with the same explanation of errors.
-func (s *Table) Ask(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
-	return s.send(ctx, op, Options{NoSettle: true}, func(ctx context.Context, a *attempt) (Item, error) {
+func (s *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+	return s.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
 		return nil, call(ctx, a.options)
 	}).Err
 }
@@ -161,15 +161,15 @@ func (s *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		c.timeout = opt.Timeout
 	}
 	ctx, end := s.Observe.start(ctx, op, s.Name)
-	caller, lingers := ctx, opt.Taking && ctx.Err() == nil
+	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
-		longer, cancel := Lingering(ctx, Settle)
+		longer, cancel := WithGrace(ctx, Settle)
 		defer cancel()
 		ctx = longer
 	}
 	c.run(ctx)
 	if lingers && c.res.Err != nil && caller.Err() != nil {
-		c.res.Err = Because(CtxError(caller), c.res.Err)
+		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
 	end(c.res.Outcome, c.res.Err)
 	return c.res
@@ -218,7 +218,7 @@ func (c *call) run(ctx context.Context) {
 			delay = min(delay, short.Next(time.Now(), time.Time{}))
 		}
 		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
-		Pause(ctx, delay)
+		Sleep(ctx, delay)
 	}
 }
 
@@ -269,12 +269,12 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(ctx)
-	if c.res.Clean || cleans(ctx) || c.opt.NoSettle || c.opt.Taking || c.opt.Once {
+	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return
 	}
 	if !c.once(context.WithoutCancel(ctx), min(c.timeout, settleFor)) {
-		c.giveUp(Because(cause, c.explain(c.res.Err)))
+		c.giveUp(Join(cause, c.explain(c.res.Err)))
 	}
 }
 

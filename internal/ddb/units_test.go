@@ -200,8 +200,8 @@ func contexts(t *testing.T, b *bench) {
 		"before it was sent":                   {nil, ddb.Options{}, ending{ddb.Refused, true, 0, ""}},
 		"before it was delivered, settled":     {first(fault.HoldRequest), ddb.Options{}, ending{ddb.Applied, false, 2, "1"}},
 		"after it was delivered, settled":      {first(fault.HoldResponse), ddb.Options{}, ending{ddb.Condition, false, 2, "1"}},
-		"before it was delivered, not settled": {first(fault.HoldRequest), ddb.Options{NoSettle: true}, ending{ddb.Unknown, false, 1, ""}},
-		"after it was delivered, not settled":  {first(fault.HoldResponse), ddb.Options{NoSettle: true}, ending{ddb.Unknown, false, 1, "1"}},
+		"before it was delivered, not settled": {first(fault.HoldRequest), ddb.Options{NoGrace: true}, ending{ddb.Unknown, false, 1, ""}},
+		"after it was delivered, not settled":  {first(fault.HoldResponse), ddb.Options{NoGrace: true}, ending{ddb.Unknown, false, 1, "1"}},
 		"and the settling fails, too": {func(n int) fault.Kind { return []fault.Kind{fault.HoldResponse, fault.LoseResponse}[n] },
 			ddb.Options{}, ending{ddb.Unknown, false, 2, "1"}},
 	} {

@@ -10,24 +10,24 @@ import (
 // shards bounds how many keys share one lock: about keys in use over shards.
 const shards = 64
 
-// Lines are the lines of callers, one for each key in use. C is what a caller
+// Queues are the lines of callers, one for each key in use. C is what a caller
 // brings along, B what a holder hands on. The zero value is ready.
-type Lines[C, B any] struct {
+type Queues[C, B any] struct {
 	once   sync.Once
 	seed   maphash.Seed
 	shards [shards]shard[C, B]
 }
 
 type shard[C, B any] struct {
-	mu    sync.Mutex
-	lines map[string]*line[C, B] // guarded by mu
+	mu     sync.Mutex
+	queues map[string]*queue[C, B] // guarded by mu
 }
 
-// line is the line of one key. It exists while somebody holds its baton. All
+// queue is the line of one key. It exists while somebody holds its baton. All
 // of it is guarded by the shard's mu.
-type line[C, B any] struct {
-	holder     *Place[C, B]
-	head, tail *Place[C, B] // those who wait
+type queue[C, B any] struct {
+	holder     *Waiter[C, B]
+	head, tail *Waiter[C, B] // those who wait
 	waiting    int
 	moved      time.Time // when the holder got the baton
 }
@@ -43,38 +43,38 @@ const (
 	gone
 )
 
-// Place is a caller's place in a line.
-type Place[C, B any] struct {
+// Waiter is a caller's place in a line.
+type Waiter[C, B any] struct {
 	Caller C
 	shard  *shard[C, B]
 	key    string
 
 	// All below is guarded by the shard's mu.
-	line       *line[C, B]
+	queue      *queue[C, B]
 	state      State
 	called     chan struct{} // closed when state is no longer waiting; nil for who never waited
-	prev, next *Place[C, B]
-	baton      B
+	prev, next *Waiter[C, B]
+	handoff    B
 }
 
 // Join takes a place in the line of a key. Wait follows.
-func (l *Lines[C, B]) Join(key string, caller C) *Place[C, B] {
+func (l *Queues[C, B]) Join(key string, caller C) *Waiter[C, B] {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	s := &l.shards[maphash.String(l.seed, key)%shards]
-	p := &Place[C, B]{Caller: caller, shard: s, key: key}
+	p := &Waiter[C, B]{Caller: caller, shard: s, key: key}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ln := s.lines[key]
+	ln := s.queues[key]
 	if ln == nil {
-		if s.lines == nil {
-			s.lines = map[string]*line[C, B]{}
+		if s.queues == nil {
+			s.queues = map[string]*queue[C, B]{}
 		}
-		p.line = &line[C, B]{holder: p, moved: time.Now()}
+		p.queue = &queue[C, B]{holder: p, moved: time.Now()}
 		p.state = Holding
-		s.lines[key] = p.line
+		s.queues[key] = p.queue
 		return p
 	}
-	p.line, p.called, p.prev = ln, make(chan struct{}), ln.tail
+	p.queue, p.called, p.prev = ln, make(chan struct{}), ln.tail
 	if ln.tail == nil {
 		ln.head = p
 	} else {
@@ -89,11 +89,11 @@ func (l *Lines[C, B]) Join(key string, caller C) *Place[C, B] {
 // nil, even if ctx has ended meanwhile, for a baton must be passed on. With an
 // error the caller has left the line. A holder that has not moved for longer
 // than patience is overtaken.
-func (p *Place[C, B]) Wait(ctx context.Context, patience time.Duration) (State, error) {
+func (p *Waiter[C, B]) Wait(ctx context.Context, patience time.Duration) (State, error) {
 	if p.called == nil { // it found no line; nobody else touches its state before it passes
 		return Holding, nil
 	}
-	timer := time.NewTimer(p.overtake(patience))
+	timer := time.NewTimer(p.skipStuck(patience))
 	defer timer.Stop()
 	for {
 		select {
@@ -102,21 +102,21 @@ func (p *Place[C, B]) Wait(ctx context.Context, patience time.Duration) (State, 
 		case <-ctx.Done():
 			return p.leave(ctx)
 		case <-timer.C:
-			timer.Reset(p.overtake(patience))
+			timer.Reset(p.skipStuck(patience))
 		}
 	}
 }
 
 // Stood reports whether the caller found somebody in its line.
-func (p *Place[C, B]) Stood() bool { return p.called != nil }
+func (p *Waiter[C, B]) Stood() bool { return p.called != nil }
 
-func (p *Place[C, B]) now() State {
+func (p *Waiter[C, B]) now() State {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	return p.state
 }
 
-func (p *Place[C, B]) leave(ctx context.Context) (State, error) {
+func (p *Waiter[C, B]) leave(ctx context.Context) (State, error) {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	if p.state != waiting {
@@ -126,104 +126,104 @@ func (p *Place[C, B]) leave(ctx context.Context) (State, error) {
 	return gone, context.Cause(ctx)
 }
 
-// overtake gives the first in line the baton of a holder that does not move.
+// skipStuck gives the first in line the baton of a holder that does not move.
 // It returns when to look again.
-func (p *Place[C, B]) overtake(patience time.Duration) time.Duration {
+func (p *Waiter[C, B]) skipStuck(patience time.Duration) time.Duration {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	if p.state != waiting {
 		return patience
 	}
-	if left := patience - time.Since(p.line.moved); left > 0 {
+	if left := patience - time.Since(p.queue.moved); left > 0 {
 		return left
 	}
-	if p.line.head == p {
+	if p.queue.head == p {
 		var nothing B
-		p.line.call(nothing)
+		p.queue.call(nothing)
 	}
 	return patience
 }
 
 // call gives the baton to the first in line. The shard's mu is held.
-func (ln *line[C, B]) call(b B) {
+func (ln *queue[C, B]) call(b B) {
 	p := ln.head
 	p.unlink(Holding)
-	ln.holder, ln.moved, p.baton = p, time.Now(), b
+	ln.holder, ln.moved, p.handoff = p, time.Now(), b
 }
 
 // unlink takes a waiting place out of its line. The shard's mu is held.
-func (p *Place[C, B]) unlink(to State) {
+func (p *Waiter[C, B]) unlink(to State) {
 	if p.prev == nil {
-		p.line.head = p.next
+		p.queue.head = p.next
 	} else {
 		p.prev.next = p.next
 	}
 	if p.next == nil {
-		p.line.tail = p.prev
+		p.queue.tail = p.prev
 	} else {
 		p.next.prev = p.prev
 	}
 	p.prev, p.next, p.state = nil, nil, to
-	p.line.waiting--
+	p.queue.waiting--
 	close(p.called)
 }
 
 // holds reports whether the caller has the baton. The shard's mu is held.
-func (p *Place[C, B]) holds() bool { return p.state == Holding && p.line.holder == p }
+func (p *Waiter[C, B]) holds() bool { return p.state == Holding && p.queue.holder == p }
 
 // Behind reports whether others are before the caller: it waits, or was drawn.
-func (p *Place[C, B]) Behind() bool {
+func (p *Waiter[C, B]) Behind() bool {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	return p.state == waiting || p.state == Drawn
 }
 
 // Waiting is how many wait behind the holder; 0 for one that was overtaken.
-func (p *Place[C, B]) Waiting() int {
+func (p *Waiter[C, B]) Waiting() int {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	if !p.holds() {
 		return 0
 	}
-	return p.line.waiting
+	return p.queue.waiting
 }
 
 // Draw takes the first who waits along, if accept wants it: the holder acts
 // for it from now on. nil if nobody waits, it is not wanted, or the holder was
 // overtaken.
-func (p *Place[C, B]) Draw(accept func(C) bool) *Place[C, B] {
+func (p *Waiter[C, B]) Draw(accept func(C) bool) *Waiter[C, B] {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	if !p.holds() || p.line.head == nil || !accept(p.line.head.Caller) {
+	if !p.holds() || p.queue.head == nil || !accept(p.queue.head.Caller) {
 		return nil
 	}
-	first := p.line.head
+	first := p.queue.head
 	first.unlink(Drawn)
-	p.line.moved = time.Now() // who takes others along has not stopped
+	p.queue.moved = time.Now() // who takes others along has not stopped
 	return first
 }
 
 // Show sets what those who wait see of the baton, and what is handed on if the
 // holder does not say otherwise.
-func (p *Place[C, B]) Show(b B) {
+func (p *Waiter[C, B]) Show(b B) {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	p.baton = b
+	p.handoff = b
 }
 
-// Baton is what the holder before handed on, or what was shown since.
-func (p *Place[C, B]) Baton() B {
+// Handoff is what the holder before handed on, or what was shown since.
+func (p *Waiter[C, B]) Handoff() B {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	return p.baton
+	return p.handoff
 }
 
 // Seen is what the present holder shows; nothing if there is none.
-func (p *Place[C, B]) Seen() (b B) {
+func (p *Waiter[C, B]) Seen() (b B) {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	if p.line.holder != nil {
-		return p.line.holder.baton
+	if p.queue.holder != nil {
+		return p.queue.holder.handoff
 	}
 	return b
 }
@@ -231,40 +231,40 @@ func (p *Place[C, B]) Seen() (b B) {
 // Pass hands the baton on, with what the next one should know. False: nobody
 // took it, and what it stands for is the caller's to clear away. More calls do
 // nothing.
-func (p *Place[C, B]) Pass(b B) bool {
+func (p *Waiter[C, B]) Pass(b B) bool {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	if !p.holds() {
 		return false
 	}
 	p.state = gone
-	if p.line.head != nil {
-		p.line.call(b)
+	if p.queue.head != nil {
+		p.queue.call(b)
 		return true
 	}
-	p.line.holder = nil
-	delete(p.shard.lines, p.key)
+	p.queue.holder = nil
+	delete(p.shard.queues, p.key)
 	return false
 }
 
 // Waiting is how many wait in the line of a key.
-func (l *Lines[C, B]) Waiting(key string) int {
+func (l *Queues[C, B]) Waiting(key string) int {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	s := &l.shards[maphash.String(l.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ln := s.lines[key]; ln != nil {
+	if ln := s.queues[key]; ln != nil {
 		return ln.waiting
 	}
 	return 0
 }
 
 // Keys is how many lines there are: none when nobody is under way.
-func (l *Lines[C, B]) Keys() (n int) {
+func (l *Queues[C, B]) Keys() (n int) {
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.mu.Lock()
-		n += len(s.lines)
+		n += len(s.queues)
 		s.mu.Unlock()
 	}
 	return n

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-type lines = local.Lines[string, int]
+type lines = local.Queues[string, int]
 
 const forever = time.Hour
 
 // hold waits for the baton.
-func hold(t *testing.T, p *local.Place[string, int]) {
+func hold(t *testing.T, p *local.Waiter[string, int]) {
 	t.Helper()
 	if s, err := p.Wait(context.Background(), forever); s != local.Holding || err != nil {
 		t.Fatalf("state %v, error %v, want the baton", s, err)
@@ -41,9 +41,9 @@ func TestOrderOfArrivalAndWhatIsHandedOn(t *testing.T) {
 			done.Go(func() {
 				hold(t, p)
 				mu.Lock()
-				order = append(order, p.Caller+":"+strconv.Itoa(p.Baton()))
+				order = append(order, p.Caller+":"+strconv.Itoa(p.Handoff()))
 				mu.Unlock()
-				p.Pass(p.Baton() + 1)
+				p.Pass(p.Handoff() + 1)
 			})
 		}
 		synctest.Wait()
@@ -122,8 +122,8 @@ func TestWhoLeavesHarmsNobodyBehind(t *testing.T) {
 		}
 		a.Pass(7)
 		hold(t, c)
-		if c.Baton() != 7 {
-			t.Errorf("baton %d, want 7", c.Baton())
+		if c.Handoff() != 7 {
+			t.Errorf("baton %d, want 7", c.Handoff())
 		}
 		// Given the baton and cancelled in one moment: it has it, and must pass it on.
 		d := l.Join("k", "d")
@@ -149,16 +149,16 @@ func TestWhoDoesNotMoveIsOvertaken(t *testing.T) {
 		}
 		began := time.Now()
 		s, err := next.Wait(t.Context(), time.Second)
-		if s != local.Holding || err != nil || time.Since(began) != time.Second || next.Baton() != 0 {
-			t.Errorf("state %v, error %v, after %v, with %d: want a baton of its own after 1 s", s, err, time.Since(began), next.Baton())
+		if s != local.Holding || err != nil || time.Since(began) != time.Second || next.Handoff() != 0 {
+			t.Errorf("state %v, error %v, after %v, with %d: want a baton of its own after 1 s", s, err, time.Since(began), next.Handoff())
 		}
 		if slow.Waiting() != 0 || slow.Draw(all) != nil || slow.Pass(4) {
 			t.Error("the overtaken one still rules the line")
 		}
 		next.Pass(5)
 		hold(t, behind)
-		if behind.Baton() != 5 {
-			t.Errorf("baton %d, want 5", behind.Baton())
+		if behind.Handoff() != 5 {
+			t.Errorf("baton %d, want 5", behind.Handoff())
 		}
 		behind.Pass(0)
 		if l.Keys() != 0 {

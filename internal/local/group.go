@@ -22,11 +22,11 @@ const (
 	maxGather = 100 * time.Millisecond
 )
 
-// Batch runs the changes of its parts as one. It is used by one goroutine.
-type Batch[T any] struct {
+// Group runs the changes of its parts as one. It is used by one goroutine.
+type Group[T any] struct {
 	table *repo.Table[T]
-	draw  func() *Part[T] // the next caller who waits; nil: there is none
-	parts []*member[T]
+	draw  func() *Participant[T] // the next caller who waits; nil: there is none
+	parts []*run[T]
 	fresh bool  // there is no item yet
 	count int64 // changes that the write will carry
 
@@ -35,17 +35,17 @@ type Batch[T any] struct {
 	live   atomic.Int64 // parts whose callers have not left
 }
 
-// member is a part and what came of its change when it ran last.
-type member[T any] struct {
-	*Part[T]
+// run is a part and what came of its change when it ran last.
+type run[T any] struct {
+	*Participant[T]
 	answer[T]
 	alone bool // it must run again, alone
 }
 
-// New starts a batch with its first part. draw takes along the next caller
+// NewGroup starts a batch with its first part. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
-func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Batch[T] {
-	b := &Batch[T]{table: table, draw: draw}
+func NewGroup[T any](table *repo.Table[T], first *Participant[T], draw func() *Participant[T]) *Group[T] {
+	b := &Group[T]{table: table, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
 	b.live.Store(1)
 	b.add(first)
@@ -54,21 +54,21 @@ func New[T any](table *repo.Table[T], first *Part[T], draw func() *Part[T]) *Bat
 
 // Context governs the batch: it has the first caller's values, and ends when
 // every caller's context has ended.
-func (b *Batch[T]) Context() context.Context { return b.ctx }
+func (b *Group[T]) Context() context.Context { return b.ctx }
 
 // add takes p in, which is counted in live already.
-func (b *Batch[T]) add(p *Part[T]) {
+func (b *Group[T]) add(p *Participant[T]) {
 	left := func(ctx context.Context) bool { return b.without(context.Cause(ctx)) }
 	p.left.Store(&left)
 	if p.ctx.Err() != nil {
 		p.tell() // its caller may have looked for us before
 	}
-	b.parts = append(b.parts, &member[T]{Part: p})
+	b.parts = append(b.parts, &run[T]{Participant: p})
 }
 
 // within counts one more part in live; false if all have left: whoever came to
 // such a batch would end with it.
-func (b *Batch[T]) within() bool {
+func (b *Group[T]) within() bool {
 	for {
 		n := b.live.Load()
 		if n == 0 || b.live.CompareAndSwap(n, n+1) {
@@ -78,7 +78,7 @@ func (b *Batch[T]) within() bool {
 }
 
 // without counts one part less; true if it was the last: the batch ends.
-func (b *Batch[T]) without(cause error) bool {
+func (b *Group[T]) without(cause error) bool {
 	if b.live.Add(-1) > 0 {
 		return false
 	}
@@ -87,12 +87,12 @@ func (b *Batch[T]) without(cause error) bool {
 }
 
 // Begin says, before each Edit, whether there is an item.
-func (b *Batch[T]) Begin(fresh bool) { b.fresh = fresh }
+func (b *Group[T]) Begin(fresh bool) { b.fresh = fresh }
 
 // Edit is the edit of all parts, those who are drawn while it runs included.
 // It is made of encodings: a caller may have been told its verdict before the
 // last change has run, and what its change has returned is then its own again.
-func (b *Batch[T]) Edit(ctx context.Context, from cas.Start[T]) (cas.Edit[T], error) {
+func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T], error) {
 	b.count = 0
 	began := time.Now()
 	all := newTotal(b.table, from)
@@ -132,10 +132,10 @@ func (b *Batch[T]) Edit(ctx context.Context, from cas.Start[T]) (cas.Edit[T], er
 var errNothing = errors.New("nothing to write")
 
 // Count is how many changes the write carries; 0: it needs no write.
-func (b *Batch[T]) Count() int64 { return b.count }
+func (b *Group[T]) Count() int64 { return b.count }
 
 // more draws the next caller.
-func (b *Batch[T]) more(ctx context.Context, began time.Time) bool {
+func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
 	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {
 		return false
 	}
@@ -156,7 +156,7 @@ func (b *Batch[T]) more(ctx context.Context, began time.Time) bool {
 
 // Conclude gives the parts their verdicts after the batch ended with err. Those
 // that it returns must run again, each alone.
-func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
+func (b *Group[T]) Conclude(err error) (again []*Participant[T]) {
 	defer b.cancel(nil)
 	if errors.Is(err, errNothing) {
 		err = nil
@@ -167,7 +167,7 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 		switch {
 		case !m.ran && err == nil:
 			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
-		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && shared(err), errors.Is(err, lock.ErrGaveWay):
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && affectsAll(err), errors.Is(err, lock.ErrContended):
 			reason := err
 			if over {
 				reason = m.own(err)
@@ -177,7 +177,7 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 			// It wants to be alone, saw what never was, or may not be the one
 			// for whom the write failed.
 			m.unwritten.Store(true)
-			again = append(again, m.Part)
+			again = append(again, m.Participant)
 		default:
 			m.tellEnd(m.item, m.err)
 		}
@@ -185,12 +185,12 @@ func (b *Batch[T]) Conclude(err error) (again []*Part[T]) {
 	return again
 }
 
-func (m *member[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
+func (m *run[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
 
-// shared reports whether an error has nothing to do with what was written: it
+// affectsAll reports whether an error has nothing to do with what was written: it
 // is every part's. Of a service that cannot be reached, or that throttles, each
 // part would only learn the same once more, one after the other.
-func shared(err error) bool {
+func affectsAll(err error) bool {
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		return true // it may have been applied: nothing of it may run again
 	}

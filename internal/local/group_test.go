@@ -30,12 +30,12 @@ func tableOf[T any](t *testing.T) *repo.Table[T] {
 }
 
 // edit runs a batch on an item, and leaves what its write would make of it.
-func edit[T any](t *testing.T, table *repo.Table[T], b *local.Batch[T], work *T) error {
+func edit[T any](t *testing.T, table *repo.Table[T], b *local.Group[T], work *T) error {
 	t.Helper()
 	raw := rig.Must(table.Encode(*work))(t)
-	e, err := b.Edit(b.Context(), rig.Must(cas.Existing(table, raw))(t))
+	e, err := b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t))
 	if err == nil {
-		*work = rig.Must(table.Decode(cas.After(table.Core(), raw, e.Diff, nil, 1)))(t)
+		*work = rig.Must(table.Decode(cas.ApplyTo(table.Core(), raw, e.Diff, nil, 1)))(t)
 	}
 	return err
 }
@@ -48,7 +48,7 @@ type verdict struct {
 	err  error
 }
 
-func await(p *local.Part[item]) <-chan verdict {
+func await(p *local.Participant[item]) <-chan verdict {
 	told := make(chan verdict, 1)
 	go func() {
 		got, err := p.Await()
@@ -62,17 +62,17 @@ func await(p *local.Part[item]) <-chan verdict {
 func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 	table := newTable(t)
 	for range 500 {
-		first := local.NewPart(t.Context(), false, func(context.Context, *item) error { panic("boom") }, nil)
+		first := local.NewParticipant(t.Context(), false, func(context.Context, *item) error { panic("boom") }, nil)
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
 			defer func() { _ = recover() }()
 			_, _ = first.Await()
 		}()
-		second := local.NewPart(t.Context(), false, add, nil)
+		second := local.NewParticipant(t.Context(), false, add, nil)
 		told := await(second)
 		drawn := false
-		b := local.New(table, first, func() *local.Part[item] {
+		b := local.NewGroup(table, first, func() *local.Participant[item] {
 			if drawn {
 				return nil
 			}
@@ -104,8 +104,8 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 func TestABatchThatAllHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	table := newTable(t)
-	first := local.NewPart(ctx, false, add, nil)
-	b := local.New(table, first, func() *local.Part[item] {
+	first := local.NewParticipant(ctx, false, add, nil)
+	b := local.NewGroup(table, first, func() *local.Participant[item] {
 		t.Error("somebody was drawn into a batch that has ended")
 		return nil
 	})
@@ -140,11 +140,11 @@ func TestWhoseErrorItIs(t *testing.T) {
 		{"unknown", repo.ErrOutcomeUnknown, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			parts := []*local.Part[item]{local.NewPart(t.Context(), false, add, nil), local.NewPart(t.Context(), false, add, nil)}
+			parts := []*local.Participant[item]{local.NewParticipant(t.Context(), false, add, nil), local.NewParticipant(t.Context(), false, add, nil)}
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
 			left := parts[1:]
 			table := newTable(t)
-			b := local.New(table, parts[0], func() (p *local.Part[item]) {
+			b := local.NewGroup(table, parts[0], func() (p *local.Participant[item]) {
 				if len(left) > 0 {
 					p, left = left[0], nil
 				}
@@ -159,7 +159,7 @@ func TestWhoseErrorItIs(t *testing.T) {
 				t.Fatalf("%d run again", len(again))
 			}
 			for _, p := range again {
-				alone := local.New(table, p, nil)
+				alone := local.NewGroup(table, p, nil)
 				work := item{ID: "a", Version: 1}
 				if err := edit(t, table, alone, &work); err != nil || work.Count != 1 {
 					t.Errorf("alone: error %v, item %+v", err, work)

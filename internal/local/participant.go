@@ -15,8 +15,8 @@ import (
 // waits for its verdict: a little longer than the write itself takes to settle.
 const settle = 4 * time.Second
 
-// Part is one caller's part in a batch.
-type Part[T any] struct {
+// Participant is one caller's part in a batch.
+type Participant[T any] struct {
 	Create bool // the item may be missing
 
 	ctx    context.Context
@@ -40,7 +40,7 @@ const (
 // ask is the request to run the change on a copy of the item.
 type ask[T any] struct {
 	table  *repo.Table[T]
-	from   cas.Start[T]    // the caller's own: nobody else has this copy
+	from   cas.Snapshot[T] // the caller's own: nobody else has this copy
 	fresh  bool            // there is no item yet
 	ctx    context.Context // ends when the right to write is lost
 	answer chan<- answer[T]
@@ -67,15 +67,15 @@ type result[T any] struct {
 	err  error
 }
 
-// NewPart makes a part. ended, optional, adds to the error of a caller that
+// NewParticipant makes a part. ended, optional, adds to the error of a caller that
 // leaves while it waits for its turn.
-func NewPart[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *Part[T] {
-	return &Part[T]{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask[T], 1), end: make(chan result[T], 1)}
+func NewParticipant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *Participant[T] {
+	return &Participant[T]{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask[T], 1), end: make(chan result[T], 1)}
 }
 
 // Await runs the change whenever the batch asks for it, in the caller's
 // goroutine, and returns the verdict.
-func (p *Part[T]) Await() (item T, err error) {
+func (p *Participant[T]) Await() (item T, err error) {
 	defer p.leave() // also when change panics
 	ran, over := false, false
 	done := p.ctx.Done()
@@ -106,7 +106,7 @@ func (p *Part[T]) Await() (item T, err error) {
 			switch {
 			case !p.state.CompareAndSwap(idle, away): // an ask is on its way
 			case ran && !p.unwritten.Load():
-				return item, ddb.Because(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
+				return item, ddb.Join(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
 			default:
 				return item, p.gone()
 			}
@@ -115,23 +115,23 @@ func (p *Part[T]) Await() (item T, err error) {
 }
 
 // gone is the error of a caller that left, and of whom nothing was written.
-func (p *Part[T]) gone() error {
+func (p *Participant[T]) gone() error {
 	if p.ended == nil {
 		return ddb.CtxError(p.ctx)
 	}
-	return ddb.Because(p.ended(), ddb.CtxError(p.ctx))
+	return ddb.Join(p.ended(), ddb.CtxError(p.ctx))
 }
 
 // tell tells the batch that the caller's context ended; true if it was the last
 // one that the batch worked for.
-func (p *Part[T]) tell() bool {
+func (p *Participant[T]) tell() bool {
 	left := p.left.Swap(nil)
 	return left != nil && (*left)(p.ctx)
 }
 
 // own is the error of a batch that all have left, as this caller hears it: each
 // is told the end of its own context, and not whose end was the last.
-func (p *Part[T]) own(err error) error {
+func (p *Participant[T]) own(err error) error {
 	end := ddb.CtxError(p.ctx)
 	if end == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -140,19 +140,19 @@ func (p *Part[T]) own(err error) error {
 	var conflict *repo.ConflictError
 	switch {
 	case errors.Is(err, repo.ErrOutcomeUnknown):
-		return ddb.Because(repo.ErrOutcomeUnknown, end)
+		return ddb.Join(repo.ErrOutcomeUnknown, end)
 	case errors.As(err, &locked):
-		return ddb.Because(locked, end)
+		return ddb.Join(locked, end)
 	case errors.Is(err, repo.ErrLocked):
-		return ddb.Because(repo.ErrLocked, end)
+		return ddb.Join(repo.ErrLocked, end)
 	case errors.As(err, &conflict):
-		return ddb.Because(conflict, end)
+		return ddb.Join(conflict, end)
 	}
 	return end
 }
 
 // run runs the change. The answer is sent even if it panics.
-func (p *Part[T]) run(a ask[T]) {
+func (p *Participant[T]) run(a ask[T]) {
 	p.unwritten.Store(false)
 	var out answer[T]
 	defer func() {
@@ -163,7 +163,7 @@ func (p *Part[T]) run(a ask[T]) {
 		}
 		a.answer <- out
 	}()
-	ctx, cancel := ddb.Both(p.ctx, a.ctx)
+	ctx, cancel := ddb.Merge(p.ctx, a.ctx)
 	defer cancel()
 	out = p.apply(ctx, a)
 	if out.err == nil && !out.changed || out.err != nil && !errors.Is(out.err, repo.Remove) {
@@ -174,7 +174,7 @@ func (p *Part[T]) run(a ask[T]) {
 // apply runs the change and encodes what it left, here in its caller's
 // goroutine: as long as it runs the caller cannot be told anything, and cannot
 // use the item's memory for something else. After it nobody reads that memory.
-func (p *Part[T]) apply(ctx context.Context, a ask[T]) answer[T] {
+func (p *Participant[T]) apply(ctx context.Context, a ask[T]) answer[T] {
 	item := a.from.Item
 	out := answer[T]{ran: true, err: p.change(ctx, &item)}
 	if out.err != nil {
@@ -182,7 +182,7 @@ func (p *Part[T]) apply(ctx context.Context, a ask[T]) answer[T] {
 	}
 	var e cas.Edit[T]
 	if e, out.err = cas.Compare(a.table, a.from, item); out.err == nil {
-		out.err = cas.Overtakes(a.table.Core(), a.from.Raw, e.After)
+		out.err = cas.CheckNotStale(a.table.Core(), a.from.Raw, e.After)
 	}
 	if out.err != nil {
 		return out
@@ -197,13 +197,13 @@ func (p *Part[T]) apply(ctx context.Context, a ask[T]) answer[T] {
 }
 
 // refuse answers an ask that comes too late.
-func (p *Part[T]) refuse(a ask[T]) {
+func (p *Participant[T]) refuse(a ask[T]) {
 	p.state.Store(away)
 	a.answer <- answer[T]{}
 }
 
 // leave ends the part. An ask that was announced is answered.
-func (p *Part[T]) leave() {
+func (p *Participant[T]) leave() {
 	p.tell() // the batch may still work, but not for us
 	if p.state.Swap(away) == asked {
 		p.refuse(<-p.asks)
@@ -212,7 +212,7 @@ func (p *Part[T]) leave() {
 
 // ask lets the part run its change on an item, and waits until it has; it has
 // not run if the caller has left or its change panicked.
-func (p *Part[T]) ask(ctx context.Context, a ask[T]) answer[T] {
+func (p *Participant[T]) ask(ctx context.Context, a ask[T]) answer[T] {
 	if !p.state.CompareAndSwap(idle, asked) {
 		return answer[T]{}
 	}

@@ -24,10 +24,10 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 		also []error
 	}{
 		{"plain", func(end error) error { return fmt.Errorf("UpdateItem: %w", end) }, nil},
-		{"waiting", func(end error) error { return ddb.Because(held, end) }, []error{repo.ErrLocked}},
-		{"behind others", func(end error) error { return ddb.Because(fmt.Errorf("item: %w", repo.ErrLocked), end) }, []error{repo.ErrLocked}},
-		{"contended", func(end error) error { return ddb.Because(&repo.ConflictError{Attempts: 3}, end) }, []error{repo.ErrConflict}},
-		{"unknown", func(end error) error { return ddb.Because(repo.ErrOutcomeUnknown, end) }, []error{repo.ErrOutcomeUnknown}},
+		{"waiting", func(end error) error { return ddb.Join(held, end) }, []error{repo.ErrLocked}},
+		{"behind others", func(end error) error { return ddb.Join(fmt.Errorf("item: %w", repo.ErrLocked), end) }, []error{repo.ErrLocked}},
+		{"contended", func(end error) error { return ddb.Join(&repo.ConflictError{Attempts: 3}, end) }, []error{repo.ErrConflict}},
+		{"unknown", func(end error) error { return ddb.Join(repo.ErrOutcomeUnknown, end) }, []error{repo.ErrOutcomeUnknown}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -36,10 +36,10 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 				late, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				cancelled, cancel := context.WithCancelCause(t.Context())
-				parts := []*local.Part[item]{local.NewPart(late, false, add, nil), local.NewPart(cancelled, false, add, nil)}
+				parts := []*local.Participant[item]{local.NewParticipant(late, false, add, nil), local.NewParticipant(cancelled, false, add, nil)}
 				told := []<-chan verdict{await(parts[0]), await(parts[1])}
 				others := parts[1:]
-				b := local.New(table, parts[0], func() (p *local.Part[item]) {
+				b := local.NewGroup(table, parts[0], func() (p *local.Participant[item]) {
 					if len(others) > 0 {
 						p, others = others[0], nil
 					}

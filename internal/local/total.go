@@ -11,7 +11,7 @@ import (
 // shares.
 type total[T any] struct {
 	table   *repo.Table[T]
-	from    cas.Start[T]
+	from    cas.Snapshot[T]
 	changed bool
 	raw     ddb.Item // once something has changed
 	before  ddb.Item // what the type makes of raw; nil: not known yet
@@ -19,12 +19,12 @@ type total[T any] struct {
 	touched map[string]bool
 }
 
-func newTotal[T any](table *repo.Table[T], from cas.Start[T]) *total[T] {
+func newTotal[T any](table *repo.Table[T], from cas.Snapshot[T]) *total[T] {
 	return &total[T]{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
 }
 
 // next is what the next change starts from, with a copy of the item of its own.
-func (s *total[T]) next() (start cas.Start[T], err error) {
+func (s *total[T]) next() (start cas.Snapshot[T], err error) {
 	start.Raw = s.from.Raw
 	given := s.from.Raw
 	switch {
@@ -63,7 +63,7 @@ func (s *total[T]) add(e edit) {
 	for _, name := range e.diff.Remove {
 		s.touched[name] = true
 	}
-	s.raw = cas.After(core, base, e.diff, nil, 1)
+	s.raw = cas.ApplyTo(core, base, e.diff, nil, 1)
 	if core.Version != "" {
 		s.raw[core.Version] = ddb.Integer(e.version)
 	}

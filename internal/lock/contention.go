@@ -8,8 +8,8 @@ import (
 
 // Bounds of what is remembered: so many items, for so long.
 const (
-	rivalsKept = 1024
-	rivalsFor  = 2 * time.Second
+	contentionKept = 1024
+	contentionFor  = 2 * time.Second
 )
 
 // Contention remembers for which items callers had to wait lately, because of
@@ -17,7 +17,7 @@ const (
 type Contention recent.Memory[time.Time]
 
 // NewContention makes a memory.
-func NewContention() *Contention { return (*Contention)(recent.New[time.Time](rivalsKept)) }
+func NewContention() *Contention { return (*Contention)(recent.New[time.Time](contentionKept)) }
 
 func (r *Contention) memory() *recent.Memory[time.Time] { return (*recent.Memory[time.Time])(r) }
 
@@ -31,8 +31,8 @@ func (r *Contention) Forget(key string) {
 	r.memory().Change(key, func(time.Time) (time.Time, bool) { return time.Time{}, false })
 }
 
-// Lately reports whether others wanted an item within the last moments.
-func (r *Contention) Lately(key string) bool {
+// Recent reports whether others wanted an item within the last moments.
+func (r *Contention) Recent(key string) bool {
 	seen := r.memory().Get(key)
-	return !seen.IsZero() && time.Since(seen) < rivalsFor
+	return !seen.IsZero() && time.Since(seen) < contentionFor
 }

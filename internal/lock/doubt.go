@@ -29,9 +29,9 @@ func (t *Waiter) sent(res ddb.Result) ddb.Result {
 	return res
 }
 
-// doubted turns an error that says "nothing was written" into what is true of a
+// asUnknown turns an error that says "nothing was written" into what is true of a
 // call in doubt.
-func (t *Waiter) doubted(err error) error {
+func (t *Waiter) asUnknown(err error) error {
 	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
@@ -100,7 +100,7 @@ func (u *unknown) As(target any) bool {
 // unwritten are the errors that say that nothing was written.
 var unwritten = []error{
 	repo.ErrNotFound, repo.ErrExists, repo.ErrConflict, repo.ErrStale, repo.ErrLocked, repo.ErrLockExpired,
-	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, ErrGaveWay,
+	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, ErrContended,
 }
 
 // Unwritten is the error of a write whose verdict was found after all: nothing
@@ -113,5 +113,5 @@ func Unwritten(key repo.Key, err error) error {
 	return repo.Classify(fmt.Errorf("item %v: nothing was written: %w", key, err))
 }
 
-// ErrGaveWay is why a call ended that makes way for others. Nothing was written.
-var ErrGaveWay = errors.New("others want the item")
+// ErrContended is why a call ended that makes way for others. Nothing was written.
+var ErrContended = errors.New("others want the item")

@@ -17,42 +17,42 @@ import (
 // per commit: all attempts carry the same, so that no late copy of an earlier
 // one can succeed where the verdict was "expired".
 func (h *Lock) commitTime() time.Time {
-	if h.t.LateCommit {
+	if h.locker.LateCommit {
 		return time.Time{}
 	}
-	return h.t.Clock().Add(h.ahead)
+	return h.locker.Clock().Add(h.ahead)
 }
 
 // Commit sends the update that carries a change, which set adds to it, and ends
 // the hold. With pass the lock stays with this process: the hold that it
 // returns is the next one's. The caller holds op.
 func (h *Lock) Commit(ctx context.Context, set func(*protocol.Write), pass bool) (next *Lock, err error) {
-	return h.write(ctx, concluding{writes: true}, set, pass, h.commitTime())
+	return h.sendEnd(ctx, endOptions{writes: true}, set, pass, h.commitTime())
 }
 
 // Delete sends the delete of the item, which ends the hold too. The caller
 // holds op.
 func (h *Lock) Delete(ctx context.Context) error {
-	w := h.t.Core.NewWrite()
+	w := h.locker.Core.NewWrite()
 	w.Own(h.id, h.token, h.commitTime())
 	in := w.Delete(h.raw())
-	if h.doubt { // an earlier write may have ended the hold: no evidence
-		return h.conclude(ctx, concluding{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
-			return h.t.Core.Delete(ctx, in, opt)
+	if h.inDoubt { // an earlier write may have ended the hold: no evidence
+		return h.end(ctx, endOptions{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
+			return h.locker.Core.Delete(ctx, in, opt)
 		})
 	}
-	return h.conclude(ctx, concluding{writes: true}, h.remove(in, false))
+	return h.end(ctx, endOptions{writes: true}, h.remove(in, false))
 }
 
 type send func(context.Context, ddb.Options) ddb.Result
 
 func (h *Lock) update(in *dynamodb.UpdateItemInput) send {
-	return func(ctx context.Context, opt ddb.Options) ddb.Result { return h.t.Core.Update(ctx, in, opt) }
+	return func(ctx context.Context, opt ddb.Options) ddb.Result { return h.locker.Core.Update(ctx, in, opt) }
 }
 
-// inferred is the result of a delete that nobody answered with "applied": that
+// byAbsence is the result of a delete that nobody answered with "applied": that
 // the item is gone says so.
-var inferred = ddb.Result{Outcome: ddb.Applied}
+var byAbsence = ddb.Result{Outcome: ddb.Applied}
 
 // remove deletes the item. If an answer was lost, that the item which was held
 // is gone before the deadline is the evidence. strict takes it for evidence
@@ -61,57 +61,57 @@ var inferred = ddb.Result{Outcome: ddb.Applied}
 func (h *Lock) remove(in *dynamodb.DeleteItemInput, strict bool) send {
 	clean := true
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
-		res := h.t.Core.Delete(ctx, in, opt)
+		res := h.locker.Core.Delete(ctx, in, opt)
 		clean = clean && res.Clean
 		if res.Outcome != ddb.Condition || strict && clean {
 			return res
 		}
-		l, err := h.t.Core.ParseRecord(res.Image)
-		if err == nil && l.JudgeDelete(h.holder(), !h.t.Core.Absent(res.Image), clean, !h.Expired()) == protocol.Committed {
-			return inferred
+		l, err := h.locker.Core.ParseRecord(res.Image)
+		if err == nil && l.JudgeDelete(h.holder(), !h.locker.Core.Absent(res.Image), clean, !h.Expired()) == protocol.Committed {
+			return byAbsence
 		}
 		return res
 	}
 }
 
-// concluding says what kind of write ends a hold.
-type concluding struct {
+// endOptions says what kind of write ends a hold.
+type endOptions struct {
 	// writes says that it carries a change: if an earlier one of this hold had
 	// no verdict, a hold that is over does not tell which of the two ended it.
-	writes bool
-	strict bool // nothing is sent once the context is done
+	writes  bool
+	noGrace bool // nothing is sent once the context is done
 }
 
-// conclude sends the write that ends the hold until it has a verdict, or the
+// end sends the write that ends the hold until it has a verdict, or the
 // deadline has passed.
-func (h *Lock) conclude(ctx context.Context, how concluding, send send) error {
+func (h *Lock) end(ctx context.Context, how endOptions, send send) error {
 	first := true // no attempt of this very write may have been applied before the last
-	res := ddb.Insist(ctx, ddb.Backoff{Min: h.t.Wait.Min, Max: h.t.Wait.Max}, !h.doubt, h.Expired, func() (ddb.Result, bool) {
-		res := send(ctx, ddb.Options{Timeout: h.t.Lease / 3, NoSettle: how.strict, Holding: true, Absence: true})
+	res := ddb.UntilDecided(ctx, ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, !h.inDoubt, h.Expired, func() (ddb.Result, bool) {
+		res := send(ctx, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.noGrace, Holding: true, Absence: true})
 		first = first && res.Clean
 		// Others wait behind the hold: it is not given up for a table that is busy.
 		return res, res.Outcome == ddb.Refused && ddb.Throttled(res.Err)
 	})
-	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.vanished(res.Image)
+	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
 	if replaced {
 		// Before the deadline nobody deletes a held item. The network may have
 		// delivered ours twice, and the item was deleted in between.
 		res.Clean = false
 	}
-	if !how.writes && h.doubt {
-		defer h.resolve(res, first)
+	if !how.writes && h.inDoubt {
+		defer h.settleUndecided(res, first)
 	}
 	if res.Outcome != ddb.Applied {
 		err := h.judge(res)
 		switch {
-		case err == nil && how.writes && h.doubt:
+		case err == nil && how.writes && h.inDoubt:
 			h.Finish(repo.ErrOutcomeUnknown)
 			err = UnknownOutcome(h.key, errOneOfTwo)
 		case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
 			err = UnknownOutcome(h.key, errReplaced)
 		}
 		if err != nil {
-			h.doubt = h.doubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
+			h.inDoubt = h.inDoubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ var (
 // undecided says why a write that was refused by an image has no verdict.
 func (h *Lock) undecided(l protocol.Record, image ddb.Item) error {
 	switch {
-	case h.t.Core.Absent(image), l.OtherLife(h.holder()):
+	case h.locker.Core.Absent(image), l.OtherLife(h.holder()):
 		return errGone
 	case l.By == h.id && l.Held == h.token:
 		return errOnItsWay
@@ -139,51 +139,51 @@ func (h *Lock) undecided(l protocol.Record, image ddb.Item) error {
 	return nil // others have changed it
 }
 
-// vanished reports whether an image is not that of the item which was held. The
+// replaced reports whether an image is not that of the item which was held. The
 // caller holds op.
-func (h *Lock) vanished(image ddb.Item) bool {
-	l, err := h.t.Core.ParseRecord(image)
-	return err == nil && (h.t.Core.Absent(image) || l.OtherLife(h.holder()))
+func (h *Lock) replaced(image ddb.Item) bool {
+	l, err := h.locker.Core.ParseRecord(image)
+	return err == nil && (h.locker.Core.Absent(image) || l.OtherLife(h.holder()))
 }
 
-// resolve draws the conclusion from a release about the earlier write in doubt.
+// settleUndecided draws the conclusion from a release about the earlier write in doubt.
 // One that was applied found the hold in place, which that write would have
 // ended and now never can. One that was refused, in its only attempt, by a hold
 // that nobody else has ended found that write's work. The caller holds op.
-func (h *Lock) resolve(released ddb.Result, first bool) {
+func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 	switch {
 	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
-		h.fate.Store(int64(protocol.Lost))
+		h.outcome.Store(int64(protocol.Lost))
 	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
-		h.fate.Store(int64(protocol.Committed))
+		h.outcome.Store(int64(protocol.Committed))
 	}
 }
 
-// Fate is what became of a write that had no verdict, if the release after it
+// OutcomeOfUndecided is what became of a write that had no verdict, if the release after it
 // has told: Committed, or Lost.
-func (h *Lock) Fate() protocol.Verdict { return protocol.Verdict(h.fate.Load()) }
+func (h *Lock) OutcomeOfUndecided() protocol.Verdict { return protocol.Verdict(h.outcome.Load()) }
 
-// Releasing says how a hold is given back.
-type Releasing struct {
+// ReleaseOptions says how a hold is given back.
+type ReleaseOptions struct {
 	// Drop deletes the item with its lock.
 	Drop bool
-	// Strict ends with ctx, without a last request after it.
-	Strict bool
-	// Pass keeps the lock for the next one of this process.
-	Pass bool
+	// NoGrace ends with ctx, without a last request after it.
+	NoGrace bool
+	// KeepLocal keeps the lock for the next one of this process.
+	KeepLocal bool
 }
 
 // Release gives the lock back without a change. It is harmless on a hold that
 // its holder has ended. With Pass it returns the hold of the next one, if the
 // lock could be kept.
-func (h *Lock) Release(ctx context.Context, how Releasing) (next *Lock, err error) {
-	if !how.Strict {
+func (h *Lock) Release(ctx context.Context, how ReleaseOptions) (next *Lock, err error) {
+	if !how.NoGrace {
 		var cancel context.CancelFunc
 		ctx, cancel = ddb.Cleaning(ctx)
 		defer cancel()
 	}
 	if err := h.BeginLast(ctx); err != nil {
-		if !how.Strict {
+		if !how.NoGrace {
 			h.Forget(repo.ErrReleased)
 		}
 		return nil, err
@@ -195,22 +195,22 @@ func (h *Lock) Release(ctx context.Context, how Releasing) (next *Lock, err erro
 	case why != nil:
 		return nil, h.Usable()
 	}
-	if ctx.Err() != nil && how.Strict {
+	if ctx.Err() != nil && how.NoGrace {
 		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
 	}
 	h.Halt()
-	as := concluding{strict: how.Strict}
+	as := endOptions{noGrace: how.NoGrace}
 	switch {
 	case how.Drop:
-		err = h.conclude(ctx, as, h.remove(h.t.Core.Drop(h.raw(), h.id, h.token), true))
+		err = h.end(ctx, as, h.remove(h.locker.Core.Drop(h.raw(), h.id, h.token), true))
 	case h.stub && len(h.queue) == 0:
-		err = h.conclude(ctx, as, h.remove(h.t.Core.Unstub(h.raw(), h.id, h.token), false))
-	case how.Pass && !h.doubt:
-		next, err = h.write(ctx, as, nil, true, time.Time{})
-	case h.t.Fair:
-		_, err = h.write(ctx, as, nil, false, time.Time{})
+		err = h.end(ctx, as, h.remove(h.locker.Core.Unstub(h.raw(), h.id, h.token), false))
+	case how.KeepLocal && !h.inDoubt:
+		next, err = h.sendEnd(ctx, as, nil, true, time.Time{})
+	case h.locker.Fair:
+		_, err = h.sendEnd(ctx, as, nil, false, time.Time{})
 	default:
-		err = h.conclude(ctx, as, h.update(h.t.Core.Release(h.raw(), h.id, h.token)))
+		err = h.end(ctx, as, h.update(h.locker.Core.Release(h.raw(), h.id, h.token)))
 	}
 	if err != nil {
 		// Nothing renews the hold any more: it ends with its lease at the latest.

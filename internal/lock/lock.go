@@ -16,7 +16,7 @@ import (
 // Lock is a lock on an item. It is safe for concurrent use.
 type Lock struct {
 	*lease.Lease
-	t      *Locker
+	locker *Locker
 	key    repo.Key
 	packed ddb.Key     // the primary key, encoded
 	stub   bool        // the item is nothing but a lock that readers do not see
@@ -24,31 +24,31 @@ type Lock struct {
 	id     string
 	token  int64
 
-	doubt bool      // guarded by op: an earlier write that ends the hold had no verdict
-	beats time.Time // guarded by op: the greatest lockTime that was ever sent
+	inDoubt    bool      // guarded by op: an earlier write that ends the hold had no verdict
+	lastExpiry time.Time // guarded by op: the greatest lockTime that was ever sent
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
-	fate  atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
-	found atomic.Pointer[protocol.Record] // what stood in our place when the hold was found lost
-	ghost atomic.Pointer[Ghost]           // what a write without a verdict may have left
+	outcome atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
+	found   atomic.Pointer[protocol.Record] // what stood in our place when the hold was found lost
+	orphan  atomic.Pointer[Orphan]          // what a write without a verdict may have left
 
 	// Of a fair hold.
-	entry string         // guarded by op: own entry in the queue; "" if there is none
-	queue protocol.Queue // guarded by op: who else waits, as the last image showed
-	drawn int64          // guarded by op: lockToken, as last seen
-	ahead time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
+	entry     string         // guarded by op: own entry in the queue; "" if there is none
+	queue     protocol.Queue // guarded by op: who else waits, as the last image showed
+	lastToken int64          // guarded by op: lockToken, as last seen
+	ahead     time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
-func newHold(a *acquisition, l protocol.Record, end time.Time) *Lock {
-	h := &Lock{t: a.taker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, beats: l.Until, drawn: l.Token}
-	h.note(a.item)
+func newLock(a *acquiring, l protocol.Record, end time.Time) *Lock {
+	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, lastExpiry: l.Until, lastToken: l.Token}
+	h.noteQueue(a.item)
 	h.keep(end)
 	return h
 }
 
 // keep begins to look after the hold, which others may take over at end.
 func (h *Lock) keep(end time.Time) {
-	h.Lease = lease.New(h.t.lease(h.failed), end, h.extend)
+	h.Lease = lease.New(h.locker.lease(h.failed), end, h.extend)
 	h.Start()
 }
 
@@ -56,7 +56,7 @@ func (h *Lock) keep(end time.Time) {
 func (h *Lock) Key() repo.Key { return h.key }
 
 // raw is the item's key, encoded.
-func (h *Lock) raw() ddb.Item { return h.t.Core.Unpack(h.packed) }
+func (h *Lock) raw() ddb.Item { return h.locker.Core.Unpack(h.packed) }
 
 // ID is the identity of the hold.
 func (h *Lock) ID() string { return h.id }
@@ -69,7 +69,7 @@ func (h *Lock) Over() bool { return h.Ended() != nil }
 
 // Locked is the error of those who wait for this hold.
 func (h *Lock) Locked() error {
-	return &repo.LockedError{Key: h.key, Owner: h.t.Owner, Until: h.Until(), Token: h.token}
+	return &repo.LockedError{Key: h.key, Owner: h.locker.Owner, Until: h.Until(), Token: h.token}
 }
 
 // Found is what stood in the hold's place when it was found lost.
@@ -109,62 +109,62 @@ func (h *Lock) extend(ctx context.Context) error {
 	if cause := h.Cause(); cause != nil {
 		return cause
 	}
-	res, landed := h.prolong(ctx, ddb.Options{NoSettle: true, Holding: true, Absence: true})
+	res, landed := h.sendExtension(ctx, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case landed:
 		return nil
 	case res.Outcome == ddb.Condition:
-		return h.ousted(res)
+		return h.lostRenewal(res)
 	}
 	return h.judge(res)
 }
 
-// prolong sends the request, whether or not the deadline has passed: it is
+// sendExtension sends the request, whether or not the deadline has passed: it is
 // applied only if nobody has taken the lock over. The caller holds op.
-func (h *Lock) prolong(ctx context.Context, opt ddb.Options) (_ ddb.Result, landed bool) {
+func (h *Lock) sendExtension(ctx context.Context, opt ddb.Options) (_ ddb.Result, landed bool) {
 	// lockTime is also the beat that clockless watchers look for: it grows with
 	// every extension, even if the wall clock was set back.
 	asked := time.Now() // before the end is reckoned
-	until := h.t.until(h.t.Clock())
-	if h.t.Lease > 0 {
-		until = ddb.Later(until, h.beats)
+	until := h.locker.until(h.locker.Clock())
+	if h.locker.Lease > 0 {
+		until = ddb.Later(until, h.lastExpiry)
 	}
-	h.beats = until
-	ahead := until.Sub(h.t.until(h.t.Clock()))
-	in := h.t.Core.Extend(h.raw(), h.id, h.token, until)
-	if h.t.Fair {
-		in = h.t.Core.Claim(h.raw(), h.id, h.token, until, h.t.Lease)
+	h.lastExpiry = until
+	ahead := until.Sub(h.locker.until(h.locker.Clock()))
+	in := h.locker.Core.Extend(h.raw(), h.id, h.token, until)
+	if h.locker.Fair {
+		in = h.locker.Core.Confirm(h.raw(), h.id, h.token, until, h.locker.Lease)
 	}
 	if opt.Timeout == 0 {
-		opt.Timeout = h.t.Lease / 3
+		opt.Timeout = h.locker.Lease / 3
 	}
-	res := h.t.Core.Update(ctx, in, opt)
+	res := h.locker.Core.Update(ctx, in, opt)
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Applied:
 	case ddb.Condition:
 		image = res.Image
-		l, err := h.t.Core.ParseRecord(image)
+		l, err := h.locker.Core.ParseRecord(image)
 		// No greater lockTime was ever sent: if it is in place, this one landed.
-		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.t.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {
+		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.locker.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {
 			return res, false
 		}
 	default:
 		return res, false
 	}
-	h.note(image)
+	h.noteQueue(image)
 	h.ahead = max(ahead, 0)
-	h.Renewed(asked.Add(h.t.Lease))
+	h.Renewed(asked.Add(h.locker.Lease))
 	return res, true
 }
 
-// ousted judges the failed condition of a write that keeps the hold.
-func (h *Lock) ousted(res ddb.Result) error {
-	res.Clean = res.Clean && !h.doubt
+// lostRenewal judges the failed condition of a write that keeps the hold.
+func (h *Lock) lostRenewal(res ddb.Result) error {
+	res.Clean = res.Clean && !h.inDoubt
 	if err := h.judge(res); err != nil {
 		return err
 	}
-	if h.doubt { // the write without a verdict has ended the hold
+	if h.inDoubt { // the write without a verdict has ended the hold
 		h.Finish(repo.ErrOutcomeUnknown)
 		return UnknownOutcome(h.key, errOneOfTwo)
 	}
@@ -181,32 +181,32 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
-	w := h.t.Core.NewWrite()
+	w := h.locker.Core.NewWrite()
 	set(w)
 	w.Own(h.id, h.token, time.Time{})
 	in, err := w.Update(h.raw())
 	if err != nil {
 		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
 	}
-	res := h.t.Core.Update(ctx, in, ddb.Options{Timeout: h.t.Lease / 3, Holding: true, Absence: true})
+	res := h.locker.Core.Update(ctx, in, ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil
 	case ddb.Condition:
-		return h.ousted(res)
+		return h.lostRenewal(res)
 	}
 	return Failed(h.key, res)
 }
 
 // failed logs a renewal that will be repeated.
 func (h *Lock) failed(err error) {
-	h.t.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.t.Core.Name),
+	h.locker.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.locker.Core.Name),
 		slog.String("key", h.key.String()), slog.Int64("token", h.token), slog.Any("error", err))
 }
 
 // holder is what the hold knows of itself. The caller holds op.
 func (h *Lock) holder() protocol.Holder {
-	return protocol.Holder{ID: h.id, Token: h.token, Seen: h.drawn}
+	return protocol.Holder{ID: h.id, Token: h.token, Seen: h.lastToken}
 }
 
 // judge turns the failed condition of a write of this hold into its error, and
@@ -215,7 +215,7 @@ func (h *Lock) judge(res ddb.Result) error {
 	if res.Outcome != ddb.Condition {
 		return Failed(h.key, res)
 	}
-	l, err := ParseLock(h.t.Core, h.key, res.Image)
+	l, err := ParseRecord(h.locker.Core, h.key, res.Image)
 	if err != nil && !res.Clean { // an earlier attempt may have been applied
 		h.Finish(repo.ErrOutcomeUnknown)
 		return UnknownOutcome(h.key, err)
@@ -224,12 +224,12 @@ func (h *Lock) judge(res ddb.Result) error {
 		return err
 	}
 	h.found.Store(&l)
-	switch l.JudgeCommit(h.holder(), !h.t.Core.Absent(res.Image), res.Clean) {
+	switch l.JudgeCommit(h.holder(), !h.locker.Core.Absent(res.Image), res.Clean) {
 	case protocol.Committed:
 		return nil
 	case protocol.Expired:
 		h.Expire()
-		return fmt.Errorf("item %v, token %d: %w: the lease of %v was over; nothing was written", h.key, h.token, repo.ErrLockExpired, h.t.Lease)
+		return fmt.Errorf("item %v, token %d: %w: the lease of %v was over; nothing was written", h.key, h.token, repo.ErrLockExpired, h.locker.Lease)
 	case protocol.Lost:
 		return h.lost()
 	}

@@ -11,14 +11,14 @@ import (
 type Locker struct {
 	Core *protocol.Core
 	Config
-	Rivals *Contention // nil: nothing is remembered
-	Turns  *HoldTimes  // nil: nothing is remembered
+	Contention *Contention // nil: nothing is remembered
+	HoldTimes  *HoldTimes  // nil: nothing is remembered
 }
 
-// free releases the hold of an id, if it is there, whatever its token; else it
+// releaseID releases the hold of an id, if it is there, whatever its token; else it
 // returns whose hold it found. If there is no answer, the lock ends with its
 // lease.
-func (t *Locker) free(ctx context.Context, raw ddb.Item, id string) (holder string) {
+func (t *Locker) releaseID(ctx context.Context, raw ddb.Item, id string) (holder string) {
 	w := t.Core.NewWrite()
 	w.Unlock()
 	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
@@ -26,6 +26,6 @@ func (t *Locker) free(ctx context.Context, raw ddb.Item, id string) (holder stri
 	if err != nil {
 		return ""
 	}
-	l, _ := t.Core.ParseRecord(t.Core.Update(ctx, in, ddb.Options{NoSettle: true, Holding: true}).Image)
+	l, _ := t.Core.ParseRecord(t.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true}).Image)
 	return l.By
 }

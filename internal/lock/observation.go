@@ -7,19 +7,19 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// watch is the evidence of a clockless watcher: a hold that stood unchanged
+// observation is the evidence of a clockless watcher: a hold that stood unchanged
 // for its full lease is dead, whatever any other clock says.
-type watch struct {
+type observation struct {
 	seen    ddb.Item  // the attributes that identify the hold and its last beat
 	since   time.Time // when the first answer that showed it arrived
 	lease   time.Duration
 	endless bool // it never ends by itself, however long it stands
 }
 
-// see notes what an answer showed, and reports whether it was new. own is the
+// observe notes what an answer showed, and reports whether it was new. own is the
 // lease to assume where the item names none.
-func (w *watch) see(image ddb.Item, l protocol.Record, core *protocol.Core, own time.Duration, now time.Time) bool {
-	seen := core.Beat(image)
+func (w *observation) observe(image ddb.Item, l protocol.Record, core *protocol.Core, own time.Duration, now time.Time) bool {
+	seen := core.Heartbeat(image)
 	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
 		return false
 	}
@@ -31,10 +31,10 @@ func (w *watch) see(image ddb.Item, l protocol.Record, core *protocol.Core, own 
 	return true
 }
 
-// ripe returns the hold that may be taken over; nil if there is none yet. Only
+// expired returns the hold that may be taken over; nil if there is none yet. Only
 // the monotonic clock counts: it never runs ahead of real time, so a wall clock
 // that jumps forward, or a suspended machine, can only delay a takeover.
-func (w *watch) ripe(now time.Time) ddb.Item {
+func (w *observation) expired(now time.Time) ddb.Item {
 	if w.seen == nil || w.endless || now.Sub(w.since) < w.lease {
 		return nil
 	}

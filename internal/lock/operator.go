@@ -23,7 +23,7 @@ func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token in
 		return errors.Join(NotFound(key, t.Core.Name), repo.ErrNotHeld)
 	}
 	for {
-		seen, err := ParseLock(t.Core, key, image)
+		seen, err := ParseRecord(t.Core, key, image)
 		if err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	default:
 		return nil, Failed(key, res)
 	}
-	now, err := ParseLock(t.Core, key, res.Image)
+	now, err := ParseRecord(t.Core, key, res.Image)
 	if err != nil && !res.Clean {
 		return nil, UnknownOutcome(key, err)
 	}

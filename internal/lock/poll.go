@@ -11,14 +11,14 @@ import (
 // How those who wait in the queue meet a network that loses messages: what they
 // do not hear of in time is everybody's time.
 
-// look reads the item: nil if there was no answer, and another look may have one.
+// poll reads the item: nil if there was no answer, and another look may have one.
 //
 // It is given up, and repeated, after the time between two looks: to whom the
 // lock is handed over meanwhile, it has a grace to notice. Twice that after one
 // without an answer, and so on: the network may be slow. Who had no answer for
 // a lease gives up.
-func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
-	res := q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: doubled(q.taker.glance(), q.failed), Single: true})
+func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
+	res := q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: doubled(q.locker.glance(), q.failed), Single: true})
 	switch {
 	case res.Outcome == ddb.Applied:
 		q.failed = 0
@@ -29,21 +29,21 @@ func (q *queuing) look(ctx context.Context) (ddb.Item, error) {
 	case ctx.Err() != nil:
 		return nil, res.Err
 	}
-	if q.failed++; !res.Again || time.Since(q.unseen) >= q.taker.Lease {
+	if q.failed++; !res.Again || time.Since(q.lastNotMine) >= q.locker.Lease {
 		return nil, repo.Classify(res.Err)
 	}
 	return nil, nil // says that nothing is known
 }
 
-// inHaste sends a write that others wait for if it is applied, and that can be
+// sendUntilAnswered sends a write that others wait for if it is applied, and that can be
 // repeated: without an answer it is repeated after a grace, then after twice
 // that, and so on, as often as the client's policy allows. One that was handed
 // the lock but does not know it yet costs the others no more than a grace.
-func (c *Config) inHaste(ctx context.Context, send func(ddb.Options) ddb.Result) ddb.Result {
+func (c *Config) sendUntilAnswered(ctx context.Context, send func(ddb.Options) ddb.Result) ddb.Result {
 	pause := ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
 	clean := true
 	for n := 0; ; n++ {
-		res := send(ddb.Options{Timeout: min(doubled(c.grace(), n), c.Lease/3), Taking: true, Single: true, Absence: true})
+		res := send(ddb.Options{Timeout: min(doubled(c.grace(), n), c.Lease/3), AwaitAnswer: true, Single: true, Absence: true})
 		clean = clean && res.Clean
 		if !res.Again || ctx.Err() != nil || res.Limit > 0 && n+1 >= res.Limit {
 			if res.Clean = clean; res.Outcome == ddb.Refused && !clean {
@@ -51,7 +51,7 @@ func (c *Config) inHaste(ctx context.Context, send func(ddb.Options) ddb.Result)
 			}
 			return res
 		}
-		ddb.Pause(ctx, pause.Next(time.Now(), time.Time{}))
+		ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 	}
 }
 

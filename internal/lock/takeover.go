@@ -11,21 +11,21 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// ours reports whether the lock is in our hands, and when others may take it
+// mine reports whether the lock is in our hands, and when others may take it
 // over, on the own clock.
-func (q *queuing) ours(l protocol.Record) (end time.Time, ours bool) {
-	if sent, landed := q.lost[l.By]; landed {
-		return sent.Add(q.taker.Lease), true
+func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
+	if sent, landed := q.mayHold[l.By]; landed {
+		return sent.Add(q.locker.Lease), true
 	}
 	switch l.By {
 	case q.id:
 		// Taken by the draw, or later by a request without an answer.
-		return q.drawn.Add(q.taker.Lease), true
+		return q.drawn.Add(q.locker.Lease), true
 	case protocol.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
-		end = q.unseen.Add(l.Lease) // the grace, as whoever handed it over has set it
-		if !q.taker.Clockless {
+		end = q.lastNotMine.Add(l.Lease) // the grace, as whoever handed it over has set it
+		if !q.locker.Clockless {
 			// The write may have been on its way for long, and lockTime says when it
 			// was made.
 			if byClock := time.Now().Add(l.Until.Sub(q.Clock())); byClock.Before(end) {
@@ -40,7 +40,7 @@ func (q *queuing) ours(l protocol.Record) (end time.Time, ours bool) {
 // appearance tells when the hold that this answer was the first to show came
 // into being, or was last extended: between the last look that did not show it
 // and now. Within that, lockTime tells.
-func (q *queuing) appearance(l protocol.Record, now time.Time) time.Time {
+func (q *queued) appearance(l protocol.Record, now time.Time) time.Time {
 	if !l.Timed {
 		return now
 	}
@@ -50,15 +50,15 @@ func (q *queuing) appearance(l protocol.Record, now time.Time) time.Time {
 	}
 	at := now.Add(made.Sub(q.Clock()))
 	switch {
-	case at.Before(q.unseen):
-		return q.unseen
+	case at.Before(q.lastNotMine):
+		return q.lastNotMine
 	case at.After(now):
 		return now
 	}
 	return at
 }
 
-// rest is how long the hold remains beyond the reach of one who waits for it
+// remaining is how long the hold remains beyond the reach of one who waits for it
 // behind so many others, on the evidence so far; below zero: it may take the
 // lock. A free lock is from when it was seen to be.
 //
@@ -66,31 +66,31 @@ func (q *queuing) appearance(l protocol.Record, now time.Time) time.Time {
 // step longer, and, where it has watched the hold, as much as others may have
 // seen it later: so those who look in time take over in their order, and those
 // of them who do not are as dead as the holder.
-func (q *queuing) rest(l protocol.Record, ahead int, now time.Time) time.Duration {
-	from := q.watch.since
-	if late := q.appeared.Add(q.taker.glance()); ahead > 0 && late.After(from) {
+func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Duration {
+	from := q.observed.since
+	if late := q.firstSeen.Add(q.locker.glance()); ahead > 0 && late.After(from) {
 		from = late
 	}
-	steps := time.Duration(ahead) * q.taker.step()
+	steps := time.Duration(ahead) * q.locker.step()
 	if !l.Timed {
 		return from.Sub(now) - 1 + steps
 	}
 	rest := time.Duration(1<<63 - 1 - int64(2*maxLease))
-	if !l.Endless() && (q.taker.Clockless || !l.ByHand()) {
+	if !l.Endless() && (q.locker.Clockless || !l.ByHand()) {
 		// It stood unchanged for its lease, whatever any clock says. A lock by hand
 		// names no lease: what stands there is its predecessor's.
-		rest = from.Add(q.watch.lease).Sub(now)
+		rest = from.Add(q.observed.lease).Sub(now)
 	}
-	if !q.taker.Clockless {
+	if !q.locker.Clockless {
 		rest = min(rest, l.Until.Add(q.Skew).Sub(q.Clock()))
 	}
 	return rest + steps
 }
 
-// overtake takes the lock out of the hands of a dead holder, or a free one, and
+// takeOver takes the lock out of the hands of a dead holder, or a free one, and
 // takes away the entries of those ahead, who did not do it when they could. One
 // of them that is alive after all finds its entry gone and draws again.
-func (q *queuing) overtake(ctx context.Context, image ddb.Item, l protocol.Record, ahead protocol.Queue) ddb.Result {
+func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record, ahead protocol.Queue) ddb.Result {
 	var gone []string
 	for _, w := range ahead {
 		gone = append(gone, w.ID)
@@ -100,43 +100,43 @@ func (q *queuing) overtake(ctx context.Context, image ddb.Item, l protocol.Recor
 		gone = append(gone, protocol.EntryOf(l.By))
 	}
 	now := q.Clock()
-	in, err := q.Core.Overtake(q.Raw, protocol.Taking{ID: q.id, Now: now, Until: q.taker.until(now), Lease: q.taker.Lease, Watched: image}, q.ticket, gone)
+	in, err := q.Core.TakeOver(q.Raw, protocol.Acquire{ID: q.id, Now: now, Until: q.locker.until(now), Lease: q.locker.Lease, Watched: image}, q.number, gone)
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
 	// Without an answer the next look tells.
-	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.taker.grace(), Taking: true, Single: true})
+	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.locker.grace(), AwaitAnswer: true, Single: true})
 }
 
-// handle makes the handle of a lock that is ours; end is when others may take it
+// newLock makes the handle of a lock that is ours; end is when others may take it
 // over. Nothing looks after it yet.
-func (q *queuing) handle(image ddb.Item, l protocol.Record, end time.Time) *Lock {
-	h := &Lock{t: q.taker, key: q.Key, packed: q.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, beats: l.Until, entry: q.entry}
-	h.note(image)
+func (q *queued) newLock(image ddb.Item, l protocol.Record, end time.Time) *Lock {
+	h := &Lock{locker: q.locker, key: q.Key, packed: q.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, lastExpiry: l.Until, entry: q.entry}
+	h.noteQueue(image)
 	if l.Handed() {
-		end = end.Add(Margin(q.taker.Lease) - Margin(l.Lease)) // its margin is that of a grace
-		if q.taker.Clockless {
+		end = end.Add(Margin(q.locker.Lease) - Margin(l.Lease)) // its margin is that of a grace
+		if q.locker.Clockless {
 			// lockTime is by the clock of who handed it over.
 			h.ahead = l.Until.Sub(q.Clock().Add(time.Until(end)))
 		}
 	}
-	h.Lease = lease.New(h.t.lease(h.failed), end, h.extend)
+	h.Lease = lease.New(h.locker.lease(h.failed), end, h.extend)
 	return h
 }
 
 // take makes the handle and begins to look after the hold. One that was handed
 // over is claimed before its grace is over: at once if little of it is left,
 // else if the holder is not done soon.
-func (q *queuing) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
+func (q *queued) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
 	if l.Held == 0 {
 		_, _, err := q.hold(ctx, image, end) // says what is wrong
 		return nil, err
 	}
 	q.item = image
-	h := q.handle(image, l, end)
-	third := min(q.taker.grace(), l.Lease) / 3
+	h := q.newLock(image, l, end)
+	third := min(q.locker.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
-		if err := q.claim(ctx, h); err != nil {
+		if err := q.confirm(ctx, h); err != nil {
 			return nil, err
 		}
 	} else if l.Handed() {
@@ -146,20 +146,20 @@ func (q *queuing) take(ctx context.Context, image ddb.Item, l protocol.Record, e
 	return h, nil
 }
 
-// claim makes a hold that was handed over one of a full lease. Nobody knows of
+// confirm makes a hold that was handed over one of a full lease. Nobody knows of
 // the hold yet: that its deadline has passed is no reason against it.
-func (q *queuing) claim(ctx context.Context, h *Lock) error {
+func (q *queued) confirm(ctx context.Context, h *Lock) error {
 	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
 		return err
 	}
 	landed := false
-	res := q.taker.inHaste(ctx, func(opt ddb.Options) (res ddb.Result) {
-		res, landed = h.prolong(ctx, opt)
+	res := q.locker.sendUntilAnswered(ctx, func(opt ddb.Options) (res ddb.Result) {
+		res, landed = h.sendExtension(ctx, opt)
 		return res
 	})
 	over := !landed && res.Outcome == ddb.Condition
 	if over {
-		_ = h.ousted(res)
+		_ = h.lostRenewal(res)
 	}
 	h.Done()
 	switch {
@@ -168,6 +168,6 @@ func (q *queuing) claim(ctx context.Context, h *Lock) error {
 	case over:
 		return errAgain // it was taken over
 	}
-	_, _ = h.Release(q.cleaning(ctx), Releasing{}) // if it fails, the lock ends with its lease
-	return q.Ended(ctx, repo.Classify(fmt.Errorf("item %v: no answer to the claim of its lock: %w", q.Key, res.Err)))
+	_, _ = h.Release(q.cleaning(ctx), ReleaseOptions{}) // if it fails, the lock ends with its lease
+	return q.ExplainEnd(ctx, repo.Classify(fmt.Errorf("item %v: no answer to the claim of its lock: %w", q.Key, res.Err)))
 }

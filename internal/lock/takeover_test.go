@@ -23,11 +23,11 @@ func TestTakeoversComeInOrder(t *testing.T) {
 		// takes is when one with so many ahead takes over, who saw the hold late.
 		takes := func(ahead int, late time.Duration) time.Duration {
 			seen := made.Add(late)
-			q := &queuing{unseen: seen.Add(-cfg.glance()), acquisition: &acquisition{taker: &Locker{Config: cfg}, Waiter: Waiter{
+			q := &queued{lastNotMine: seen.Add(-cfg.glance()), acquiring: &acquiring{locker: &Locker{Config: cfg}, Waiter: Waiter{
 				Settings: Settings{Skew: cfg.Skew, Clock: func() time.Time { return seen }}}}}
-			q.watch = watch{seen: ddb.Item{}, since: seen, lease: hold.Lease}
-			q.appeared = q.appearance(hold, seen)
-			return late + q.rest(hold, ahead, seen)
+			q.observed = observation{seen: ddb.Item{}, since: seen, lease: hold.Lease}
+			q.firstSeen = q.appearance(hold, seen)
+			return late + q.remaining(hold, ahead, seen)
 		}
 		for ahead := range 6 {
 			for a := range parts + 1 {

@@ -26,17 +26,17 @@ func (c *Config) glance() time.Duration { return c.grace() / 3 }
 // that a row of dead waiters costs hardly more than one.
 func (c *Config) step() time.Duration { return c.grace() / 8 }
 
-// note keeps what an image under the hold shows of the queue behind it. The
+// noteQueue keeps what an image under the hold shows of the queue behind it. The
 // caller holds op.
-func (h *Lock) note(image ddb.Item) {
-	if !h.t.Fair {
+func (h *Lock) noteQueue(image ddb.Item) {
+	if !h.locker.Fair {
 		return
 	}
-	l, err := h.t.Core.ParseRecord(image)
+	l, err := h.locker.Core.ParseRecord(image)
 	if err != nil {
 		return // the write that ends the hold will meet the same item
 	}
-	h.queue, h.drawn = h.t.Core.ParseQueue(image), l.Token
+	h.queue, h.lastToken = h.locker.Core.ParseQueue(image), l.Token
 	for _, own := range []string{h.entry, protocol.EntryOf(h.id)} {
 		if _, _, there := h.queue.Find(own); there {
 			h.entry, h.queue = own, h.queue.Without(own)
@@ -45,10 +45,10 @@ func (h *Lock) note(image ddb.Item) {
 	h.rivals.Store(len(h.queue) > 0)
 }
 
-// Rivals reports whether others wait in the queue on the item.
-func (h *Lock) Rivals() bool { return h.rivals.Load() }
+// Waited reports whether others wait in the queue on the item.
+func (h *Lock) Waited() bool { return h.rivals.Load() }
 
-// bequeath sends a write that ends a fair hold: the lock goes to the one who
+// transfer sends a write that ends a fair hold: the lock goes to the one who
 // has waited longest. If nobody waits it becomes free, under the condition that
 // nobody has come since the last look: it is never free while somebody waits.
 //
@@ -58,18 +58,18 @@ func (h *Lock) Rivals() bool { return h.rivals.Load() }
 // now is the time that the lease must not have passed, if any.
 //
 // A bare stub is deleted where nobody turns out to wait for it any more.
-func (h *Lock) bequeath(w *protocol.Write, bare bool, now time.Time) (send, error) {
-	in, err := h.will(w)
+func (h *Lock) transfer(w *protocol.Write, bare bool, now time.Time) (send, error) {
+	in, err := h.transferWrite(w)
 	return func(ctx context.Context, opt ddb.Options) ddb.Result {
 		for {
-			res := h.t.Core.Update(ctx, in, opt)
-			if res.Outcome != ddb.Condition || !h.moved(res.Image, now) {
+			res := h.locker.Core.Update(ctx, in, opt)
+			if res.Outcome != ddb.Condition || !h.queueChanged(res.Image, now) {
 				return res
 			}
 			if bare && len(h.queue) == 0 {
-				return h.remove(h.t.Core.Unstub(h.raw(), h.id, h.token), false)(ctx, opt)
+				return h.remove(h.locker.Core.Unstub(h.raw(), h.id, h.token), false)(ctx, opt)
 			}
-			next, err := h.will(w)
+			next, err := h.transferWrite(w)
 			if err != nil {
 				return ddb.Result{Outcome: ddb.Refused, Clean: true, Err: err}
 			}
@@ -78,32 +78,32 @@ func (h *Lock) bequeath(w *protocol.Write, bare bool, now time.Time) (send, erro
 	}, err
 }
 
-// will is the request that ends the hold, as the queue is known.
-func (h *Lock) will(w *protocol.Write) (*dynamodb.UpdateItemInput, error) {
+// transferWrite is the request that ends the hold, as the queue is known.
+func (h *Lock) transferWrite(w *protocol.Write) (*dynamodb.UpdateItemInput, error) {
 	w = w.Clone()
-	w.Depart(h.entry)
+	w.Dequeue(h.entry)
 	if len(h.queue) == 0 {
 		w.Unlock()
-		w.IfAlone(h.drawn)
+		w.IfNoNewWaiter(h.lastToken)
 		return w.Update(h.raw())
 	}
-	grace := h.t.grace()
+	grace := h.locker.grace()
 	// Clocks that differ by the allowance must not cut the grace short.
-	w.HandOver(h.queue[0], h.token+1, h.t.Clock().Add(grace+2*h.t.Skew), grace)
+	w.Transfer(h.queue[0], h.token+1, h.locker.Clock().Add(grace+2*h.locker.Skew), grace)
 	return w.Update(h.raw())
 }
 
-// moved reports whether it was the queue that refused the write, and takes over
+// queueChanged reports whether it was the queue that refused the write, and takes over
 // what the image shows of it.
-func (h *Lock) moved(image ddb.Item, now time.Time) bool {
-	l, err := h.t.Core.ParseRecord(image)
+func (h *Lock) queueChanged(image ddb.Item, now time.Time) bool {
+	l, err := h.locker.Core.ParseRecord(image)
 	if err != nil || l.By != h.id || l.Held != h.token || !now.IsZero() && !l.Until.After(now) {
 		return false
 	}
-	queue, drawn := h.queue, h.drawn
-	h.note(image)
+	queue, drawn := h.queue, h.lastToken
+	h.noteQueue(image)
 	if len(queue) == 0 {
-		return h.drawn != drawn
+		return h.lastToken != drawn
 	}
 	first, _, there := h.queue.Find(queue[0].ID)
 	return !there || first != queue[0]

@@ -9,10 +9,10 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// lostTries are tries to take a lock that had no answer, by id: when they were
+// unansweredTries are tries to take a lock that had no answer, by id: when they were
 // sent. The lock of one that landed is ours; it is given back by its id if its
 // caller goes away without one.
-type lostTries map[string]time.Time
+type unansweredTries map[string]time.Time
 
 // maxLost bounds how many tries are remembered; the newest are.
 const maxLost = 100
@@ -24,9 +24,9 @@ const maxFlight = 15 * time.Minute
 
 // and adds a try, and forgets what cannot matter any more: those that were sent
 // longer ago than landing.
-func (l lostTries) and(id string, sent time.Time, landing time.Duration) lostTries {
+func (l unansweredTries) and(id string, sent time.Time, landing time.Duration) unansweredTries {
 	if l == nil {
-		l = lostTries{}
+		l = unansweredTries{}
 	}
 	l[id] = sent
 	maps.DeleteFunc(l, func(_ string, at time.Time) bool { return sent.Sub(at) > landing })
@@ -37,7 +37,7 @@ func (l lostTries) and(id string, sent time.Time, landing time.Duration) lostTri
 }
 
 // newest are the ids, the latest try first.
-func (l lostTries) newest() []string {
+func (l unansweredTries) newest() []string {
 	return slices.SortedFunc(maps.Keys(l), func(a, b string) int { return l[b].Compare(l[a]) })
 }
 
@@ -57,44 +57,44 @@ func (c *Config) late(end time.Time) bool {
 	return c.Lease > 0 && !time.Now().Before(end.Add(-Margin(c.Lease)))
 }
 
-// abandon frees a lock that may have been taken by a try without an answer:
+// giveBackUnanswered frees a lock that may have been taken by a try without an answer:
 // whoever asked for it is told that it was not. A lock has one holder, so a
 // release that is refused tells whether one of the others took it.
-func (a *acquisition) abandon(ctx context.Context) {
-	if len(a.lost) == 0 {
+func (a *acquiring) giveBackUnanswered(ctx context.Context) {
+	if len(a.mayHold) == 0 {
 		return
 	}
 	ctx = a.cleaning(ctx)
-	for id := a.lost.newest()[0]; id != ""; {
-		delete(a.lost, id)
-		holder := a.undo(ctx, id)
-		if _, ours := a.lost[holder]; !ours {
+	for id := a.mayHold.newest()[0]; id != ""; {
+		delete(a.mayHold, id)
+		holder := a.releaseID(ctx, id)
+		if _, ours := a.mayHold[holder]; !ours {
 			return
 		}
 		id = holder
 	}
 }
 
-// giveBack frees the lock that the present try has taken.
-func (a *acquisition) giveBack(ctx context.Context) {
-	ctx, cancel := ddb.Detached(ctx)
+// releaseTaken frees the lock that the present try has taken.
+func (a *acquiring) releaseTaken(ctx context.Context) {
+	ctx, cancel := ddb.DetachedTimeout(ctx)
 	defer cancel()
-	a.undo(ctx, a.id)
+	a.releaseID(ctx, a.id)
 }
 
-// undo releases the hold of an id, whatever its token; a stub is deleted. It
+// releaseID releases the hold of an id, whatever its token; a stub is deleted. It
 // returns whose hold it found in its place; "" if there is none, or no answer.
-func (a *acquisition) undo(ctx context.Context, id string) (holder string) {
+func (a *acquiring) releaseID(ctx context.Context, id string) (holder string) {
 	core := a.Core
 	if a.Stub {
 		w := core.NewWrite()
 		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
 		w.IfExists(core.Attr.LockStub)
-		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoSettle: true})
+		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoGrace: true})
 		l, _ := core.ParseRecord(res.Image) // whose it is can be told of any item
 		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
 			return l.By
 		}
 	}
-	return a.taker.free(ctx, a.Raw, id)
+	return a.locker.releaseID(ctx, a.Raw, id)
 }

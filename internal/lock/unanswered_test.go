@@ -9,7 +9,7 @@ import (
 // An hour of waiting may lose any number of answers: what is remembered of them
 // is bounded, in number and in age.
 func TestLostTriesAreBounded(t *testing.T) {
-	var lost lostTries
+	var lost unansweredTries
 	began := time.Now()
 	at := func(i int) time.Time { return began.Add(time.Duration(i) * time.Second) }
 	for i := range 3 * maxLost {

@@ -31,15 +31,15 @@ type Waiter struct {
 // Do runs a call to its end. Every call that writes passes through here, with
 // whatever it ends, so that no exit forgets what was sent before it.
 func (t *Waiter) Do(ctx context.Context, call func() error) error {
-	defer t.Done(ctx)
-	return t.doubted(t.Ended(ctx, call()))
+	defer t.RecordWait(ctx)
+	return t.asUnknown(t.ExplainEnd(ctx, call()))
 }
 
-// Pause sleeps after a try that failed because of others; end is when they are
+// Backoff sleeps after a try that failed because of others; end is when they are
 // done at the latest.
-func (t *Waiter) Pause(ctx context.Context, end time.Time) {
+func (t *Waiter) Backoff(ctx context.Context, end time.Time) {
 	t.begin()
-	ddb.Pause(ctx, t.backoff.Next(t.Clock(), end))
+	ddb.Sleep(ctx, t.backoff.Next(t.Clock(), end))
 }
 
 // begin notes when the waiting began.
@@ -56,7 +56,7 @@ func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
 	if err := t.CheckShape(image); err != nil {
 		return protocol.Record{}, err
 	}
-	return ParseLock(t.Core, t.Key, image)
+	return ParseRecord(t.Core, t.Key, image)
 }
 
 // CheckShape refuses an image with foreign attributes under the library's names:
@@ -68,8 +68,8 @@ func (t *Waiter) CheckShape(image ddb.Item) error {
 	return nil
 }
 
-// ParseLock parses the lock attributes of an item's image.
-func ParseLock(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
+// ParseRecord parses the lock attributes of an item's image.
+func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
 	l, err := core.ParseRecord(image)
 	if err != nil {
 		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Name, err)
@@ -86,15 +86,15 @@ func Locked(key repo.Key, l protocol.Record) error {
 	return e
 }
 
-// Yield is called by a writer without the lock whose write failed on an item
+// WaitOrBreak is called by a writer without the lock whose write failed on an item
 // that somebody holds. It returns nil when the write is worth another try.
-func (t *Waiter) Yield(ctx context.Context, image ddb.Item) error {
+func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 	l, err := t.Lock(image)
 	if err != nil {
 		return err
 	}
 	if l.Live(t.Clock(), t.Skew) {
-		return t.Sleep(ctx, l)
+		return t.WaitFor(ctx, l)
 	}
 	in, err := t.Core.Break(t.Raw, image)
 	if err != nil {
@@ -108,19 +108,19 @@ func (t *Waiter) Yield(ctx context.Context, image ddb.Item) error {
 	case ddb.Condition:
 		// The hold has ended without us. Who came after it holds the item.
 		if now, err := t.Lock(res.Image); err == nil && now.Live(t.Clock(), t.Skew) {
-			return t.Sleep(ctx, now)
+			return t.WaitFor(ctx, now)
 		}
 	}
 	// Nobody holds the item now, or the next try tells. That is no try in vain.
 	t.awaits = nil
 	if t.breaks++; t.breaks > 1 { // holds that are over when they begin: no hot loop
-		t.Pause(ctx, time.Time{})
+		t.Backoff(ctx, time.Time{})
 	}
 	return nil
 }
 
-// Sleep waits for a holder, or says why not.
-func (t *Waiter) Sleep(ctx context.Context, l protocol.Record) error {
+// WaitFor waits for a holder, or says why not.
+func (t *Waiter) WaitFor(ctx context.Context, l protocol.Record) error {
 	if t.Fail {
 		return Locked(t.Key, l)
 	}
@@ -128,13 +128,13 @@ func (t *Waiter) Sleep(ctx context.Context, l protocol.Record) error {
 	if l.Timed {
 		end = end.Add(t.Skew)
 	}
-	return t.wait(ctx, l, func() { t.Pause(ctx, end) })
+	return t.wait(ctx, l, func() { t.Backoff(ctx, end) })
 }
 
-// Look is called by one who waits in a queue before it looks at the item again:
+// WaitToPoll is called by one who waits in a queue before it looks at the item again:
 // it sleeps for d, or says why not.
-func (t *Waiter) Look(ctx context.Context, l protocol.Record, d time.Duration) error {
-	return t.wait(ctx, l, func() { t.begin(); ddb.Pause(ctx, d) })
+func (t *Waiter) WaitToPoll(ctx context.Context, l protocol.Record, d time.Duration) error {
+	return t.wait(ctx, l, func() { t.begin(); ddb.Sleep(ctx, d) })
 }
 
 // wait waits for the holder l, by sleep.
@@ -145,25 +145,25 @@ func (t *Waiter) wait(ctx context.Context, l protocol.Record, sleep func()) erro
 	}
 	sleep()
 	if ctx.Err() != nil {
-		return ddb.Because(t.awaits, ddb.CtxError(ctx))
+		return ddb.Join(t.awaits, ddb.CtxError(ctx))
 	}
 	return nil
 }
 
-// Contend notes that others wrote first, in each of n tries, and returns the
+// WaitAfterConflict notes that others wrote first, in each of n tries, and returns the
 // error that says so.
-func (t *Waiter) Contend(n int) error {
+func (t *Waiter) WaitAfterConflict(n int) error {
 	t.awaits = &repo.ConflictError{Key: t.Key, Attempts: n}
 	return t.awaits
 }
 
-// Ended adds, to an error that says no more than that ctx ended, what the call
+// ExplainEnd adds, to an error that says no more than that ctx ended, what the call
 // had been waiting for.
-func (t *Waiter) Ended(ctx context.Context, err error) error {
+func (t *Waiter) ExplainEnd(ctx context.Context, err error) error {
 	if err == nil || t.awaits == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || saysWhy(err) {
 		return err
 	}
-	return ddb.Because(t.awaits, err)
+	return ddb.Join(t.awaits, err)
 }
 
 // saysWhy reports whether an error tells what became of the call, and not only
@@ -172,8 +172,8 @@ func saysWhy(err error) bool {
 	return errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrOutcomeUnknown)
 }
 
-// Done records how long the call waited, if it did.
-func (t *Waiter) Done(ctx context.Context) {
+// RecordWait records how long the call waited, if it did.
+func (t *Waiter) RecordWait(ctx context.Context) {
 	if !t.Began.IsZero() {
 		t.Core.Observe.Waited(ctx, t.Core.Name, t.Clock().Sub(t.Began))
 	}

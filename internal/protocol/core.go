@@ -88,8 +88,8 @@ func (c *Core) LockOnly(item ddb.Item, others ...string) bool {
 	return true
 }
 
-// Beat are the attributes that identify a hold and its last extension.
-func (c *Core) Beat(item ddb.Item) ddb.Item {
+// Heartbeat are the attributes that identify a hold and its last extension.
+func (c *Core) Heartbeat(item ddb.Item) ddb.Item {
 	beat := ddb.Item{}
 	for _, name := range []string{c.Attr.LockedBy, c.Attr.LockTime, c.Attr.LockHeld} {
 		if v, ok := item[name]; ok {

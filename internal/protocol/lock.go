@@ -34,20 +34,20 @@ type lockTemplates struct {
 	drop                   template // a DeleteItem of any item
 }
 
-// takeLock gives out the token that is next, which lockToken has: a function's
+// exprTakeLock gives out the token that is next, which lockToken has: a function's
 // operand cannot be a sum, and a draw (queue.go) must be able to write "the
 // token that stands, else the next one". Where an item begins to be locked,
 // lockStolen begins right below the tokens: whoever held an earlier item of
 // this key finds it above its own token, and draws no conclusion.
 const (
-	giveToken  = "#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor), "
-	noteStolen = "#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :before))"
-	takeLock   = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " + giveToken + noteStolen
-	// takeClosed names no lease: nobody who watches the hold may take it over.
-	takeClosed = "SET #lockedBy = :me, #lockTime = :until, " + giveToken + noteStolen + " REMOVE #lockLease"
-	// free is a lock that nobody has, or that is past its end. An end below zero,
+	exprTakeToken  = "#lockToken = if_not_exists(#lockToken, :floor) + :one, #lockHeld = if_not_exists(#lockToken, :floor), "
+	exprNoteStolen = "#lockStolen = if_not_exists(#lockHeld, if_not_exists(#lockStolen, :before))"
+	exprTakeLock   = "SET #lockedBy = :me, #lockTime = :until, #lockLease = :lease, " + exprTakeToken + exprNoteStolen
+	// exprTakeClosed names no lease: nobody who watches the hold may take it over.
+	exprTakeClosed = "SET #lockedBy = :me, #lockTime = :until, " + exprTakeToken + exprNoteStolen + " REMOVE #lockLease"
+	// exprFree is a lock that nobody has, or that is past its end. An end below zero,
 	// or somebody's attribute under our name, lets nobody in.
-	free = "(attribute_not_exists(#lockTime) AND attribute_not_exists(#lockedBy) OR " +
+	exprFree = "(attribute_not_exists(#lockTime) AND attribute_not_exists(#lockedBy) OR " +
 		"#lockTime >= :zero AND #lockTime < :expired AND (attribute_not_exists(#lockedBy) OR attribute_type(#lockedBy, :S)))"
 	// What a lock would overwrite, or whoever reads the item next would stumble
 	// over, must be the library's (see CheckShape).
@@ -56,8 +56,8 @@ const (
 	oursWritten = "(attribute_not_exists(#writers) OR attribute_type(#writers, :B))"
 	oursMarked  = "(attribute_not_exists(#lockStub) OR #lockStub = :true) AND (attribute_not_exists(#tombstone) OR #tombstone = :true)"
 	visible     = "attribute_not_exists(#lockStub) AND attribute_not_exists(#tombstone)"
-	freeAndOurs = free + " AND " + oursHeld + " AND " + oursCounted + " AND " + oursWritten
-	own         = "#lockedBy = :me AND #lockHeld = :token"
+	freeAndOurs = exprFree + " AND " + oursHeld + " AND " + oursCounted + " AND " + oursWritten
+	exprOwn     = "#lockedBy = :me AND #lockHeld = :token"
 )
 
 func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
@@ -76,61 +76,61 @@ func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
 	rest := []string{"#lockStub", "#tombstone", "#writers"}
 	return lockTemplates{
 		acquire: template{
-			update:  takeLock,
+			update:  exprTakeLock,
 			cond:    "attribute_exists(#pk) AND " + visible + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock, rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		any: template{
-			update:  takeLock,
+			update:  exprTakeLock,
 			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock, rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		watched: template{
-			update:  takeLock,
+			update:  exprTakeLock,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
 		watchedClosed: template{
-			update:  takeClosed,
+			update:  exprTakeClosed,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
 		stub: template{
-			update:  takeLock + ", #lockStub = :true, #ttl = :ttl",
+			update:  exprTakeLock + ", #lockStub = :true, #ttl = :ttl",
 			cond:    "attribute_not_exists(#pk)",
 			names:   pick(slices.Concat(lock, []string{"#lockStub", "#ttl"})...),
 			returns: types.ReturnValueAllNew,
 		},
 		row: template{
-			update:  takeLock,
+			update:  exprTakeLock,
 			cond:    oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		closed: template{
-			update:  takeClosed,
+			update:  exprTakeClosed,
 			cond:    oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock[:6], rest)...),
 			returns: types.ReturnValueAllNew,
 		},
 		extend: template{
 			update: "SET #lockTime = :until",
-			cond:   own + " AND #lockTime < :until",
+			cond:   exprOwn + " AND #lockTime < :until",
 			names:  pick("#lockedBy", "#lockTime", "#lockHeld"),
 		},
 		release: template{
 			update: "REMOVE #lockedBy, #lockTime, #lockLease, #lockHeld",
-			cond:   own,
+			cond:   exprOwn,
 			names:  pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 		},
 		unstub: template{
-			cond:  own + " AND attribute_exists(#lockStub)",
+			cond:  exprOwn + " AND attribute_exists(#lockStub)",
 			names: pick("#lockedBy", "#lockHeld", "#lockStub"),
 		},
 		drop: template{
-			cond:  own,
+			cond:  exprOwn,
 			names: pick("#lockedBy", "#lockHeld"),
 		},
 	}, newQueueTemplates(pick)
@@ -149,8 +149,8 @@ func (c *Core) request(s *template, key, values ddb.Item) *dynamodb.UpdateItemIn
 	}
 }
 
-// Taking describes one try to take a lock.
-type Taking struct {
+// Acquire describes one try to take a lock.
+type Acquire struct {
 	ID     string
 	Now    time.Time     // on the taker's clock
 	Until  time.Time     // when others may take over
@@ -167,7 +167,7 @@ type Taking struct {
 }
 
 // floor is the first token of an item that was never locked.
-func (t *Taking) floor() int64 {
+func (t *Acquire) floor() int64 {
 	now := t.Now.UnixMicro()
 	if t.Seen > math.MaxInt64/2 { // not a token of ours
 		return now
@@ -175,7 +175,7 @@ func (t *Taking) floor() int64 {
 	return max(now, t.Seen+lifeSpan+1)
 }
 
-func (t *Taking) values() ddb.Item {
+func (t *Acquire) values() ddb.Item {
 	floor := t.floor()
 	values := ddb.Item{
 		":me":     ddb.Text(t.ID),
@@ -191,7 +191,7 @@ func (t *Taking) values() ddb.Item {
 }
 
 // of is the fixed text of a try.
-func (s *lockTemplates) of(t Taking) *template {
+func (s *lockTemplates) of(t Acquire) *template {
 	switch {
 	case t.Row && t.Lease == 0:
 		return &s.closed
@@ -204,11 +204,11 @@ func (s *lockTemplates) of(t Taking) *template {
 }
 
 // Acquire takes a free or expired lock and reads the item.
-func (c *Core) Acquire(key ddb.Item, t Taking) *dynamodb.UpdateItemInput {
+func (c *Core) Acquire(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	values := t.values()
 	s := c.lock.of(t)
 	if t.Watched != nil {
-		return c.takeOver(t, key, values)
+		return c.takeOverWatched(t, key, values)
 	}
 	values[":expired"] = ddb.Number("0")
 	if !t.Clockless {
@@ -227,9 +227,9 @@ func ours(values ddb.Item) {
 	values[":S"], values[":B"] = ddb.Text("S"), ddb.Text("B")
 }
 
-// takeOver replaces the test of the clock by "exactly as watched": whoever
+// takeOverWatched replaces the test of the clock by "exactly as watched": whoever
 // watched has judged the item.
-func (c *Core) takeOver(t Taking, key, values ddb.Item) *dynamodb.UpdateItemInput {
+func (c *Core) takeOverWatched(t Acquire, key, values ddb.Item) *dynamodb.UpdateItemInput {
 	s, watched := &c.lock.watched, t.Watched
 	if t.Lease == 0 {
 		s = &c.lock.watchedClosed
@@ -254,7 +254,7 @@ func (c *Core) takeOver(t Taking, key, values ddb.Item) *dynamodb.UpdateItemInpu
 
 // Stub takes the lock of a key that has no item, by an item that readers do
 // not see. ttl lets DynamoDB remove it if nobody else does.
-func (c *Core) Stub(key ddb.Item, t Taking, ttl time.Time) *dynamodb.UpdateItemInput {
+func (c *Core) Stub(key ddb.Item, t Acquire, ttl time.Time) *dynamodb.UpdateItemInput {
 	values := t.values()
 	values[":true"] = ddb.True()
 	values[":ttl"] = ddb.Integer(ttl.Unix())
@@ -328,7 +328,7 @@ func (c *Core) breaking(seen ddb.Item) *Write {
 	}
 	w.Unlock()
 	if l, err := c.ParseRecord(seen); err == nil && seen[c.entry(EntryOf(l.By))] != nil {
-		w.Depart(EntryOf(l.By)) // a holder that drew its lock stands in the queue till it is done
+		w.Dequeue(EntryOf(l.By)) // a holder that drew its lock stands in the queue till it is done
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)

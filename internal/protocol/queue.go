@@ -78,14 +78,14 @@ func (a Attributes) IsEntry(name string) bool {
 	return a.LockQueue != "" && strings.HasPrefix(name, a.LockQueue) && isEntryID(name[len(a.LockQueue):])
 }
 
-// Waiter is an entry of the queue on an item: somebody who waits for its lock.
-type Waiter struct {
+// Entry is an entry of the queue on an item: somebody who waits for its lock.
+type Entry struct {
 	ID     string
 	Ticket int64
 }
 
 // Queue are the entries in the order of their tickets.
-type Queue []Waiter
+type Queue []Entry
 
 // ParseQueue reads the entries of an item. What is not a ticket is no entry.
 func (c *Core) ParseQueue(item ddb.Item) (q Queue) {
@@ -94,27 +94,27 @@ func (c *Core) ParseQueue(item ddb.Item) (q Queue) {
 			continue
 		}
 		if ticket, err := ddb.Int(v); err == nil {
-			q = append(q, Waiter{name[len(c.Attr.LockQueue):], ticket})
+			q = append(q, Entry{name[len(c.Attr.LockQueue):], ticket})
 		}
 	}
-	slices.SortFunc(q, func(a, b Waiter) int {
+	slices.SortFunc(q, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), strings.Compare(a.ID, b.ID))
 	})
 	return q
 }
 
 // Find returns the entry of an id and those who wait before it.
-func (q Queue) Find(id string) (entry Waiter, ahead Queue, there bool) {
-	i := slices.IndexFunc(q, func(w Waiter) bool { return w.ID == id })
+func (q Queue) Find(id string) (entry Entry, ahead Queue, there bool) {
+	i := slices.IndexFunc(q, func(w Entry) bool { return w.ID == id })
 	if i < 0 {
-		return Waiter{}, nil, false
+		return Entry{}, nil, false
 	}
 	return q[i], q[:i], true
 }
 
 // Without is the queue without one entry.
 func (q Queue) Without(id string) Queue {
-	return slices.DeleteFunc(slices.Clone(q), func(w Waiter) bool { return w.ID == id })
+	return slices.DeleteFunc(slices.Clone(q), func(w Entry) bool { return w.ID == id })
 }
 
 // entry is the attribute of an entry.
@@ -122,23 +122,23 @@ func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
 
 // queueTemplates are the fixed texts of the queue's requests.
 type queueTemplates struct {
-	draw  template // on an item that readers see
-	any   template // also on a stub or a tombstone
-	leave template
-	claim template
+	enqueue template // on an item that readers see
+	any     template // also on a stub or a tombstone
+	dequeue template
+	confirm template
 }
 
-// drawn is a draw: a ticket, and the lock if it is free, in one step. If it is
+// exprEnqueue is a draw: a ticket, and the lock if it is free, in one step. If it is
 // not, everything that names its holder stays as it is.
 const (
-	drawn = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
+	exprEnqueue = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
 		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), " +
 		"#lockLease = if_not_exists(#lockLease, :lease), #lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
 		"#lockStolen = if_not_exists(#lockStolen, :before)"
-	// whole refuses what a lock by hand leaves: it names no token, so there is
+	// exprWhole refuses what a lock by hand leaves: it names no token, so there is
 	// nothing to wait for in a queue. Holds that never end are the same. And it
 	// refuses what is not the library's.
-	whole = "attribute_not_exists(#entry) AND " +
+	exprWhole = "attribute_not_exists(#entry) AND " +
 		"(attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND (#lockLease BETWEEN :zero AND :most) AND (#lockHeld BETWEEN :zero AND :most) OR " +
 		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld)) AND " +
 		oursCounted + " AND " + oursWritten
@@ -147,26 +147,26 @@ const (
 func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk", "#lockStub", "#tombstone", "#writers"}
 	return queueTemplates{
-		draw: template{
-			update:  drawn,
-			cond:    "attribute_exists(#pk) AND " + visible + " AND " + whole,
+		enqueue: template{
+			update:  exprEnqueue,
+			cond:    "attribute_exists(#pk) AND " + visible + " AND " + exprWhole,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
 		any: template{
-			update:  drawn,
-			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + whole,
+			update:  exprEnqueue,
+			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + exprWhole,
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
-		leave: template{
+		dequeue: template{
 			update: "REMOVE #entry",
 			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
 			names:  pick("#lockedBy"),
 		},
-		claim: template{
+		confirm: template{
 			update:  "SET #lockTime = :until, #lockLease = :lease REMOVE #entry",
-			cond:    own + " AND #lockTime < :until",
+			cond:    exprOwn + " AND #lockTime < :until",
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 			returns: types.ReturnValueAllNew,
 		},
@@ -181,10 +181,10 @@ func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamod
 	return in
 }
 
-// Draw enters the queue, and takes the lock if it is free. It can be repeated:
+// Enqueue enters the queue, and takes the lock if it is free. It can be repeated:
 // if it landed, the image of its failed condition has its entry or its id.
-func (c *Core) Draw(key ddb.Item, t Taking) *dynamodb.UpdateItemInput {
-	s, values := &c.queue.draw, t.values()
+func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
+	s, values := &c.queue.enqueue, t.values()
 	if t.Hidden {
 		s = &c.queue.any
 		values[":true"] = ddb.True()
@@ -193,24 +193,24 @@ func (c *Core) Draw(key ddb.Item, t Taking) *dynamodb.UpdateItemInput {
 	return c.onEntry(s, key, values, EntryOf(t.ID))
 }
 
-// Leave takes the entry of an acquisition out of the queue, unless it holds.
-func (c *Core) Leave(key ddb.Item, id string) *dynamodb.UpdateItemInput {
-	return c.onEntry(&c.queue.leave, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
+// Dequeue takes the entry of an acquisition out of the queue, unless it holds.
+func (c *Core) Dequeue(key ddb.Item, id string) *dynamodb.UpdateItemInput {
+	return c.onEntry(&c.queue.dequeue, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
 }
 
-// Claim is Extend for a hold that others were told a shorter lease of. It
+// Confirm is Extend for a hold that others were told a shorter lease of. It
 // returns the item, which shows who waits by now.
-func (c *Core) Claim(key ddb.Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
+func (c *Core) Confirm(key ddb.Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
 	values := ownValues(id, token)
 	values[":until"] = ddb.Number(ddb.Seconds(until))
 	values[":lease"] = ddb.Number(ddb.LeaseSeconds(lease))
-	return c.onEntry(&c.queue.claim, key, values, EntryOf(id))
+	return c.onEntry(&c.queue.confirm, key, values, EntryOf(id))
 }
 
-// Overtake takes the lock that t.Watched shows, dead or free, for one who
+// TakeOver takes the lock that t.Watched shows, dead or free, for one who
 // waits in the queue under ticket, and removes the entries gone: those of dead
 // waiters.
-func (c *Core) Overtake(key ddb.Item, t Taking, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
+func (c *Core) TakeOver(key ddb.Item, t Acquire, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
 	w, a := c.NewWrite(), &c.Attr
 	floor := w.Value(ddb.Integer(t.Now.UnixMicro()))
 	before := w.Value(ddb.Integer(t.Now.UnixMicro() - 1))

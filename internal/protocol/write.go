@@ -42,9 +42,9 @@ func (w *Write) Unlock() {
 	w.Remove(a.LockedBy, a.LockTime, a.LockLease, a.LockHeld)
 }
 
-// PassOn puts the hold of the next one in the place of an own hold, whose token
+// Handoff puts the hold of the next one in the place of an own hold, whose token
 // is one less: nobody else can take the lock in between.
-func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Duration) {
+func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Duration) {
 	a := &w.core.Attr
 	w.Set(a.LockedBy, ddb.Text(id))
 	w.Set(a.LockTime, ddb.Number(ddb.Seconds(until)))
@@ -56,20 +56,20 @@ func (w *Write) PassOn(id string, token int64, until time.Time, lease time.Durat
 	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(ddb.Number("1")))
 }
 
-// HandOver puts the hold of the first one who waits in the place of an own
+// Transfer puts the hold of the first one who waits in the place of an own
 // hold, whose token is one less. It fails if that one has left.
-func (w *Write) HandOver(to Waiter, token int64, until time.Time, grace time.Duration) {
-	w.PassOn(NextID(to.ID), token, until, grace)
+func (w *Write) Transfer(to Entry, token int64, until time.Time, grace time.Duration) {
+	w.Handoff(NextID(to.ID), token, until, grace)
 	entry := w.core.entry(to.ID)
 	w.Remove(entry)
 	w.IfEqual(entry, ddb.Integer(to.Ticket))
 }
 
-// IfAlone demands that nobody has drawn a number since lockToken was token.
-func (w *Write) IfAlone(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
+// IfNoNewWaiter demands that nobody has drawn a number since lockToken was token.
+func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
 
-// Depart takes an entry away in passing.
-func (w *Write) Depart(entry string) {
+// Dequeue takes an entry away in passing.
+func (w *Write) Dequeue(entry string) {
 	if entry != "" {
 		w.Remove(w.core.entry(entry))
 	}

@@ -36,23 +36,27 @@ type row struct {
 // entry in a row is a decision about the design.
 var layout = []row{
 	{folder: ".", why: "documentation only; its tests run one suite over all strategies"},
-	{folder: "repo", may: []string{"internal/ddb"}, tests: []string{"semaphore"}, why: "the vocabulary: knows how to send, knows no strategy"},
-	{folder: "internal/ddb", why: "the only home of sending, retrying and judging conditional writes; knows no types of users"},
-	{folder: "internal/baton", why: "one voice per item within a process: memory only"},
-	{folder: "internal/batch", may: []string{"repo", "internal/ddb", "internal/guard"}, why: "one write for the changes of several callers, shared by lockedread and optimistic"},
-	{folder: "internal/load", may: []string{"localdb", "public"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
-	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
-	{folder: "internal/guard", may: []string{"repo", "internal/ddb", "internal/recent"}, why: "waiting for others, with its settings, and writes by those who hold no lock; knows no strategy"},
+	// Transport, protocol, vocabulary: each knows those above it in this table only.
+	{folder: "internal/ddb", tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
+	{folder: "internal/protocol", may: []string{"internal/ddb"}, why: "what is written, under which condition, and how it is judged; all models of it"},
+	{folder: "repo", may: []string{"internal/ddb", "internal/protocol"}, tests: []string{"semaphore"}, why: "the vocabulary of users and engines; knows no strategy"},
+	// Keeping, and what is memory or arithmetic only.
 	{folder: "internal/lease", may: []string{"repo"}, why: "deadline, renewal and context of whatever is held; knows no request"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
-	{folder: "internal/hold", may: []string{"repo", "internal/ddb", "internal/guard", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, shared by lockedread and mutex"},
-	{folder: "lockedread", may: []string{"repo", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, tests: []string{"optimistic"}, why: "the item-lock protocol"},
-	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/guard"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
-	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/baton", "internal/batch", "internal/ddb", "internal/guard", "internal/recent"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
-	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/guard"}, why: "the strategy built on the item lock"},
-	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "named locks: rows that are nothing but the item lock"},
-	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
-	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/guard", "internal/hold", "internal/lease"}, why: "permits and jobs: items of their own kind"},
+	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
+	// Engines.
+	{folder: "internal/lock", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
+	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lock"}, why: "compare and set, by those who hold no lock"},
+	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one voice for all of them"},
+	// Faces. Among them only lockedread is known to others.
+	{folder: "lockedread", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"optimistic"}, why: "the item lock by handle"},
+	{folder: "nolock", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lock", "internal/cas"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
+	{folder: "optimistic", may: []string{"repo", "lockedread", "internal/ddb", "internal/protocol", "internal/recent", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
+	{folder: "pessimistic", may: []string{"repo", "lockedread", "internal/lock", "internal/cas"}, why: "the strategy built on the item lock"},
+	{folder: "mutex", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock"}, why: "named locks: rows that are nothing but the item lock"},
+	{folder: "ticket", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/lock"}, why: "the queue lock: an item of its own kind"},
+	{folder: "semaphore", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock"}, why: "permits and jobs: items of their own kind"},
+	{folder: "internal/load", may: []string{"localdb", "public"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
 	{folder: "examples/internal/crew", why: "processes that start, pause and kill each other; knows nothing of what an example shows"},
 	{folder: "examples/...", may: []string{"public", "examples/internal/crew"}, why: "what a user can write, and of each example only its own lesson"},
@@ -63,7 +67,7 @@ var layout = []row{
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
-	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
+	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }
 
@@ -270,9 +274,9 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"mutex/planted.go", module + "/internal/fault", "mutex must not import internal/fault"},
 		{"mutex/planted_test.go", module + "/internal/fault", good},
 		{"planted.go", module + "/repo", ". must not import repo"},
-		{"planted_test.go", module + "/internal/hold", good},
+		{"planted_test.go", module + "/internal/lock", good},
 		{"examples/quickstart/planted.go", module + "/internal/ddb", "examples/quickstart must not import internal/ddb"},
-		{"bench/planted.go", module + "/internal/hold", "bench must not import internal/hold"},
+		{"bench/planted.go", module + "/internal/lock", "bench must not import internal/lock"},
 		{"bench/planted.go", "example.org/peer", good}, // a module of its own
 		{"cmd/dynahold/planted.go", module + "/internal/ddb", "cmd/dynahold must not import internal/ddb"},
 		{"docs/tablecheck/planted_test.go", module + "/internal/ddb", "tests of docs/tablecheck must not import internal/ddb"},
@@ -330,7 +334,7 @@ func TestImportRules(t *testing.T) {
 		{"cmd/dynahold", "internal/history", false, true},
 		{"cmd/dynahold", "internal/ddb", false, false},
 		{"bench", "internal/load", true, true},
-		{"bench", "internal/hold", false, false},
+		{"bench", "internal/lock", false, false},
 		{"internal/fault", "internal/ddb", false, false},
 		{".", "nolock", false, true},
 	}

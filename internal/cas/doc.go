@@ -1,6 +1,6 @@
-// Package guard is what strategies share above internal/ddb: waiting for an
-// item that somebody else holds, running a user's change and checking what it
-// did, creating an item, and the words in which outcomes are reported.
+// Package cas is compare and set: it reads an item, runs a user's change on it,
+// checks what that did, and writes the difference if the item is as it was read.
+// It also creates items.
 //
 // # Protocol of writers that hold no lock
 //
@@ -12,7 +12,7 @@
 //
 // # What a call remembers
 //
-// A [Turn] sends the writes of one call and gives its error the last form: if
+// A [lock.Waiter] sends the writes of one call and gives its error the last form: if
 // something that it sent is in doubt, "nothing was written" becomes "unknown"; if
 // its context ended, the error says for what the call was waiting: a hold, or the
 // writers that were first.

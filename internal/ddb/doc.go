@@ -1,14 +1,14 @@
-// Package ddb is the only home of sending, retrying and judging conditional
-// writes. It knows attributes and conditions, not Go types of users, and it
-// never guesses.
+// Package ddb is the transport: the only home of sending and repeating
+// conditional writes. It knows attributes and conditions, no lock and no Go types
+// of users, and it never guesses.
 //
 // # Promise
 //
-// Every call of [Sender.Update] and [Sender.Delete] ends in one of four
+// Every call of [Table.Update] and [Table.Delete] ends in one of four
 // verdicts: the write was applied, its condition failed (with the item that
 // made it fail, the "image"), it was refused and certainly not applied, or
-// nobody can tell. The judges in verdict.go and ring.go turn an image into
-// the final word for a lock's commit and for a version check.
+// nobody can tell. Package protocol turns an image into the final word for a
+// lock's commit and for a version check.
 //
 // # Protocol
 //

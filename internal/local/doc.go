@@ -1,10 +1,10 @@
-// Package baton keeps the callers of one process that want the same thing in
-// line: one of them has the baton and acts, and hands it on with what it knows.
-// It is memory only; it knows no request and no item.
+// Package local keeps the callers of one process that want the same thing in
+// line: one of them has the turn and acts, and hands it on with what it knows
+// ([Queues]). With a [Group] it acts for all who wait, in one write.
 //
 // # Promise
 //
-// For each key, callers get the baton one at a time, in the order in which they
+// For each key, callers get the turn one at a time, in the order in which they
 // joined. A caller leaves when its context ends, at any moment, and nobody
 // behind it is harmed. A line without callers takes no memory. Callers of
 // different keys share nothing but, at times, a lock that is held for a few
@@ -12,7 +12,7 @@
 //
 // # Not promised
 //
-// The baton is a courtesy, not a lock: who relies on it for safety is wrong. A
+// The turn is a courtesy, not a lock: who relies on it for safety is wrong. A
 // holder that does not move for longer than the next caller's patience is
 // overtaken: it goes on without knowing, and the next one begins beside it. So
 // a change that hangs, a handle that nobody closes, and a change that waits
@@ -21,7 +21,7 @@
 //
 // # States of a place
 //
-//	waiting -> holding    the one before passed the baton on, or was overtaken
+//	waiting -> holding    the one before passed the turn on, or was overtaken
 //	waiting -> drawn      the holder took it along, to act for it
 //	waiting -> gone       its context ended
 //	holding -> gone       Pass

@@ -1,4 +1,4 @@
-// Package hold takes, keeps, ends and judges holds of the item lock, without
+// Package lock takes, keeps, ends and judges holds of the item lock, without
 // knowing a Go type of users. The packages lockedread (items) and mutex (named
 // locks) are its faces; the protocol is stated there and in docs/protocol.md.
 //
@@ -9,8 +9,12 @@
 // is given back before its caller is told that it failed.
 //
 // With Config.Fair an acquisition waits in the queue on the item: queue.go
-// (draw, wait, leave), turn.go (whose turn it is, taking over), bequeath.go (the
-// write that ends a hold hands the lock over). See lockedread's doc.go, "Fair".
+// (enqueue, wait, dequeue), poll.go (looking at the item), takeover.go (whose turn
+// it is, taking over from the dead), transfer.go (the write that ends a lock gives
+// it to the next process). See lockedread's doc.go, "Fair".
+//
+// Those who hold no lock wait for holders here too: [Waiter] is one call's waiting
+// for one item, and gives the call's error its last form.
 //
 // # Trust
 //

@@ -71,7 +71,8 @@ func TestListShowsWhatItCanRead(t *testing.T) {
 		t.Errorf("%d locks of 20", len(seen))
 	}
 	rig.Is(t, last, repo.ErrSchema)
-	for range l.List(t.Context()) {
-		break // what is left is not even counted
+	for _, err := range l.List(t.Context()) {
+		_ = err // seen above
+		break   // what is left is not even counted
 	}
 }

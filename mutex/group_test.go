@@ -202,7 +202,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	}
 	b.Faults(nil)
 	cancel()
-	<-unlocked
+	_ = <-unlocked // that it ends is all
 	rig.Is(t, l.Close(t.Context()))
 }
 

@@ -153,7 +153,8 @@ func TestAJobThatCannotBeReadDoesNotBlockItsLine(t *testing.T) {
 				t.Error("a row that is not ours has gone")
 			}
 			wantResource(t, s, "staging", 0, 0, 0)
-			for range s.Audit(t.Context()) { // which tells of it, and ends
+			for _, err := range s.Audit(t.Context()) { // which ends
+				_ = err
 			}
 		})
 	}

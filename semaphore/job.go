@@ -149,11 +149,13 @@ func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) 
 	j.own(w)
 	c := writes(w)
 	res := ddb.UntilDecided(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
+	gone := res.Outcome == ddb.Condition && res.Images[0].Failed // the row is not as this job's handler has it
+	byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))
 	switch {
 	case res.Outcome == ddb.Applied:
 		j.keep.Finish(repo.ErrReleased)
 		return nil
-	case res.Outcome == ddb.Condition && res.Images[0].Failed && !j.keep.Expired() && !(res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))):
+	case gone && !byOthers && !j.keep.Expired():
 		// Before the deadline nobody else can have ended it: this call has, or a copy
 		// of it that the network made.
 		j.keep.Finish(repo.ErrReleased)
@@ -162,9 +164,9 @@ func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) 
 		// Nobody may come back to it: it ends with its lease unless somebody does.
 		j.keep.Forget(repo.ErrReleased)
 		return repo.Classify(res.Err)
-	case res.Outcome == ddb.Condition && res.Images[0].Failed && res.Clean:
+	case gone && res.Clean:
 		return j.lost()
-	case res.Outcome == ddb.Condition && !res.Images[0].Failed:
+	case res.Outcome == ddb.Condition && !gone:
 		j.keep.Forget(repo.ErrReleased)
 		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else, or a dead letter %q is there already", repo.ErrSchema, j.resource, j.row.id)
 	}

@@ -16,7 +16,7 @@ import (
 
 // away makes a caller stand in line by Lock, behind the holder head, and cuts it
 // off until its lease is over.
-func (b *bubble) away(t *testing.T, ctx context.Context, cfg ticket.Config) (number int64, got <-chan locked) {
+func (b *bubble) away(ctx context.Context, t *testing.T, cfg ticket.Config) (number int64, got <-chan locked) {
 	t.Helper()
 	q := b.open(t, b.client, cfg)
 	c := make(chan locked, 1)
@@ -46,7 +46,7 @@ var brief = ticket.Config{Lease: 3 * time.Second}
 func TestAWaiterTakesUpItsPlaceAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
-		number, got := b.away(t, t.Context(), brief)
+		number, got := b.away(t.Context(), t, brief)
 		b.wire.obey(nil)
 		time.Sleep(2 * brief.Lease) // it is renewed again
 		if l := b.list(t); len(l) != 2 || l[1].Expired || l[1].Number != number {
@@ -73,7 +73,7 @@ func TestAWaiterThatWasPassedOverDrawsAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		sound := b.open(t, b.sound, ticket.Config{Lease: time.Hour})
 		head := lock(t, sound, "door")
-		number, got := b.away(t, t.Context(), brief)
+		number, got := b.away(t.Context(), t, brief)
 		behind := join(t, sound, "door")
 		done(t, head)
 		next := rig.Must(behind.Wait(t.Context()))(t) // over the one who is away
@@ -106,7 +106,7 @@ func TestAWaiterThatIsAwayAndGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
 		ctx, cancel := context.WithCancel(t.Context())
-		_, got := b.away(t, ctx, brief)
+		_, got := b.away(ctx, t, brief)
 		cancel()
 		begun := time.Now()
 		c := <-got

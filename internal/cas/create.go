@@ -46,11 +46,10 @@ func create(ctx context.Context, turn *lock.Waiter, raw ddb.Item) error {
 		default:
 			return lock.Failed(turn.Key, res)
 		}
-		verdict := turn.Doubt.Create(id, core.Ring(res.Image))
-		switch {
-		case verdict == protocol.Committed:
+		switch turn.Doubt.Create(id, core.Ring(res.Image)) {
+		case protocol.Committed:
 			return nil
-		case verdict == protocol.Undecided:
+		case protocol.Undecided:
 			// Not our item. It may have been there before, or it was made after
 			// ours had been created and deleted: nothing tells. If it is only a
 			// lock's, ours may be created yet. To wait for that and to repeat the

@@ -34,8 +34,8 @@ func (e *ImageError) Error() string {
 // withImage looks at the image of a failed condition. Several servers that are
 // compatible otherwise return none, and then an item that is there would pass
 // for one that is not.
-func (s *Table) withImage(ctx context.Context, key Item, opt Options, res Result) Result {
-	e := &s.endpoint
+func (t *Table) withImage(ctx context.Context, key Item, opt Options, res Result) Result {
+	e := &t.endpoint
 	switch {
 	case res.Outcome != Condition:
 		return res
@@ -45,11 +45,11 @@ func (s *Table) withImage(ctx context.Context, key Item, opt Options, res Result
 		}
 		return res
 	case opt.OnItem, opt.Absence && e.blind.Load():
-		return s.imageless(res)
+		return t.imageless(res)
 	case !opt.Absence || e.images.Load():
 		return res
 	}
-	item, err := s.unseen(ctx, key)
+	item, err := t.unseen(ctx, key)
 	switch {
 	case err != nil:
 		return res.without(err)
@@ -61,29 +61,29 @@ func (s *Table) withImage(ctx context.Context, key Item, opt Options, res Result
 	// the write was sent did not.
 	before := e.doubt.Swap(&doubt{item, time.Now()})
 	if before != nil && res.Sent.After(before.at) && EqualItems(before.item, item) {
-		return s.imageless(res)
+		return t.imageless(res)
 	}
 	res.Image = item
 	return res
 }
 
 // unseen reads the item that a failed condition did not show.
-func (s *Table) unseen(ctx context.Context, key Item) (Item, error) {
+func (t *Table) unseen(ctx context.Context, key Item) (Item, error) {
 	if ctx.Err() != nil {
 		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
 		defer cancel()
 		ctx = longer
 	}
-	return s.Get(ctx, key)
+	return t.Get(ctx, key)
 }
 
 // imageless is the result of a write whose condition failed on an item that the
 // endpoint does not show.
-func (s *Table) imageless(res Result) Result {
-	if s.endpoint.blind.CompareAndSwap(false, true) {
-		s.Observe.Log.Error("dynahold: " + (&ImageError{s.Name}).Error())
+func (t *Table) imageless(res Result) Result {
+	if t.endpoint.blind.CompareAndSwap(false, true) {
+		t.Observe.Log.Error("dynahold: " + (&ImageError{t.Name}).Error())
 	}
-	return res.without(&ImageError{s.Name})
+	return res.without(&ImageError{t.Name})
 }
 
 // without is the result of a failed condition of which nothing more is known:

@@ -13,12 +13,12 @@ type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) 
 
 // Pages iterates over the items of all pages of a query or a scan. An error ends
 // the iteration.
-func (s *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
+func (t *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for start := Item(nil); ; {
 			var items []Item
 			var last Item
-			err := s.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+			err := t.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
 				items, last, err = page(ctx, start, o)
 				return err
 			})

@@ -89,7 +89,7 @@ var (
 
 // believable checks a reply that says yes, or that a condition failed. A service
 // that has once given a checksum always does; some that are compatible never do.
-func (s *Table) believable(seen *sight) error {
+func (t *Table) believable(seen *sight) error {
 	read := seen.reply
 	var err error
 	if read != nil {
@@ -105,9 +105,9 @@ func (s *Table) believable(seen *sight) error {
 	}
 	switch has := read.checksum != ""; {
 	case err != nil:
-	case has && !s.endpoint.sums.Load():
-		s.endpoint.sums.Store(true)
-	case !has && (seen.strict || !seen.ran) && !read.altered && s.endpoint.sums.Load():
+	case has && !t.endpoint.sums.Load():
+		t.endpoint.sums.Store(true)
+	case !has && (seen.strict || !seen.ran) && !read.altered && t.endpoint.sums.Load():
 		err = errNoChecksum
 	}
 	if err != nil {

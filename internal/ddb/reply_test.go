@@ -43,12 +43,7 @@ func TestRepliesThatAreNotWhole(t *testing.T) {
 			return []byte(by)
 		}
 	}
-	for name, alter := range map[string]func(*http.Response, []byte) []byte{
-		"empty":              replaced(""),
-		"spaces":             replaced(" \r\n"),
-		"null":               replaced("null"),
-		"a text":             replaced(`"moved"`),
-		"without a checksum": replaced("{}"),
+	alterations := map[string]func(*http.Response, []byte) []byte{
 		"a number was changed": func(_ *http.Response, body []byte) []byte {
 			return bytes.ReplaceAll(body, []byte(`"1"`), []byte(`"7"`))
 		},
@@ -63,7 +58,11 @@ func TestRepliesThatAreNotWhole(t *testing.T) {
 			resp.Header.Set("X-Amzn-Errortype", "ConditionalCheckFailedException")
 			return nil
 		},
-	} {
+	}
+	for name, by := range map[string]string{"empty": "", "spaces": " \r\n", "null": "null", "a text": `"moved"`, "without a checksum": "{}"} {
+		alterations[name] = replaced(by) //nolint:bodyclose // it alters a response, and makes none
+	}
+	for name, alter := range alterations {
 		t.Run(name, func(t *testing.T) {
 			s, in := b.sender(t, always(fault.None), func(o *dynamodb.Options) {})
 			a := &altering{inner: in, nth: 1, alter: alter}
@@ -89,7 +88,7 @@ func TestRepliesThatAreNotWhole(t *testing.T) {
 	t.Run("all new, and none of it", func(t *testing.T) {
 		s, in := b.sender(t, always(fault.None))
 		client, _ := s.Client.(*dynamodb.Client)
-		s.Client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &altering{inner: in, alter: replaced("{}")} })
+		s.Client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = &altering{inner: in, alter: replaced("{}")} }) //nolint:bodyclose // as above
 		write := b.add("all new")
 		write.ReturnValues = types.ReturnValueAllNew
 		b.check(t, "all new", in, s.Update(t.Context(), write, ddb.Options{}), ending{ddb.Condition, false, 2, "1"})

@@ -80,9 +80,9 @@ type Options struct {
 }
 
 // Update sends a conditional UpdateItem.
-func (s *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
-	return s.withImage(ctx, in.Key, opt, s.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out, err := s.Client.UpdateItem(ctx, in, a.options)
+func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
+	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := t.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}
@@ -95,9 +95,9 @@ func (s *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Op
 }
 
 // Delete sends a conditional DeleteItem.
-func (s *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
-	return s.withImage(ctx, in.Key, opt, s.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out, err := s.Client.DeleteItem(ctx, in, a.options)
+func (t *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
+	return t.withImage(ctx, in.Key, opt, t.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := t.Client.DeleteItem(ctx, in, a.options)
 		if err == nil {
 			a.answered(out.ResultMetadata)
 		}
@@ -107,18 +107,18 @@ func (s *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Op
 
 // Get reads an item with a consistent read. It cannot change anything, so the
 // verdict of its error is always "not applied".
-func (s *Table) Get(ctx context.Context, key Item) (Item, error) {
-	res := s.Read(ctx, key, Options{})
+func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
+	res := t.Read(ctx, key, Options{})
 	return res.Item, res.Err
 }
 
 // Read is Get with options. Its Result has an item, or the error.
-func (s *Table) Read(ctx context.Context, key Item, opt Options) Result {
+func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	consistent := true
-	in := &dynamodb.GetItemInput{TableName: &s.Name, Key: key, ConsistentRead: &consistent}
+	in := &dynamodb.GetItemInput{TableName: &t.Name, Key: key, ConsistentRead: &consistent}
 	opt.NoGrace = true
-	return s.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out, err := s.Client.GetItem(ctx, in, a.options)
+	return t.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := t.Client.GetItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}
@@ -129,8 +129,8 @@ func (s *Table) Read(ctx context.Context, key Item, opt Options) Result {
 
 // ReadWith sends a request that changes no item, such as a query or the description
 // of a table, by the same policy and with the same explanation of errors.
-func (s *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
-	return s.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
+func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+	return t.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
 		return nil, call(ctx, a.options)
 	}).Err
 }
@@ -155,12 +155,12 @@ type call struct {
 	first   attempt // room for the usual one
 }
 
-func (s *Table) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
-	c := &call{Table: s, op: op, opt: opt, timeout: s.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
+func (t *Table) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
+	c := &call{Table: t, op: op, opt: opt, timeout: t.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
 	if opt.Timeout > 0 && opt.Timeout < c.timeout {
 		c.timeout = opt.Timeout
 	}
-	ctx, end := s.Observe.start(ctx, op, s.Name)
+	ctx, end := t.Observe.start(ctx, op, t.Name)
 	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
 		longer, cancel := WithGrace(ctx, Settle)

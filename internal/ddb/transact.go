@@ -22,13 +22,13 @@ type Transactor interface {
 // ClientRequestToken: the service answers a repeated one that was applied with
 // success, for ten minutes, so a failed condition is about all attempts.
 // [Result.Images] then has, for each write whose condition failed, its item.
-func (s *Table) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
+func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
 	token := opt.Token
 	if token == "" {
 		token = rand.Text()
 	}
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
-	res := s.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
+	res := t.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := client.TransactWriteItems(ctx, in, a.options)
 		if err == nil {
 			a.answered(out.ResultMetadata)
@@ -38,9 +38,9 @@ func (s *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 	for i, image := range res.Images {
 		switch {
 		case len(image.Item) > 0:
-			s.endpoint.images.Store(true)
+			t.endpoint.images.Store(true)
 		case image.Failed && i < len(writes) && writes[i].Put != nil: // see PutOf
-			return s.imageless(res)
+			return t.imageless(res)
 		}
 	}
 	return res

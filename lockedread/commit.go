@@ -38,7 +38,7 @@ func (h *Held[T]) conclude(ctx context.Context, edit func() (cas.Edit[T], error)
 	return item, err
 }
 
-// commit sends the commit. The grip that it returns is for the next caller of
+// commit sends the commit. The handoff that it returns is for the next caller of
 // this process; it has no lock if that is not to stay here.
 func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), count int64) (written T, next handoff, err error) {
 	if err := h.hold.BeginLast(ctx); err != nil {

@@ -42,7 +42,7 @@ type Config struct {
 	// see fewer of the item's states: those between two changes of one write
 	// were never stored. A change gets the item as the change before it left
 	// it; it runs again, alone, if what it saw was not written after all. A
-	// change that does not return blocks every caller in its batch.
+	// change that does not return blocks every caller in its group.
 	Combine bool
 }
 

@@ -19,9 +19,9 @@
 //
 // # Protocol
 //
-// Identity. Every acquisition has a fresh id, <owner>#<128 random bits>, in
+// Identity. Every acquisition has a fresh id, <owner>#<96 random bits and a check sum>, in
 // lockedBy, and a fencing token in lockHeld; lockToken is the next one. A hold is its holder's own while both lockedBy and lockHeld are
-// as it wrote them: a late copy of an acquire makes a ghost with the same id
+// as it wrote them: a late copy of an acquire makes a hold with the same id
 // but another token.
 //
 // Acquire (1 request). Sets lockedBy, lockTime, lockLease, lockToken, lockHeld
@@ -46,13 +46,13 @@
 //
 // With Config.Fair processes wait in a queue on the item.
 //
-// Draw (1 request). An attribute for each waiting acquisition, named by the
+// Enqueue (1 request). An attribute for each waiting acquisition, named by the
 // first 66 bits of its id, gets the number in lockToken, which grows by one. If
 // the lock is free the same request takes it. Number and place are one step, so
-// nobody is overtaken by a later number, and a repeated draw changes nothing. An
+// nobody is overtaken by a later number, and a repeated enqueue changes nothing. An
 // item that is locked by hand has no queue: it is waited for as without Fair.
 //
-// Hand over. The write that ends a hold puts the smallest number's acquisition
+// Transfer. The write that ends a hold puts the smallest number's acquisition
 // in lockedBy, as next#<place>, with the token after its own, and a grace for
 // lockLease: a quarter of the lease, at most 1 s. Its condition has that place
 // in it. If nobody is known to wait it frees the lock, under the condition that
@@ -63,28 +63,28 @@
 // Wait. Consistent reads; one costs a read unit per 4 KB. Who is next looks
 // nearly without pause, who stands further back sleeps for three quarters of the
 // time that the line will need, everybody at most for a third of the grace. The
-// deadline of a hold that was handed over counts the grace from when the last
+// deadline of a hold that was transferred counts the grace from when the last
 // read was sent that did not show it; it is not later than lockTime either,
-// unless Clockless. A change that takes longer than a third of the grace claims
+// unless Clockless. A change that takes longer than a third of the grace confirms
 // the hold, which makes it one of a full lease (1 request).
 //
-// Take over. A hold that stood unchanged for its lockLease since the first answer
+// Takeover. A hold that stood unchanged for its lockLease since the first answer
 // that showed it, or whose lockTime is past by more than the skew, is dead. The
 // smallest number takes it, under the condition that hold and place are as seen.
 // Each number behind waits a step longer, an eighth of a grace, and at first a
 // third of one, for others may have looked so much later; whoever takes over takes
 // the places of those ahead away. So a row of those who died in the queue costs
 // little more than a grace, a dead holder its lease. Who is alive but missed its
-// step, because its process or network stood still, finds its place gone and draws
+// step, because its process or network stood still, finds its place gone and enqueues
 // again. A lock that is found free, because it was broken or its holder was not
 // fair, is taken in the same way.
 //
 // One lost message of a waiter costs the others a grace at most: a look without
-// an answer is repeated after a third of a grace, a draw after a grace. A waiter
+// an answer is repeated after a third of a grace, an enqueue after a grace. A waiter
 // whose looks had no answer for a lease gives up.
 //
-// Leave. Whoever gives up takes its place away, and hands over, or releases, what
-// it was handed meanwhile.
+// Dequeue. Whoever gives up takes its place away, and transfers, or releases, what
+// was transferred to it meanwhile.
 //
 // While fair processes wait the lock goes from one to the next without ever being
 // free, so writers without the lock, and lockers that are not fair, get their

@@ -21,12 +21,12 @@ type Held[T any] struct {
 	start cas.Snapshot[T]
 	fresh bool // there is no item yet
 
-	place *place[T] // its baton goes on when the hold ends; nil for who stands in no line
+	place *place[T] // its turn goes on when the hold ends; nil for who stands in no queue
 	chain streak
 
-	// ending is held from before the request that ends the hold until the baton
-	// is handed on: whoever comes second must not hand on nothing before the first
-	// hands on the lock.
+	// ending is held from before the request that ends the hold until the turn
+	// is passed on: whoever comes second must not pass on nothing before the first
+	// passes on the lock.
 	ending lease.Exclusive
 	handed bool // guarded by ending
 }
@@ -91,14 +91,14 @@ func (h *Held[T]) keepLocal() bool {
 	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.locker.Lease)
 }
 
-// passOn hands the baton on if the hold is over. The caller holds ending.
+// passOn passes the turn on if the hold is over. The caller holds ending.
 func (h *Held[T]) passOn(next handoff) {
 	if h.hold.Over() {
 		h.hand(next)
 	}
 }
 
-// hand hands the baton on: with the lock of the next one, if it was kept, and
+// hand passes the turn on: with the lock of the next one, if it was kept, and
 // the item as it is now. The caller holds ending.
 func (h *Held[T]) hand(next handoff) {
 	if h.place == nil || h.handed {

@@ -22,7 +22,7 @@ const (
 	chainOfLease = 10 // a chain lasts at most this part of a lease
 )
 
-// handoff is what the caller that has the baton of an item hands on.
+// handoff is what the caller that has the turn on an item passes on.
 type handoff struct {
 	hold  *lock.Lock // the lock; nil: it is to be taken, and the chain begins anew
 	item  ddb.Item   // as stored under the lock
@@ -47,8 +47,8 @@ func (c streak) more(lease time.Duration) bool {
 	return c.handoffs < limit && (lease == 0 || time.Since(c.since) < lease/chainOfLease)
 }
 
-// place is a caller's place in the line of its item; nil for one that does not
-// stand in line.
+// place is a caller's place in the queue of its item; nil for one that does not
+// wait in one.
 type place[T any] = local.Waiter[*local.Participant[T], handoff]
 
 // join takes a place; part, where set, can be taken along by others.
@@ -56,7 +56,7 @@ func (l *Locker[T]) join(raw ddb.Item, part *local.Participant[T]) *place[T] {
 	return l.queues.Join(l.locker.Core.KeyText(raw), part)
 }
 
-// enqueue waits for the baton of an item, as long as the lock of one of this
+// enqueue waits for the turn on an item, as long as the lock of one of this
 // process can last.
 func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *place[T]) (local.State, error) {
 	began := time.Now()
@@ -77,7 +77,7 @@ func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *place[T]) (loc
 	return state, nil
 }
 
-// pass hands the baton on; what nobody takes is cleared away.
+// pass passes the turn on; what nobody takes is cleared away.
 func pass[T any](p *place[T], g handoff) {
 	if p.Pass(g) {
 		return
@@ -91,7 +91,7 @@ func pass[T any](p *place[T], g handoff) {
 }
 
 // release releases a lock that nobody wants. It takes 3 s at most, less than a
-// caller of a batch waits for its verdict. That it fails is no news: the lock
+// caller of a group waits for its verdict. That it fails is no news: the lock
 // ends with its lease.
 func release(h *lock.Lock) {
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
@@ -110,7 +110,7 @@ func holder[T any](key repo.Key, p *place[T]) error {
 	return nil // its own hold is no lock of another
 }
 
-// locked is the error of a caller that waited in line: who holds the item.
+// locked is the error of a caller that waited in the queue of its process: who holds the item.
 func locked(key repo.Key, g handoff) error {
 	if g.hold != nil {
 		return g.hold.Locked()

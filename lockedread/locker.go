@@ -66,7 +66,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request)
 	if how.Try {
 		return l.take(ctx, key, raw, how, nil)
 	}
-	key = lock.OwnKey(l.table.KeyTable, key, raw) // which is handed on with the lock
+	key = lock.OwnKey(l.table.KeyTable, key, raw) // which is passed on with the lock
 	p := l.join(raw, nil)
 	if _, err := l.enqueue(ctx, key, p); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request)
 	return l.take(ctx, key, raw, how, p)
 }
 
-// lock takes the lock, or passes the baton on, also if the client panics.
+// lock takes the lock, or passes the turn on, also if the client panics.
 func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (h *lock.Lock, item ddb.Item, err error) {
 	defer func() {
 		if h == nil && p != nil {
@@ -84,7 +84,7 @@ func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how lo
 	return l.locker.Acquire(ctx, key, raw, how)
 }
 
-// take makes the handle of the lock that was handed on, or takes the lock.
+// take makes the handle of the lock that was passed on, or takes the lock.
 func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (*Held[T], error) {
 	var g handoff
 	if p != nil {
@@ -126,7 +126,7 @@ func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lo
 		h.start.Raw = g.item
 		return nil, errors.Join(err, h.Release(ctx))
 	}
-	if h.fresh && !how.Stub { // handed on by one who would have made it
+	if h.fresh && !how.Stub { // passed on by one who would have made it
 		_ = h.Release(ctx)
 		return nil, lock.NotFound(key, l.locker.Core.Name)
 	}

@@ -90,7 +90,7 @@ func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.P
 	}
 }
 
-// commit runs a batch under the lock.
+// commit runs a group under the lock.
 func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Group[T], create bool) error {
 	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {

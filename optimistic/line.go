@@ -14,14 +14,14 @@ import (
 )
 
 // patience is how long a caller stands behind one of its own process that does
-// not move. The line is there to spare both of them a conflict; nobody relies
+// not move. The queue is there to spare both of them a conflict; nobody relies
 // on it.
 const patience = 250 * time.Millisecond
 
-// written is what a caller hands to the next: the item as it has written it.
+// written is what a caller passes to the next: the item as it has written it.
 type written struct{ item ddb.Item }
 
-// place is a caller's place in the line of its item.
+// place is a caller's place in the queue of its item.
 type place[T any] = local.Waiter[*local.Participant[T], written]
 
 // call is one item that callers want to change.
@@ -115,7 +115,7 @@ func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.C
 	return item, err
 }
 
-// behind is what a caller waits for that stands in line.
+// behind is what a caller waits for that stands in the queue of its process.
 func behind(key repo.Key) error {
 	return fmt.Errorf("item %v: a caller of this process is before this one", key)
 }
@@ -149,7 +149,7 @@ func (o *call[T]) lead(first *local.Participant[T]) {
 	last.item = o.all(b, first.Create, p.Handoff().item)
 }
 
-// all runs a batch, and those of its parts that must be alone, to their end.
+// all runs a group, and those of its parts that must be alone, to their end.
 func (o *call[T]) all(b *local.Group[T], create bool, from ddb.Item) (after ddb.Item) {
 	_, after, err := o.run(b.Context(), from, cas.Request[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {

@@ -32,7 +32,7 @@ type Config struct {
 	// that wait for the item. Readers of a stream then see fewer of the item's
 	// states: those between two changes of one write were never stored. A
 	// change gets the item as the change before it left it, and may run again.
-	// A change that does not return blocks every caller in its batch.
+	// A change that does not return blocks every caller in its group.
 	Combine bool
 	// Warm is how many items, those changed last, are kept in memory, for a
 	// change to start from without a read. What is kept is used only where it

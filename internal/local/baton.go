@@ -10,8 +10,8 @@ import (
 // shards bounds how many keys share one lock: about keys in use over shards.
 const shards = 64
 
-// Queues are the lines of callers, one for each key in use. C is what a caller
-// brings along, B what a holder hands on. The zero value is ready.
+// Queues are the queues of callers, one for each key in use. C is what a caller
+// brings along, B what a holder passes on with it. The zero value is ready.
 type Queues[C, B any] struct {
 	once   sync.Once
 	seed   maphash.Seed
@@ -23,13 +23,13 @@ type shard[C, B any] struct {
 	queues map[string]*queue[C, B] // guarded by mu
 }
 
-// queue is the line of one key. It exists while somebody holds its baton. All
+// queue is the queue of one key. It exists while somebody has its turn. All
 // of it is guarded by the shard's mu.
 type queue[C, B any] struct {
 	holder     *Waiter[C, B]
 	head, tail *Waiter[C, B] // those who wait
 	waiting    int
-	moved      time.Time // when the holder got the baton
+	moved      time.Time // when the holder got the turn
 }
 
 // State is what became of a caller's waiting.
@@ -38,12 +38,12 @@ type State int
 // The states that end the waiting.
 const (
 	waiting State = iota
-	Holding       // it has the baton, and passes it on when it is done
-	Drawn         // the holder took it along: it has no baton to pass on
+	Holding       // it has the turn, and passes it on when it is done
+	Drawn         // the holder took it along: it has no turn to pass on
 	gone
 )
 
-// Waiter is a caller's place in a line.
+// Waiter is a caller's place in a queue.
 type Waiter[C, B any] struct {
 	Caller C
 	shard  *shard[C, B]
@@ -57,7 +57,7 @@ type Waiter[C, B any] struct {
 	handoff    B
 }
 
-// Join takes a place in the line of a key. Wait follows.
+// Join takes a place in the queue of a key. Wait follows.
 func (l *Queues[C, B]) Join(key string, caller C) *Waiter[C, B] {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	s := &l.shards[maphash.String(l.seed, key)%shards]
@@ -85,12 +85,12 @@ func (l *Queues[C, B]) Join(key string, caller C) *Waiter[C, B] {
 	return p
 }
 
-// Wait waits until the caller has the baton or was drawn; then the error is
-// nil, even if ctx has ended meanwhile, for a baton must be passed on. With an
-// error the caller has left the line. A holder that has not moved for longer
+// Wait waits until the caller has the turn or was drawn; then the error is
+// nil, even if ctx has ended meanwhile, for a turn must be passed on. With an
+// error the caller has left the queue. A holder that has not moved for longer
 // than patience is overtaken.
 func (p *Waiter[C, B]) Wait(ctx context.Context, patience time.Duration) (State, error) {
-	if p.called == nil { // it found no line; nobody else touches its state before it passes
+	if p.called == nil { // it found no queue; nobody else touches its state before it passes
 		return Holding, nil
 	}
 	timer := time.NewTimer(p.skipStuck(patience))
@@ -107,7 +107,7 @@ func (p *Waiter[C, B]) Wait(ctx context.Context, patience time.Duration) (State,
 	}
 }
 
-// Stood reports whether the caller found somebody in its line.
+// Stood reports whether the caller found somebody in its queue.
 func (p *Waiter[C, B]) Stood() bool { return p.called != nil }
 
 func (p *Waiter[C, B]) now() State {
@@ -126,7 +126,7 @@ func (p *Waiter[C, B]) leave(ctx context.Context) (State, error) {
 	return gone, context.Cause(ctx)
 }
 
-// skipStuck gives the first in line the baton of a holder that does not move.
+// skipStuck gives the first who waits the turn of a holder that does not move.
 // It returns when to look again.
 func (p *Waiter[C, B]) skipStuck(patience time.Duration) time.Duration {
 	p.shard.mu.Lock()
@@ -144,14 +144,14 @@ func (p *Waiter[C, B]) skipStuck(patience time.Duration) time.Duration {
 	return patience
 }
 
-// call gives the baton to the first in line. The shard's mu is held.
+// call gives the turn to the first who waits. The shard's mu is held.
 func (ln *queue[C, B]) call(b B) {
 	p := ln.head
 	p.unlink(Holding)
 	ln.holder, ln.moved, p.handoff = p, time.Now(), b
 }
 
-// unlink takes a waiting place out of its line. The shard's mu is held.
+// unlink takes a waiting place out of its queue. The shard's mu is held.
 func (p *Waiter[C, B]) unlink(to State) {
 	if p.prev == nil {
 		p.queue.head = p.next
@@ -168,7 +168,7 @@ func (p *Waiter[C, B]) unlink(to State) {
 	close(p.called)
 }
 
-// holds reports whether the caller has the baton. The shard's mu is held.
+// holds reports whether the caller has the turn. The shard's mu is held.
 func (p *Waiter[C, B]) holds() bool { return p.state == Holding && p.queue.holder == p }
 
 // Behind reports whether others are before the caller: it waits, or was drawn.
@@ -203,7 +203,7 @@ func (p *Waiter[C, B]) Draw(accept func(C) bool) *Waiter[C, B] {
 	return first
 }
 
-// Show sets what those who wait see of the baton, and what is handed on if the
+// Show sets what those who wait see of the holder, and what is passed on if the
 // holder does not say otherwise.
 func (p *Waiter[C, B]) Show(b B) {
 	p.shard.mu.Lock()
@@ -211,7 +211,7 @@ func (p *Waiter[C, B]) Show(b B) {
 	p.handoff = b
 }
 
-// Handoff is what the holder before handed on, or what was shown since.
+// Handoff is what the holder before passed on, or what was shown since.
 func (p *Waiter[C, B]) Handoff() B {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
@@ -228,7 +228,7 @@ func (p *Waiter[C, B]) Seen() (b B) {
 	return b
 }
 
-// Pass hands the baton on, with what the next one should know. False: nobody
+// Pass passes the turn on, with what the next one should know. False: nobody
 // took it, and what it stands for is the caller's to clear away. More calls do
 // nothing.
 func (p *Waiter[C, B]) Pass(b B) bool {
@@ -247,7 +247,7 @@ func (p *Waiter[C, B]) Pass(b B) bool {
 	return false
 }
 
-// Waiting is how many wait in the line of a key.
+// Waiting is how many wait in the queue of a key.
 func (l *Queues[C, B]) Waiting(key string) int {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	s := &l.shards[maphash.String(l.seed, key)%shards]

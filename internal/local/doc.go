@@ -1,12 +1,12 @@
 // Package local keeps the callers of one process that want the same thing in
-// line: one of them has the turn and acts, and hands it on with what it knows
+// a queue: one of them has the turn and acts, and passes it on with what it knows
 // ([Queues]). With a [Group] it acts for all who wait, in one write.
 //
 // # Promise
 //
 // For each key, callers get the turn one at a time, in the order in which they
 // joined. A caller leaves when its context ends, at any moment, and nobody
-// behind it is harmed. A line without callers takes no memory. Callers of
+// behind it is harmed. A queue without callers takes no memory. Callers of
 // different keys share nothing but, at times, a lock that is held for a few
 // instructions.
 //
@@ -25,8 +25,8 @@
 //	waiting -> drawn      the holder took it along, to act for it
 //	waiting -> gone       its context ended
 //	holding -> gone       Pass
-//	drawn   -> gone       at once: the line has forgotten it
+//	drawn   -> gone       at once: the queue has forgotten it
 //
 // Rejected: a channel per key as a lock (nobody can be taken along, and nothing
-// handed on), and a goroutine per key (it must be found, fed and stopped).
+// passed on), and a goroutine per key (it must be found, fed and stopped).
 package local

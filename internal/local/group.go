@@ -15,7 +15,7 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Bounds of a batch: so many callers, drawn within so long. They bound how long
+// Bounds of a group: so many callers, drawn within so long. They bound how long
 // the first one waits for the last, and what other processes wait for all.
 const (
 	maxParts  = 256
@@ -42,7 +42,7 @@ type run[T any] struct {
 	alone bool // it must run again, alone
 }
 
-// NewGroup starts a batch with its first part. draw takes along the next caller
+// NewGroup starts a group with its first participant. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
 func NewGroup[T any](table *repo.Table[T], first *Participant[T], draw func() *Participant[T]) *Group[T] {
 	b := &Group[T]{table: table, draw: draw}
@@ -52,7 +52,7 @@ func NewGroup[T any](table *repo.Table[T], first *Participant[T], draw func() *P
 	return b
 }
 
-// Context governs the batch: it has the first caller's values, and ends when
+// Context governs the group: it has the first caller's values, and ends when
 // every caller's context has ended.
 func (b *Group[T]) Context() context.Context { return b.ctx }
 
@@ -67,7 +67,7 @@ func (b *Group[T]) add(p *Participant[T]) {
 }
 
 // within counts one more part in live; false if all have left: whoever came to
-// such a batch would end with it.
+// such a group would end with it.
 func (b *Group[T]) within() bool {
 	for {
 		n := b.live.Load()
@@ -77,7 +77,7 @@ func (b *Group[T]) within() bool {
 	}
 }
 
-// without counts one part less; true if it was the last: the batch ends.
+// without counts one part less; true if it was the last: the group ends.
 func (b *Group[T]) without(cause error) bool {
 	if b.live.Add(-1) > 0 {
 		return false
@@ -128,13 +128,13 @@ func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T],
 	return all.edit(), nil
 }
 
-// errNothing ends a batch that would make an item without a change.
+// errNothing ends a group that would make an item without a change.
 var errNothing = errors.New("nothing to write")
 
 // Count is how many changes the write carries; 0: it needs no write.
 func (b *Group[T]) Count() int64 { return b.count }
 
-// more draws the next caller.
+// more takes the next caller along.
 func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
 	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {
 		return false
@@ -154,7 +154,7 @@ func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
 	return true
 }
 
-// Conclude gives the parts their verdicts after the batch ended with err. Those
+// Conclude gives the parts their verdicts after the group ended with err. Those
 // that it returns must run again, each alone.
 func (b *Group[T]) Conclude(err error) (again []*Participant[T]) {
 	defer b.cancel(nil)

@@ -15,7 +15,7 @@ import (
 // waits for its verdict: a little longer than the write itself takes to settle.
 const settle = 4 * time.Second
 
-// Participant is one caller's part in a batch.
+// Participant is one caller's part in a group.
 type Participant[T any] struct {
 	Create bool // the item may be missing
 
@@ -27,7 +27,7 @@ type Participant[T any] struct {
 	state  atomic.Int32
 	// unwritten says that no write carries it, nor ever will, unless it runs again.
 	unwritten atomic.Bool
-	left      atomic.Pointer[func(context.Context) bool] // tells the batch that the caller's context ended
+	left      atomic.Pointer[func(context.Context) bool] // tells the group that the caller's context ended
 }
 
 // The states of a part.
@@ -73,7 +73,7 @@ func NewParticipant[T any](ctx context.Context, create bool, change func(context
 	return &Participant[T]{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask[T], 1), end: make(chan result[T], 1)}
 }
 
-// Await runs the change whenever the batch asks for it, in the caller's
+// Await runs the change whenever the group asks for it, in the caller's
 // goroutine, and returns the verdict.
 func (p *Participant[T]) Await() (item T, err error) {
 	defer p.leave() // also when change panics
@@ -122,14 +122,14 @@ func (p *Participant[T]) gone() error {
 	return ddb.Join(p.ended(), ddb.CtxError(p.ctx))
 }
 
-// tell tells the batch that the caller's context ended; true if it was the last
-// one that the batch worked for.
+// tell tells the group that the caller's context ended; true if it was the last
+// one that the group worked for.
 func (p *Participant[T]) tell() bool {
 	left := p.left.Swap(nil)
 	return left != nil && (*left)(p.ctx)
 }
 
-// own is the error of a batch that all have left, as this caller hears it: each
+// own is the error of a group that all have left, as this caller hears it: each
 // is told the end of its own context, and not whose end was the last.
 func (p *Participant[T]) own(err error) error {
 	end := ddb.CtxError(p.ctx)
@@ -204,7 +204,7 @@ func (p *Participant[T]) refuse(a ask[T]) {
 
 // leave ends the part. An ask that was announced is answered.
 func (p *Participant[T]) leave() {
-	p.tell() // the batch may still work, but not for us
+	p.tell() // the group may still work, but not for us
 	if p.state.Swap(away) == asked {
 		p.refuse(<-p.asks)
 	}

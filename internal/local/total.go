@@ -6,7 +6,7 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// total is an item after the changes of a batch so far, as it would be stored
+// total is an item after the changes of a group so far, as it would be stored
 // if each of them had been written. It holds encodings alone, which no caller
 // shares.
 type total[T any] struct {

@@ -133,7 +133,7 @@ func (a *acquiring) try(ctx context.Context, stub bool) (*Lock, next, error) {
 			return nil, asItem, errAgain
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
-		// abandon gives it back: the caller has certainly not changed anything.
+		// giveBackUnanswered gives it back: the caller has certainly not changed anything.
 		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
 	}
 	return nil, asItem, repo.Classify(res.Err)

@@ -174,7 +174,7 @@ type ReleaseOptions struct {
 }
 
 // Release gives the lock back without a change. It is harmless on a hold that
-// its holder has ended. With Pass it returns the hold of the next one, if the
+// its holder has ended. With KeepLocal it returns the hold of the next one, if the
 // lock could be kept.
 func (h *Lock) Release(ctx context.Context, how ReleaseOptions) (next *Lock, err error) {
 	if !how.NoGrace {

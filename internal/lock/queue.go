@@ -19,9 +19,9 @@ type queued struct {
 	*acquiring
 	entry  string
 	number int64
-	drawn  time.Time // before the draw was sent
+	drawn  time.Time // before the enqueue was sent
 	// lastNotMine is before the last request was sent whose answer did not show the
-	// lock in our hands: it was handed over later than that.
+	// lock in our hands: it was transferred later than that.
 	lastNotMine time.Time
 	// firstSeen is when the hold that is watched came into being, or was last
 	// extended, as far as that can be told: those who saw it later than this one
@@ -29,8 +29,8 @@ type queued struct {
 	firstSeen time.Time
 	pace      pace.Pace
 	failed    int // looks without an answer, in a row
-	full      int // draws that found no room, and then nobody on the item, in a row
-	// fromOutside is what was seen of the hold while there was no room to draw.
+	full      int // enqueues that found no room, and then nobody on the item, in a row
+	// fromOutside is what was seen of the hold while there was no room for an entry.
 	fromOutside observation
 }
 
@@ -52,7 +52,7 @@ func (a *acquiring) waitsInQueue() bool {
 	return a.locker.Fair && !a.Try && !a.Row && a.locker.Lease > 0
 }
 
-// run draws a number and waits for its turn.
+// run enqueues, and waits until the lock is ours.
 func (q *queued) run(ctx context.Context) (*Lock, error) {
 	for {
 		held, err := q.enqueue(ctx)
@@ -132,10 +132,10 @@ func (q *queued) waitForRoom(ctx context.Context, full error) error {
 	return errAgain // others may have come and gone since
 }
 
-// maxFull is how often a draw may find no room while nobody is there.
+// maxFull is how often an enqueue may find no room while nobody is there.
 const maxFull = 10
 
-// enqueueRefused decides what the failed condition of a draw means.
+// enqueueRefused decides what the failed condition of an enqueue means.
 func (q *queued) enqueueRefused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	core := q.Core
 	l, err := q.Lock(image)
@@ -159,7 +159,7 @@ func (q *queued) enqueueRefused(ctx context.Context, image ddb.Item) (*Lock, err
 	return nil, errNoQueue
 }
 
-// wait looks at the item until the lock is ours. image is what the draw left.
+// wait looks at the item until the lock is ours. image is what the enqueue left.
 func (q *queued) wait(ctx context.Context, image ddb.Item) (*Lock, error) {
 	asked := q.drawn
 	for {

@@ -19,12 +19,12 @@ func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
 	}
 	switch l.By {
 	case q.id:
-		// Taken by the draw, or later by a request without an answer.
+		// Taken by the enqueue, or later by a request without an answer.
 		return q.drawn.Add(q.locker.Lease), true
 	case protocol.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
-		end = q.lastNotMine.Add(l.Lease) // the grace, as whoever handed it over has set it
+		end = q.lastNotMine.Add(l.Lease) // the grace, as whoever transferred it has set it
 		if !q.locker.Clockless {
 			// The write may have been on its way for long, and lockTime says when it
 			// was made.
@@ -62,7 +62,7 @@ func (q *queued) appearance(l protocol.Record, now time.Time) time.Time {
 // behind so many others, on the evidence so far; below zero: it may take the
 // lock. A free lock is from when it was seen to be.
 //
-// The first in line may as soon as the hold is dead. Each one behind waits a
+// The first in the queue may as soon as the hold is dead. Each one behind waits a
 // step longer, and, where it has watched the hold, as much as others may have
 // seen it later: so those who look in time take over in their order, and those
 // of them who do not are as dead as the holder.
@@ -89,7 +89,7 @@ func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Dur
 
 // takeOver takes the lock out of the hands of a dead holder, or a free one, and
 // takes away the entries of those ahead, who did not do it when they could. One
-// of them that is alive after all finds its entry gone and draws again.
+// of them that is alive after all finds its entry gone and enqueues again.
 func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record, ahead protocol.Queue) ddb.Result {
 	var gone []string
 	for _, w := range ahead {

@@ -27,7 +27,7 @@ const maxNumber = 1 << 62
 
 // CheckShape refuses an item of which an attribute with one of the library's
 // names is not the library's. The conditions of writes that have not read the
-// item ask the same (IfOurs, and the fixed texts in shapes.go and queue.go),
+// item ask the same (IfOurs, and the fixed texts in lock.go and queue.go),
 // but for what no condition can: whether a number is whole.
 func (c *Core) CheckShape(item ddb.Item) error {
 	if _, err := c.ParseRecord(item); err != nil {

@@ -35,7 +35,7 @@ type lockTemplates struct {
 }
 
 // exprTakeLock gives out the token that is next, which lockToken has: a function's
-// operand cannot be a sum, and a draw (queue.go) must be able to write "the
+// operand cannot be a sum, and an enqueue (queue.go) must be able to write "the
 // token that stands, else the next one". Where an item begins to be locked,
 // lockStolen begins right below the tokens: whoever held an earlier item of
 // this key finds it above its own token, and draws no conclusion.

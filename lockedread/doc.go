@@ -14,8 +14,8 @@
 // as clocks differ by less than the allowance (trusting mode) or run at nearly
 // equal rates (clockless) and the holder stops at its deadline. External
 // effects are safe only if the outside resource rejects smaller tokens. All of
-// it within one Region (or a strongly consistent global table), and between
-// writers that follow the protocol.
+// it within one Region (or a strongly consistent global table, where forgotten
+// stubs stay: it has no TTL), and between writers that follow the protocol.
 //
 // # Protocol
 //

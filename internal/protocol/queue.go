@@ -128,7 +128,7 @@ type queueTemplates struct {
 	confirm template
 }
 
-// exprEnqueue is a draw: a ticket, and the lock if it is free, in one step. If it is
+// exprEnqueue is an enqueue: a number, and the lock if it is free, in one step. If it is
 // not, everything that names its holder stays as it is.
 const (
 	exprEnqueue = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +

@@ -52,7 +52,7 @@ func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Dura
 		w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(lease)))
 	}
 	w.Set(a.LockHeld, ddb.Integer(token))
-	// Counted, not set: others may have drawn numbers since ours.
+	// Counted, not set: others may have enqueued since ours was given out.
 	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(ddb.Number("1")))
 }
 
@@ -65,7 +65,7 @@ func (w *Write) Transfer(to Entry, token int64, until time.Time, grace time.Dura
 	w.IfEqual(entry, ddb.Integer(to.Ticket))
 }
 
-// IfNoNewWaiter demands that nobody has drawn a number since lockToken was token.
+// IfNoNewWaiter demands that nobody has enqueued since lockToken was token.
 func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
 
 // Dequeue takes an entry away in passing.

@@ -109,10 +109,12 @@ func (v *truth) check(t *testing.T, ops []string) {
 func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 	all := faultStrategies()
 	mix := strategy{name: "all mixed"}
+	var mu sync.Mutex // guards what follows
 	total := map[fault.Kind]int{}
 	var wrong, unknown, verdicts int
 	for _, s := range append(all, mix) {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel() // it waits for leases much of the time
 			for round := range max(1, *roundsFlag) {
 				base := seed(t) + uint64(round)
 				w := newWorld(t)
@@ -160,25 +162,31 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 				done.Wait()
 				for _, in := range injectors {
 					in.Wait()
+				}
+				v.check(t, rig.Must(w.repoTable(t, w.Client).Get(t.Context(), key))(t).Ops)
+				mu.Lock()
+				for _, in := range injectors {
 					for k, n := range in.Counts() {
 						total[k] += n
 					}
 				}
-				v.check(t, rig.Must(w.repoTable(t, w.Client).Get(t.Context(), key))(t).Ops)
 				wrong, unknown, verdicts = wrong+v.wrong, unknown+v.unknown, verdicts+len(v.verdicts)
+				mu.Unlock()
 			}
 		})
 	}
-	requests, faults := 0, 0
-	var kinds []string
-	for _, k := range append(fault.AllKinds(), fault.None) {
-		requests += total[k]
-		if k != fault.None {
-			faults += total[k]
-			kinds = append(kinds, fmt.Sprintf("%v %d", k, total[k]))
+	t.Cleanup(func() { // when all have ended
+		requests, faults := 0, 0
+		var kinds []string
+		for _, k := range append(fault.AllKinds(), fault.None) {
+			requests += total[k]
+			if k != fault.None {
+				faults += total[k]
+				kinds = append(kinds, fmt.Sprintf("%v %d", k, total[k]))
+			}
 		}
-	}
-	t.Logf("%d requests, %d faults (%s), %d verdicts, %d wrong, %d unknown", requests, faults, strings.Join(kinds, ", "), verdicts, wrong, unknown)
+		t.Logf("%d requests, %d faults (%s), %d verdicts, %d wrong, %d unknown", requests, faults, strings.Join(kinds, ", "), verdicts, wrong, unknown)
+	})
 }
 
 // TestFaultedEventsEndInTrueVerdicts: events in any order, twice, under faults.

@@ -9,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -311,6 +313,8 @@ func TestALostHandOnIsFound(t *testing.T) {
 
 // A change that takes its time delays the others, and no more than that.
 func TestASlowChangeIsOvertaken(t *testing.T) {
+	defer func(patience time.Duration) { local.Patience = patience }(local.Patience)
+	local.Patience = 250 * time.Millisecond
 	w := newWorld(t)
 	ctx := t.Context()
 	r := rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t)

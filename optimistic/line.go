@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -12,11 +11,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
-
-// patience is how long a caller stands behind one of its own process that does
-// not move. The queue is there to spare both of them a conflict; nobody relies
-// on it.
-const patience = 250 * time.Millisecond
 
 // written is what a caller passes to the next: the item as it has written it.
 type written struct{ item ddb.Item }
@@ -100,7 +94,7 @@ func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.C
 	}
 	p = o.r.queues.Join(o.text, part)
 	o.place = p
-	switch state, err := p.Wait(ctx, patience); {
+	switch state, err := p.Wait(ctx, local.Patience); {
 	case err != nil:
 		return item, ddb.Join(behind(o.key), ddb.CtxError(ctx))
 	case state == local.Drawn:

@@ -326,6 +326,7 @@ func TestErrorsThatPanic(t *testing.T) {
 // A handler that hangs is not renewed for ever, and neither its worker nor Run
 // wait for it.
 func TestAHandlerThatHangs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var log logged
 	s := b.open(t, semaphore.Config{Workers: 1, Lease: time.Second, ClockSkew: 1, HandlerTimeout: 50 * time.Millisecond, Retry: semaphore.Retry{Attempts: 2, Min: time.Millisecond},

@@ -170,6 +170,7 @@ func TestMoreRunningJobsThanOnePage(t *testing.T) {
 }
 
 func TestLostAnswersOfJobs(t *testing.T) {
+	t.Parallel()
 	for _, kind := range fault.AllKinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			b := newBench(t)

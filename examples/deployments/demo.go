@@ -112,16 +112,18 @@ func (o *office) watch(ctx context.Context) error {
 	for {
 		select {
 		case e, ok := <-o.crew.Heard:
-			if !ok {
-				return fmt.Errorf("all dispatchers have ended: %v", o.crew.Errs())
-			}
-			o.hear(e)
-			if o.settings.disturb != nil {
-				o.settings.disturb(o, e)
-			} else {
-				o.disturb(e)
+			if err := o.meet(e, ok); err != nil {
+				return err
 			}
 		case <-look.C:
+			// What has been said comes first. A look can take as long as the work does,
+			// and then this tick is one of many: all would be over, and nothing heard.
+			for n := len(o.crew.Heard); n > 0; n-- {
+				e, ok := <-o.crew.Heard
+				if err := o.meet(e, ok); err != nil {
+					return err
+				}
+			}
 			o.tend()
 			left, err := o.look(ctx)
 			if err != nil {
@@ -135,6 +137,21 @@ func (o *office) watch(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// meet hears an event, and disturbs dispatchers after it. Without ok there is
+// none: all dispatchers have ended.
+func (o *office) meet(e event, ok bool) error {
+	if !ok {
+		return fmt.Errorf("all dispatchers have ended: %v", o.crew.Errs())
+	}
+	o.hear(e)
+	if o.settings.disturb != nil {
+		o.settings.disturb(o, e)
+	} else {
+		o.disturb(e)
+	}
+	return nil
 }
 
 // hear notes what a dispatcher said.

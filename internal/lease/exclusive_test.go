@@ -178,6 +178,7 @@ func TestAClaimWithoutAnAnswerIsRepeatedInTime(t *testing.T) {
 		l.Claim(time.Now().Add(time.Second), 100*time.Millisecond)
 		l.Start()
 		time.Sleep(5 * time.Second)
+		synctest.Wait() // n is counted by the goroutines of the lease
 		if n != 3 || l.Context().Err() != nil {
 			t.Errorf("%d claims; ended: %v", n, context.Cause(l.Context()))
 		}

@@ -10,6 +10,12 @@ import (
 // shards bounds how many keys share one lock: about keys in use over shards.
 const shards = 64
 
+// Patience is how long a caller stands behind one of its own process that does
+// not move, where the line is only there to spare both of them a conflict and
+// nobody relies on it. It is not a constant because tests hold callers back on
+// purpose: they set it before any of them stands in a line.
+var Patience = 250 * time.Millisecond
+
 // Queues are the queues of callers, one for each key in use. C is what a caller
 // brings along, B what a holder passes on with it. The zero value is ready.
 type Queues[C, B any] struct {

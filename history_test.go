@@ -83,7 +83,7 @@ func untellable(kind fault.Kind, body []byte) bool {
 		return true
 	case fault.LateDuplicate:
 		return creates(body)
-	case fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500After:
+	case fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500After, fault.EmptyAfter:
 		return creates(body) && !strings.Contains(string(body), "#lockStub = :true")
 	}
 	return false

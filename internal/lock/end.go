@@ -89,8 +89,9 @@ func (h *Lock) end(ctx context.Context, how endOptions, send send) error {
 	res := ddb.UntilDecided(ctx, ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, !h.inDoubt, h.Expired, func() (ddb.Result, bool) {
 		res := send(ctx, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.noGrace, Holding: true, Absence: true})
 		first = first && res.Clean
-		// Others wait behind the hold: it is not given up for a table that is busy.
-		return res, res.Outcome == ddb.Refused && ddb.Throttled(res.Err)
+		// Others wait behind the hold: it is not given up for a table that is busy,
+		// as long as it has an end.
+		return res, h.locker.Lease > 0 && res.Outcome == ddb.Refused && ddb.Throttled(res.Err)
 	})
 	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
 	if replaced {

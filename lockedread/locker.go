@@ -16,7 +16,7 @@ import (
 
 // Locker locks and reads the items of a table. It is safe for concurrent use.
 type Locker[T any] struct {
-	table   *repo.Table[T]
+	table   *cas.Table[T]
 	locker  *lock.Locker
 	combine bool
 	queues  local.Queues[*local.Participant[T], handoff] // of this process's callers, by item
@@ -31,7 +31,9 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{table: table, locker: &lock.Locker{Core: table.Core(), Config: taking, Contention: lock.NewContention(), HoldTimes: lock.NewHoldTimes()}, combine: cfg.Combine}, nil
+	inner := cas.TableOf(table)
+	locker := &lock.Locker{Core: inner.Core, Config: taking, Contention: lock.NewContention(), HoldTimes: lock.NewHoldTimes()}
+	return &Locker[T]{table: inner, locker: locker, combine: cfg.Combine}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One

@@ -11,7 +11,8 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Client is what named locks need of *dynamodb.Client.
+// Client is what named locks need of *dynamodb.Client. It gets no more methods
+// without a new major version of this module.
 type Client interface {
 	repo.Client
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -47,7 +48,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	core := table.Core()
+	core := link.Core(table)
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}

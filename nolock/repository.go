@@ -48,7 +48,7 @@ const (
 // Repository implements [repo.Repository] by event times. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table  *repo.Table[T]
+	table  *cas.Table[T]
 	core   *protocol.Core
 	cfg    Config
 	policy cas.Policy
@@ -62,7 +62,8 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if table == nil {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
-	core := table.Core()
+	inner := cas.TableOf(table)
+	core := inner.Core
 	if core.EventTime == "" {
 		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
 	}
@@ -89,7 +90,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository[T]{table: table, core: core, cfg: cfg}
+	r := &Repository[T]{table: inner, core: core, cfg: cfg}
 	seen := []string{core.EventTime, core.Attr.LockToken}
 	for _, name := range []string{core.EventID, core.Version} {
 		if name != "" {

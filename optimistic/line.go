@@ -34,7 +34,7 @@ func (r *Repository[T]) one(key repo.Key) (*call[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	text := r.table.Core().KeyText(raw)
+	text := r.table.Core.KeyText(raw)
 	key = lock.OwnKey(r.table.KeyTable, key, raw)
 	return &call[T]{r: r, key: key, raw: raw, text: text, mark: cas.Reentrancy{By: r, Key: text}}, nil
 }

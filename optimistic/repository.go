@@ -57,7 +57,7 @@ const (
 // Repository implements [repo.Repository] by versions. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table      *repo.Table[T]
+	table      *cas.Table[T]
 	policy     cas.Policy
 	combine    bool
 	queues     local.Queues[*local.Participant[T], written] // of this process's callers, by item
@@ -74,7 +74,9 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if table == nil {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
-	if table.Core().Version == "" {
+	inner := cas.TableOf(table)
+	core := inner.Core
+	if core.Version == "" {
 		return nil, fmt.Errorf("%w: the optimistic strategy counts versions: add an integer field tagged `repo:\"version\"` to %T", repo.ErrSchema, *new(T))
 	}
 	if cfg.Attempts < 0 {
@@ -90,8 +92,8 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository[T]{table: table, combine: cfg.Combine, cache: newCache(table.Core(), cfg.Warm)}
-	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{table.Core().Version, table.Core().Attr.LockToken}}
+	r := &Repository[T]{table: inner, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
+	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
 	if !cfg.Fair {
 		return r, nil
 	}

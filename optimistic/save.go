@@ -19,7 +19,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	core := r.table.Core()
+	core := r.table.Core
 	d := core.Whole(raw).Without(core.Version)
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
 		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
@@ -47,7 +47,7 @@ func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
 	if err != nil {
 		return err
 	}
-	core := r.table.Core()
+	core := r.table.Core
 	w := core.NewWrite()
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
@@ -75,7 +75,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
 func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
-	core := r.table.Core()
+	core := r.table.Core
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	return turn.Do(ctx, func() error {
 		for {

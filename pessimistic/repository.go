@@ -16,7 +16,7 @@ type Config = lockedread.Config
 // Repository implements [repo.Repository] by locking. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table    *repo.Table[T]
+	table    *cas.Table[T]
 	locker   *lockedread.Locker[T]
 	settings lock.Settings
 }
@@ -33,7 +33,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repository[T]{table: table, locker: locker, settings: settings}, nil
+	return &Repository[T]{table: cas.TableOf(table), locker: locker, settings: settings}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows: the

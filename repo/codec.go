@@ -69,11 +69,11 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 	return nil
 }
 
-// EncodeGiven is Encode for an item that a caller hands in. It refuses an event
+// encodeGiven is Encode for an item that a caller hands in. It refuses an event
 // time that would lose its fraction (ErrSchema): two events of one second would
 // look like one that was delivered twice. And an event id that would not come
 // back as it is: a redelivered event would not be known again.
-func (t *Table[T]) EncodeGiven(item T) (map[string]types.AttributeValue, error) {
+func (t *Table[T]) encodeGiven(item T) (map[string]types.AttributeValue, error) {
 	raw, err := t.Encode(item)
 	if err == nil {
 		err = t.checkEvent(item, raw)
@@ -181,9 +181,9 @@ func (t *Table[T]) Version(item T) int64 {
 	return int64(v.Uint()) // a version beyond int64 cannot be reached by counting
 }
 
-// WithVersion returns the item with another version; unchanged where T has no
+// withVersion returns the item with another version; unchanged where T has no
 // such field.
-func (t *Table[T]) WithVersion(item T, version int64) T {
+func (t *Table[T]) withVersion(item T, version int64) T {
 	if t.schema.version.name == "" {
 		return item
 	}

@@ -166,10 +166,6 @@ func scalar(v types.AttributeValue) any {
 	return nil
 }
 
-// Core is for the packages of this module that implement strategies; its type
-// is internal and changes without notice.
-func (t *KeyTable) Core() *protocol.Core { return t.core }
-
 // Inspect tells who holds an item. ErrNotFound if there is no item and no
 // stub. One request, one read unit per 4 KB.
 func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {

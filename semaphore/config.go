@@ -1,21 +1,22 @@
 package semaphore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Client is what a semaphore needs of *dynamodb.Client.
+// Client is what a semaphore needs of *dynamodb.Client. It gets no more methods
+// without a new major version of this module.
 type Client interface {
 	repo.Client
-	ddb.Transactor
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 var _ Client = (*dynamodb.Client)(nil)

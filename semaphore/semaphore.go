@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -32,11 +33,12 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, err
 	}
 	own := []string{aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError}
-	if name := table.Core().Attr.Clash(own, []string{permitPrefix}); name != "" {
+	core := link.Core(table)
+	if name := core.Attr.Clash(own, []string{permitPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves", repo.ErrConfig, name)
 	}
-	table.Core().Transacts = true // every change of a job is a transaction
-	return &Semaphore[J]{&store{client: client, table: table, core: table.Core(), cfg: cfg, clock: time.Now}}, nil
+	core.Transacts = true // every change of a job is a transaction
+	return &Semaphore[J]{&store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}}, nil
 }
 
 // checkJob refuses types that JSON has nothing for, such as channels.

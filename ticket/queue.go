@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -45,10 +46,11 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := table.Core().Attr.Clash([]string{attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
+	core := link.Core(table)
+	if name := core.Attr.Clash([]string{attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: table.Core(), cfg: cfg, clock: time.Now, tickets: map[*Ticket]struct{}{}}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, tickets: map[*Ticket]struct{}{}}
 	q.ctx, q.cancel = context.WithCancelCause(context.Background())
 	return q, nil
 }

@@ -15,13 +15,13 @@ import (
 // Create writes an item that must not exist yet (stubs and tombstones count as
 // nothing). The version of a new item is 1. One request, one more where a stub or
 // a tombstone is in its place: what that has kept must be seen to be removed.
-func Create[T any](ctx context.Context, t *repo.Table[T], item T, s lock.Settings) (T, error) {
+func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings) (T, error) {
 	var zero T
 	raw, err := t.EncodeGiven(item)
 	if err != nil {
 		return zero, err
 	}
-	core := t.Core()
+	core := t.Core
 	turn := &lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}
 	if err := turn.Do(ctx, func() error { return create(ctx, turn, raw) }); err != nil {
 		return zero, err

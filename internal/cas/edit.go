@@ -29,7 +29,7 @@ type Snapshot[T any] struct {
 }
 
 // SnapshotOf starts from a stored item.
-func SnapshotOf[T any](t *repo.Table[T], raw ddb.Item) (Snapshot[T], error) {
+func SnapshotOf[T any](t *Table[T], raw ddb.Item) (Snapshot[T], error) {
 	item, err := t.Decode(raw)
 	if err != nil {
 		return Snapshot[T]{}, err
@@ -42,13 +42,13 @@ func SnapshotOf[T any](t *repo.Table[T], raw ddb.Item) (Snapshot[T], error) {
 }
 
 // NewSnapshot starts from nothing but a key.
-func NewSnapshot[T any](t *repo.Table[T], key ddb.Item) (Snapshot[T], error) {
+func NewSnapshot[T any](t *Table[T], key ddb.Item) (Snapshot[T], error) {
 	item, err := t.Decode(key)
 	return Snapshot[T]{Item: item, Before: key}, err
 }
 
 // Change runs a user's change and compares the result.
-func Change[T any](ctx context.Context, t *repo.Table[T], from Snapshot[T], change func(context.Context, *T) error) (Edit[T], error) {
+func Change[T any](ctx context.Context, t *Table[T], from Snapshot[T], change func(context.Context, *T) error) (Edit[T], error) {
 	item := from.Item
 	if err := change(ctx, &item); err != nil {
 		if errors.Is(err, repo.Remove) {
@@ -60,12 +60,12 @@ func Change[T any](ctx context.Context, t *repo.Table[T], from Snapshot[T], chan
 }
 
 // Compare finds what an edited item changes.
-func Compare[T any](t *repo.Table[T], from Snapshot[T], item T) (Edit[T], error) {
+func Compare[T any](t *Table[T], from Snapshot[T], item T) (Edit[T], error) {
 	after, err := t.EncodeGiven(item)
 	if err != nil {
 		return Edit[T]{}, err
 	}
-	core := t.Core()
+	core := t.Core
 	for _, name := range []string{core.Partition, core.Sort} {
 		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
 			return Edit[T]{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
@@ -96,8 +96,8 @@ func Compare[T any](t *repo.Table[T], from Snapshot[T], item T) (Edit[T], error)
 // Bump counts a data write, which stands for so many changes, in the item's
 // version, where the type has one, and leaves the write's id as evidence. raw
 // is the item that the write is based on. It returns the item as it will be.
-func Bump[T any](t *repo.Table[T], w *protocol.Write, id protocol.WriteID, raw ddb.Item, item T, count int64) T {
-	core := t.Core()
+func Bump[T any](t *Table[T], w *protocol.Write, id protocol.WriteID, raw ddb.Item, item T, count int64) T {
+	core := t.Core
 	if core.Version == "" {
 		return item
 	}

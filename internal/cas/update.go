@@ -23,7 +23,7 @@ type update[T any] struct {
 	*Policy
 	Request[T]
 	Trace
-	table   *repo.Table[T]
+	table   *Table[T]
 	waiter  *lock.Waiter
 	tries   int
 	sent    bool // the present attempt has sent its write
@@ -32,7 +32,7 @@ type update[T any] struct {
 
 // Update reads an item, changes it and writes the difference if it is as read,
 // until that succeeds. create starts a new item where there is none.
-func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
+func Update[T any](ctx context.Context, t *Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
 	var zero T
 	if change == nil {
 		return zero, NoChange()
@@ -41,7 +41,7 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 	if err != nil {
 		return zero, err
 	}
-	mark := Reentrancy{By: p, Key: t.Core().KeyText(raw)}
+	mark := Reentrancy{By: p, Key: t.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil {
 		return zero, err
 	}
@@ -51,9 +51,9 @@ func Update[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Ke
 
 // Run is Update with all that a caller may know before and wants to know
 // afterwards; raw is the encoded key.
-func Run[T any](ctx context.Context, t *repo.Table[T], p *Policy, key repo.Key, raw ddb.Item, call Request[T]) (T, Trace, error) {
+func Run[T any](ctx context.Context, t *Table[T], p *Policy, key repo.Key, raw ddb.Item, call Request[T]) (T, Trace, error) {
 	u := &update[T]{Policy: p, Request: call, table: t,
-		waiter: &lock.Waiter{Core: t.Core(), Key: key, Raw: raw, Settings: p.Settings}}
+		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}
 	var item T
 	err := u.waiter.Do(ctx, func() (err error) {
 		item, err = u.run(ctx)

@@ -24,7 +24,7 @@ const (
 
 // Group runs the changes of its parts as one. It is used by one goroutine.
 type Group[T any] struct {
-	table *repo.Table[T]
+	table *cas.Table[T]
 	draw  func() *Participant[T] // the next caller who waits; nil: there is none
 	parts []*run[T]
 	fresh bool  // there is no item yet
@@ -44,7 +44,7 @@ type run[T any] struct {
 
 // NewGroup starts a group with its first participant. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
-func NewGroup[T any](table *repo.Table[T], first *Participant[T], draw func() *Participant[T]) *Group[T] {
+func NewGroup[T any](table *cas.Table[T], first *Participant[T], draw func() *Participant[T]) *Group[T] {
 	b := &Group[T]{table: table, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
 	b.live.Store(1)

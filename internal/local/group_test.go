@@ -22,20 +22,20 @@ type item struct {
 	Version int64  `dynamodbav:"version" repo:"version"`
 }
 
-func newTable(t *testing.T) *repo.Table[item] { return tableOf[item](t) }
+func newTable(t *testing.T) *cas.Table[item] { return tableOf[item](t) }
 
-func tableOf[T any](t *testing.T) *repo.Table[T] {
+func tableOf[T any](t *testing.T) *cas.Table[T] {
 	t.Helper()
-	return rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t)
+	return cas.TableOf(rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t))
 }
 
 // edit runs a batch on an item, and leaves what its write would make of it.
-func edit[T any](t *testing.T, table *repo.Table[T], b *local.Group[T], work *T) error {
+func edit[T any](t *testing.T, table *cas.Table[T], b *local.Group[T], work *T) error {
 	t.Helper()
 	raw := rig.Must(table.Encode(*work))(t)
 	e, err := b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t))
 	if err == nil {
-		*work = rig.Must(table.Decode(cas.ApplyTo(table.Core(), raw, e.Diff, nil, 1)))(t)
+		*work = rig.Must(table.Decode(cas.ApplyTo(table.Core, raw, e.Diff, nil, 1)))(t)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ const (
 
 // ask is the request to run the change on a copy of the item.
 type ask[T any] struct {
-	table  *repo.Table[T]
+	table  *cas.Table[T]
 	from   cas.Snapshot[T] // the caller's own: nobody else has this copy
 	fresh  bool            // there is no item yet
 	ctx    context.Context // ends when the right to write is lost
@@ -182,7 +182,7 @@ func (p *Participant[T]) apply(ctx context.Context, a ask[T]) answer[T] {
 	}
 	var e cas.Edit[T]
 	if e, out.err = cas.Compare(a.table, a.from, item); out.err == nil {
-		out.err = cas.CheckNotStale(a.table.Core(), a.from.Raw, e.After)
+		out.err = cas.CheckNotStale(a.table.Core, a.from.Raw, e.After)
 	}
 	if out.err != nil {
 		return out

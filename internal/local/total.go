@@ -3,14 +3,13 @@ package local
 import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // total is an item after the changes of a group so far, as it would be stored
 // if each of them had been written. It holds encodings alone, which no caller
 // shares.
 type total[T any] struct {
-	table   *repo.Table[T]
+	table   *cas.Table[T]
 	from    cas.Snapshot[T]
 	changed bool
 	raw     ddb.Item // once something has changed
@@ -19,7 +18,7 @@ type total[T any] struct {
 	touched map[string]bool
 }
 
-func newTotal[T any](table *repo.Table[T], from cas.Snapshot[T]) *total[T] {
+func newTotal[T any](table *cas.Table[T], from cas.Snapshot[T]) *total[T] {
 	return &total[T]{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
 }
 
@@ -30,7 +29,7 @@ func (s *total[T]) next() (start cas.Snapshot[T], err error) {
 	switch {
 	case s.changed:
 		start.Raw, given = s.raw, s.raw
-	case s.table.Core().Hidden(given):
+	case s.table.Core.Hidden(given):
 		given = s.from.Before // a new item: the key
 	}
 	if start.Item, err = s.table.Decode(given); err != nil {
@@ -49,7 +48,7 @@ func (s *total[T]) next() (start cas.Snapshot[T], err error) {
 
 // add takes in what a change did.
 func (s *total[T]) add(e edit) {
-	core := s.table.Core()
+	core := s.table.Core
 	base := s.from.Raw
 	if s.changed {
 		base = s.raw
@@ -74,7 +73,7 @@ func (s *total[T]) add(e edit) {
 // written all the same: the item that it is compared with may be a tombstone.
 func (s *total[T]) edit() cas.Edit[T] {
 	e := cas.Edit[T]{Item: s.from.Item, After: s.after}
-	for _, name := range s.table.Core().Mapped {
+	for _, name := range s.table.Core.Mapped {
 		v, there := s.raw[name]
 		switch {
 		case s.touched[name] && there:

@@ -1,0 +1,14 @@
+package repo
+
+import "github.com/dynahold/dynahold/internal/link"
+
+// What the packages of this module need of a table, and users do not see.
+func init() {
+	link.SetOpen(func(table any) any { return table.(interface{ inner() any }).inner() })
+}
+
+func (t *KeyTable) inner() any { return t.core }
+
+func (t *Table[T]) inner() any {
+	return link.Inner[T]{Core: t.core, EncodeGiven: t.encodeGiven, WithVersion: t.withVersion}
+}

@@ -75,7 +75,7 @@ func TestALockThatIsHandedOverAndLearnedOfLate(t *testing.T) {
 	})
 	t.Run("a takeover without an answer", func(t *testing.T) {
 		w, h := made(t, hookedKey)
-		cfg := lockedread.Config{Fair: true, Lease: time.Second, ClockSkew: 1}
+		cfg := lockedread.Config{Fair: true, Lease: time.Second, ClockSkew: -1}
 		rig.Must(w.locker(t, rig.Client(), cfg).Acquire(t.Context(), hookedKey))(t) // and dies
 		var lost atomic.Bool
 		h.update = func(_ int, in *dynamodb.UpdateItemInput, send sending) (*dynamodb.UpdateItemOutput, error) {

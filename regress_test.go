@@ -78,7 +78,7 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			rig.Must(rig.Must(optimistic.New(w.repoTable(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), Account{ID: "p", Seq: 1, At: 1}))(t)
-			l := w.locker(t, w.Client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: 1})
+			l := w.locker(t, w.Client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: -1})
 			for round := range rig.Share(60, 300) {
 				held := rig.Must(l.Acquire(t.Context(), hookedKey))(t)
 				var all sync.WaitGroup

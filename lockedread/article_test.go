@@ -127,7 +127,7 @@ func TestWeAreKeptOutByALockTakenByHand(t *testing.T) {
 func TestTakeoversBetweenUsAndTheArticle(t *testing.T) {
 	b := newBench(t)
 	hand := byHand{b, "by hand"}
-	l := b.locker(t, lockedread.Config{ClockSkew: time.Nanosecond})
+	l := b.locker(t, lockedread.Config{ClockSkew: -1})
 
 	// We take over from a dead program.
 	if _, ok := hand.acquire(t, -5*time.Second); !ok {
@@ -139,7 +139,7 @@ func TestTakeoversBetweenUsAndTheArticle(t *testing.T) {
 	}
 
 	// A program takes over from us, and commits.
-	past := b.locker(t, lockedread.Config{ClockSkew: time.Nanosecond})
+	past := b.locker(t, lockedread.Config{ClockSkew: -1})
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestOtherStrategiesRespectALockTakenByHand(t *testing.T) {
 	b := newBench(t)
 	hand := byHand{b, "by hand"}
 	table := rig.Must(repo.NewTable[versioned](b.Client, b.Table, repo.TableConfig{}))(t)
-	r := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true, ClockSkew: time.Nanosecond}))(t)
+	r := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true, ClockSkew: -1}))(t)
 	add := func(_ context.Context, v *versioned) error { v.Count++; return nil }
 	if _, ok := hand.acquire(t, time.Minute); !ok {
 		t.Fatal("not acquired")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,7 +20,7 @@ type Config struct {
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
 	// ClockSkew is how much clocks may differ: a hold is overtaken only when
-	// it is past its end by more. Default 1 s; use 1 ns for none.
+	// it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Clockless takes over only after watching the unchanged hold for its full
 	// lease on the own clock. Clocks may then differ by any amount.
@@ -47,20 +48,14 @@ type Config struct {
 }
 
 // taking checks the settings and fills in defaults.
-func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair, Clock: time.Now}
-	if h.Lease, err = lock.Lease(c.Lease); err != nil {
-		return h, err
+func (c Config) taking() (lock.Config, error) {
+	h := lock.Config{
+		Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait, Clock: time.Now,
+		Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair,
 	}
+	err := settings.FillAll(settings.Lease(&h.Lease), settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))
 	if c.Renew {
 		h.Every = h.Lease / 3
 	}
-	if h.Skew, err = lock.ClockSkew(c.ClockSkew); err != nil {
-		return h, err
-	}
-	if h.Owner, err = lock.Owner(c.Owner); err != nil {
-		return h, err
-	}
-	h.Wait, err = lock.Waiting(c.Wait)
 	return h, err
 }

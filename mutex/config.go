@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -53,7 +54,7 @@ type Config struct {
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
 	// ClockSkew is how much clocks may differ: a hold is overtaken only when it
-	// is past its end by more. Default 1 s; use 1 ns for none.
+	// is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Clockless takes over only after watching the unchanged hold for its full
 	// lease on the own clock. Clocks may then differ by any amount.
@@ -89,14 +90,15 @@ func (c Config) withDefaults() Config {
 
 // taking checks the settings of the lock itself.
 func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Clockless: c.Clockless, Clock: time.Now}
+	h = lock.Config{Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait, Clock: time.Now}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {
 			return h, fmt.Errorf("%w: Lease and Heartbeat are for FailOpen: a fail-closed lock does not end by itself", repo.ErrConfig)
 		}
 	case FailOpen:
-		if h.Lease, err = lock.Lease(c.Lease); err != nil {
+		h.Lease = c.Lease
+		if err = settings.Lease(&h.Lease)(); err != nil {
 			return h, err
 		}
 		if h.Every, err = c.heartbeat(h.Lease); err != nil {
@@ -105,13 +107,7 @@ func (c Config) taking() (h lock.Config, err error) {
 	default:
 		return h, fmt.Errorf("%w: %v: use FailClosed or FailOpen", repo.ErrConfig, c.Mode)
 	}
-	if h.Skew, err = lock.ClockSkew(c.ClockSkew); err != nil {
-		return h, err
-	}
-	if h.Owner, err = lock.Owner(c.Owner); err != nil {
-		return h, err
-	}
-	h.Wait, err = lock.Waiting(c.Wait)
+	err = settings.FillAll(settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))
 	return h, err
 }
 

@@ -82,7 +82,6 @@ func TestBadSettings(t *testing.T) {
 		"negative heartbeat":             {Mode: mutex.FailOpen, Heartbeat: -1},
 		"less than three attempts":       {Mode: mutex.FailOpen, Lease: 10 * time.Second, Table: repo.TableConfig{AttemptTimeout: 4 * time.Second}},
 		"owner too long":                 {Owner: string(make([]byte, 300))},
-		"negative skew":                  {ClockSkew: -1},
 		"wait":                           {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
 		"key type":                       {Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id", Type: "SS"}}},
 		"key name taken":                 {Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "lockedBy"}}},

@@ -73,7 +73,7 @@ func TestS3_3_AllOrNone(t *testing.T) {
 func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
 	last := lock(t, b.locker(t, mutex.Config{}), "b")
 	taken := make(chan *mutex.Group)
 	go func() { taken <- rig.Must(l.LockAll(t.Context(), "a", "b"))(t) }()

@@ -16,7 +16,7 @@ import (
 func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
 	dead := lock(t, l, "job")
 	_, err := l.TryLock(t.Context(), "job")
 	rig.Is(t, err, repo.ErrLocked)
@@ -36,7 +36,7 @@ func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
 func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 500 * time.Millisecond, ClockSkew: 1})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 500 * time.Millisecond, ClockSkew: -1})
 	held := lock(t, l, "job")
 	token := held.Token()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease

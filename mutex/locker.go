@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -41,7 +42,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Table.AttemptTimeout, err = lock.AttemptTimeout(taking.Lease, cfg.Table.AttemptTimeout); err != nil {
+	if err = settings.AttemptTimeout(&cfg.Table.AttemptTimeout, &taking.Lease)(); err != nil {
 		return nil, err
 	}
 	table, err := repo.NewKeyTable(client, tableName, cfg.Key, cfg.Table)

@@ -24,7 +24,7 @@ func TestS2_1_FailClosedStaysUntilSomebodyIntervenes(t *testing.T) {
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})
 	dead := lock(t, l, "job")
-	for _, cfg := range []mutex.Config{{}, {Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: 1}} {
+	for _, cfg := range []mutex.Config{{}, {Mode: mutex.FailOpen, Lease: time.Second, ClockSkew: -1}} {
 		other := b.locker(t, cfg)
 		other.SetClock(1000 * time.Hour) // no clock takes it over
 		_, err := other.TryLock(t.Context(), "job")

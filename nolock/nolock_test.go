@@ -209,7 +209,6 @@ func TestSettings(t *testing.T) {
 		"negative unit":     {Unit: -1},
 		"negative attempts": {Attempts: -1},
 		"skew without unit": {MaxSkew: time.Hour},
-		"negative skew":     {ClockSkew: -1},
 		"wait upside down":  {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
 	} {
 		if _, err := nolock.New(table, cfg); !errors.Is(err, repo.ErrConfig) {

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -33,7 +34,7 @@ type Config struct {
 	// item's lock. Default: wait, as long as ctx and Wait allow.
 	FailLocked bool
 	// ClockSkew is how much clocks may differ before an expired lock is
-	// broken. Default 1 s; use 1 ns for none.
+	// broken. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Wait bounds the sleeps after conflicts and while the item is locked.
 	Wait repo.Wait
@@ -68,8 +69,6 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
 	}
 	switch {
-	case cfg.Unit < 0, cfg.MaxSkew < 0, cfg.Tombstone < 0, cfg.Attempts < 0:
-		return nil, fmt.Errorf("%w: Unit, MaxSkew, Tombstone and Attempts cannot be negative", repo.ErrConfig)
 	case core.EventSeconds && cfg.Unit != 0 && cfg.Unit != time.Second:
 		return nil, fmt.Errorf("%w: Unit is %v, but the event time is stored in seconds", repo.ErrConfig, cfg.Unit)
 	case core.EventSeconds:
@@ -77,16 +76,18 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	case cfg.Unit == 0 && cfg.MaxSkew > 0:
 		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)
 	}
-	if cfg.MaxSkew == 0 {
-		cfg.MaxSkew = defaultSkew
+	if err := settings.FillAll(
+		settings.Default("Unit", &cfg.Unit, 0),
+		settings.Default("MaxSkew", &cfg.MaxSkew, defaultSkew),
+		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
+		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),
+	); err != nil {
+		return nil, err
 	}
-	if cfg.Tombstone == 0 {
-		cfg.Tombstone = defaultTombstone
+	if cfg.FailLocked {
+		cfg.Wait.Attempts = 1
 	}
-	if cfg.Attempts == 0 {
-		cfg.Attempts = defaultAttempts
-	}
-	settings, err := lock.NewSettings(cfg.Wait, cfg.ClockSkew, cfg.FailLocked)
+	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 			seen = append(seen, name)
 		}
 	}
-	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
+	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
 	return r, nil
 }
 

@@ -142,7 +142,6 @@ func TestSettings(t *testing.T) {
 	_, table := open(t, optimistic.Config{})
 	for name, cfg := range map[string]optimistic.Config{
 		"negative attempts": {Attempts: -1},
-		"negative skew":     {ClockSkew: -1},
 		"negative wait":     {Wait: repo.Wait{Max: -1}},
 	} {
 		if _, err := optimistic.New(table, cfg); !errors.Is(err, repo.ErrConfig) {

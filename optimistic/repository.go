@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -22,7 +23,7 @@ type Config struct {
 	// item's lock. Default: wait, as long as ctx and Wait allow.
 	FailLocked bool
 	// ClockSkew is how much clocks may differ before an expired lock is
-	// broken. Default 1 s; use 1 ns for none.
+	// broken. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Wait bounds the sleeps after conflicts and while the item is locked. Min is
 	// 10 ms by default, twice that of a lock: what follows is two requests, a read
@@ -79,41 +80,27 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if core.Version == "" {
 		return nil, fmt.Errorf("%w: the optimistic strategy counts versions: add an integer field tagged `repo:\"version\"` to %T", repo.ErrSchema, *new(T))
 	}
-	if cfg.Attempts < 0 {
-		return nil, fmt.Errorf("%w: Attempts is negative (%d)", repo.ErrConfig, cfg.Attempts)
+	if cfg.FailLocked {
+		if cfg.Fair {
+			return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
+		}
+		cfg.Wait.Attempts = 1
 	}
-	if cfg.Attempts == 0 {
-		cfg.Attempts = defaultAttempts
+	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
+		return nil, err
 	}
-	if cfg.Warm < 0 {
-		return nil, fmt.Errorf("%w: Warm is negative (%d): it is a number of items", repo.ErrConfig, cfg.Warm)
-	}
-	settings, err := lock.NewSettings(waitOf(cfg.Wait), cfg.ClockSkew, cfg.FailLocked)
+	waiting, err := lock.NewSettings(cfg.Wait, leastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}
 	r := &Repository[T]{table: inner, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
-	r.policy = cas.Policy{Settings: settings, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
+	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
 	if !cfg.Fair {
 		return r, nil
-	}
-	if cfg.FailLocked {
-		return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
 	}
 	r.contention = lock.NewContention()
 	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
 	return r, err
-}
-
-// waitOf fills in this strategy's own default.
-func waitOf(w repo.Wait) repo.Wait {
-	if w.Min == 0 {
-		w.Min = leastWait
-		if w.Max > 0 {
-			w.Min = min(w.Min, w.Max)
-		}
-	}
-	return w
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.

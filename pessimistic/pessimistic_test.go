@@ -103,7 +103,6 @@ func TestSettings(t *testing.T) {
 		"short lease":     {Lease: time.Millisecond},
 		"long lease":      {Lease: 48 * time.Hour},
 		"negative lease":  {Lease: -1},
-		"negative skew":   {ClockSkew: -1},
 		"long owner":      {Owner: string(make([]byte, 300))},
 		"wait up to less": {Wait: repo.Wait{Min: time.Second, Max: time.Millisecond}},
 	} {

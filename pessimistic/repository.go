@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -29,11 +30,11 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := lock.NewSettings(cfg.Wait, cfg.ClockSkew, false)
+	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}
-	return &Repository[T]{table: cas.TableOf(table), locker: locker, settings: settings}, nil
+	return &Repository[T]{table: cas.TableOf(table), locker: locker, settings: waiting}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows: the

@@ -166,7 +166,7 @@ func ptr[V any](v V) *V { return &v }
 // given up when it was seen for a lease.
 func TestARunningJobThatCannotBeRead(t *testing.T) {
 	b := newBench(t)
-	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: 1})
+	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: -1})
 	enqueue(t, s, "staging", 2)
 	dead := rig.Must(b.open(t, semaphore.Config{Lease: time.Hour}).Next(t.Context(), "staging"))(t)
 	row := b.jobRow(t, dead.ID())
@@ -329,7 +329,7 @@ func TestAHandlerThatHangs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var log logged
-	s := b.open(t, semaphore.Config{Workers: 1, Lease: time.Second, ClockSkew: 1, HandlerTimeout: 50 * time.Millisecond, Retry: semaphore.Retry{Attempts: 2, Min: time.Millisecond},
+	s := b.open(t, semaphore.Config{Workers: 1, Lease: time.Second, ClockSkew: -1, HandlerTimeout: 50 * time.Millisecond, Retry: semaphore.Retry{Attempts: 2, Min: time.Millisecond},
 		Wait: repo.Wait{Max: 50 * time.Millisecond}, Poll: 100 * time.Millisecond, Table: log.config()})
 	rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
 	enqueue(t, s, "staging", 2)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -71,7 +71,7 @@ type Config struct {
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
 	// ClockSkew is how much clocks may differ: what has ended is taken over
-	// only when it is past its end by more. Default 1 s; use 1 ns for none.
+	// only when it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Wait bounds the waiting for permits, and for others who change the same
 	// resource. Default 5 ms to 500 ms.
@@ -95,25 +95,6 @@ type Retry struct {
 	Max      time.Duration // default 5 min
 }
 
-func (r Retry) withDefaults() (Retry, error) {
-	if r.Attempts < 0 || r.Min < 0 || r.Max < 0 {
-		return r, fmt.Errorf("%w: Retry.Attempts, Min and Max cannot be negative", repo.ErrConfig)
-	}
-	if r.Attempts == 0 {
-		r.Attempts = 5
-	}
-	if r.Min == 0 {
-		r.Min = time.Second
-	}
-	if r.Max == 0 {
-		r.Max = max(5*time.Minute, r.Min)
-	}
-	if r.Max < r.Min {
-		return r, fmt.Errorf("%w: Retry.Max (%v) is less than Retry.Min (%v)", repo.ErrConfig, r.Max, r.Min)
-	}
-	return r, nil
-}
-
 // delay is the time from a failure to the next attempt.
 func (r Retry) delay(attempt int) time.Duration {
 	d := r.Min
@@ -125,52 +106,25 @@ func (r Retry) delay(attempt int) time.Duration {
 	return d
 }
 
-const (
-	defaultWorkers = 8
-	defaultPoll    = 2 * time.Second
-)
-
 func (c Config) withDefaults() (Config, error) {
-	var err error
-	if c.Limit < 0 {
-		return c, fmt.Errorf("%w: Limit is %d: use at least 1", repo.ErrConfig, c.Limit)
-	}
 	if c.Limit > maxCount {
 		return c, fmt.Errorf("%w: Limit is %d: use at most %d", repo.ErrConfig, c.Limit, maxCount)
-	}
-	if c.HandlerTimeout < 0 {
-		return c, fmt.Errorf("%w: HandlerTimeout is negative (%v)", repo.ErrConfig, c.HandlerTimeout)
-	}
-	if c.Workers < 0 {
-		return c, fmt.Errorf("%w: Workers is %d: use at least 1", repo.ErrConfig, c.Workers)
-	}
-	if c.Workers == 0 {
-		c.Workers = defaultWorkers
-	}
-	if c.Poll < 0 {
-		return c, fmt.Errorf("%w: Poll is negative (%v)", repo.ErrConfig, c.Poll)
-	}
-	if c.Poll == 0 {
-		c.Poll = defaultPoll
-	}
-	if c.Lease, err = lock.Lease(c.Lease); err != nil {
-		return c, err
-	}
-	if c.Table.AttemptTimeout, err = lock.AttemptTimeout(c.Lease, c.Table.AttemptTimeout); err != nil {
-		return c, err
-	}
-	if c.Retry, err = c.Retry.withDefaults(); err != nil {
-		return c, err
-	}
-	if c.Owner, err = lock.Owner(c.Owner); err != nil {
-		return c, err
-	}
-	if c.ClockSkew, err = lock.ClockSkew(c.ClockSkew); err != nil {
-		return c, err
 	}
 	if err := checkAttributes(c.Table.Attributes); err != nil {
 		return c, err
 	}
-	c.Wait, err = lock.Waiting(c.Wait)
+	err := settings.FillAll(
+		settings.Default("Limit", &c.Limit, 0),
+		settings.Lease(&c.Lease),
+		settings.Default("Retry.Attempts", &c.Retry.Attempts, 5),
+		settings.Bounds("Retry", &c.Retry.Min, &c.Retry.Max, time.Second, 5*time.Minute),
+		settings.Default("Workers", &c.Workers, 8),
+		settings.Default("HandlerTimeout", &c.HandlerTimeout, 0),
+		settings.Owner(&c.Owner),
+		settings.ClockSkew(&c.ClockSkew),
+		settings.Wait(&c.Wait, settings.LeastWait),
+		settings.Default("Poll", &c.Poll, 2*time.Second),
+		settings.AttemptTimeout(&c.Table.AttemptTimeout, &c.Lease),
+	)
 	return c, err
 }

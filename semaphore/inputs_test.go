@@ -21,7 +21,6 @@ func TestBadSettings(t *testing.T) {
 		"less than three attempts": {Lease: 3 * time.Second, Table: repo.TableConfig{AttemptTimeout: 2 * time.Second}},
 		"negative retry":           {Retry: semaphore.Retry{Attempts: -1}},
 		"retry bounds":             {Retry: semaphore.Retry{Min: time.Hour, Max: time.Second}},
-		"skew":                     {ClockSkew: -1},
 		"owner":                    {Owner: strings.Repeat("x", 300)},
 		"owner, not UTF-8":         {Owner: "\xff"},
 		"TTL on the counter":       {Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "queued"}}},

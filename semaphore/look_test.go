@@ -107,7 +107,7 @@ func TestNextCostsTheSameBeforeAnyBacklog(t *testing.T) {
 // of it, by and by.
 func TestADeadHolderBehindTheHeadOfTheLine(t *testing.T) {
 	b := newBench(t)
-	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: 1})
+	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: -1})
 	enqueue(t, s, "staging", 1)
 	dying := bench{b.Peer()}.open(t, semaphore.Config{})
 	dying.SetClock(-time.Hour) // the lease that it writes is over for all others

@@ -96,7 +96,7 @@ func TestS5_5_WorkOfADeadHolderIsTakenOver(t *testing.T) {
 
 func TestS5_5_AJobThatKillsItsHoldersDies(t *testing.T) {
 	b := newBench(t)
-	s := b.open(t, semaphore.Config{ClockSkew: 1, Retry: semaphore.Retry{Attempts: 1}})
+	s := b.open(t, semaphore.Config{ClockSkew: -1, Retry: semaphore.Retry{Attempts: 1}})
 	enqueue(t, s, "staging", 2)
 	s.SetClock(-time.Hour) // the lease that it writes is over for all others
 	rig.Must(s.Next(t.Context(), "staging"))(t)

@@ -39,7 +39,7 @@ func (b bench) open(t testing.TB, cfg semaphore.Config) *sem {
 // renews them.
 func (b bench) short(t testing.TB) *sem {
 	t.Helper()
-	return b.open(t, semaphore.Config{Lease: 3 * time.Second, ClockSkew: 1, Retry: semaphore.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}})
+	return b.open(t, semaphore.Config{Lease: 3 * time.Second, ClockSkew: -1, Retry: semaphore.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}})
 }
 
 // audit fails the test unless every counter is that of its rows.

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -22,7 +22,7 @@ type Config struct {
 	// 1 s, at most 24 h.
 	Lease time.Duration
 	// ClockSkew is how much clocks may differ: an entry is passed over only when
-	// it is past its end by more. Default 1 s; use 1 ns for none.
+	// it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Clockless passes over only what was watched, unchanged, for its full lease
 	// on the own clock. Clocks may then differ by any amount.
@@ -61,7 +61,6 @@ func checkAttributes(a repo.Attributes) error {
 
 // withDefaults fills in what is not set and refuses what makes no sense.
 func (c Config) withDefaults() (Config, error) {
-	var err error
 	if strings.Contains(c.Namespace, "/") {
 		return c, fmt.Errorf("%w: Namespace is %q: it must not contain \"/\", which ends it in the key", repo.ErrConfig, c.Namespace)
 	}
@@ -71,15 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 	if err := checkAttributes(c.Table.Attributes); err != nil {
 		return c, err
 	}
-	if c.Lease, err = lock.Lease(c.Lease); err != nil {
-		return c, err
-	}
-	if c.ClockSkew, err = lock.ClockSkew(c.ClockSkew); err != nil {
-		return c, err
-	}
-	if c.Wait, err = lock.Waiting(c.Wait); err != nil {
-		return c, err
-	}
-	c.Table.AttemptTimeout, err = lock.AttemptTimeout(c.Lease, c.Table.AttemptTimeout)
+	err := settings.FillAll(settings.Lease(&c.Lease), settings.ClockSkew(&c.ClockSkew), settings.Wait(&c.Wait, settings.LeastWait),
+		settings.AttemptTimeout(&c.Table.AttemptTimeout, &c.Lease))
 	return c, err
 }

@@ -30,7 +30,6 @@ func TestBadInputs(t *testing.T) {
 		"lease too short":                 {Lease: time.Millisecond},
 		"lease too long":                  {Lease: 25 * time.Hour},
 		"negative lease":                  {Lease: -time.Second},
-		"negative skew":                   {ClockSkew: -1},
 		"negative wait":                   {Wait: repo.Wait{Min: -1}},
 		"negative attempt timeout":        {Table: repo.TableConfig{AttemptTimeout: -1}},
 		"lease of less than three tries":  {Lease: 2 * time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}},

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -69,7 +69,7 @@ func parse(image ddb.Item) (l line, err error) {
 		if !ok {
 			continue
 		}
-		e := entry{id: id, ticket: v, beat: image[attrBeat+id], lease: lock.DefaultLease}
+		e := entry{id: id, ticket: v, beat: image[attrBeat+id], lease: settings.DefaultLease}
 		if e.number, err = whole(name, v, 1, l.next); err != nil {
 			return line{}, err
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/settings"
 )
 
 // keep is how long after the last entry's end DynamoDB's TTL may remove the
@@ -58,7 +58,7 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 	w.SetTo(attrNext, number)
 	w.SetTo(attrCount, "if_not_exists("+count+", "+zero+") + "+one)
 	q.beat(w, id, until)
-	if q.cfg.Lease != lock.DefaultLease {
+	if q.cfg.Lease != settings.DefaultLease {
 		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
 	}
 	w.IfAbsent(attrTicket + id)

@@ -50,9 +50,13 @@ type acquiring struct {
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
 // the item as it was stored then.
 func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Request) (*Lock, ddb.Item, error) {
+	wait := t.Wait
+	if how.Try {
+		wait.Attempts = 1
+	}
 	a := &acquiring{locker: t, Request: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Waiter: Waiter{
 		Core: t.Core, Key: key, Raw: raw,
-		Settings: Settings{Wait: t.Wait, Skew: t.Skew, Fail: how.Try, Clock: t.Clock},
+		Settings: Settings{Wait: wait, Skew: t.Skew, Clock: t.Clock},
 	}}
 	defer a.RecordWait(ctx)
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -75,7 +76,7 @@ func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Dur
 	if !l.Timed {
 		return from.Sub(now) - 1 + steps
 	}
-	rest := time.Duration(1<<63 - 1 - int64(2*maxLease))
+	rest := time.Duration(1<<63 - 1 - int64(2*settings.MaxLease))
 	if !l.Endless() && (q.locker.Clockless || !l.ByHand()) {
 		// It stood unchanged for its lease, whatever any clock says. A lock by hand
 		// names no lease: what stands there is its predecessor's.

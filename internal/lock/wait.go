@@ -121,9 +121,6 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 
 // WaitFor waits for a holder, or says why not.
 func (t *Waiter) WaitFor(ctx context.Context, l protocol.Record) error {
-	if t.Fail {
-		return Locked(t.Key, l)
-	}
 	end := l.Until
 	if l.Timed {
 		end = end.Add(t.Skew)

@@ -1,4 +1,4 @@
-package lock
+package settings
 
 import (
 	"errors"
@@ -24,11 +24,13 @@ func TestOwner(t *testing.T) {
 		"\x00":                         repo.ErrConfig,
 		"\u0085 next line, as control": repo.ErrConfig,
 	} {
-		if got, err := Owner(name); !errors.Is(err, want) || err == nil && got != name {
+		got := name
+		if err := Owner(&got)(); !errors.Is(err, want) || err == nil && got != name {
 			t.Errorf("%q: %q, %v, want %v", name, got, err, want)
 		}
 	}
-	if got, err := Owner(""); err != nil || !strings.Contains(got, "/") {
+	var got string
+	if err := Owner(&got)(); err != nil || !strings.Contains(got, "/") {
 		t.Errorf("default %q, %v", got, err)
 	}
 	for host, want := range map[string]string{

@@ -1,0 +1,138 @@
+// Package settings has what the configurations of all packages have in common:
+// lease, owner, clock, waiting, counts. A setting means the same everywhere, has
+// the same default and is refused with the same words.
+//
+// The rule for all of them: 0 is the default; what makes no sense is an error at
+// construction, never a surprise later. Where "none" makes sense and 0 is taken, it
+// is any negative value, as in net.Dialer.KeepAlive.
+package settings
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Of a lease.
+const (
+	DefaultLease = 30 * time.Second
+	MaxLease     = 24 * time.Hour
+	minLease     = time.Second
+)
+
+// Of waiting for an item that others hold or write.
+const (
+	LeastWait = 5 * time.Millisecond
+	mostWait  = 500 * time.Millisecond
+)
+
+const (
+	defaultSkew    = time.Second
+	defaultAttempt = 10 * time.Second // as TableConfig says
+)
+
+// Fill is one setting: it fills in its default, or says what is wrong with it.
+type Fill func() error
+
+// FillAll fills in settings, in their order, up to the first that is wrong.
+func FillAll(fills ...Fill) error {
+	for _, fill := range fills {
+		if err := fill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lease is for how long something is held that is not extended.
+func Lease(d *time.Duration) Fill {
+	return func() error {
+		if *d == 0 {
+			*d = DefaultLease
+		}
+		if *d < minLease || *d > MaxLease {
+			return fmt.Errorf("%w: Lease is %v: use %v to %v", repo.ErrConfig, *d, minLease, MaxLease)
+		}
+		return nil
+	}
+}
+
+// AttemptTimeout bounds one attempt of a request. Three must fit into a lease: one
+// lost answer could end it. A lease of 0 has no end.
+func AttemptTimeout(d, lease *time.Duration) Fill {
+	return func() error {
+		switch {
+		case *d < 0:
+			return fmt.Errorf("%w: Table.AttemptTimeout is negative (%v)", repo.ErrConfig, *d)
+		case *lease > 0 && *d > *lease/3:
+			return fmt.Errorf("%w: Lease (%v) is shorter than three times Table.AttemptTimeout (%v): one lost answer could end it", repo.ErrConfig, *lease, *d)
+		case *d == 0 && *lease > 0:
+			*d = min(defaultAttempt, *lease/3)
+		}
+		return nil
+	}
+}
+
+// ClockSkew is how much the clocks of programs may differ; negative: not at all.
+func ClockSkew(d *time.Duration) Fill {
+	return func() error {
+		if *d == 0 {
+			*d = defaultSkew
+		}
+		*d = max(*d, 0)
+		return nil
+	}
+}
+
+// Wait bounds the waiting for others; least is the default of its Min.
+func Wait(w *repo.Wait, least time.Duration) Fill {
+	return func() error {
+		if w.Attempts < 0 {
+			return negative("Wait.Attempts", w.Attempts)
+		}
+		return Bounds("Wait", &w.Min, &w.Max, least, mostWait)()
+	}
+}
+
+// Bounds are the least and the greatest of sleeps that grow, with their defaults.
+func Bounds(name string, least, most *time.Duration, defaultLeast, defaultMost time.Duration) Fill {
+	return func() error {
+		if *least < 0 {
+			return negative(name+".Min", *least)
+		}
+		if *most < 0 {
+			return negative(name+".Max", *most)
+		}
+		if *least == 0 {
+			*least = defaultLeast
+			if *most > 0 {
+				*least = min(*least, *most)
+			}
+		}
+		if *most == 0 {
+			*most = max(defaultMost, *least)
+		}
+		if *most < *least {
+			return fmt.Errorf("%w: %s.Max (%v) is less than %s.Min (%v)", repo.ErrConfig, name, *most, name, *least)
+		}
+		return nil
+	}
+}
+
+// Default is any other number or time that cannot be negative.
+func Default[N ~int | ~int64](name string, n *N, value N) Fill {
+	return func() error {
+		if *n < 0 {
+			return negative(name, *n)
+		}
+		if *n == 0 {
+			*n = value
+		}
+		return nil
+	}
+}
+
+func negative(name string, value any) error {
+	return fmt.Errorf("%w: %s is negative (%v)", repo.ErrConfig, name, value)
+}

@@ -28,38 +28,23 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // conclude commits a difference that stands for so many changes, which may
 // cancel each other out; 0: for one, if there is a difference. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *Held[T]) conclude(ctx context.Context, edit func() (cas.Edit[T], error), count int64) (item T, err error) {
-	if err := h.end(ctx); err != nil {
+func (h *Held[T]) conclude(ctx context.Context, made func() (cas.Edit[T], error), count int64) (item T, err error) {
+	if err := h.beginEnd(ctx); err != nil {
 		return item, err
 	}
 	defer h.ending.Unlock()
-	item, next, err := h.commit(ctx, edit, count)
-	h.passOn(next)
-	return item, err
-}
-
-// commit sends the commit. The handoff that it returns is for the next caller of
-// this process; it has no lock if that is not to stay here.
-func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), count int64) (written T, next handoff, err error) {
-	if err := h.hold.BeginLast(ctx); err != nil {
-		return written, next, err
-	}
-	defer h.hold.Done()
-	if err := h.hold.Usable(); err != nil {
-		return written, next, err
-	}
-	core := h.l.locker.Core
-	edit, err := made()
-	item := edit.Item
-	if err == nil {
-		err = cas.CheckNotStale(core, h.start.Raw, edit.After)
-	}
-	if err != nil {
-		return written, next, err
-	}
-	pass := h.keepLocal()
-	next.item = h.start.Raw
-	next.hold, err = h.hold.Commit(ctx, func(w *protocol.Write) {
+	core, stored := h.l.locker.Core, h.start.Raw
+	next := handoff{item: stored} // has no lock if that is not to stay in this process
+	end := lock.End{As: lock.Commit, KeepLocal: h.keepLocal()}
+	end.Change = func(w *protocol.Write) error {
+		edit, err := made()
+		if err == nil {
+			err = cas.CheckNotStale(core, stored, edit.After)
+		}
+		if err != nil {
+			return err
+		}
+		item = edit.Item
 		w.Apply(edit.Diff)
 		if h.fresh {
 			cas.MakeVisible(core, w, edit.Diff)
@@ -67,13 +52,16 @@ func (h *Held[T]) commit(ctx context.Context, made func() (cas.Edit[T], error), 
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
 			id := protocol.NewWriteID()
-			item = cas.Bump(h.l.table, w, id, h.start.Raw, item, count)
-			if pass { // nobody else needs to know
-				next.item = cas.ApplyTo(core, h.start.Raw, edit.Diff, cas.Writers(core, id, h.start.Raw), count)
+			item = cas.Bump(h.l.table, w, id, stored, item, count)
+			if end.KeepLocal { // nobody else needs to know
+				next.item = cas.ApplyTo(core, stored, edit.Diff, cas.Writers(core, id, stored), count)
 			}
 		}
-	}, pass)
-	return item, next, err
+		return nil
+	}
+	next.lock, err = h.lock.End(ctx, end)
+	h.passOn(next)
+	return item, err
 }
 
 // Delete deletes the item, and the lock with it, in one request. Its evidence,
@@ -86,22 +74,11 @@ func (h *Held[T]) Delete(ctx context.Context) error {
 		}
 		return lock.NotFound(h.Key(), h.l.locker.Core.Name)
 	}
-	if err := h.end(ctx); err != nil {
+	if err := h.beginEnd(ctx); err != nil {
 		return err
 	}
 	defer h.ending.Unlock()
-	err := h.delete(ctx)
+	_, err := h.lock.End(ctx, lock.End{As: lock.Delete})
 	h.passOn(handoff{})
 	return err
-}
-
-func (h *Held[T]) delete(ctx context.Context) error {
-	if err := h.hold.BeginLast(ctx); err != nil {
-		return err
-	}
-	defer h.hold.Done()
-	if err := h.hold.Usable(); err != nil {
-		return err
-	}
-	return h.hold.Delete(ctx)
 }

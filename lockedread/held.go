@@ -17,18 +17,18 @@ import (
 // loss.
 type Held[T any] struct {
 	l     *Locker[T]
-	hold  *lock.Lock
+	lock  *lock.Lock
 	start cas.Snapshot[T]
 	fresh bool // there is no item yet
 
-	place *place[T] // its turn goes on when the hold ends; nil for who stands in no queue
-	chain streak
+	waiter *waiter[T] // its turn goes on when the hold ends; nil for who stands in no queue
+	streak streak
 
 	// ending is held from before the request that ends the hold until the turn
 	// is passed on: whoever comes second must not pass on nothing before the first
 	// passes on the lock.
 	ending lease.Exclusive
-	handed bool // guarded by ending
+	passed bool // guarded by ending: the turn
 }
 
 // Item is the item as it was when the lock was taken. For a key without an
@@ -39,26 +39,26 @@ func (h *Held[T]) Item() T { return h.start.Item }
 func (h *Held[T]) Exists() bool { return !h.fresh }
 
 // Key is the item's key.
-func (h *Held[T]) Key() repo.Key { return h.hold.Key() }
+func (h *Held[T]) Key() repo.Key { return h.lock.Key() }
 
 // Token is the fencing token: it grows with every acquisition of the item. An
 // outside resource that is to be protected must refuse smaller ones.
-func (h *Held[T]) Token() int64 { return h.hold.Token() }
+func (h *Held[T]) Token() int64 { return h.lock.Token() }
 
 // Until is when the holder must stop, on its own clock: the end of the lease,
 // counted from when the request was first sent, less a margin of a tenth of
 // the lease, at most 1 s.
-func (h *Held[T]) Until() time.Time { return h.hold.Until() }
+func (h *Held[T]) Until() time.Time { return h.lock.Until() }
 
 // Context is cancelled when the hold ends, with the cause: ErrLockLost,
 // ErrLockExpired, or ErrReleased.
-func (h *Held[T]) Context() context.Context { return h.hold.Context() }
+func (h *Held[T]) Context() context.Context { return h.lock.Context() }
 
 // Extend moves the end of the lease to a full lease from now. One request;
 // ErrLockExpired, ErrLockLost or ErrReleased when it is too late. It gives way to
 // a Commit, Delete or Release that comes while it is under way, also with
 // ErrReleased.
-func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) }
+func (h *Held[T]) Extend(ctx context.Context) error { return h.lock.Extend(ctx) }
 
 // Release gives the lock back without a change. It is harmless after Commit or
 // Delete, for use with defer, and works although ctx is done: it then has 3 s
@@ -69,17 +69,17 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.hold.Extend(ctx) 
 func (h *Held[T]) Release(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.end(ctx); err != nil {
+	if err := h.beginEnd(ctx); err != nil {
 		return err
 	}
 	defer h.ending.Unlock()
-	next, err := h.hold.Release(ctx, lock.ReleaseOptions{KeepLocal: h.keepLocal()})
-	h.hand(handoff{hold: next, item: h.start.Raw}) // whatever came of it: nobody will try again
+	next, err := h.lock.End(ctx, lock.End{KeepLocal: h.keepLocal()})
+	h.passTurn(handoff{lock: next, item: h.start.Raw}) // whatever came of it: nobody will try again
 	return err
 }
 
-// end waits for another call that ends the hold, as long as ctx lasts.
-func (h *Held[T]) end(ctx context.Context) error {
+// beginEnd waits for another call that ends the hold, as long as ctx lasts.
+func (h *Held[T]) beginEnd(ctx context.Context) error {
 	if err := h.ending.Lock(ctx); err != nil {
 		return fmt.Errorf("item %v, token %d: nothing was sent: %w", h.Key(), h.Token(), err)
 	}
@@ -88,25 +88,25 @@ func (h *Held[T]) end(ctx context.Context) error {
 
 // keepLocal reports whether the lock should stay in this process.
 func (h *Held[T]) keepLocal() bool {
-	return h.place != nil && h.place.Waiting() > 0 && h.chain.more(h.l.locker.Lease)
+	return h.waiter != nil && h.waiter.Waiting() > 0 && h.streak.more(h.l.locker.Lease)
 }
 
 // passOn passes the turn on if the hold is over. The caller holds ending.
 func (h *Held[T]) passOn(next handoff) {
-	if h.hold.Over() {
-		h.hand(next)
+	if h.lock.Over() {
+		h.passTurn(next)
 	}
 }
 
-// hand passes the turn on: with the lock of the next one, if it was kept, and
+// passTurn passes the turn on: with the lock of the next one, if it was kept, and
 // the item as it is now. The caller holds ending.
-func (h *Held[T]) hand(next handoff) {
-	if h.place == nil || h.handed {
+func (h *Held[T]) passTurn(next handoff) {
+	if h.waiter == nil || h.passed {
 		return
 	}
-	h.handed = true
-	next.ghost = h.hold.Orphan()
-	next.chain = h.chain
-	next.chain.handoffs++
-	pass(h.place, next)
+	h.passed = true
+	next.orphan = h.lock.Orphan()
+	next.streak = h.streak
+	next.streak.handoffs++
+	pass(h.waiter, next)
 }

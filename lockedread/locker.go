@@ -76,47 +76,41 @@ func (l *Locker[T]) acquire(ctx context.Context, key repo.Key, how lock.Request)
 	return l.take(ctx, key, raw, how, p)
 }
 
-// lock takes the lock, or passes the turn on, also if the client panics.
-func (l *Locker[T]) lock(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (h *lock.Lock, item ddb.Item, err error) {
-	defer func() {
-		if h == nil && p != nil {
-			pass(p, handoff{})
-		}
-	}()
-	return l.locker.Acquire(ctx, key, raw, how)
-}
-
 // take makes the handle of the lock that was passed on, or takes the lock.
-func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *place[T]) (*Held[T], error) {
+func (l *Locker[T]) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *waiter[T]) (_ *Held[T], err error) {
 	var g handoff
 	if p != nil {
 		g = p.Handoff()
+		defer func() {
+			if g.lock == nil { // also if the client panics
+				pass(p, handoff{})
+			}
+		}()
 	}
-	if g.hold != nil && g.hold.Expired() && !g.hold.Over() {
-		release(g.hold) // or we would wait for ourselves
+	if g.lock != nil && g.lock.Expired() && !g.lock.Over() {
+		release(g.lock) // or we would wait for ourselves
 	}
-	if g.hold == nil || g.hold.Expired() || g.hold.Over() {
-		g, how.Orphan = handoff{}, g.ghost
-		g.chain.contended = l.locker.Contention.Recent(l.locker.Core.KeyText(raw))
+	if g.lock == nil || g.lock.Expired() || g.lock.Over() {
+		g, how.Orphan = handoff{}, g.orphan
+		text := l.locker.Core.KeyText(raw)
+		g.streak.contended = l.locker.Contention.Recent(text)
 		if p != nil {
-			how.OnWait = func(rival protocol.Record) {
-				g.chain.contended = true
-				l.locker.Contention.Note(l.locker.Core.KeyText(raw))
-				p.Show(handoff{rival: rival})
+			how.OnWait = func(holder protocol.Record) {
+				g.streak.contended = true
+				l.locker.Contention.Note(text)
+				p.Show(handoff{holder: holder})
 			}
 		}
-		var err error
-		if g.hold, g.item, err = l.lock(ctx, key, raw, how, p); err != nil {
+		if g.lock, g.item, err = l.locker.Acquire(ctx, key, raw, how); err != nil {
 			return nil, err
 		}
-		g.chain.since = time.Now()
-		g.chain.contended = g.chain.contended || g.hold.Waited()
+		g.streak.since = time.Now()
+		g.streak.contended = g.streak.contended || g.lock.Waited()
 	}
-	h := &Held[T]{l: l, hold: g.hold, place: p, chain: g.chain, fresh: l.locker.Core.Hidden(g.item)}
+	h := &Held[T]{l: l, lock: g.lock, waiter: p, streak: g.streak, fresh: l.locker.Core.Hidden(g.item)}
 	if p != nil {
-		p.Show(handoff{hold: g.hold})
+		p.Show(handoff{lock: g.lock})
 	}
-	var err error
 	if h.fresh {
 		h.start, err = cas.NewSnapshot(l.table, raw)
 		h.start.Raw = g.item

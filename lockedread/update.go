@@ -44,7 +44,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 		return item, err
 	}
 	change = cas.Mark(mark, change)
-	var p *place[T]
+	var p *waiter[T]
 	var part *local.Participant[T]
 	if l.combine {
 		part = local.NewParticipant(ctx, create, change, func() error { return holder(key, p) })
@@ -71,7 +71,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.Participant[T]) {
+func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *waiter[T], first *local.Participant[T]) {
 	b := local.NewGroup(l.table, first, func() *local.Participant[T] {
 		next := p.Draw(func(c *local.Participant[T]) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
@@ -91,7 +91,7 @@ func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *place[T], first *local.P
 }
 
 // commit runs a group under the lock.
-func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *place[T], b *local.Group[T], create bool) error {
+func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *waiter[T], b *local.Group[T], create bool) error {
 	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Sn
 	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
-		switch h.hold.OutcomeOfUndecided() {
+		switch h.lock.OutcomeOfUndecided() {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:

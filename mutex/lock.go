@@ -113,7 +113,11 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, false) }
 
 func (l *Lock) release(ctx context.Context, strict bool) error {
-	_, err := l.hold.Release(ctx, lock.ReleaseOptions{Drop: l.drop, NoGrace: strict})
+	how := lock.End{NoGrace: strict}
+	if l.drop {
+		how.As = lock.Drop
+	}
+	_, err := l.hold.End(ctx, how)
 	switch {
 	case errors.Is(err, repo.ErrLockLost):
 		err = errors.Join(err, l.instead())

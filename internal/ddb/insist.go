@@ -5,22 +5,35 @@ import (
 	"time"
 )
 
-// UntilDecided sends a write that can be applied only once, again and again while it
-// has no verdict, as long as ctx allows and until it is too late. send also says
-// whether a refusal is worth another try. clean says that no such write was sent
-// before; the result's is about all of them.
+// Insistence is how a write that can be applied only once is sent again and again
+// while it has no verdict, as long as ctx allows and until it is too late.
+type Insistence struct {
+	Pause Backoff
+	Clean bool        // no such write was sent before
+	Late  func() bool // it is too late for another
+}
+
+// Again takes in the result of one more sending, and sleeps before the next one.
+// False: there is none, and the result is now about all of them. passes says that
+// a refusal is worth another try.
+func (i *Insistence) Again(ctx context.Context, res *Result, passes bool) bool {
+	i.Clean = i.Clean && res.Clean
+	res.Clean = i.Clean
+	if (res.Outcome == Unknown || passes && res.Outcome == Refused) && ctx.Err() == nil && !i.Late() {
+		Sleep(ctx, i.Pause.Next(time.Now(), time.Time{}))
+		return true
+	}
+	if res.Outcome == Refused && !res.Clean {
+		res.Outcome = Unknown
+	}
+	return false
+}
+
+// UntilDecided sends such a write until it has a verdict.
 func UntilDecided(ctx context.Context, pause Backoff, clean bool, late func() bool, send func() (res Result, again bool)) Result {
-	for {
-		res, again := send()
-		clean = clean && res.Clean
-		res.Clean = clean
-		if (again || res.Outcome == Unknown) && ctx.Err() == nil && !late() {
-			Sleep(ctx, pause.Next(time.Now(), time.Time{}))
-			continue
+	for i := (Insistence{pause, clean, late}); ; {
+		if res, passes := send(); !i.Again(ctx, &res, passes) {
+			return res
 		}
-		if res.Outcome == Refused && !clean {
-			res.Outcome = Unknown
-		}
-		return res
 	}
 }

@@ -150,16 +150,21 @@ type call struct {
 	timeout time.Duration // of one attempt
 	do      func(context.Context, *attempt) (Item, error)
 	attempt *attempt
-	seen    sight // of the attempt before
+	seen    sight             // of the attempt before
+	release func(error) error // gives back what the policy lent for it
+	short   Backoff           // with Options.Holding
 	res     Result
 	first   attempt // room for the usual one
 }
 
+// send makes attempts until one is answered, or the policy says that it is
+// enough.
 func (t *Table) send(ctx context.Context, op string, opt Options, do func(context.Context, *attempt) (Item, error)) Result {
-	c := &call{Table: t, op: op, opt: opt, timeout: t.Timeout, do: do, res: Result{Clean: true, Sent: time.Now()}}
+	c := &call{Table: t, op: op, opt: opt, timeout: t.Timeout, do: do, release: noToken, res: Result{Clean: true, Sent: time.Now()}}
 	if opt.Timeout > 0 && opt.Timeout < c.timeout {
 		c.timeout = opt.Timeout
 	}
+	c.short = Backoff{Min: shortest, Max: c.timeout}
 	ctx, end := t.Observe.start(ctx, op, t.Name)
 	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
@@ -167,7 +172,19 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		defer cancel()
 		ctx = longer
 	}
-	c.run(ctx)
+	for n := 1; ; n++ {
+		if ctx.Err() != nil {
+			c.cancelled(ctx)
+			break
+		}
+		if c.once(ctx, c.timeout) {
+			_ = c.release(nil)
+			break
+		}
+		if !c.repeats(ctx, n) {
+			break
+		}
+	}
 	if lingers && c.res.Err != nil && caller.Err() != nil {
 		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
@@ -175,51 +192,40 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	return c.res
 }
 
-// run makes attempts until one is answered, or the policy says that it is
-// enough.
-func (c *call) run(ctx context.Context) {
-	release, short := noToken, Backoff{Min: shortest, Max: c.timeout}
-	for n := 1; ; n++ {
-		if ctx.Err() != nil {
-			c.cancelled(ctx)
-			return
-		}
-		if c.once(ctx, c.timeout) {
-			_ = release(nil)
-			return
-		}
-		kind := c.seen.classify(c.res.Err)
-		if kind == ambiguous || kind == spent || c.seen.hidden() {
-			c.res.Clean = false
-		}
-		c.res.Err = c.explain(c.res.Err)
-		if ctx.Err() != nil {
-			continue // the top of the loop settles it
-		}
-		policy := c.seen.retryer()
-		c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
-		_ = release(c.res.Err)
-		if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
-			c.giveUp(c.res.Err)
-			return
-		}
-		token, err := policy.GetRetryToken(ctx, c.res.Err)
-		if err != nil {
-			c.giveUp(errors.Join(c.res.Err, err))
-			return
-		}
-		release = token
-		delay, err := policy.RetryDelay(n, c.res.Err)
-		if err != nil {
-			c.giveUp(errors.Join(c.res.Err, err))
-			return
-		}
-		if c.opt.Holding {
-			delay = min(delay, short.Next(time.Now(), time.Time{}))
-		}
-		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
-		Sleep(ctx, delay)
+// repeats judges the nth attempt, which was not answered, and sleeps before the
+// next one; false: there is none, and the call has its result.
+func (c *call) repeats(ctx context.Context, n int) bool {
+	kind := c.seen.classify(c.res.Err)
+	if kind == ambiguous || kind == spent || c.seen.hidden() {
+		c.res.Clean = false
 	}
+	c.res.Err = c.explain(c.res.Err)
+	if ctx.Err() != nil {
+		return true // no other is sent: cancelled settles it
+	}
+	policy := c.seen.retryer()
+	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
+	_ = c.release(c.res.Err)
+	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+		c.giveUp(c.res.Err)
+		return false
+	}
+	token, err := policy.GetRetryToken(ctx, c.res.Err)
+	var delay time.Duration
+	if err == nil {
+		c.release = token
+		delay, err = policy.RetryDelay(n, c.res.Err)
+	}
+	if err != nil {
+		c.giveUp(errors.Join(c.res.Err, err))
+		return false
+	}
+	if c.opt.Holding {
+		delay = min(delay, c.short.Next(time.Now(), time.Time{}))
+	}
+	c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
+	Sleep(ctx, delay)
+	return true
 }
 
 // shortest bounds the first sleep of a call whose caller holds what others wait

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -31,14 +34,18 @@ const stubLife = 24 * time.Hour
 // acquiring is one call of Acquire. A request that had no answer is not sent
 // again: every try has an id of its own, for a late copy of an earlier one must
 // not pass for the hold that we have. Tries without an answer are remembered:
-// their lock is ours if they landed.
+// their lock is ours if they landed. Only an enqueue is repeated as it is, for
+// its entry tells whether it has landed.
 type acquiring struct {
 	locker *Locker
 	Request
 	Waiter
-	id         string   // of the present try
-	item       ddb.Item // as it was when the lock was taken
-	seen       int64    // the greatest token of another holder that an answer has shown
+	queue      *queued   // the queue to wait in; nil: it waits by trying again
+	stub       bool      // the next try makes a stub: nothing was there
+	id         string    // of the present try
+	sent       time.Time // before it was sent first, and before its end was reckoned
+	item       ddb.Item  // as it was when the lock was taken
+	seen       int64     // the greatest token of another holder that an answer has shown
 	mayHold    unansweredTries
 	unanswered int // tries without an answer, in a row
 	resend     ddb.Backoff
@@ -48,7 +55,8 @@ type acquiring struct {
 }
 
 // Acquire takes the lock of an item, waiting as long as ctx allows, and returns
-// the item as it was stored then.
+// the item as it was stored then. It waits in the queue on the item, if the
+// locker is fair and a queue can form, else by trying again.
 func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Request) (*Lock, ddb.Item, error) {
 	wait := t.Wait
 	if how.Try {
@@ -58,38 +66,26 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 		Core: t.Core, Key: key, Raw: raw,
 		Settings: Settings{Wait: wait, Skew: t.Skew, Clock: t.Clock},
 	}}
-	defer a.RecordWait(ctx)
-	defer func() {
-		if a.given != nil {
-			a.given()
-		}
-	}()
+	defer a.finish(ctx)
 	if how.Orphan != nil {
 		a.mayHold = unansweredTries{how.Orphan.id: how.Orphan.sent}
 	}
-	if a.waitsInQueue() {
-		held, err := (&queued{acquiring: a}).run(ctx)
-		switch {
-		case err == nil:
-			return held, a.item, nil
-		case !errors.Is(err, errNoQueue):
-			a.giveBackUnanswered(ctx)
-			return nil, nil, a.ExplainEnd(ctx, err)
-		}
+	if t.Fair && !how.Try && !how.Row && t.Lease > 0 {
+		a.queue = &queued{acquiring: a}
 	}
-	stub := false
 	for {
-		held, again, err := a.try(ctx, stub)
+		in, opt := a.request()
+		held, err := a.answered(ctx, t.Core.Update(ctx, in, opt))
 		switch {
 		case held != nil:
 			return held, a.item, nil
 		case errors.Is(err, errAgain):
 			ddb.Sleep(ctx, a.resend.Next(time.Now(), time.Time{}))
+		case errors.Is(err, errNoQueue):
+			a.queue = nil
 		case err != nil:
 			a.giveBackUnanswered(ctx)
 			return nil, nil, a.ExplainEnd(ctx, err)
-		default:
-			stub = again == asStub
 		}
 	}
 }
@@ -97,93 +93,117 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 // errAgain asks for another try after one that had no answer.
 var errAgain = errors.New("again")
 
-// next says how the next try goes.
-type next int
+// finish ends the call.
+func (a *acquiring) finish(ctx context.Context) {
+	a.RecordWait(ctx)
+	if a.given != nil {
+		a.given()
+	}
+}
 
-const (
-	asItem next = iota
-	asStub
-)
+// request makes the next request: a try to take the lock, or an enqueue.
+func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
+	if a.queue != nil && !a.stub {
+		return a.queue.request()
+	}
+	t := a.newTry()
+	t.Skew, t.Row, t.Clockless, t.Seen = a.Skew, a.Row, a.locker.Clockless, a.seen
+	t.Watched = a.observed.expired(t.Now)
+	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true,
+		OnItem:  a.stub || a.Row && t.Watched == nil,
+		Absence: !a.Stub, // else the write of a stub finds out by itself
+	}
+	if a.stub {
+		return a.Core.Stub(a.Raw, t, t.Until.Add(stubLife)), opt
+	}
+	return a.Core.Acquire(a.Raw, t), opt
+}
 
-// try sends one acquire; (nil, next, nil) asks for another.
-func (a *acquiring) try(ctx context.Context, stub bool) (*Lock, next, error) {
+// newTry begins a request with an id of its own.
+func (a *acquiring) newTry() protocol.Acquire {
 	// The deadline counts from before the end was reckoned: a process may stand
 	// still between any two lines.
-	asked, now := time.Now(), a.Clock()
+	a.sent = time.Now()
+	now := a.Clock()
 	a.id = protocol.NewID(a.locker.Owner)
-	t := protocol.Acquire{ID: a.id, Now: now, Until: a.locker.until(now), Lease: a.locker.Lease, Skew: a.Skew,
-		Hidden: a.Stub, Row: a.Row, Clockless: a.locker.Clockless, Watched: a.observed.expired(now), Seen: a.seen}
-	in := a.Core.Acquire(a.Raw, t)
-	if stub {
-		in = a.Core.Stub(a.Raw, t, t.Until.Add(stubLife))
+	return protocol.Acquire{ID: a.id, Now: now, Until: a.locker.until(now), Lease: a.locker.Lease, Hidden: a.Stub}
+}
+
+// answered draws the conclusion from the answer to a request. Neither a lock nor an
+// error asks for the next request.
+func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
+	if a.queue != nil && !a.stub {
+		return a.queue.answered(ctx, res)
 	}
-	res := a.Core.Update(ctx, in, ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true,
-		OnItem:  stub || a.Row && t.Watched == nil,
-		Absence: !a.Stub, // else the write of a stub finds out by itself
-	})
 	if res.Outcome != ddb.Unknown {
 		a.unanswered = 0
 	}
 	switch res.Outcome {
 	case ddb.Applied:
-		return a.hold(ctx, res.Item, asked.Add(a.locker.Lease))
+		return a.hold(ctx, res.Item, a.sent)
 	case ddb.Condition:
-		return a.refused(ctx, res, asked, stub)
+		return a.refused(ctx, res.Image)
 	case ddb.Unknown:
-		a.mayHold = a.mayHold.and(a.id, asked, a.locker.landing())
+		a.mayHold = a.mayHold.and(a.id, a.sent, a.locker.landing())
 		// Every try is a request of its own; what the client's policy allows for
 		// one is allowed in a row.
 		if a.unanswered++; ctx.Err() == nil && (res.Limit == 0 || a.unanswered < res.Limit) {
-			return nil, asItem, errAgain
+			return nil, errAgain
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
 		// giveBackUnanswered gives it back: the caller has certainly not changed anything.
-		return nil, asItem, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", a.Key, res.Err))
+		return nil, a.noAnswer("request for its lock", res.Err)
 	}
-	return nil, asItem, repo.Classify(res.Err)
+	return nil, repo.Classify(res.Err)
 }
 
-// refused decides what a failed condition means.
-func (a *acquiring) refused(ctx context.Context, res ddb.Result, asked time.Time, stub bool) (*Lock, next, error) {
-	core, image := a.Core, res.Image
+func (a *acquiring) noAnswer(to string, err error) error {
+	return repo.Classify(fmt.Errorf("item %v: no answer to the %s: %w", a.Key, to, err))
+}
+
+// refused decides what the failed condition of a try means.
+func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
+	core := a.Core
 	l, err := a.Lock(image)
 	if err != nil {
 		if ddb.Equal(image[core.Attr.LockedBy], ddb.Text(a.id)) {
-			a.releaseTaken(ctx) // the network delivered the request twice
+			a.giveBackTaken(ctx) // the network delivered the request twice
 		}
-		return nil, asItem, err
+		return nil, err
 	}
 	sent, landed := a.mayHold[l.By]
 	if l.By == a.id {
-		sent, landed = asked, true
+		sent, landed = a.sent, true
 	}
 	switch {
 	case landed && a.Row && a.locker.Lease == 0 && l.Held <= a.seen && core.LockOnly(image):
 		// It made a row of its own, after another holder's was deleted, but with
 		// the token of when it was sent.
 		core.Delete(ctx, core.Drop(a.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
-		return nil, asItem, errAgain
+		return nil, errAgain
 	case landed:
 		// An earlier request took the lock: it is ours, from when that was sent.
 		a.id = l.By
-		return a.hold(ctx, image, sent.Add(a.locker.Lease))
+		return a.hold(ctx, image, sent)
 	}
 	a.seen = max(a.seen, l.Held, l.Token-1)
 	switch {
-	case stub:
-		return nil, asItem, nil // the item came into being meanwhile
+	case a.stub:
+		a.stub = false
+		return nil, nil // the item came into being meanwhile
 	case core.Absent(image) && a.Row:
-		return nil, asItem, nil // it was there when it was judged, and is free now
+		return nil, nil // it was there when it was judged, and is free now
 	case core.Absent(image) && a.Stub:
-		return nil, asStub, nil
+		a.stub = true
+		return nil, nil
 	case core.Absent(image), !a.Row && !a.Stub && core.Hidden(image):
-		return nil, asItem, NotFound(a.Key, core.Name)
+		return nil, NotFound(a.Key, core.Name)
 	}
 	if !l.Busy() {
 		// What was watched has gone and the lock is free. To insist on the gone
 		// hold would be to wait for ever.
 		a.observed = observation{}
-		return nil, asItem, nil
+		return nil, nil
 	}
 	if a.locker.Clockless {
 		a.observed.observe(image, l, core, a.locker.Lease, a.Clock())
@@ -191,13 +211,14 @@ func (a *acquiring) refused(ctx context.Context, res ddb.Result, asked time.Time
 	if a.OnWait != nil {
 		a.OnWait(l)
 	}
-	return nil, asItem, a.WaitFor(ctx, l)
+	return nil, a.WaitFor(ctx, l)
 }
 
-// hold makes the handle of a lock that was taken; end is when others may take
-// over, on the own clock. A lock that the caller will not have is given back.
-func (a *acquiring) hold(ctx context.Context, raw ddb.Item, end time.Time) (*Lock, next, error) {
-	l, err := a.Lock(raw)
+// hold makes the handle of a lock that was taken by a try of the given time. A
+// lock that the caller will not have is given back.
+func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*Lock, error) {
+	end := sent.Add(a.locker.Lease)
+	l, err := a.Lock(image)
 	if err == nil && l.Held == 0 {
 		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Core.Attr.LockHeld)
 	}
@@ -205,11 +226,30 @@ func (a *acquiring) hold(ctx context.Context, raw ddb.Item, end time.Time) (*Loc
 		err = errAgain // its holder could do nothing with it
 	}
 	if err != nil {
-		a.releaseTaken(ctx)
-		return nil, asItem, err
+		a.giveBackTaken(ctx)
+		return nil, err
 	}
-	a.item = raw
-	return newLock(a, l, end), asItem, nil
+	h := a.newLock(image, l, "", end)
+	h.Start()
+	return h, nil
+}
+
+// newLock makes the handle of a lock that is ours, with the entry by which it was
+// waited for; end is when others may take it over, on the own clock. Nothing
+// looks after it yet.
+func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end time.Time) *Lock {
+	a.item = image
+	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, lastExpiry: l.Until, entry: entry, lastToken: l.Token}
+	h.noteQueue(image)
+	if l.Handed() {
+		end = end.Add(Margin(a.locker.Lease) - Margin(l.Lease)) // its margin is that of a grace
+		if a.locker.Clockless {
+			// lockTime is by the clock of who handed it over.
+			h.ahead = l.Until.Sub(a.Clock().Add(time.Until(end)))
+		}
+	}
+	h.Lease = lease.New(a.locker.lease(h.failed), end, h.extend)
+	return h
 }
 
 // cleaning is the context of all requests that give back what the acquisition

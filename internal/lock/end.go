@@ -6,113 +6,152 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// commitTime is the time that the lease must not have passed. It is taken once
-// per commit: all attempts carry the same, so that no late copy of an earlier
-// one can succeed where the verdict was "expired".
-func (h *Lock) commitTime() time.Time {
-	if h.locker.LateCommit {
-		return time.Time{}
+// Ending is a way to end a lock.
+type Ending int
+
+// The ways to end a lock. Release and Drop are harmless on a lock that its holder
+// has ended.
+const (
+	Release Ending = iota // without a change
+	Drop                  // and the item is deleted with its lock, whatever the time
+	Commit                // with a change
+	Delete                // the change is that the item is deleted
+)
+
+// End says how a lock ends.
+type End struct {
+	As Ending
+	// Change adds the change of a Commit. With an error nothing is sent, and the
+	// lock goes on.
+	Change func(*protocol.Write) error
+	// KeepLocal keeps the lock of a Commit or Release for the next one of this
+	// process.
+	KeepLocal bool
+	// NoGrace ends a Release or Drop with ctx, without a last request after it.
+	NoGrace bool
+}
+
+// writes reports whether the end carries a change: if an earlier one of this lock
+// had no verdict, a lock that is over does not tell which of the two ended it.
+func (e *End) writes() bool { return e.As >= Commit }
+
+// End ends the lock in one request, which is sent until it has a verdict or the
+// deadline has passed. With KeepLocal it returns the next one's lock, if the lock
+// could be kept.
+func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
+	lingers := !how.writes() && !how.NoGrace
+	if lingers {
+		var cancel context.CancelFunc
+		ctx, cancel = ddb.Cleaning(ctx)
+		defer cancel()
 	}
-	return h.locker.Clock().Add(h.ahead)
-}
-
-// Commit sends the update that carries a change, which set adds to it, and ends
-// the hold. With pass the lock stays with this process: the hold that it
-// returns is the next one's. The caller holds op.
-func (h *Lock) Commit(ctx context.Context, set func(*protocol.Write), pass bool) (next *Lock, err error) {
-	return h.sendEnd(ctx, endOptions{writes: true}, set, pass, h.commitTime())
-}
-
-// Delete sends the delete of the item, which ends the hold too. The caller
-// holds op.
-func (h *Lock) Delete(ctx context.Context) error {
-	w := h.locker.Core.NewWrite()
-	w.Own(h.id, h.token, h.commitTime())
-	in := w.Delete(h.raw())
-	if h.inDoubt { // an earlier write may have ended the hold: no evidence
-		return h.end(ctx, endOptions{writes: true}, func(ctx context.Context, opt ddb.Options) ddb.Result {
-			return h.locker.Core.Delete(ctx, in, opt)
-		})
-	}
-	return h.end(ctx, endOptions{writes: true}, h.remove(in, false))
-}
-
-type send func(context.Context, ddb.Options) ddb.Result
-
-func (h *Lock) update(in *dynamodb.UpdateItemInput) send {
-	return func(ctx context.Context, opt ddb.Options) ddb.Result { return h.locker.Core.Update(ctx, in, opt) }
-}
-
-// byAbsence is the result of a delete that nobody answered with "applied": that
-// the item is gone says so.
-var byAbsence = ddb.Result{Outcome: ddb.Applied}
-
-// remove deletes the item. If an answer was lost, that the item which was held
-// is gone before the deadline is the evidence. strict takes it for evidence
-// only then: an item that a first, clean attempt finds gone was removed by
-// somebody else.
-func (h *Lock) remove(in *dynamodb.DeleteItemInput, strict bool) send {
-	clean := true
-	return func(ctx context.Context, opt ddb.Options) ddb.Result {
-		res := h.locker.Core.Delete(ctx, in, opt)
-		clean = clean && res.Clean
-		if res.Outcome != ddb.Condition || strict && clean {
-			return res
+	if err := h.BeginLast(ctx); err != nil {
+		if lingers {
+			h.Forget(repo.ErrReleased)
 		}
-		l, err := h.locker.Core.ParseRecord(res.Image)
-		if err == nil && l.JudgeDelete(h.holder(), !h.locker.Core.Absent(res.Image), clean, !h.Expired()) == protocol.Committed {
-			return byAbsence
+		return nil, err
+	}
+	defer h.Done()
+	switch err := h.Usable(); {
+	case !how.writes() && errors.Is(err, repo.ErrReleased):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case how.NoGrace && ctx.Err() != nil:
+		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
+	}
+	e := &ending{End: how, lock: h, first: true}
+	if !how.writes() {
+		h.Halt()
+		defer func() {
+			if err != nil {
+				// Nothing renews the hold any more: it ends with its lease at the latest.
+				h.Forget(repo.ErrReleased)
+			}
+		}()
+	}
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true}
+	insist := ddb.Insistence{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
+	var res ddb.Result
+	for again := true; again; {
+		if e.remove != nil {
+			res = core.Delete(ctx, e.remove, opt)
+		} else {
+			res = core.Update(ctx, e.update, opt)
 		}
-		return res
+		again = e.refusedByQueue(&res) || e.insists(ctx, &insist, &res)
+	}
+	if err := e.judge(res); err != nil || !e.KeepLocal {
+		return nil, err
+	}
+	return e.adoptNext(), nil
+}
+
+// insists reports whether the request is sent again.
+func (e *ending) insists(ctx context.Context, insist *ddb.Insistence, res *ddb.Result) bool {
+	if e.remove != nil {
+		e.inferFromAbsence(res)
+	}
+	e.first = e.first && res.Clean
+	// Others wait behind the hold: it is not given up for a table that is busy,
+	// as long as it has an end.
+	return insist.Again(ctx, res, e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
+}
+
+// inferFromAbsence takes it for evidence that a delete was applied, if nobody
+// answered it with "applied", that the item which was held is gone before the
+// deadline. A Drop takes it for evidence only if an answer was lost: an item that
+// a first, clean attempt finds gone was removed by somebody else. So does not a
+// Delete after a write without a verdict, which may have ended the hold.
+func (e *ending) inferFromAbsence(res *ddb.Result) {
+	e.clean = e.clean && res.Clean
+	h := e.lock
+	if res.Outcome != ddb.Condition || e.As == Drop && e.clean || e.As == Delete && h.inDoubt {
+		return
+	}
+	core := h.locker.Core
+	l, err := core.ParseRecord(res.Image)
+	if err == nil && l.JudgeDelete(h.holder(), !core.Absent(res.Image), e.clean, !h.Expired()) == protocol.Committed {
+		*res = ddb.Result{Outcome: ddb.Applied} // and nothing was sent that says so
 	}
 }
 
-// endOptions says what kind of write ends a hold.
-type endOptions struct {
-	// writes says that it carries a change: if an earlier one of this hold had
-	// no verdict, a hold that is over does not tell which of the two ended it.
-	writes  bool
-	noGrace bool // nothing is sent once the context is done
-}
-
-// end sends the write that ends the hold until it has a verdict, or the
-// deadline has passed.
-func (h *Lock) end(ctx context.Context, how endOptions, send send) error {
-	first := true // no attempt of this very write may have been applied before the last
-	res := ddb.UntilDecided(ctx, ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, !h.inDoubt, h.Expired, func() (ddb.Result, bool) {
-		res := send(ctx, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.noGrace, Holding: true, Absence: true})
-		first = first && res.Clean
-		// Others wait behind the hold: it is not given up for a table that is busy,
-		// as long as it has an end.
-		return res, h.locker.Lease > 0 && res.Outcome == ddb.Refused && ddb.Throttled(res.Err)
-	})
-	replaced := how.writes && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
+// judge gives an end its verdict.
+func (e *ending) judge(res ddb.Result) error {
+	h := e.lock
+	replaced := e.writes() && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
 	if replaced {
 		// Before the deadline nobody deletes a held item. The network may have
 		// delivered ours twice, and the item was deleted in between.
 		res.Clean = false
 	}
-	if !how.writes && h.inDoubt {
-		defer h.settleUndecided(res, first)
+	if !e.writes() && h.inDoubt {
+		defer h.settleUndecided(res, e.first)
 	}
 	if res.Outcome != ddb.Applied {
 		err := h.judge(res)
 		switch {
-		case err == nil && how.writes && h.inDoubt:
+		case err == nil && e.writes() && h.inDoubt:
 			h.Finish(repo.ErrOutcomeUnknown)
 			err = UnknownOutcome(h.key, errOneOfTwo)
 		case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
 			err = UnknownOutcome(h.key, errReplaced)
 		}
+		if unknown := errors.Is(err, repo.ErrOutcomeUnknown); unknown {
+			h.inDoubt = h.inDoubt || e.writes()
+			if e.KeepLocal {
+				h.orphan.Store(&Orphan{e.nextID, e.asked, h.locker, h.packed})
+			}
+		}
 		if err != nil {
-			h.inDoubt = h.inDoubt || how.writes && errors.Is(err, repo.ErrOutcomeUnknown)
 			return err
 		}
 	}
@@ -164,58 +203,12 @@ func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 // has told: Committed, or Lost.
 func (h *Lock) OutcomeOfUndecided() protocol.Verdict { return protocol.Verdict(h.outcome.Load()) }
 
-// ReleaseOptions says how a hold is given back.
-type ReleaseOptions struct {
-	// Drop deletes the item with its lock.
-	Drop bool
-	// NoGrace ends with ctx, without a last request after it.
-	NoGrace bool
-	// KeepLocal keeps the lock for the next one of this process.
-	KeepLocal bool
-}
-
-// Release gives the lock back without a change. It is harmless on a hold that
-// its holder has ended. With KeepLocal it returns the hold of the next one, if the
-// lock could be kept.
-func (h *Lock) Release(ctx context.Context, how ReleaseOptions) (next *Lock, err error) {
-	if !how.NoGrace {
-		var cancel context.CancelFunc
-		ctx, cancel = ddb.Cleaning(ctx)
-		defer cancel()
+// commitTime is the time that the lease must not have passed. It is taken once
+// per commit: all attempts carry the same, so that no late copy of an earlier
+// one can succeed where the verdict was "expired".
+func (h *Lock) commitTime() time.Time {
+	if h.locker.LateCommit {
+		return time.Time{}
 	}
-	if err := h.BeginLast(ctx); err != nil {
-		if !how.NoGrace {
-			h.Forget(repo.ErrReleased)
-		}
-		return nil, err
-	}
-	defer h.Done()
-	switch why := h.Ended(); {
-	case errors.Is(why, repo.ErrReleased):
-		return nil, nil
-	case why != nil:
-		return nil, h.Usable()
-	}
-	if ctx.Err() != nil && how.NoGrace {
-		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
-	}
-	h.Halt()
-	as := endOptions{noGrace: how.NoGrace}
-	switch {
-	case how.Drop:
-		err = h.end(ctx, as, h.remove(h.locker.Core.Drop(h.raw(), h.id, h.token), true))
-	case h.stub && len(h.queue) == 0:
-		err = h.end(ctx, as, h.remove(h.locker.Core.Unstub(h.raw(), h.id, h.token), false))
-	case how.KeepLocal && !h.inDoubt:
-		next, err = h.sendEnd(ctx, as, nil, true, time.Time{})
-	case h.locker.Fair:
-		_, err = h.sendEnd(ctx, as, nil, false, time.Time{})
-	default:
-		err = h.end(ctx, as, h.update(h.locker.Core.Release(h.raw(), h.id, h.token)))
-	}
-	if err != nil {
-		// Nothing renews the hold any more: it ends with its lease at the latest.
-		h.Forget(repo.ErrReleased)
-	}
-	return next, err
+	return h.locker.Clock().Add(h.ahead)
 }

@@ -2,93 +2,123 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// nextLock is the hold that the next one of this process gets: the write that
-// ends ours puts it on the item.
-type nextLock struct {
-	id    string
-	asked time.Time // before its end was reckoned
-	until time.Time
+// ending is a lock that is being ended: the request that does it, and what is
+// known of its attempts.
+type ending struct {
+	End
+	lock  *Lock
+	write *protocol.Write // without what the queue adds to it; nil: the request is always the same
+	now   time.Time       // that the lease must not have passed; zero: it may have
+
+	update *dynamodb.UpdateItemInput // one of the two is the request
+	remove *dynamodb.DeleteItemInput
+
+	clean bool // no attempt of the delete may have been applied
+	first bool // no attempt of the end may have been applied before the last
+
+	// The next lock of this process, with KeepLocal.
+	nextID string
+	asked  time.Time // before its end was reckoned
+	until  time.Time
 }
 
-// sendEnd sends the update that ends the hold: with what set adds to it, and,
-// with pass, with the lock passed on instead of removed. now, if set, is what
-// the lease must not have passed. The caller holds op.
-func (h *Lock) sendEnd(ctx context.Context, how endOptions, set func(*protocol.Write), pass bool, now time.Time) (next *Lock, err error) {
-	w := h.locker.Core.NewWrite()
-	if set != nil {
-		set(w)
+// begin makes the first request. The caller holds op.
+func (e *ending) begin() error {
+	h := e.lock
+	if e.writes() {
+		e.now = h.commitTime()
 	}
-	var s nextLock
-	if pass {
-		s = nextLock{id: protocol.NewID(h.locker.Owner), asked: time.Now()}
-		s.until = h.locker.until(h.locker.Clock())
-		w.Handoff(s.id, h.token+1, s.until, h.locker.Lease)
-		w.Dequeue(h.entry)
+	e.KeepLocal = e.KeepLocal && (e.As == Commit || e.As == Release && !h.inDoubt && !e.unstubs())
+	if e.writes() || e.KeepLocal || h.locker.Fair {
+		e.write = h.locker.Core.NewWrite()
 	}
-	w.Own(h.id, h.token, now)
-	bare := h.stub && set == nil // a change would make an item of it
-	send, err := h.endWrite(w, pass, bare, now)
-	if err != nil {
-		return nil, repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
-	}
-	if err := h.end(ctx, how, send); err != nil {
-		if pass && errors.Is(err, repo.ErrOutcomeUnknown) {
-			h.orphan.Store(&Orphan{s.id, s.asked, h.locker, h.packed})
+	if e.As == Commit {
+		if err := e.Change(e.write); err != nil {
+			return err
 		}
-		return nil, err
 	}
-	if !pass {
-		return nil, nil
+	if e.KeepLocal {
+		e.nextID, e.asked = protocol.NewID(h.locker.Owner), time.Now()
+		e.until = h.locker.until(h.locker.Clock())
+		e.write.Handoff(e.nextID, h.token+1, e.until, h.locker.Lease)
+		e.write.Dequeue(h.entry)
 	}
-	next = h.adoptNext(s)
-	next.stub = bare
-	return next, nil
+	if e.write != nil {
+		e.write.Own(h.id, h.token, e.now)
+	}
+	if err := e.build(); err != nil {
+		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
+	}
+	return nil
 }
 
-// endWrite makes the request of a write that ends the hold, or passes it on.
-func (h *Lock) endWrite(w *protocol.Write, pass, bare bool, now time.Time) (send, error) {
-	if h.locker.Fair && !pass {
-		return h.transfer(w, bare, now)
+// unstubs reports whether the end deletes an item that is nothing but the lock,
+// and for which nobody waits.
+func (e *ending) unstubs() bool {
+	return e.As == Release && e.lock.stub && len(e.lock.queue) == 0
+}
+
+// build makes the request as the queue is known.
+func (e *ending) build() (err error) {
+	h, core, fair := e.lock, e.lock.locker.Core, e.lock.locker.Fair
+	key := h.raw()
+	e.update, e.remove, e.clean = nil, nil, true
+	switch {
+	case e.As == Drop:
+		e.remove = core.Drop(key, h.id, h.token)
+	case e.As == Delete:
+		e.remove = e.write.Delete(key)
+	case e.unstubs():
+		e.remove = core.Unstub(key, h.id, h.token)
+	case e.KeepLocal:
+		e.update, err = e.write.Update(key)
+	case fair:
+		w := e.write.Clone()
+		h.leaveToQueue(w)
+		e.update, err = w.Update(key)
+	case e.As == Release:
+		e.update = core.Release(key, h.id, h.token)
+	default:
+		e.write.Unlock()
+		e.update, err = e.write.Update(key)
 	}
-	if !pass {
-		w.Unlock()
-	}
-	in, err := w.Update(h.raw())
-	return h.update(in), err
+	return err
+}
+
+// adoptNext makes the handle of the lock that stays in this process.
+func (e *ending) adoptNext() *Lock {
+	h := e.lock
+	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, lastExpiry: e.until, queue: h.queue, lastToken: h.lastToken + 1}
+	n.contended.Store(len(n.queue) > 0)
+	n.keep(e.asked.Add(h.locker.Lease))
+	return n
 }
 
 // Orphan is a hold that a write without a verdict may have put on the item.
 type Orphan struct {
-	id   string
-	sent time.Time
-	t    *Locker
-	key  ddb.Key
+	id     string
+	sent   time.Time
+	locker *Locker
+	key    ddb.Key
 }
 
-// Undo releases the hold, if it is there.
-func (g *Orphan) Undo() {
+// Release releases the hold, if it is there.
+func (o *Orphan) Release() {
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	g.t.releaseID(ctx, g.t.Core.Unpack(g.key), g.id)
+	o.locker.giveBack(ctx, o.locker.Core.Unpack(o.key), o.id, false)
 }
 
-// Orphan is the hold that was to be passed on by a write that had no verdict;
-// nil if there is none.
+// Orphan is the hold that was to be kept in this process by a write that had no
+// verdict; nil if there is none.
 func (h *Lock) Orphan() *Orphan { return h.orphan.Load() }
-
-// adoptNext makes the handle of the hold that was passed on.
-func (h *Lock) adoptNext(s nextLock) *Lock {
-	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, id: s.id, token: h.token + 1, lastExpiry: s.until, queue: h.queue, lastToken: h.lastToken + 1}
-	n.rivals.Store(len(n.queue) > 0)
-	n.keep(s.asked.Add(h.locker.Lease))
-	return n
-}

@@ -16,13 +16,13 @@ import (
 // Lock is a lock on an item. It is safe for concurrent use.
 type Lock struct {
 	*lease.Lease
-	locker *Locker
-	key    repo.Key
-	packed ddb.Key     // the primary key, encoded
-	stub   bool        // the item is nothing but a lock that readers do not see
-	rivals atomic.Bool // others wait in the queue behind a fair hold; changed under op
-	id     string
-	token  int64
+	locker    *Locker
+	key       repo.Key
+	packed    ddb.Key // the primary key, encoded
+	stub      bool    // the item is nothing but a lock that readers do not see
+	id        string
+	token     int64
+	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
 
 	inDoubt    bool      // guarded by op: an earlier write that ends the hold had no verdict
 	lastExpiry time.Time // guarded by op: the greatest lockTime that was ever sent
@@ -37,13 +37,6 @@ type Lock struct {
 	queue     protocol.Queue // guarded by op: who else waits, as the last image showed
 	lastToken int64          // guarded by op: lockToken, as last seen
 	ahead     time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
-}
-
-func newLock(a *acquiring, l protocol.Record, end time.Time) *Lock {
-	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: a.id, token: l.Held, lastExpiry: l.Until, lastToken: l.Token}
-	h.noteQueue(a.item)
-	h.keep(end)
-	return h
 }
 
 // keep begins to look after the hold, which others may take over at end.

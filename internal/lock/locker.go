@@ -2,9 +2,11 @@ package lock
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Locker takes the locks of a table's items. It is safe for concurrent use.
@@ -15,17 +17,77 @@ type Locker struct {
 	HoldTimes  *HoldTimes  // nil: nothing is remembered
 }
 
-// releaseID releases the hold of an id, if it is there, whatever its token; else it
-// returns whose hold it found. If there is no answer, the lock ends with its
-// lease.
-func (t *Locker) releaseID(ctx context.Context, raw ddb.Item, id string) (holder string) {
+// byID says how a hold is released of which nothing but the id is known.
+type byID int
+
+const (
+	keepItem   byID = iota
+	breakHold       // and its handle, if there is one, must find out
+	deleteStub      // the item, if it is a stub
+	deleteItem
+)
+
+// sendRelease sends the release of the hold of an id, whatever its token.
+func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how byID, opt ddb.Options) ddb.Result {
+	a := &t.Core.Attr
 	w := t.Core.NewWrite()
+	w.IfEqual(a.LockedBy, ddb.Text(id))
+	if how == deleteStub {
+		w.IfExists(a.LockStub)
+	}
+	if how == deleteStub || how == deleteItem {
+		return t.Core.Delete(ctx, w.Delete(raw), opt)
+	}
 	w.Unlock()
-	w.IfEqual(t.Core.Attr.LockedBy, ddb.Text(id))
+	if how == breakHold {
+		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
+	}
 	in, err := w.Update(raw)
 	if err != nil {
-		return ""
+		return ddb.Result{Outcome: ddb.Refused, Clean: true, Err: err}
 	}
-	l, _ := t.Core.ParseRecord(t.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true}).Image)
+	return t.Core.Update(ctx, in, opt)
+}
+
+// giveBack releases the hold of an id that nobody will have; a stub is deleted,
+// where one may have been made. It returns whose hold it found in its place; ""
+// if there is none, or no answer: then the lock ends with its lease.
+func (t *Locker) giveBack(ctx context.Context, raw ddb.Item, id string, stub bool) (holder string) {
+	if stub {
+		res := t.sendRelease(ctx, raw, id, deleteStub, ddb.Options{NoGrace: true})
+		l, _ := t.Core.ParseRecord(res.Image) // whose it is can be told of any item
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
+			return l.By
+		}
+	}
+	l, _ := t.Core.ParseRecord(t.sendRelease(ctx, raw, id, keepItem, ddb.Options{NoGrace: true, Holding: true}).Image)
 	return l.By
+}
+
+// ReleaseByID releases the hold of an id, whatever its token; drop deletes the
+// item with it. ErrNotHeld if nobody holds the item, ErrLocked if another does.
+func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id string, drop bool) error {
+	how := breakHold
+	if drop {
+		how = deleteItem
+	}
+	res := t.sendRelease(ctx, raw, id, how, ddb.Options{Holding: true, Absence: true})
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		l, err := (&Waiter{Core: t.Core, Key: key}).Lock(res.Image)
+		switch {
+		case !res.Clean && (err != nil || l.Busy()):
+			return UnknownOutcome(key, err)
+		case err != nil:
+			return err
+		case !res.Clean:
+			return nil // the hold of the id is over, and nobody has the lock: all that was asked for
+		case l.Busy():
+			return Locked(key, l)
+		}
+		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, key)
+	}
+	return Failed(key, res)
 }

@@ -35,24 +35,37 @@ func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
 	return nil, nil // says that nothing is known
 }
 
-// sendUntilAnswered sends a write that others wait for if it is applied, and that can be
-// repeated: without an answer it is repeated after a grace, then after twice
-// that, and so on, as often as the client's policy allows. One that was handed
-// the lock but does not know it yet costs the others no more than a grace.
-func (c *Config) sendUntilAnswered(ctx context.Context, send func(ddb.Options) ddb.Result) ddb.Result {
-	pause := ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
-	clean := true
-	for n := 0; ; n++ {
-		res := send(ddb.Options{Timeout: min(doubled(c.grace(), n), c.Lease/3), AwaitAnswer: true, Single: true, Absence: true})
-		clean = clean && res.Clean
-		if !res.Again || ctx.Err() != nil || res.Limit > 0 && n+1 >= res.Limit {
-			if res.Clean = clean; res.Outcome == ddb.Refused && !clean {
-				res.Outcome = ddb.Unknown
-			}
-			return res
+// repeats is how a write is sent that others wait for if it is applied, and that
+// can be repeated: without an answer it is repeated after a grace, then after
+// twice that, and so on, as often as the client's policy allows. One that was
+// handed the lock but does not know it yet costs the others no more than a grace.
+type repeats struct {
+	n         int
+	ambiguous bool // an attempt may have been applied
+	pause     ddb.Backoff
+}
+
+// options are those of the next attempt.
+func (r *repeats) options(c *Config) ddb.Options {
+	return ddb.Options{Timeout: min(doubled(c.grace(), r.n), c.Lease/3), AwaitAnswer: true, Single: true, Absence: true}
+}
+
+// again takes in the result of an attempt, and sleeps before the next one. False:
+// there is none, and the result is now about all of them.
+func (r *repeats) again(ctx context.Context, c *Config, res *ddb.Result) bool {
+	r.n++
+	r.ambiguous = r.ambiguous || !res.Clean
+	if res.Again && ctx.Err() == nil && (res.Limit == 0 || r.n < res.Limit) {
+		if r.n == 1 {
+			r.pause = ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
 		}
-		ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
+		ddb.Sleep(ctx, r.pause.Next(time.Now(), time.Time{}))
+		return true
 	}
+	if res.Clean = !r.ambiguous; res.Outcome == ddb.Refused && r.ambiguous {
+		res.Outcome = ddb.Unknown
+	}
+	return false
 }
 
 // doubled is d, doubled n times.

@@ -3,8 +3,9 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
@@ -17,9 +18,10 @@ import (
 // lockedread's doc.go, "Fair").
 type queued struct {
 	*acquiring
-	entry  string
-	number int64
-	drawn  time.Time // before the enqueue was sent
+	enqueue *dynamodb.UpdateItemInput // the enqueue that has no answer yet; nil: the next one is another
+	repeats repeats                   // how often it was sent
+	entry   string
+	number  int64
 	// lastNotMine is before the last request was sent whose answer did not show the
 	// lock in our hands: it was transferred later than that.
 	lastNotMine time.Time
@@ -47,50 +49,42 @@ func NewHoldTimes() *HoldTimes { return recent.New[time.Duration](holdTimesKept)
 // taken by hand, or never ends, or there is no room.
 var errNoQueue = errors.New("no queue behind this lock")
 
-// waitsInQueue reports whether the acquisition waits in the queue.
-func (a *acquiring) waitsInQueue() bool {
-	return a.locker.Fair && !a.Try && !a.Row && a.locker.Lease > 0
-}
-
-// run enqueues, and waits until the lock is ours.
-func (q *queued) run(ctx context.Context) (*Lock, error) {
-	for {
-		held, err := q.enqueue(ctx)
-		if !errors.Is(err, errAgain) {
-			return held, err
-		}
-		ddb.Sleep(ctx, q.resend.Next(time.Now(), time.Time{}))
+// request makes the request that enters the queue, or takes the lock if it is
+// free. It is repeated as it is until it has an answer: its entry tells whether
+// it has landed.
+func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
+	if q.enqueue == nil {
+		t := q.newTry()
+		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}
+		q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.sent, observation{}
+		q.pace = pace.Pace{Turn: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
+	opt := q.repeats.options(&q.locker.Config)
+	opt.Absence = !q.Stub // else the write of a stub finds out by itself
+	return q.enqueue, opt
 }
 
-// enqueue enters the queue, or takes the lock if it is free. The request may be
-// repeated: its entry tells whether it has landed.
-func (q *queued) enqueue(ctx context.Context) (*Lock, error) {
-	q.drawn = time.Now() // before the end is reckoned
-	now := q.Clock()
-	q.id = protocol.NewID(q.locker.Owner)
-	q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.drawn, observation{}
-	q.pace = pace.Pace{Turn: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
-	core := q.Core
-	in := core.Enqueue(q.Raw, protocol.Acquire{ID: q.id, Now: now, Until: q.locker.until(now), Lease: q.locker.Lease, Hidden: q.Stub})
-	res := q.locker.sendUntilAnswered(ctx, func(opt ddb.Options) ddb.Result {
-		opt.Absence = !q.Stub // else the write of a stub finds out by itself
-		return core.Update(ctx, in, opt)
-	})
+// answered draws the conclusion from the answer to an enqueue, and waits in the
+// queue until the lock is ours.
+func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
+	if q.repeats.again(ctx, &q.locker.Config, &res) {
+		return nil, nil
+	}
+	q.enqueue = nil
 	switch res.Outcome {
 	case ddb.Applied:
 		return q.wait(ctx, res.Item)
 	case ddb.Condition:
-		return q.enqueueRefused(ctx, res.Image)
+		return q.refused(ctx, res.Image)
 	case ddb.Unknown:
 		if protocol.Oversize(res.Err) { // the answer to the last attempt; an earlier one had none
 			giving, cancel := ddb.DetachedTimeout(ctx)
-			q.dequeueOn(giving)
+			q.dequeue(giving)
 			cancel()
 			return nil, q.waitForRoom(ctx, res.Err)
 		}
-		q.dequeue(ctx)
-		return nil, repo.Classify(fmt.Errorf("item %v: no answer to the request for its lock: %w", q.Key, res.Err))
+		q.dequeue(q.cleaning(ctx))
+		return nil, q.noAnswer("request for its lock", res.Err)
 	}
 	if protocol.Oversize(res.Err) {
 		return nil, q.waitForRoom(ctx, res.Err)
@@ -135,8 +129,8 @@ func (q *queued) waitForRoom(ctx context.Context, full error) error {
 // maxFull is how often an enqueue may find no room while nobody is there.
 const maxFull = 10
 
-// enqueueRefused decides what the failed condition of an enqueue means.
-func (q *queued) enqueueRefused(ctx context.Context, image ddb.Item) (*Lock, error) {
+// refused decides what the failed condition of an enqueue means.
+func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	core := q.Core
 	l, err := q.Lock(image)
 	if err != nil {
@@ -148,11 +142,8 @@ func (q *queued) enqueueRefused(ctx context.Context, image ddb.Item) (*Lock, err
 	case there, lost, l.By == q.id, l.By == protocol.NextID(q.entry):
 		return q.wait(ctx, image) // an earlier attempt landed
 	case core.Absent(image) && q.Stub:
-		held, _, err := q.try(ctx, true)
-		if held == nil && err == nil {
-			err = errAgain // the item came into being meanwhile
-		}
-		return held, err
+		q.stub = true
+		return nil, nil
 	case core.Absent(image), !q.Stub && core.Hidden(image):
 		return nil, NotFound(q.Key, core.Name)
 	}
@@ -161,7 +152,7 @@ func (q *queued) enqueueRefused(ctx context.Context, image ddb.Item) (*Lock, err
 
 // wait looks at the item until the lock is ours. image is what the enqueue left.
 func (q *queued) wait(ctx context.Context, image ddb.Item) (*Lock, error) {
-	asked := q.drawn
+	asked := q.sent
 	for {
 		held, l, pause, err := q.evaluate(ctx, image, asked)
 		if held != nil || errors.Is(err, errAgain) {
@@ -176,7 +167,7 @@ func (q *queued) wait(ctx context.Context, image ddb.Item) (*Lock, error) {
 			pause = min(q.Wait.Max, q.locker.glance()/2) - time.Since(asked) // after a look without an answer
 		}
 		if err != nil {
-			q.dequeue(ctx)
+			q.dequeue(q.cleaning(ctx))
 			return nil, err
 		}
 	}
@@ -197,7 +188,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
 		if end, ours := q.mine(l); ours {
-			held, err := q.take(ctx, image, l, end)
+			held, err := q.keep(ctx, image, l, end)
 			return held, l, 0, err
 		}
 		me, ahead, there := core.ParseQueue(image).Without(protocol.EntryOf(l.By)).Find(q.entry)
@@ -227,7 +218,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			if l, err = q.Lock(res.Item); err != nil {
 				return nil, l, 0, err
 			}
-			held, err := q.take(ctx, res.Item, l, asked.Add(q.locker.Lease))
+			held, err := q.keep(ctx, res.Item, l, asked.Add(q.locker.Lease))
 			return held, l, 0, err
 		case ddb.Condition:
 			image = res.Image
@@ -254,24 +245,19 @@ func (q *queued) pacing() pace.Line {
 }
 
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the
-// caller is told that it does not have the lock.
-func (q *queued) dequeue(ctx context.Context) { q.dequeueOn(q.cleaning(ctx)) }
-
-// dequeueOn is leave on a context for giving back.
-func (q *queued) dequeueOn(ctx context.Context) {
-	core := q.Core
-	res := core.Update(ctx, core.Dequeue(q.Raw, q.id), ddb.Options{NoGrace: true, Holding: true})
+// caller is told that it does not have the lock. ctx is one for giving back.
+func (q *queued) dequeue(ctx context.Context) {
+	res := q.Core.Update(ctx, q.Core.Dequeue(q.Raw, q.id), ddb.Options{NoGrace: true, Holding: true})
 	if res.Outcome != ddb.Condition {
 		return // without an answer: who is passed over costs the others a grace
 	}
-	l, err := core.ParseRecord(res.Image)
+	l, err := q.Core.ParseRecord(res.Image)
 	if err != nil {
-		q.locker.releaseID(ctx, q.Raw, q.id) // it may be ours: nobody can use it
+		q.locker.giveBack(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
 		return
 	}
-	if _, ours := q.mine(l); !ours {
-		return
+	if _, ours := q.mine(l); ours {
+		h := q.newLock(res.Image, l, q.entry, time.Now())
+		_, _ = h.End(ctx, End{NoGrace: true}) // if it fails, the lock ends with its lease
 	}
-	h := q.newLock(res.Image, l, time.Now())
-	_, _ = h.Release(ctx, ReleaseOptions{NoGrace: true}) // if it fails, the lock ends with its lease
 }

@@ -2,14 +2,11 @@ package lock
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // mine reports whether the lock is in our hands, and when others may take it
@@ -21,7 +18,7 @@ func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
 	switch l.By {
 	case q.id:
 		// Taken by the enqueue, or later by a request without an answer.
-		return q.drawn.Add(q.locker.Lease), true
+		return q.sent.Add(q.locker.Lease), true
 	case protocol.NextID(q.entry):
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
@@ -109,32 +106,14 @@ func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record
 	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.locker.grace(), AwaitAnswer: true, Single: true})
 }
 
-// newLock makes the handle of a lock that is ours; end is when others may take it
-// over. Nothing looks after it yet.
-func (q *queued) newLock(image ddb.Item, l protocol.Record, end time.Time) *Lock {
-	h := &Lock{locker: q.locker, key: q.Key, packed: q.Core.Pack(q.Raw), stub: l.Stub, id: l.By, token: l.Held, lastExpiry: l.Until, entry: q.entry}
-	h.noteQueue(image)
-	if l.Handed() {
-		end = end.Add(Margin(q.locker.Lease) - Margin(l.Lease)) // its margin is that of a grace
-		if q.locker.Clockless {
-			// lockTime is by the clock of who handed it over.
-			h.ahead = l.Until.Sub(q.Clock().Add(time.Until(end)))
-		}
-	}
-	h.Lease = lease.New(h.locker.lease(h.failed), end, h.extend)
-	return h
-}
-
-// take makes the handle and begins to look after the hold. One that was handed
-// over is claimed before its grace is over: at once if little of it is left,
-// else if the holder is not done soon.
-func (q *queued) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
+// keep makes the handle of a lock that was waited for, and begins to look after
+// it. One that was handed over is confirmed before its grace is over: at once if
+// little of it is left, else if the holder is not done soon.
+func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
 	if l.Held == 0 {
-		_, _, err := q.hold(ctx, image, end) // says what is wrong
-		return nil, err
+		return q.hold(ctx, image, q.sent) // says what is wrong
 	}
-	q.item = image
-	h := q.newLock(image, l, end)
+	h := q.newLock(image, l, q.entry, end)
 	third := min(q.locker.grace(), l.Lease) / 3
 	if time.Until(h.Until()) < third {
 		if err := q.confirm(ctx, h); err != nil {
@@ -153,11 +132,11 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
 		return err
 	}
-	landed := false
-	res := q.locker.sendUntilAnswered(ctx, func(opt ddb.Options) (res ddb.Result) {
-		res, landed = h.sendExtension(ctx, opt)
-		return res
-	})
+	var r repeats
+	res, landed := h.sendExtension(ctx, r.options(&q.locker.Config))
+	for r.again(ctx, &q.locker.Config, &res) {
+		res, landed = h.sendExtension(ctx, r.options(&q.locker.Config))
+	}
 	over := !landed && res.Outcome == ddb.Condition
 	if over {
 		_ = h.lostRenewal(res)
@@ -169,6 +148,6 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 	case over:
 		return errAgain // it was taken over
 	}
-	_, _ = h.Release(q.cleaning(ctx), ReleaseOptions{}) // if it fails, the lock ends with its lease
-	return q.ExplainEnd(ctx, repo.Classify(fmt.Errorf("item %v: no answer to the claim of its lock: %w", q.Key, res.Err)))
+	_, _ = h.End(q.cleaning(ctx), End{}) // if it fails, the lock ends with its lease
+	return q.ExplainEnd(ctx, q.noAnswer("claim of its lock", res.Err))
 }

@@ -67,7 +67,7 @@ func (a *acquiring) giveBackUnanswered(ctx context.Context) {
 	ctx = a.cleaning(ctx)
 	for id := a.mayHold.newest()[0]; id != ""; {
 		delete(a.mayHold, id)
-		holder := a.releaseID(ctx, id)
+		holder := a.locker.giveBack(ctx, a.Raw, id, a.Stub)
 		if _, ours := a.mayHold[holder]; !ours {
 			return
 		}
@@ -75,26 +75,9 @@ func (a *acquiring) giveBackUnanswered(ctx context.Context) {
 	}
 }
 
-// releaseTaken frees the lock that the present try has taken.
-func (a *acquiring) releaseTaken(ctx context.Context) {
+// giveBackTaken frees the lock that the present try has taken.
+func (a *acquiring) giveBackTaken(ctx context.Context) {
 	ctx, cancel := ddb.DetachedTimeout(ctx)
 	defer cancel()
-	a.releaseID(ctx, a.id)
-}
-
-// releaseID releases the hold of an id, whatever its token; a stub is deleted. It
-// returns whose hold it found in its place; "" if there is none, or no answer.
-func (a *acquiring) releaseID(ctx context.Context, id string) (holder string) {
-	core := a.Core
-	if a.Stub {
-		w := core.NewWrite()
-		w.IfEqual(core.Attr.LockedBy, ddb.Text(id))
-		w.IfExists(core.Attr.LockStub)
-		res := core.Delete(ctx, w.Delete(a.Raw), ddb.Options{NoGrace: true})
-		l, _ := core.ParseRecord(res.Image) // whose it is can be told of any item
-		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
-			return l.By
-		}
-	}
-	return a.locker.releaseID(ctx, a.Raw, id)
+	a.locker.giveBack(ctx, a.Raw, a.id, a.Stub)
 }

@@ -17,18 +17,18 @@ import (
 // to wait, four: sixteen gave a little more throughput, and half as much again
 // to their longest waits.
 const (
-	linksAlone   = 32
-	linksRivals  = 4
-	chainOfLease = 10 // a chain lasts at most this part of a lease
+	handoffsAlone     = 32
+	handoffsContended = 4
+	streakOfLease     = 10 // a streak lasts at most this part of a lease
 )
 
 // handoff is what the caller that has the turn on an item passes on.
 type handoff struct {
-	hold  *lock.Lock // the lock; nil: it is to be taken, and the chain begins anew
-	item  ddb.Item   // as stored under the lock
-	chain streak
-	ghost *lock.Orphan    // what a write without a verdict may have left
-	rival protocol.Record // whom the caller waits for, while it has no lock
+	lock   *lock.Lock // nil: it is to be taken, and the streak begins anew
+	item   ddb.Item   // as stored under the lock
+	streak streak
+	orphan *lock.Orphan    // what a write without a verdict may have left
+	holder protocol.Record // whom the caller waits for, while it has no lock
 }
 
 // streak counts how long the lock has been in this process.
@@ -40,25 +40,25 @@ type streak struct {
 
 // more reports whether the lock may be passed on once more.
 func (c streak) more(lease time.Duration) bool {
-	limit := linksAlone
+	limit := handoffsAlone
 	if c.contended {
-		limit = linksRivals
+		limit = handoffsContended
 	}
-	return c.handoffs < limit && (lease == 0 || time.Since(c.since) < lease/chainOfLease)
+	return c.handoffs < limit && (lease == 0 || time.Since(c.since) < lease/streakOfLease)
 }
 
-// place is a caller's place in the queue of its item; nil for one that does not
+// waiter is a caller's place in the queue of its item; nil for one that does not
 // wait in one.
-type place[T any] = local.Waiter[*local.Participant[T], handoff]
+type waiter[T any] = local.Waiter[*local.Participant[T], handoff]
 
 // join takes a place; part, where set, can be taken along by others.
-func (l *Locker[T]) join(raw ddb.Item, part *local.Participant[T]) *place[T] {
+func (l *Locker[T]) join(raw ddb.Item, part *local.Participant[T]) *waiter[T] {
 	return l.queues.Join(l.locker.Core.KeyText(raw), part)
 }
 
 // enqueue waits for the turn on an item, as long as the lock of one of this
 // process can last.
-func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *place[T]) (local.State, error) {
+func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *waiter[T]) (local.State, error) {
 	began := time.Now()
 	state, err := p.Wait(ctx, l.locker.Lease+l.locker.Skew)
 	if p.Stood() {
@@ -78,15 +78,15 @@ func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *place[T]) (loc
 }
 
 // pass passes the turn on; what nobody takes is cleared away.
-func pass[T any](p *place[T], g handoff) {
+func pass[T any](p *waiter[T], g handoff) {
 	if p.Pass(g) {
 		return
 	}
-	if g.hold != nil { // nobody is waiting any more
-		release(g.hold)
+	if g.lock != nil { // nobody is waiting any more
+		release(g.lock)
 	}
-	if g.ghost != nil {
-		g.ghost.Undo()
+	if g.orphan != nil {
+		g.orphan.Release()
 	}
 }
 
@@ -96,27 +96,27 @@ func pass[T any](p *place[T], g handoff) {
 func release(h *lock.Lock) {
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	_, _ = h.Release(ctx, lock.ReleaseOptions{NoGrace: true})
+	_, _ = h.End(ctx, lock.End{NoGrace: true})
 }
 
 // holder is who keeps a caller from the item; nil if nobody does.
-func holder[T any](key repo.Key, p *place[T]) error {
+func holder[T any](key repo.Key, p *waiter[T]) error {
 	if p.Behind() {
 		return locked(key, p.Seen())
 	}
-	if rival := p.Handoff().rival; rival.Busy() {
-		return lock.Locked(key, rival)
+	if by := p.Handoff().holder; by.Busy() {
+		return lock.Locked(key, by)
 	}
 	return nil // its own hold is no lock of another
 }
 
 // locked is the error of a caller that waited in the queue of its process: who holds the item.
 func locked(key repo.Key, g handoff) error {
-	if g.hold != nil {
-		return g.hold.Locked()
+	if g.lock != nil {
+		return g.lock.Locked()
 	}
-	if !g.rival.Busy() { // the one in front is on its way to the item
+	if !g.holder.Busy() { // the one in front is on its way to the item
 		return fmt.Errorf("item %v: %w: a caller of this process is before this one", key, repo.ErrLocked)
 	}
-	return lock.Locked(key, g.rival)
+	return lock.Locked(key, g.holder)
 }

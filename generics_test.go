@@ -16,23 +16,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // The same promises for every strategy: one table, one suite.
 
 func TestCreateGetUpdateDelete(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 
 		_, err := r.Get(ctx, key)
 		rig.Is(t, err, repo.ErrNotFound)
-		_, err = r.Update(ctx, key, func(context.Context, *Account) error { t.Error("change ran without an item"); return nil })
+		_, err = r.Update(ctx, key, func(context.Context, *suite.Account) error { t.Error("change ran without an item"); return nil })
 		rig.Is(t, err, repo.ErrNotFound)
 		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		made := rig.Must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
+		made := rig.Must(r.Create(ctx, suite.Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
 		if made.Version != 1 {
 			t.Errorf("version of a new item is %d, want 1", made.Version)
 		}
@@ -43,8 +44,8 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 			t.Errorf("read differs from what was created:\n%s", d)
 		}
 
-		next := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
-		want := Account{ID: "p", Seq: 1, Balance: 6, At: 1, Version: 2}
+		next := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
+		want := suite.Account{ID: "p", Seq: 1, Balance: 6, At: 1, Version: 2}
 		if d := cmp.Diff(want, next); d != "" {
 			t.Errorf("result of Update:\n%s", d)
 		}
@@ -52,13 +53,13 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 			t.Errorf("stored after Update:\n%s", d)
 		}
 
-		rig.Must(r.Update(ctx, key, func(context.Context, *Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
+		rig.Must(r.Update(ctx, key, func(context.Context, *suite.Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
 		_, err = r.Get(ctx, key)
 		rig.Is(t, err, repo.ErrNotFound)
 		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		again := rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error {
-			if d := cmp.Diff(Account{ID: "p", Seq: 1}, *a); d != "" {
+		again := rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error {
+			if d := cmp.Diff(suite.Account{ID: "p", Seq: 1}, *a); d != "" {
 				t.Errorf("Upsert begins with\n%s", d)
 			}
 			a.Balance, a.At = 9, 2
@@ -67,7 +68,7 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 		if again.Balance != 9 {
 			t.Errorf("Upsert returned %+v", again)
 		}
-		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
 		if got := rig.Must(r.Get(ctx, key))(t); got.Balance != 10 {
 			t.Errorf("balance %d after two upserts, want 10", got.Balance)
 		}
@@ -80,25 +81,25 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 }
 
 func TestChangeThatFailsOrChangesNothing(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
-		rig.Must(r.Create(ctx, Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
+		rig.Must(r.Create(ctx, suite.Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
 
 		mine := errors.New("no funds")
-		_, err := r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance = 0; return mine })
+		_, err := r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance = 0; return mine })
 		rig.Is(t, err, mine)
-		same := rig.Must(r.Update(ctx, key, func(context.Context, *Account) error { return nil }))(t)
+		same := rig.Must(r.Update(ctx, key, func(context.Context, *suite.Account) error { return nil }))(t)
 		if same.Version != 1 || same.Balance != 5 {
 			t.Errorf("a change that changes nothing wrote %+v", same)
 		}
 
-		for name, change := range map[string]func(*Account){
-			"partition key": func(a *Account) { a.ID = "q" },
-			"sort key":      func(a *Account) { a.Seq = 2 },
-			"version":       func(a *Account) { a.Version = 7 },
+		for name, change := range map[string]func(*suite.Account){
+			"partition key": func(a *suite.Account) { a.ID = "q" },
+			"sort key":      func(a *suite.Account) { a.Seq = 2 },
+			"version":       func(a *suite.Account) { a.Version = 7 },
 		} {
-			_, err := r.Update(ctx, key, func(_ context.Context, a *Account) error { change(a); return nil })
+			_, err := r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { change(a); return nil })
 			if !errors.Is(err, repo.ErrFixed) {
 				t.Errorf("change of the %s: %v, want ErrFixed", name, err)
 			}
@@ -110,12 +111,12 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 					t.Errorf("recovered %v, want the change's own panic", p)
 				}
 			}()
-			_, _ = r.Update(ctx, key, func(context.Context, *Account) error { panic("boom") })
+			_, _ = r.Update(ctx, key, func(context.Context, *suite.Account) error { panic("boom") })
 		}()
 		// Nothing stays locked after any of these.
 		short, cancel := context.WithTimeout(ctx, 20*time.Second) // less than a lease
 		defer cancel()
-		got := rig.Must(r.Update(short, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(short, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 6 || got.Version != 2 {
 			t.Errorf("after failed changes: %+v", got)
 		}
@@ -123,8 +124,8 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 }
 
 func TestUnknownAttributesAreKept(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		ctx, r := t.Context(), s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 		raw := map[string]types.AttributeValue{
 			"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
@@ -135,12 +136,12 @@ func TestUnknownAttributesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		// An item from before the library: no version yet.
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 4 || got.Version != 1 {
 			t.Errorf("adopted item: %+v", got)
 		}
-		rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
-		now := w.raw(t, key)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		now := w.Raw(t, key)
 		if v, ok := now["other"].(*types.AttributeValueMemberS); !ok || v.Value != "mine" {
 			t.Errorf("attribute that the type does not know: %v", now["other"])
 		}
@@ -151,17 +152,17 @@ func TestUnknownAttributesAreKept(t *testing.T) {
 }
 
 func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
 		workers, each := int64(64), int64(rig.Share(1, 3))
 		key := repo.Key{Partition: "hot", Sort: 1}
-		repos := []repo.Repository[Account]{s.open(t, w, w.Client), s.open(t, w, rig.Client()), s.open(t, w, rig.Client())}
-		rig.Must(repos[0].Create(t.Context(), Account{ID: "hot", Seq: 1, At: 1}))(t)
+		repos := []repo.Repository[suite.Account]{s.Open(t, w, w.Client), s.Open(t, w, rig.Client()), s.Open(t, w, rig.Client())}
+		rig.Must(repos[0].Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
 		var done sync.WaitGroup
 		for i := range workers {
 			done.Go(func() {
 				for j := range each {
 					id := fmt.Sprintf("%d-%d", i, j)
-					_, err := repos[i%int64(len(repos))].Update(t.Context(), key, func(_ context.Context, a *Account) error {
+					_, err := repos[i%int64(len(repos))].Update(t.Context(), key, func(_ context.Context, a *suite.Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, id)
 						return nil
@@ -182,13 +183,13 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 }
 
 func TestCreateHasOneWinner(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
 		var won atomic.Int32
 		var done sync.WaitGroup
 		for i := range 16 {
 			done.Go(func() {
-				_, err := r.Create(t.Context(), Account{ID: "one", Seq: 1, Balance: int64(i), At: 1})
+				_, err := r.Create(t.Context(), suite.Account{ID: "one", Seq: 1, Balance: int64(i), At: 1})
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -205,13 +206,13 @@ func TestCreateHasOneWinner(t *testing.T) {
 }
 
 func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "new", Sort: 1}
 		var done sync.WaitGroup
 		for range 16 {
 			done.Go(func() {
-				_, err := r.Upsert(t.Context(), key, func(_ context.Context, a *Account) error { a.Balance++; a.At = 1; return nil })
+				_, err := r.Upsert(t.Context(), key, func(_ context.Context, a *suite.Account) error { a.Balance++; a.At = 1; return nil })
 				if err != nil {
 					t.Error(err)
 				}
@@ -225,36 +226,36 @@ func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
 }
 
 func TestFailedUpsertLeavesNoHusk(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "husk", Sort: 1}
 		mine := errors.New("no")
-		_, err := r.Upsert(t.Context(), key, func(context.Context, *Account) error { return mine })
+		_, err := r.Upsert(t.Context(), key, func(context.Context, *suite.Account) error { return mine })
 		rig.Is(t, err, mine)
-		rig.Must(r.Upsert(t.Context(), key, func(context.Context, *Account) error { return repo.Remove }))(t)
-		if raw := w.raw(t, key); len(raw) != 0 {
+		rig.Must(r.Upsert(t.Context(), key, func(context.Context, *suite.Account) error { return repo.Remove }))(t)
+		if raw := w.Raw(t, key); len(raw) != 0 {
 			t.Errorf("left behind: %v", raw)
 		}
 	})
 }
 
 func TestStrategiesMixOnOneItem(t *testing.T) {
-	w := newWorld(t)
+	w := suite.New(t)
 	key := repo.Key{Partition: "mix", Sort: 1}
-	all := strategies()
-	var repos []repo.Repository[Account]
+	all := suite.Strategies()
+	var repos []repo.Repository[suite.Account]
 	for _, s := range all {
-		repos = append(repos, s.open(t, w, w.Client), s.open(t, w, rig.Client()))
+		repos = append(repos, s.Open(t, w, w.Client), s.Open(t, w, rig.Client()))
 	}
-	rig.Must(repos[0].Create(t.Context(), Account{ID: "mix", Seq: 1, At: 1}))(t)
+	rig.Must(repos[0].Create(t.Context(), suite.Account{ID: "mix", Seq: 1, At: 1}))(t)
 	const workers, each = 24, 5
 	var done sync.WaitGroup
 	for i := range workers {
 		done.Go(func() {
 			for range each {
-				_, err := repos[i%len(repos)].Update(t.Context(), key, func(_ context.Context, a *Account) error { a.Balance++; return nil })
+				_, err := repos[i%len(repos)].Update(t.Context(), key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil })
 				if err != nil {
-					t.Errorf("%s: %v", all[i%len(repos)/2].name, err)
+					t.Errorf("%s: %v", all[i%len(repos)/2].Name, err)
 				}
 			}
 		})
@@ -267,8 +268,8 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 }
 
 func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
 		long := string(make([]byte, 2049))
 		for name, key := range map[string]repo.Key{
 			"zero":        {},
@@ -280,7 +281,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			"not UTF-8":   {Partition: "a\xff", Sort: 1},
 			"nil pointer": {Partition: (*string)(nil), Sort: 1},
 		} {
-			nop := func(context.Context, *Account) error { return nil }
+			nop := func(context.Context, *suite.Account) error { return nil }
 			_, err := r.Get(t.Context(), key)
 			_, err2 := r.Update(t.Context(), key, nop)
 			_, err3 := r.Upsert(t.Context(), key, nop)
@@ -290,7 +291,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 				}
 			}
 		}
-		_, err := r.Create(t.Context(), Account{Balance: 1, At: 1})
+		_, err := r.Create(t.Context(), suite.Account{Balance: 1, At: 1})
 		rig.Is(t, err, repo.ErrKey)
 		if n := w.Count.Total(); n != 0 {
 			t.Errorf("%d requests were sent", n)
@@ -299,32 +300,32 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		r := s.open(t, w, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
 		ctx, key := t.Context(), repo.Key{Partition: "big", Sort: 1}
-		_, err := r.Create(ctx, Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
+		_, err := r.Create(ctx, suite.Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
 		rig.Is(t, err, repo.ErrTooLarge)
-		rig.Must(r.Create(ctx, Account{ID: "big", Seq: 1, At: 1}))(t)
-		_, err = r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 409_000)); return nil })
+		rig.Must(r.Create(ctx, suite.Account{ID: "big", Seq: 1, At: 1}))(t)
+		_, err = r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Note = string(make([]byte, 409_000)); return nil })
 		rig.Is(t, err, repo.ErrTooLarge)
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
-		rig.Must(r.Update(ctx, key, func(_ context.Context, a *Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
 		_ = got
 	})
 }
 
 func TestMissingTableAndOtherKeys(t *testing.T) {
-	eachStrategy(t, func(t *testing.T, w *world, s strategy) {
-		missing := &world{rig.New(t)}
-		r := s.open(t, missing, w.Client)
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		missing := suite.Empty(t)
+		r := s.Open(t, missing, w.Client)
 		_, err := r.Get(t.Context(), repo.Key{Partition: "p", Sort: 1})
 		rig.Is(t, err, repo.ErrNoTable)
-		_, err = r.Create(t.Context(), Account{ID: "p", Seq: 1, At: 1})
+		_, err = r.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1})
 		rig.Is(t, err, repo.ErrNoTable)
-		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *Account) error { return nil })
+		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
 		rig.Is(t, err, repo.ErrNoTable)
 
-		other := &world{rig.New(t)}
+		other := suite.Empty(t)
 		_, err = w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 			TableName: &other.Table, BillingMode: types.BillingModePayPerRequest,
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("other"), KeyType: types.KeyTypeHash}},
@@ -333,9 +334,9 @@ func TestMissingTableAndOtherKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r = s.open(t, other, w.Client)
-		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *Account) error { return nil })
+		r = s.Open(t, other, w.Client)
+		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
 		rig.Is(t, err, repo.ErrSchema)
-		rig.Is(t, other.repoTable(t, w.Client).EnsureTable(t.Context()), repo.ErrSchema)
+		rig.Is(t, other.Items(t, w.Client).EnsureTable(t.Context()), repo.ErrSchema)
 	})
 }

@@ -1,0 +1,129 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/suite"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func TestNilChangeIsRefused(t *testing.T) {
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		_, err := s.Open(t, w, w.Client).Update(t.Context(), suite.Key, nil)
+		rig.Is(t, err, repo.ErrConfig)
+	})
+}
+
+// A change that calls its own repository for the same item is told so instead
+// of waiting for itself, or of running again and again.
+func TestNestedChanges(t *testing.T) {
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
+		rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+		defer cancel()
+		more := func(_ context.Context, a *suite.Account) error { a.Balance += 10; return nil }
+		runs := 0
+		for _, nested := range []func(context.Context, repo.Key, func(context.Context, *suite.Account) error) (suite.Account, error){r.Update, r.Upsert} {
+			_, err := r.Update(ctx, suite.HotKey, func(ctx context.Context, a *suite.Account) error {
+				runs++
+				a.Balance++
+				_, err := nested(ctx, suite.HotKey, more)
+				return err
+			})
+			if !errors.Is(err, repo.ErrLocked) || ctx.Err() != nil {
+				t.Errorf("error %v, want ErrLocked at once", err)
+			}
+		}
+		if got := rig.Must(r.Get(ctx, suite.HotKey))(t); runs != 2 || got.Balance != 0 {
+			t.Errorf("%d runs of two changes, stored %+v", runs, got)
+		}
+		// What outlives the change is not inside it any more.
+		var kept context.Context
+		rig.Must(r.Update(ctx, suite.HotKey, func(ctx context.Context, a *suite.Account) error {
+			kept = context.WithoutCancel(ctx)
+			a.Balance++
+			return nil
+		}))(t)
+		if got := rig.Must(r.Update(kept, suite.HotKey, more))(t); got.Balance != 11 {
+			t.Errorf("after the change: %+v", got)
+		}
+	})
+}
+
+// What can be created can be changed under its lock: the lock's attributes have
+// room of their own.
+func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
+	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		r := s.Open(t, w, w.Client)
+		rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+		for _, cut := range []int{0, 0, 100} {
+			rig.Must(r.Update(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error {
+				a.Balance = 1
+				a.At++
+				a.Note = a.Note[cut:]
+				return nil
+			}))(t)
+		}
+	})
+}
+
+// plain is an item without a version: what is left to tell writers apart are
+// the event time, the ring of writers and the lock's tokens.
+type plain struct {
+	ID    string `dynamodbav:"id" repo:"pk"`
+	Seq   int    `dynamodbav:"seq" repo:"sk"`
+	Count int    `dynamodbav:"count"`
+	Puts  int    `dynamodbav:"puts"`
+	At    int64  `dynamodbav:"at" repo:"eventtime"`
+}
+
+// TestMixingWithoutAVersion lets updates under locks, updates by event time and
+// partial event writes work on one item that nobody has used before.
+func TestMixingWithoutAVersion(t *testing.T) {
+	w := suite.New(t)
+	key := repo.Key{Partition: "p", Sort: 1}
+	var done sync.WaitGroup
+	add := func(_ context.Context, p *plain) error {
+		p.Count++
+		p.At = max(p.At, 1) // who makes the item gives it a first event
+		return nil
+	}
+	for range 4 {
+		table := rig.Must(repo.NewTable[plain](rig.Client(), w.Table, repo.TableConfig{}))(t)
+		locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+		events := rig.Must(nolock.New(table, nolock.Config{Attempts: 1000}))(t)
+		for _, r := range []repo.Repository[plain]{locks, events} {
+			done.Go(func() {
+				for range 10 {
+					if _, err := r.Upsert(t.Context(), key, add); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		done.Go(func() {
+			for i := range 10 {
+				// Later than anything before, or dropped: it must not disturb the count.
+				err := events.Apply(t.Context(), key, int64(1000+i), expression.Add(expression.Name("puts"), expression.Value(1)))
+				if err != nil && !errors.Is(err, repo.ErrStale) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	got := rig.Must(rig.Must(repo.NewTable[plain](w.Client, w.Table, repo.TableConfig{}))(t).Get(t.Context(), key))(t)
+	if got.Count != 80 || got.At != 1009 || got.Puts < 1 {
+		t.Errorf("%+v, want a count of 80 at event 1009", got)
+	}
+}

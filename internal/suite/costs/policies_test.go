@@ -1,0 +1,112 @@
+package costs_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/suite"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
+)
+
+// The policies of docs/operations.md against the requests that calls send:
+// waiting, operators' calls and those beside the usual way included.
+func TestPoliciesAllowWhatIsSent(t *testing.T) {
+	document := string(rig.Must(os.ReadFile("../../../docs/operations.md"))(t))
+	ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
+	item := suite.Account{ID: "p", Seq: 1, At: 1}
+	change := func(_ context.Context, a *suite.Account) error { a.Balance++; a.At++; return nil }
+	shortly := func(call func(ctx context.Context) error) {
+		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		rig.Is(t, call(ctx), repo.ErrLocked)
+	}
+	all := func(r repo.Repository[suite.Account]) {
+		rig.Must(r.Create(ctx, item))(t)
+		rig.Must(r.Get(ctx, key))(t)
+		rig.Must(r.Update(ctx, key, change))(t)
+		rig.Is(t, r.Delete(ctx, key))
+		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { a.At = time.Now().UnixMilli(); return nil }))(t)
+	}
+	for row, calls := range map[string]func(w *suite.Fixture){
+		"`nolock`":     func(w *suite.Fixture) { all(rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)) },
+		"`optimistic`": func(w *suite.Fixture) { all(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)) },
+		"`pessimistic`, `lockedread`": func(w *suite.Fixture) {
+			table := w.Items(t, w.Client)
+			for _, s := range suite.Strategies() {
+				if strings.HasPrefix(s.Name, "pessimistic, combining, fair") {
+					all(s.Open(t, w, w.Client))
+				}
+			}
+			l := rig.Must(lockedread.New(table, lockedread.Config{Fair: true}))(t)
+			other := rig.Must(lockedread.New(table, lockedread.Config{Fair: true}))(t)
+			held := rig.Must(l.Acquire(ctx, key))(t)
+			shortly(func(ctx context.Context) error { _, err := other.Acquire(ctx, key); return err })
+			rig.Must(table.Inspect(ctx, key))(t)
+			rig.Is(t, l.Break(ctx, key, held.Token()))
+		},
+		"`mutex`": func(w *suite.Fixture) {
+			for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
+				l := rig.Must(mutex.New(w.Client, rig.New(t).Table, mutex.Config{Mode: mode}))(t)
+				rig.Is(t, l.EnsureTable(ctx))
+				w.Count.Reset()
+				held := rig.Must(l.Lock(ctx, "x"))(t)
+				shortly(func(ctx context.Context) error { _, err := l.Lock(ctx, "x"); return err })
+				rig.Is(t, held.Extend(ctx))
+				rig.Is(t, l.Release(ctx, "x", held.ID()))
+				rig.Is(t, l.Break(ctx, "x", rig.Must(l.Lock(ctx, "x"))(t).Token()))
+				for _, err := range l.List(ctx) {
+					rig.Is(t, err)
+				}
+			}
+		},
+		"`ticket`": func(w *suite.Fixture) {
+			q := rig.Must(ticket.New(w.Client, rig.New(t).Table, ticket.Config{}))(t)
+			rig.Is(t, q.EnsureTable(ctx))
+			w.Count.Reset()
+			turn := rig.Must(q.Lock(ctx, "x"))(t)
+			shortly(func(ctx context.Context) error { _, err := q.Lock(ctx, "x"); return err })
+			rig.Must(q.List(ctx, "x"))(t)
+			rig.Is(t, turn.Done(ctx))
+		},
+		"`semaphore`": func(w *suite.Fixture) {
+			s := rig.Must(semaphore.New[int](w.Client, rig.New(t).Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
+			rig.Is(t, s.EnsureTable(ctx))
+			w.Count.Reset()
+			held := rig.Must(s.Acquire(ctx, "x"))(t)
+			shortly(func(ctx context.Context) error { _, err := s.Acquire(ctx, "x"); return err })
+			rig.Is(t, held.Release(ctx))
+			rig.Must(s.Enqueue(ctx, "x", 1))(t)
+			rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Fail(ctx, nil))
+			for dead, err := range s.Dead(ctx, "x") {
+				rig.Is(t, err)
+				rig.Is(t, s.Requeue(ctx, "x", dead.ID))
+			}
+			rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Done(ctx))
+			rig.Is(t, s.Forget(ctx, "x"))
+		},
+	} {
+		t.Run(row, func(t *testing.T) {
+			_, rest, ok := strings.Cut(document, "| "+row+" | ")
+			allowed, _, _ := strings.Cut(rest, "\n")
+			w := suite.New(t)
+			w.Count.Reset()
+			calls(w)
+			for op := range w.Count.Counts() {
+				// A transaction is allowed by the rights for what it is made of.
+				if !ok || op != "TransactWriteItems" && !strings.Contains(allowed, "`dynamodb:"+op+"`") {
+					t.Errorf("%s sends %s, which docs/operations.md does not allow: %s", row, op, allowed)
+				}
+			}
+		})
+	}
+}

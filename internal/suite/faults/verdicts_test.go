@@ -1,0 +1,174 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/suite"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// writesData reports whether a write carries a change of the balance.
+func writesData(in *dynamodb.UpdateItemInput) bool {
+	for _, name := range in.ExpressionAttributeNames {
+		if name == "balance" {
+			return true
+		}
+	}
+	return false
+}
+
+// A second commit of other data does not inherit the success of the first.
+func TestCommitAfterAnUnknownOne(t *testing.T) {
+	w := suite.New(t)
+	h := &rig.Intercept{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
+	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), suite.Key))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	h.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		if n == 1 {
+			if _, err := send(); err != nil {
+				t.Error(err)
+			}
+			cancel()
+		}
+		return nil, rig.ErrNoAnswer
+	}
+	item := held.Item()
+	item.Balance = 1
+	_, err := held.Commit(ctx, item)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	h.Update = nil
+	item.Balance = 2
+	_, err = held.Commit(t.Context(), item)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+}
+
+// An unknown outcome says nothing else, even if the call had waited for a lock.
+func TestUnknownIsNotCalledLocked(t *testing.T) {
+	w := suite.New(t)
+	h := &rig.Intercept{Client: w.Client}
+	locks := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)
+	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), suite.Key))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	released := false
+	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		cancel()
+		return nil, rig.ErrNoAnswer
+	}
+	// The first read shows the lock; it is released while the call waits.
+	h.Read = func(map[string]types.AttributeValue) {
+		if !released {
+			released = true
+			rig.Is(t, held.Release(t.Context()))
+		}
+	}
+	versions := rig.Must(optimistic.New(w.Items(t, h), optimistic.Config{}))(t)
+	_, err := versions.Update(ctx, suite.Key, suite.AddOne)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	if errors.Is(err, repo.ErrLocked) {
+		t.Errorf("also called locked: %v", err)
+	}
+}
+
+// Numbers that were drawn during a long hold made the item look like another
+// one, that was made anew under the same key.
+func TestManyDrawsAreNotAnotherLife(t *testing.T) {
+	drawn := func(t *testing.T, w *suite.Fixture, held *lockedread.Held[suite.Account]) {
+		_, err := w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.Table,
+			Key: rig.Must(w.Items(t, w.Client).EncodeKey(suite.Key))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "100001"}}})
+		if err == nil {
+			err = held.Extend(t.Context()) // as a renewal sees it
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, h := suite.NewWith(t, suite.Key)
+	l := w.Locker(t, h, lockedread.Config{Fair: true})
+	held := rig.Must(l.Acquire(t.Context(), suite.Key))(t)
+	drawn(t, w, held)
+	lost := false
+	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if err == nil && !lost {
+			lost = true
+			return nil, rig.ErrNoAnswer
+		}
+		return out, err
+	}
+	item := held.Item()
+	item.Balance = 7
+	if _, err := held.Commit(t.Context(), item); err != nil {
+		t.Errorf("one lost answer: %v", err)
+	}
+	h.Update = nil
+	held = rig.Must(l.Acquire(t.Context(), suite.Key))(t)
+	drawn(t, w, held)
+	if err := l.Break(t.Context(), suite.Key, held.Token()); err != nil {
+		t.Fatal(err)
+	}
+	rig.Is(t, held.Delete(t.Context()), repo.ErrLockLost)
+}
+
+// The release after a commit without a verdict knows it.
+func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
+	for _, cfg := range []pessimistic.Config{{}, {Fair: true}, {Combine: true}} {
+		for name, applied := range map[string]bool{"applied": true, "not applied": false} {
+			t.Run(name, func(t *testing.T) {
+				w, h := suite.NewWith(t, suite.Key)
+				ctx, leave := context.WithCancel(t.Context())
+				h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+					if !writesData(in) {
+						return send()
+					}
+					if applied && ctx.Err() == nil {
+						_, _ = send()
+					}
+					leave()
+					return nil, rig.ErrNoAnswer
+				}
+				r := rig.Must(pessimistic.New(w.Items(t, h), cfg))(t)
+				told, err := r.Update(ctx, suite.Key, suite.AddOne)
+				got := rig.Must(r.Get(t.Context(), suite.Key))(t)
+				if errors.Is(err, repo.ErrOutcomeUnknown) || (err == nil) != (got.Balance == 1) || err == nil && told.Balance != 1 {
+					t.Errorf("%+v: told %+v, %v; stored %+v", cfg, told, err, got)
+				}
+				if !applied {
+					rig.Is(t, err, context.Canceled)
+				}
+			})
+		}
+	}
+}
+
+// An image that cannot be read, after a lost answer, says nothing of the commit.
+func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
+	w, h := suite.NewWith(t, suite.Key)
+	h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if err != nil || !writesData(in) {
+			return out, err
+		}
+		if _, err := w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.Table, Key: in.Key, UpdateExpression: aws.String("SET lockTime = :x, lockedBy = :x"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":x": &types.AttributeValueMemberS{Value: "2026-01-01"}}}); err != nil {
+			t.Error(err)
+		}
+		return nil, rig.ErrNoAnswer
+	}
+	r := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
+	_, err := r.Update(t.Context(), suite.Key, suite.AddOne)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -44,6 +45,52 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 		}
 	}
 	return res
+}
+
+// TransactReader is what reading at one moment needs of *dynamodb.Client.
+type TransactReader interface {
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+}
+
+// TransactGet reads items, of this table and others, as they were at one moment.
+// items has one for each read, empty where there was none.
+func (t *Table) TransactGet(ctx context.Context, client TransactReader, opt Options, reads ...types.TransactGetItem) (items []Item, _ Result) {
+	in := &dynamodb.TransactGetItemsInput{TransactItems: reads}
+	opt.NoGrace = true
+	res := t.send(ctx, "TransactGetItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := client.TransactGetItems(ctx, in, a.options)
+		if err != nil {
+			return nil, err
+		}
+		a.answered(out.ResultMetadata)
+		if len(out.Responses) != len(reads) {
+			return nil, &ReplyError{errNoAttributes}
+		}
+		items = make([]Item, len(reads))
+		for i, r := range out.Responses {
+			items[i] = r.Item
+		}
+		return nil, nil
+	})
+	return items, res
+}
+
+// GetOf is the reading of an item as a part of [Table.TransactGet].
+func (t *Table) GetOf(key Item) types.TransactGetItem {
+	return types.TransactGetItem{Get: &types.Get{TableName: &t.Name, Key: key}}
+}
+
+// Check is, as a part of a transaction, the write's condition alone.
+func (w *Write) Check(key Item) (types.TransactWriteItem, error) {
+	in, err := w.Update(key)
+	if err != nil {
+		return types.TransactWriteItem{}, err
+	}
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: in.TableName, Key: in.Key, ConditionExpression: in.ConditionExpression,
+		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: in.ReturnValuesOnConditionCheckFailure,
+	}}, nil
 }
 
 // UpdateOf is an update as a part of a transaction.
@@ -95,6 +142,29 @@ func transactionFailed(err error) ([]Image, bool) {
 		images[i] = Image{Failed: aws.ToString(r.Code) == conditionalCheckFailed, Item: r.Item}
 	}
 	return images, slices.ContainsFunc(images, func(i Image) bool { return i.Failed })
+}
+
+// Reasons are why each item of a cancelled transaction stood in its way, as the
+// error that a request for that item alone would have had; nil for an item that did
+// not. They are nil for another error. A failed condition is none of them: it is in
+// [Result.Images].
+func Reasons(err error) []error {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return nil
+	}
+	reasons := make([]error, len(cancelled.CancellationReasons))
+	for i, r := range cancelled.CancellationReasons {
+		code := aws.ToString(r.Code)
+		switch code {
+		case "", "None", conditionalCheckFailed:
+			continue
+		case "ValidationError", "ThrottlingError":
+			code = strings.TrimSuffix(code, "Error")
+		}
+		reasons[i] = &smithy.GenericAPIError{Code: code + "Exception", Message: aws.ToString(r.Message), Fault: smithy.FaultClient}
+	}
+	return reasons
 }
 
 // Throttled reports whether the service refused a request because there were too

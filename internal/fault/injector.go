@@ -129,7 +129,7 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 	case Throttle:
 		return answer(req, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
 	case TransactionConflict:
-		return answer(req, http.StatusBadRequest, "TransactionConflictException"), nil
+		return conflict(req, op, body), nil
 	case Empty:
 		return blank(req, ""), nil
 	case Blank:

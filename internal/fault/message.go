@@ -102,9 +102,25 @@ func withoutImages(resp *http.Response, body []byte) (*http.Response, error) {
 	return resp, nil
 }
 
+// conflict is the error of a request that met a transaction on one of its items.
+// One that is a transaction itself is cancelled, with a reason for each item.
+func conflict(req *http.Request, op string, body []byte) *http.Response {
+	var sent struct{ TransactItems []json.RawMessage }
+	if op != "TransactWriteItems" && op != "TransactGetItems" || json.Unmarshal(body, &sent) != nil || len(sent.TransactItems) == 0 {
+		return answer(req, http.StatusBadRequest, "TransactionConflictException")
+	}
+	reasons := `{"Code":"TransactionConflict","Message":"injected"}` + strings.Repeat(`,{"Code":"None"}`, len(sent.TransactItems)-1)
+	return failure(req, http.StatusBadRequest, "TransactionCanceledException", `,"CancellationReasons":[`+reasons+`]`)
+}
+
 // answer is an error as DynamoDB sends it.
 func answer(req *http.Request, status int, code string) *http.Response {
-	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"}`
+	return failure(req, status, code, "")
+}
+
+// failure is answer with more in its body.
+func failure(req *http.Request, status int, code, more string) *http.Response {
+	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"` + more + `}`
 	return &http.Response{
 		Status:        strconv.Itoa(status) + " " + http.StatusText(status),
 		StatusCode:    status,

@@ -37,7 +37,7 @@ var layout = []row{
 	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link"}, tests: []string{"semaphore"}, why: "the vocabulary of users and engines; knows no strategy"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
-	{folder: "internal/lease", may: []string{"repo"}, why: "deadline, renewal and context of whatever is held; knows no request"},
+	{folder: "internal/lease", may: []string{"repo", "internal/ddb"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
 	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	// Engines.

@@ -32,7 +32,8 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 		return nil, err
 	}
 	inner := cas.TableOf(table)
-	locker := &lock.Locker{Core: inner.Core, Config: taking, Contention: lock.NewContention(), HoldTimes: lock.NewHoldTimes()}
+	locker := lock.NewLocker(inner.Core, taking)
+	locker.Contention, locker.HoldTimes = lock.NewContention(), lock.NewHoldTimes()
 	return &Locker[T]{table: inner, locker: locker, combine: cfg.Combine}, nil
 }
 

@@ -53,7 +53,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
-	l := &Locker{client: client, table: table, taker: &lock.Locker{Core: core, Config: taking}, cfg: cfg, held: map[*Lock]struct{}{}}
+	l := &Locker{client: client, table: table, taker: lock.NewLocker(core, taking), cfg: cfg, held: map[*Lock]struct{}{}}
 	l.closing, l.close = context.WithCancelCause(context.Background())
 	return l, nil
 }

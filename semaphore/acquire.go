@@ -47,7 +47,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		res := p.core.Update(ctx, in, ddb.Options{Timeout: p.cfg.Lease / 3, AwaitAnswer: true, OnItem: true})
+		res := p.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
 		sure := clean && res.Clean
 		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
@@ -67,7 +67,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			held := p.newPermit(name, attr, r.token, asked, until)
 			held.once = sure
 			if res.Outcome == ddb.Applied {
-				held.keep.Start()
+				held.lease.Start()
 				return held, nil
 			}
 			return held.refreshToken(ctx)

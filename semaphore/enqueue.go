@@ -142,7 +142,7 @@ func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Ite
 		return repo.Classify(err)
 	}
 	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
-	opt := ddb.Options{Timeout: s.cfg.Lease / 3}
+	opt := ddb.Options{}
 	if row[aMarked] != nil {
 		writes = append(writes, s.mark(resource, id))
 	} else {

@@ -174,7 +174,7 @@ func (st *store) send(ctx context.Context, resource string, s *station, f *fligh
 			}
 			return
 		}
-		opt := ddb.Options{Timeout: st.cfg.Lease / 3, NoGrace: true, Conflicts: true, Holding: true}
+		opt := ddb.Options{NoGrace: true, Conflicts: true, Holding: true}
 		res := st.core.Transact(ctx, st.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))

@@ -19,20 +19,19 @@ import (
 // concurrent use; it ends with Done, Fail, Return, or its loss, and renews
 // itself until then.
 type Job[J any] struct {
-	keep     *lease.Lease
+	lease    *lease.Lease
 	s        *Semaphore[J]
 	resource string
 	value    J
 	row      jobRow
 	token    int64
-	beats    time.Time // guarded by keep's op: the greatest end that was ever sent
 }
 
 func (s *Semaphore[J]) newJob(resource string, l jobRow, token int64, until, sent time.Time) *Job[J] {
 	l.attempts++
-	j := &Job[J]{s: s, resource: resource, row: l, token: token, beats: until}
-	j.keep = lease.New(s.cfg.leaseConfig(j.failed), sent.Add(s.cfg.Lease), j.renew)
-	j.keep.Start()
+	j := &Job[J]{s: s, resource: resource, row: l, token: token}
+	j.lease = lease.New(&s.lease, (*leasedJob[J])(j), sent.Add(s.cfg.Lease), until)
+	j.lease.Start()
 	return j
 }
 
@@ -55,11 +54,11 @@ func (j *Job[J]) Token() int64 { return j.token }
 
 // Until is when the handler must stop, on its own clock, unless a renewal moves
 // it.
-func (j *Job[J]) Until() time.Time { return j.keep.Until() }
+func (j *Job[J]) Until() time.Time { return j.lease.Until() }
 
 // Context is cancelled when the job ends, with the cause: ErrLockLost,
 // ErrLockExpired, or ErrReleased.
-func (j *Job[J]) Context() context.Context { return j.keep.Context() }
+func (j *Job[J]) Context() context.Context { return j.lease.Context() }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
 // over, who works on it now; ErrReleased if it was ended already. A request
@@ -137,41 +136,29 @@ func (j *Job[J]) own(w *protocol.Write) {
 func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := j.keep.BeginLast(ctx); err != nil { // another call that ends it is under way
-		j.keep.Forget(repo.ErrReleased) // nothing renews it any more
-		return fmt.Errorf("job %s of %q: %w: %w", j.row.id, j.resource, repo.ErrOutcomeUnknown, err)
-	}
-	defer j.keep.Done()
-	if err := j.usable(); err != nil {
-		return err
-	}
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)
-	res := ddb.UntilDecided(ctx, j.s.cfg.insisting(), true, j.keep.Expired, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false })
-	gone := res.Outcome == ddb.Condition && res.Images[0].Failed // the row is not as this job's handler has it
-	byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))
-	switch {
-	case res.Outcome == ddb.Applied:
-		j.keep.Finish(repo.ErrReleased)
-		return nil
-	case gone && !byOthers && !j.keep.Expired():
-		// Before the deadline nobody else can have ended it: this call has, or a copy
-		// of it that the network made.
-		j.keep.Finish(repo.ErrReleased)
-		return nil
-	case res.Outcome == ddb.Refused:
-		// Nobody may come back to it: it ends with its lease unless somebody does.
-		j.keep.Forget(repo.ErrReleased)
-		return repo.Classify(res.Err)
-	case gone && res.Clean:
-		return j.lost()
-	case res.Outcome == ddb.Condition && !gone:
-		j.keep.Forget(repo.ErrReleased)
-		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else, or a dead letter %q is there already", repo.ErrSchema, j.resource, j.row.id)
-	}
-	j.keep.Finish(repo.ErrOutcomeUnknown)
-	return unknown(j.resource, res.Err)
+	return j.lease.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }, func(res ddb.Result) error {
+		gone := res.Outcome == ddb.Condition && res.Images[0].Failed // the row is not as this job's handler has it
+		byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))
+		switch {
+		case res.Outcome == ddb.Applied:
+			return nil
+		case gone && !byOthers && !j.lease.Expired():
+			// Before the deadline nobody else can have ended it: this call has, or a copy
+			// of it that the network made.
+			return nil
+		case res.Outcome == ddb.Refused:
+			return repo.Classify(res.Err) // somebody may come back to it
+		case gone && res.Clean:
+			return j.lease.Lose()
+		case res.Outcome == ddb.Condition && !gone:
+			return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else, or a dead letter %q is there already", repo.ErrSchema, j.resource, j.row.id)
+		}
+		j.lease.Finish(repo.ErrOutcomeUnknown)
+		return unknown(j.resource, res.Err)
+	})
 }
 
 // takenOver reports whether a job's row shows that somebody else works on it:
@@ -192,49 +179,35 @@ func (j *Job[J]) quarantined(ctx context.Context, row ddb.Item) bool {
 	return err == nil && len(dead) > 0
 }
 
-func (j *Job[J]) usable() error {
-	if why := j.keep.Ended(); why != nil {
-		return fmt.Errorf("job %s of %q: %w", j.row.id, j.resource, why)
-	}
-	return nil
-}
+// leasedJob is a job as its lease knows it.
+type leasedJob[J any] Job[J]
 
-func (j *Job[J]) lost() error {
-	j.keep.Finish(repo.ErrLockLost)
-	return fmt.Errorf("job %s of %q, attempt %d: %w", j.row.id, j.resource, j.row.attempts, repo.ErrLockLost)
-}
-
-// renew sends the renewal. The caller holds op.
-func (j *Job[J]) renew(ctx context.Context) error {
-	if cause := context.Cause(j.Context()); cause != nil {
-		return cause
-	}
-	asked := time.Now()
-	j.beats = ddb.Later(j.s.clock().Add(j.s.cfg.Lease), j.beats)
-	w := j.s.core.NewWrite()
-	until := ddb.Number(ddb.Seconds(j.beats))
-	w.Set(aUntil, until)
+// Renew moves the end of the job.
+func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
+	j := (*Job[J])(l)
+	w, end := j.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
+	w.Set(aUntil, end)
 	j.own(w)
-	w.If(w.Name(aUntil) + " < " + w.Value(until))
+	w.If(w.Name(aUntil) + " < " + w.Value(end)) // a late copy must not move the end back
 	in, err := w.Update(j.key())
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := j.s.core.Update(ctx, in, ddb.Options{Timeout: j.s.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
-	switch {
-	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[aUntil], until) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token)):
-	case res.Outcome == ddb.Condition:
-		return j.lost()
-	case res.Outcome != ddb.Applied:
-		return repo.Classify(res.Err)
+	res := j.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	if res.Outcome == ddb.Condition && !(ddb.Equal(res.Image[aUntil], end) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
+		return j.lease.Lose()
 	}
-	j.keep.Renewed(asked.Add(j.s.cfg.Lease))
-	return nil
+	return repo.Classify(res.Err)
 }
 
-func (j *Job[J]) failed(err error) {
-	j.s.core.Observe.Log.Warn("dynahold: a job could not be renewed yet", slog.String("table", j.s.core.Name),
-		slog.String("resource", j.resource), slog.String("job", j.row.id), slog.Any("error", err))
+// Describe says of an error which job it is about.
+func (l *leasedJob[J]) Describe(err error) error {
+	return fmt.Errorf("job %s of %q, attempt %d: %w", l.row.id, l.resource, l.row.attempts, err)
+}
+
+// Name is what the log says of the job.
+func (l *leasedJob[J]) Name() (kind string, which []slog.Attr) {
+	return "job", []slog.Attr{slog.String("resource", l.resource), slog.String("job", l.row.id)}
 }
 
 // gone reports whether an error says that the job is not ours any more.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,13 +18,12 @@ import (
 // is safe for concurrent use; it ends with Release, or its loss, and renews
 // itself until then.
 type Permit struct {
-	keep  *lease.Lease
+	lease *lease.Lease
 	p     *store
 	name  string
-	attr  string    // its attribute on the resource
-	token int64     // set before the permit is handed out
-	beats time.Time // guarded by keep's op: the greatest end that was ever sent
-	once  bool      // its attribute cannot have been there before: no earlier try was without an answer
+	attr  string // its attribute on the resource
+	token int64  // set before the permit is handed out
+	once  bool   // its attribute cannot have been there before: no earlier try was without an answer
 }
 
 // Acquire takes a permit of a resource, waiting as long as ctx allows. One
@@ -68,18 +66,39 @@ func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (
 }
 
 func (p *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
-	h := &Permit{p: p, name: name, attr: attr, token: token, beats: until}
-	h.keep = lease.New(p.cfg.leaseConfig(h.failed), sent.Add(p.cfg.Lease), h.renew)
+	h := &Permit{p: p, name: name, attr: attr, token: token}
+	h.lease = lease.New(&p.lease, (*leasedPermit)(h), sent.Add(p.cfg.Lease), until)
 	return h
 }
 
-// leaseConfig is how permits and jobs are kept.
-func (c Config) leaseConfig(failed func(error)) lease.Config {
-	return lease.Config{Length: c.Lease, Every: c.Lease / 3, Margin: lock.Margin(c.Lease), Failed: failed}
+// leasedPermit is a permit as its lease knows it.
+type leasedPermit Permit
+
+// Renew moves the end of the permit.
+func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
+	w, end := h.p.core.NewWrite(), ddb.Number(ddb.Seconds(until))
+	w.Set(h.attr, end)
+	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
+	in, err := w.Update(resourceKey(h.name))
+	if err != nil {
+		return repo.Classify(err)
+	}
+	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
+		return h.lease.Lose()
+	}
+	return repo.Classify(res.Err)
 }
 
-// insisting is the pause between the tries to end a permit or a job.
-func (c Config) insisting() ddb.Backoff { return ddb.Backoff{Min: c.Wait.Min, Max: c.Wait.Max} }
+// Describe says of an error which permit it is about.
+func (h *leasedPermit) Describe(err error) error {
+	return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, err)
+}
+
+// Name is what the log says of the permit.
+func (h *leasedPermit) Name() (kind string, which []slog.Attr) {
+	return "permit", []slog.Attr{slog.String("resource", h.name), slog.Int64("token", h.token)}
+}
 
 // refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
@@ -97,36 +116,35 @@ func (h *Permit) refreshToken(ctx context.Context) (*Permit, error) {
 
 // draw sends one request of refreshToken; again says that an answer to it was lost.
 func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
-	if err := h.keep.Begin(ctx); err != nil {
+	if err := h.lease.Begin(ctx); err != nil {
 		return false, err
 	}
-	defer h.keep.Done()
-	asked := time.Now()
-	h.beats = ddb.Later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
+	defer h.lease.Done()
+	asked, until := h.lease.NextEnd()
 	w := h.p.core.NewWrite()
 	h.p.nextToken(w, h.p.clock())
-	until := w.Value(ddb.Number(ddb.Seconds(h.beats)))
-	w.SetTo(h.attr, until)
-	w.If(w.Name(h.attr) + " < " + until) // a late copy must not move the end back
+	end := w.Value(ddb.Number(ddb.Seconds(until)))
+	w.SetTo(h.attr, end)
+	w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
 		return false, repo.Classify(err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
+	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil && ctx.Err() != nil:
 		return false, fmt.Errorf("resource %q: no permit: %w", h.name, ddb.CtxError(ctx))
 	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil:
 		return true, nil
 	case res.Outcome == ddb.Condition:
-		return false, h.lost()
+		return false, h.lease.Lose()
 	case res.Outcome != ddb.Applied:
 		return false, repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
 	}
 	r, err := parseResource(h.name, res.Item, h.p.cfg)
 	h.token = r.token
-	h.keep.Renewed(asked.Add(h.p.cfg.Lease)) // starts the timer
+	h.lease.Renewed(asked) // starts the timer
 	return false, err
 }
 
@@ -140,63 +158,16 @@ func (h *Permit) Token() int64 { return h.token }
 
 // Until is when the holder must stop, on its own clock, unless a renewal moves
 // it.
-func (h *Permit) Until() time.Time { return h.keep.Until() }
+func (h *Permit) Until() time.Time { return h.lease.Until() }
 
 // Context is cancelled when the permit ends, with the cause: ErrLockLost,
 // ErrLockExpired, or ErrReleased.
-func (h *Permit) Context() context.Context { return h.keep.Context() }
+func (h *Permit) Context() context.Context { return h.lease.Context() }
 
 // Extend moves the end of the lease to a full lease from now, before the
 // permit does it by itself. One request. It gives way to a Release that comes
 // meanwhile, with ErrReleased.
-func (h *Permit) Extend(ctx context.Context) error { return h.keep.Extend(ctx) }
-
-func (h *Permit) usable() error {
-	if why := h.keep.Ended(); why != nil {
-		return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, why)
-	}
-	return nil
-}
-
-// renew sends the renewal. The caller holds op.
-func (h *Permit) renew(ctx context.Context) error {
-	if err := h.usable(); err != nil {
-		return err
-	}
-	if cause := context.Cause(h.keep.Context()); cause != nil {
-		return cause
-	}
-	asked := time.Now()
-	h.beats = ddb.Later(h.p.clock().Add(h.p.cfg.Lease), h.beats)
-	w := h.p.core.NewWrite()
-	until := ddb.Number(ddb.Seconds(h.beats))
-	w.Set(h.attr, until)
-	w.If(w.Name(h.attr) + " < " + w.Value(until))
-	in, err := w.Update(resourceKey(h.name))
-	if err != nil {
-		return repo.Classify(err)
-	}
-	res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
-	switch {
-	case res.Outcome == ddb.Condition && ddb.Equal(res.Image[h.attr], until):
-	case res.Outcome == ddb.Condition:
-		return h.lost()
-	case res.Outcome != ddb.Applied:
-		return repo.Classify(res.Err)
-	}
-	h.keep.Renewed(asked.Add(h.p.cfg.Lease))
-	return nil
-}
-
-func (h *Permit) failed(err error) {
-	h.p.core.Observe.Log.Warn("dynahold: a permit could not be renewed yet", slog.String("table", h.p.core.Name),
-		slog.String("resource", h.name), slog.Int64("token", h.token), slog.Any("error", err))
-}
-
-func (h *Permit) lost() error {
-	h.keep.Finish(repo.ErrLockLost)
-	return fmt.Errorf("permit for %q, token %d: %w", h.name, h.token, repo.ErrLockLost)
-}
+func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) }
 
 // Release gives the permit back. A second call does nothing, for use with
 // defer, and it works although ctx is done: it then has 3 s of its own.
@@ -206,41 +177,30 @@ func (h *Permit) lost() error {
 func (h *Permit) Release(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.keep.BeginLast(ctx); err != nil { // another Release is under way
-		h.keep.Forget(repo.ErrReleased) // nothing renews it any more
-		return fmt.Errorf("permit for %q, token %d: %w: %w", h.name, h.token, repo.ErrOutcomeUnknown, err)
-	}
-	defer h.keep.Done()
-	if errors.Is(h.keep.Ended(), repo.ErrReleased) {
-		return nil
-	}
-	if err := h.usable(); err != nil {
-		return err
-	}
-	h.keep.Halt()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {
 		return repo.Classify(err)
 	}
-	res := ddb.UntilDecided(ctx, h.p.cfg.insisting(), true, h.keep.Expired, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{Timeout: h.p.cfg.Lease / 3, NoGrace: true, Holding: true})
+	err = h.lease.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) {
+		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
+	}, func(res ddb.Result) error {
+		switch {
+		case res.Outcome == ddb.Applied:
+			return nil
+		case res.Outcome == ddb.Condition && h.once && sweptFrom(res.Image, h.attr):
+			return h.lease.Lose()
+		case res.Outcome == ddb.Condition && !h.lease.Expired():
+			// Before the deadline nobody else takes it for dead: this release has
+			// removed it, or a copy of it that the network made.
+			return nil
+		case res.Outcome == ddb.Refused:
+			return repo.Classify(res.Err)
+		}
+		return unknown(h.name, res.Err)
 	})
-	switch {
-	case res.Outcome == ddb.Applied:
-		h.keep.Finish(repo.ErrReleased)
+	if errors.Is(err, repo.ErrReleased) {
 		return nil
-	case res.Outcome == ddb.Condition && h.once && sweptFrom(res.Image, h.attr):
-		return h.lost()
-	case res.Outcome == ddb.Condition && !h.keep.Expired():
-		// Before the deadline nobody else takes it for dead: this release has
-		// removed it, or a copy of it that the network made.
-		h.keep.Finish(repo.ErrReleased)
-		return nil
-	case res.Outcome == ddb.Refused:
-		h.keep.Forget(repo.ErrReleased)
-		return repo.Classify(res.Err)
 	}
-	h.keep.Forget(repo.ErrReleased) // it ends with its lease at the latest
-	return unknown(h.name, res.Err)
+	return err
 }

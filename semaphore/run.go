@@ -137,7 +137,7 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
-	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.keep.Expired() && grace.Err() == nil; err = end(ctx) {
+	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
@@ -179,7 +179,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	}
 	// From now on it is not renewed: if the handler does not return either, its
 	// lease ends, and others take it over.
-	job.keep.Forget(errTimeout)
+	job.lease.Forget(errTimeout)
 	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logHandler, slog.String("table", d.s.core.Name),
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
 	lost := time.NewTimer(time.Until(job.Until()))

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -38,7 +41,10 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves", repo.ErrConfig, name)
 	}
 	core.Transacts = true // every change of a job is a transaction
-	return &Semaphore[J]{&store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}}, nil
+	st := &store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}
+	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Margin: lock.Margin(cfg.Lease), Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
+		Clock: func() time.Time { return st.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
+	return &Semaphore[J]{st}, nil
 }
 
 // checkJob refuses types that JSON has nothing for, such as channels.

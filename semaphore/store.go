@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -24,6 +25,7 @@ type store struct {
 	cfg    Config
 	clock  func() time.Time
 	ids    ids
+	lease  lease.Config // of permits and jobs
 
 	mu       sync.Mutex
 	stations map[string]*station // guarded by mu: the resources in use here

@@ -72,15 +72,16 @@ func (t *Ticket) resume(ctx context.Context) (*Ticket, error) {
 	if t.lease.Ended() != nil {
 		return nil, nil //nolint:nilnil // the place is gone
 	}
-	m, err := t.move(ctx)
-	switch {
-	case err != nil:
+	asked, until := t.lease.NextEnd()
+	image, there, err := t.move(ctx, until)
+	if err != nil {
 		return nil, err
-	case !m.there:
-		t.lease.Finish(repo.ErrLockLost)
+	}
+	if !there {
+		_ = t.lease.Lose()
 		return nil, nil //nolint:nilnil // the place is gone
 	}
-	l, err := t.q.parse(t.place, m.image)
+	l, err := t.q.parse(t.place, image)
 	if err != nil {
 		return nil, err
 	}
@@ -89,5 +90,5 @@ func (t *Ticket) resume(ctx context.Context) (*Ticket, error) {
 		return nil, fmt.Errorf("%w: queue %q: the answer lacks the entry that it shows", repo.ErrSchema, t.label)
 	}
 	t.lease.Finish(repo.ErrReleased) // another handle has the place
-	return t.q.newTicket(t.place, e, l, m.end), nil
+	return t.q.newTicket(t.place, e, l, asked.Add(t.q.cfg.Lease)), nil
 }

@@ -89,7 +89,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	if err != nil {
 		return nil, line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: q.cfg.Lease / 3, AwaitAnswer: true, OnItem: true})
+	res := q.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:

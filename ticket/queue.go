@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -29,7 +30,8 @@ type Queue struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 
-	gate lease.Gate // of requests to join
+	lease lease.Config // of tickets
+	gate  lease.Gate   // of requests to join
 
 	mu      sync.Mutex
 	tickets map[*Ticket]struct{} // guarded by mu: those in a queue
@@ -51,6 +53,8 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
 	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, tickets: map[*Ticket]struct{}{}}
+	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Margin: lock.Margin(cfg.Lease), Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
+		Clock: func() time.Time { return q.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
 	q.ctx, q.cancel = context.WithCancelCause(context.Background())
 	return q, nil
 }

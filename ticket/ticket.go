@@ -10,7 +10,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -22,9 +21,6 @@ type Ticket struct {
 	id     string
 	number int64
 	lease  *lease.Lease
-
-	doubt bool      // guarded by the lease's op: an earlier removal had no verdict
-	beats time.Time // guarded by the lease's op: the greatest end that was ever sent
 
 	waiting chan struct{} // one Wait at a time: it owns judge and pace
 	judge   judge
@@ -44,11 +40,11 @@ type look struct {
 // newTicket makes the handle of an entry that stands in the queue; end is when
 // others may pass it over, on the own clock.
 func (q *Queue) newTicket(p place, e entry, l line, end time.Time) *Ticket {
-	t := &Ticket{q: q, place: p, id: e.id, number: e.number, beats: e.until,
+	t := &Ticket{q: q, place: p, id: e.id, number: e.number,
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
 	t.tell(l)
-	t.lease = lease.New(lease.Config{Length: q.cfg.Lease, Every: q.cfg.Lease / 3, Margin: lock.Margin(q.cfg.Lease), Failed: t.failed}, end, t.renew)
+	t.lease = lease.New(&q.lease, (*leasedTicket)(t), end, e.until)
 	q.keep(t)
 	t.lease.Start()
 	return t
@@ -120,9 +116,7 @@ func (t *Ticket) told() *look {
 	return l
 }
 
-func (t *Ticket) describe(why error) error {
-	return fmt.Errorf("queue %q, ticket %d: %w", t.label, t.number, why)
-}
+func (t *Ticket) describe(why error) error { return (*leasedTicket)(t).Describe(why) }
 
 // usable returns why the ticket cannot be used any more.
 func (t *Ticket) usable() error {
@@ -156,129 +150,77 @@ func (t *Ticket) missing(ctx context.Context) error {
 		return err
 	}
 	defer t.exit()
-	if why := t.lease.Ended(); why != nil {
-		return t.describe(why)
-	}
-	if t.doubt {
-		// A removal without an answer took it away.
-		t.lease.Finish(repo.ErrReleased)
-		return t.describe(repo.ErrReleased)
-	}
-	return t.lost()
+	return t.lease.Missing()
 }
 
-// lost ends a ticket that was passed over. The caller holds op.
-func (t *Ticket) lost() error {
-	t.lease.Finish(repo.ErrLockLost)
-	return t.describe(repo.ErrLockLost)
-}
+// leasedTicket is a ticket as its lease knows it.
+type leasedTicket Ticket
 
-// failed logs a renewal that will be repeated.
-func (t *Ticket) failed(err error) {
-	if errors.Is(err, context.Canceled) {
-		return // it gave way to another call
-	}
-	t.q.core.Observe.Log.Warn("dynahold: a ticket could not be renewed yet", slog.String("table", t.q.core.Name),
-		slog.String("queue", t.label), slog.Int64("ticket", t.number), slog.Any("error", err))
-}
-
-// renew moves the end to a full lease from now. Its answer is also a look at
-// the queue. The caller holds op.
-func (t *Ticket) renew(ctx context.Context) error {
-	if why := t.lease.Ended(); why != nil {
-		return t.describe(why)
-	}
-	if cause := context.Cause(t.lease.Context()); cause != nil {
-		return t.describe(cause)
-	}
-	m, err := t.move(ctx)
+// Renew moves the end of the entry. Its answer is also a look at the queue.
+func (l *leasedTicket) Renew(ctx context.Context, until time.Time) error {
+	t := (*Ticket)(l)
+	image, there, err := t.move(ctx, until)
 	if err != nil {
 		return err
 	}
-	if !m.there {
-		return t.lost()
+	if !there {
+		return t.lease.Lose()
 	}
-	t.lease.Renewed(m.end)
 	// The own entry is in place, whatever else there is on the item. Those who
 	// wait for their turn read it for themselves.
-	if l, err := t.q.parse(t.place, m.image); err == nil {
+	if l, err := t.q.parse(t.place, image); err == nil {
 		t.tell(l)
 	}
 	return nil
 }
 
-// moved is what came of a renewal.
-type moved struct {
-	there bool
-	end   time.Time // when others may pass the entry over, on the own clock
-	image ddb.Item
+// Describe says of an error which ticket it is about.
+func (l *leasedTicket) Describe(err error) error {
+	return fmt.Errorf("queue %q, ticket %d: %w", l.label, l.number, err)
 }
 
-// move sends one renewal: it moves the end of the entry to a lease from now, if
-// the entry is still there. The caller holds op.
-func (t *Ticket) move(ctx context.Context) (moved, error) {
-	// The end is also the beat that clockless watchers look for: it grows with
-	// every renewal, even if the wall clock was set back.
-	asked := time.Now() // before the end is reckoned
-	until := ddb.Later(t.q.clock().Add(t.q.cfg.Lease), t.beats)
-	t.beats = until
+// Name is what the log says of the ticket.
+func (l *leasedTicket) Name() (kind string, which []slog.Attr) {
+	return "ticket", []slog.Attr{slog.String("queue", l.label), slog.Int64("ticket", l.number)}
+}
+
+// move sends one renewal: it moves the end of the entry to until, if the entry is
+// still there, and returns the item that shows it. The caller holds op.
+func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, there bool, err error) {
 	in, err := t.q.renewal(t, until)
 	if err != nil {
-		return moved{}, err
+		return nil, false, err
 	}
-	res := t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true})
-	m := moved{end: asked.Add(t.q.cfg.Lease), image: res.Item}
+	res := t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	image = res.Item
 	switch res.Outcome {
 	case ddb.Refused, ddb.Unknown:
-		return m, repo.Classify(res.Err)
+		return nil, false, repo.Classify(res.Err)
 	case ddb.Condition:
-		m.image = res.Image
+		image = res.Image
 	}
-	ticket, there := m.image[attrTicket+t.id]
-	if !there {
-		return m, nil
-	}
-	number, err := ddb.Int(ticket)
-	if m.there = err == nil && number == t.number; !m.there {
-		return m, nil
+	if !ddb.Equal(image[attrTicket+t.id], ddb.Integer(t.number)) {
+		return image, false, nil
 	}
 	// No greater end was ever sent: if it is in place, this renewal landed.
-	if res.Outcome == ddb.Condition && !ddb.Equal(m.image[attrBeat+t.id], ddb.Number(ddb.Seconds(until))) {
-		return m, fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
+	if res.Outcome == ddb.Condition && !ddb.Equal(image[attrBeat+t.id], ddb.Number(ddb.Seconds(until))) {
+		return image, true, fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
 	}
-	return m, nil
+	return image, true, nil
 }
 
 // end takes the entry away, insisting on a verdict as long as ctx allows, which
 // is one that lingers, or that of Close.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	if err := t.enter(ctx); err != nil {
-		t.lease.Forget(why)
-		return err
-	}
-	defer t.exit()
-	switch ended := t.lease.Ended(); {
-	case errors.Is(ended, repo.ErrReleased):
-		return nil
-	case ended != nil:
-		return t.describe(ended)
-	}
-	t.lease.Halt()
 	in, err := t.q.removal(t)
 	if err != nil {
 		return err
 	}
-	res := ddb.UntilDecided(ctx, ddb.Backoff{Min: t.q.cfg.Wait.Min, Max: t.q.cfg.Wait.Max}, !t.doubt, t.lease.Expired, func() (ddb.Result, bool) {
-		return t.q.core.Update(ctx, in, ddb.Options{Timeout: t.q.cfg.Lease / 3, NoGrace: true, Holding: true, Absence: true}), false
-	})
-	t.doubt = !res.Clean
-	err = t.verdict(ctx, res)
-	switch {
-	case err == nil:
-		t.lease.Finish(why)
-	case t.lease.Ended() == nil:
-		// Nothing renews the entry any more: it ends with its lease at the latest.
-		t.lease.Forget(why)
+	err = t.lease.End(ctx, why, func() (ddb.Result, bool) {
+		return t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true}), false
+	}, func(res ddb.Result) error { return t.verdict(ctx, res) })
+	if errors.Is(err, repo.ErrReleased) {
+		return nil
 	}
 	return err
 }
@@ -303,8 +245,8 @@ func (t *Ticket) verdict(ctx context.Context, res ddb.Result) error {
 		// another number: it is nobody's, but only we can know.
 		t.q.abandon(ctx, t.place, t.id)
 	}
-	if l.leftBy(t.number, t.doubt, t.lease.Expired()) {
+	if l.leftBy(t.number, !res.Clean, t.lease.Expired()) {
 		return nil
 	}
-	return t.lost()
+	return t.lease.Lose()
 }

@@ -2,37 +2,49 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Config says how something is kept. The zero value never ends and sends
-// nothing.
+// Config says how everything that one client holds is kept.
 type Config struct {
 	Length time.Duration // 0: no end
 	Every  time.Duration // renew this long after the last success; 0: never
 	Margin time.Duration // taken off the end for the keeper's own deadline
-	// Failed is told of each renewal that failed and will be repeated.
-	Failed func(error)
+	Clock  func() time.Time
+	Pause  ddb.Backoff  // between two tries to end a hold that had no answer
+	Log    *slog.Logger // is told of each renewal that failed and will be repeated
 }
 
-// Renewal sends one renewal. It calls [Lease.Renewed] when it was applied, and
-// [Lease.Finish] when it is over for good; op is held.
-type Renewal func(ctx context.Context) error
+// Kind is what is held: an item's lock, a ticket, a permit, or a job. It says
+// what these differ in.
+type Kind interface {
+	// Renew sends the write that moves the end to until. It returns nil if that
+	// end is in place, by this attempt or by an earlier one, and calls
+	// [Lease.Lose] if the hold is found to be over. The lease's op is held.
+	Renew(ctx context.Context, until time.Time) error
+	// Describe adds to an error which one it is about.
+	Describe(err error) error
+	// Name is the word for the kind, and which one it is, for the log.
+	Name() (kind string, which []slog.Attr)
+}
 
 // Lease is something held until a time, with its deadline, its renewal and its
 // context. It is safe for concurrent use.
 type Lease struct {
-	cfg   Config
-	renew Renewal
+	cfg  *Config
+	kind Kind
 
 	// op is held while a request for the lease is under way: a renewal never
 	// runs beside the write that ends it.
-	op Exclusive
+	op      Exclusive
+	sent    time.Time // guarded by op: the greatest end that was ever sent, by the service's readers' clock
+	inDoubt bool      // guarded by op: an earlier write that ends it had no verdict
 
 	mu        sync.Mutex
 	ended     error         // guarded by mu, and changed under op: why it is over; nil while it is not
@@ -58,9 +70,10 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
-// New keeps something until end, from now on.
-func New(cfg Config, end time.Time, renew Renewal) *Lease {
-	return &Lease{cfg: cfg, renew: renew, end: end}
+// New keeps something that others may take over at end, on the own clock; sent
+// is the end that was written.
+func New(cfg *Config, kind Kind, end, sent time.Time) *Lease {
+	return &Lease{cfg: cfg, kind: kind, end: end, sent: sent}
 }
 
 // Claim asks for one renewal at a time of its own, repeated in steps until it
@@ -132,91 +145,11 @@ func passed(until time.Time) bool {
 	return !until.IsZero() && (!now.Before(until) || !now.Round(0).Before(until.Round(0)))
 }
 
-// BeginLast waits for a request for the lease under way, so that the one which
-// ends it runs alone: as long as ctx lasts, whose error it returns then. A
-// renewal or extension is told to stop, and none begins meanwhile. Done follows,
-// unless there is an error.
-func (l *Lease) BeginLast(ctx context.Context) error {
-	l.mu.Lock()
-	l.ending++
-	if l.stopRenew != nil {
-		l.stopRenew()
-	}
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		l.ending--
-		l.mu.Unlock()
-	}()
-	return l.op.Lock(ctx)
-}
-
-// Begin waits for a request for the lease under way, as long as ctx lasts, whose
-// error it returns then. Done follows, unless there is an error.
-func (l *Lease) Begin(ctx context.Context) error { return l.op.Lock(ctx) }
-
-// Done ends Begin or BeginLast.
-func (l *Lease) Done() { l.op.Unlock() }
-
-// Extend renews the lease now, in the place of a renewal under way. It gives way to
-// a request that ends the lease: its error is then ErrReleased.
-func (l *Lease) Extend(ctx context.Context) error {
-	l.mu.Lock()
-	if l.renewing && l.stopRenew != nil {
-		l.stopRenew() // it would do the same
-	}
-	l.mu.Unlock()
-	if err := l.Begin(ctx); err != nil {
-		return err
-	}
-	defer l.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if !l.interruptible(func() { cancel(errEnding) }) {
-		return errEnding
-	}
-	defer l.uninterruptible()
-	err := l.renew(ctx)
-	if err != nil && l.Ended() == nil && errors.Is(context.Cause(ctx), errEnding) {
-		return errEnding
-	}
-	return err
-}
-
-// errEnding is the error of an extension that has given way.
-var errEnding = fmt.Errorf("%w: it was to end while it was extended", repo.ErrReleased)
-
-// interruptible notes how to stop a renewal; false if none may begin.
-func (l *Lease) interruptible(stop func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ending > 0 {
-		return false
-	}
-	l.stopRenew, l.renewing = stop, false
-	return true
-}
-
-// uninterruptible forgets it: its context would be kept until the next renewal.
-func (l *Lease) uninterruptible() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stopRenew = nil
-}
-
 // Ended is why the lease is over; nil while it is not.
 func (l *Lease) Ended() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended
-}
-
-// Renewed moves the end. The caller holds op.
-func (l *Lease) Renewed(end time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.end, l.failed, l.claim = end, nil, time.Time{}
-	l.arm()
 }
 
 // Finish ends the lease. The caller holds op.
@@ -225,6 +158,13 @@ func (l *Lease) Finish(why error) {
 	l.ended = why
 	l.mu.Unlock()
 	l.Forget(why)
+}
+
+// Lose ends a lease that others have taken over, and returns the error that says
+// so. The caller holds op.
+func (l *Lease) Lose() error {
+	l.Finish(repo.ErrLockLost)
+	return l.kind.Describe(repo.ErrLockLost)
 }
 
 // Forget cancels the context although the lease may live on at the service

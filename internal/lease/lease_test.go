@@ -3,6 +3,8 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -18,20 +20,42 @@ const (
 	margin = time.Second
 )
 
+// renewal is what a lease of the tests does to be renewed.
+type renewal func(context.Context) error
+
+func (r renewal) Renew(ctx context.Context, _ time.Time) error { return r(ctx) }
+func (r renewal) Describe(err error) error                     { return fmt.Errorf("the lease: %w", err) }
+func (r renewal) Name() (string, []slog.Attr)                  { return "lease", nil }
+
+// begin makes a lease that lasts until end.
+func begin(cfg lease.Config, end time.Time, renew renewal) *lease.Lease {
+	cfg.Clock = time.Now
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return lease.New(&cfg, renew, end, end)
+}
+
 // keep makes a lease whose renewals answer at once as told; it counts them.
 func keep(cfg lease.Config, answer func() error) (l *lease.Lease, renewals *[]time.Time) {
 	renewals = new([]time.Time)
-	l = lease.New(cfg, time.Now().Add(cfg.Length), func(context.Context) error {
+	l = begin(cfg, time.Now().Add(cfg.Length), func(context.Context) error {
 		*renewals = append(*renewals, time.Now())
-		if err := answer(); err != nil {
-			return err
-		}
-		l.Renewed(time.Now().Add(cfg.Length))
-		return nil
+		return answer()
 	})
 	l.Start()
 	return l, renewals
 }
+
+// counting is a log that counts what it is told.
+type counting struct {
+	slog.Handler
+	n *int
+}
+
+func (c counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(context.Context, slog.Record) error { *c.n++; return nil }
 
 func finish(l *lease.Lease) {
 	if err := l.BeginLast(context.Background()); err != nil {
@@ -120,7 +144,7 @@ func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
 func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sour, told := errors.New("sour"), 0
-		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin, Failed: func(error) { told++ }}, func() error { return sour })
+		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin, Log: slog.New(counting{slog.DiscardHandler, &told})}, func() error { return sour })
 		began := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(began); took != length-margin {
@@ -140,7 +164,7 @@ func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
 func TestTheLastWriteRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := false
-		l := lease.New(lease.Config{Length: length, Every: every, Margin: margin}, time.Now().Add(length), func(ctx context.Context) error {
+		l := begin(lease.Config{Length: length, Every: every, Margin: margin}, time.Now().Add(length), func(ctx context.Context) error {
 			under = true
 			<-ctx.Done() // a request that is only ended by its context
 			under = false
@@ -172,13 +196,11 @@ func TestClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, failures := time.Now(), 2
 		var renewals []time.Duration
-		var l *lease.Lease
-		l = lease.New(lease.Config{Length: length, Margin: margin}, began.Add(3*time.Second), func(context.Context) error {
+		l := begin(lease.Config{Length: length, Margin: margin}, began.Add(3*time.Second), func(context.Context) error {
 			renewals = append(renewals, time.Since(began))
 			if failures--; failures >= 0 {
 				return errors.New("no answer")
 			}
-			l.Renewed(time.Now().Add(length))
 			return nil
 		})
 		l.Claim(began.Add(time.Second), 100*time.Millisecond)
@@ -212,16 +234,14 @@ func TestAContextAskedForLate(t *testing.T) {
 		"after a renewal": {func(l *lease.Lease) {
 			time.Sleep(length / 2)
 			_ = l.Begin(context.Background())
-			l.Renewed(time.Now().Add(length))
+			l.Renewed(time.Now())
 			l.Done()
 		}, length - margin, repo.ErrLockExpired},
 		"after a claim": {func(*lease.Lease) { time.Sleep(every + time.Second) }, length - margin - time.Second, repo.ErrLockExpired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var l *lease.Lease
-				l = lease.New(cfg, time.Now().Add(length), func(context.Context) error {
-					l.Renewed(time.Now().Add(length))
+				l := begin(cfg, time.Now().Add(cfg.Length), func(context.Context) error {
 					return nil
 				})
 				if name == "after a claim" {
@@ -250,10 +270,8 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renewals []time.Time
 		began := time.Now()
-		var l *lease.Lease
-		l = lease.New(lease.Config{Length: length, Margin: margin}, began.Add(length), func(context.Context) error {
+		l := begin(lease.Config{Length: length, Margin: margin}, began.Add(length), func(context.Context) error {
 			renewals = append(renewals, time.Now())
-			l.Renewed(time.Now().Add(length))
 			return nil
 		})
 		const due, again, request = time.Second, 100 * time.Millisecond, 2 * time.Second

@@ -33,16 +33,13 @@ const latency = 5 * time.Millisecond
 func (c *crowd) gather() {
 	c.began = time.Now()
 	for range crowdSize {
-		var l *lease.Lease
 		last := c.began
-		l = lease.New(lease.Config{Length: length, Every: every, Margin: margin}, c.began.Add(length), func(ctx context.Context) error {
-			asked := time.Now()
+		l := begin(lease.Config{Length: length, Every: every, Margin: margin}, c.began.Add(length), func(ctx context.Context) error {
 			if err := c.ask(ctx); err != nil {
 				return err
 			}
 			grow(&c.latest, int64(time.Since(last)))
 			last = time.Now()
-			l.Renewed(asked.Add(length))
 			return nil
 		})
 		c.leases = append(c.leases, l)

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -154,8 +155,9 @@ func (l *Lease) attempt(ctx context.Context) {
 		l.Halt()
 		return
 	}
-	if l.cfg.Failed != nil {
-		l.cfg.Failed(err)
+	if !errors.Is(err, context.Canceled) { // it has not given way to another request
+		kind, which := l.kind.Name()
+		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "dynahold: a "+kind+" could not be renewed yet", append(which, slog.Any("error", err))...)
 	}
 	l.schedule()
 }

@@ -239,7 +239,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 // looks after it yet.
 func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end time.Time) *Lock {
 	a.item = image
-	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, lastExpiry: l.Until, entry: entry, lastToken: l.Token}
+	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, entry: entry, lastToken: l.Token}
 	h.noteQueue(image)
 	if l.Handed() {
 		end = end.Add(Margin(a.locker.Lease) - Margin(l.Lease)) // its margin is that of a grace
@@ -248,7 +248,7 @@ func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end
 			h.ahead = l.Until.Sub(a.Clock().Add(time.Until(end)))
 		}
 	}
-	h.Lease = lease.New(a.locker.lease(h.failed), end, h.extend)
+	h.Lease = lease.New(&a.locker.lease, h, end, l.Until)
 	return h
 }
 

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,10 +24,6 @@ type Config struct {
 
 // Margin is taken off a lease for the holder's own deadline.
 func Margin(d time.Duration) time.Duration { return min(d/10, maxMargin) }
-
-func (c *Config) lease(failed func(error)) lease.Config {
-	return lease.Config{Length: c.Lease, Every: c.Every, Margin: Margin(c.Lease), Failed: failed}
-}
 
 // until is when others may take over what is taken now.
 func (c *Config) until(now time.Time) time.Time {

@@ -98,9 +98,9 @@ func (e *ending) build() (err error) {
 // adoptNext makes the handle of the lock that stays in this process.
 func (e *ending) adoptNext() *Lock {
 	h := e.lock
-	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, lastExpiry: e.until, queue: h.queue, lastToken: h.lastToken + 1}
+	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, queue: h.queue, lastToken: h.lastToken + 1}
 	n.contended.Store(len(n.queue) > 0)
-	n.keep(e.asked.Add(h.locker.Lease))
+	n.keep(e.asked.Add(h.locker.Lease), e.until)
 	return n
 }
 

@@ -24,8 +24,7 @@ type Lock struct {
 	token     int64
 	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
 
-	inDoubt    bool      // guarded by op: an earlier write that ends the hold had no verdict
-	lastExpiry time.Time // guarded by op: the greatest lockTime that was ever sent
+	inDoubt bool // guarded by op: an earlier write that ends the hold had no verdict
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
 	outcome atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
@@ -39,9 +38,10 @@ type Lock struct {
 	ahead     time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
-// keep begins to look after the hold, which others may take over at end.
-func (h *Lock) keep(end time.Time) {
-	h.Lease = lease.New(h.locker.lease(h.failed), end, h.extend)
+// keep begins to look after the hold, which others may take over at end; until is
+// its lockTime.
+func (h *Lock) keep(end, until time.Time) {
+	h.Lease = lease.New(&h.locker.lease, h, end, until)
 	h.Start()
 }
 
@@ -83,26 +83,30 @@ func (h *Lock) begun(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("item %v, token %d: nothing was sent: %w", h.key, h.token, err)
+	return h.Describe(fmt.Errorf("nothing was sent: %w", err))
 }
 
 // Usable returns why the hold cannot be used any more. The caller holds op.
 func (h *Lock) Usable() error {
 	if why := h.Ended(); why != nil {
-		return fmt.Errorf("item %v, token %d: %w", h.key, h.token, why)
+		return h.Describe(why)
 	}
 	return nil
 }
 
-// extend moves the end to a full lease from now. The caller holds op.
-func (h *Lock) extend(ctx context.Context) error {
-	if err := h.Usable(); err != nil {
-		return err
-	}
-	if cause := h.Cause(); cause != nil {
-		return cause
-	}
-	res, landed := h.sendExtension(ctx, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+// Describe says of an error which hold it is about.
+func (h *Lock) Describe(err error) error {
+	return fmt.Errorf("item %v, token %d: %w", h.key, h.token, err)
+}
+
+// Name is what the log says of the hold.
+func (h *Lock) Name() (kind string, which []slog.Attr) {
+	return "lock", []slog.Attr{slog.String("key", h.key.String()), slog.Int64("token", h.token)}
+}
+
+// Renew moves the end of the hold. The caller holds op.
+func (h *Lock) Renew(ctx context.Context, until time.Time) error {
+	res, landed := h.sendExtension(ctx, until, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	switch {
 	case landed:
 		return nil
@@ -114,15 +118,7 @@ func (h *Lock) extend(ctx context.Context) error {
 
 // sendExtension sends the request, whether or not the deadline has passed: it is
 // applied only if nobody has taken the lock over. The caller holds op.
-func (h *Lock) sendExtension(ctx context.Context, opt ddb.Options) (_ ddb.Result, landed bool) {
-	// lockTime is also the beat that clockless watchers look for: it grows with
-	// every extension, even if the wall clock was set back.
-	asked := time.Now() // before the end is reckoned
-	until := h.locker.until(h.locker.Clock())
-	if h.locker.Lease > 0 {
-		until = ddb.Later(until, h.lastExpiry)
-	}
-	h.lastExpiry = until
+func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Options) (_ ddb.Result, landed bool) {
 	ahead := until.Sub(h.locker.until(h.locker.Clock()))
 	in := h.locker.Core.Extend(h.raw(), h.id, h.token, until)
 	if h.locker.Fair {
@@ -147,7 +143,6 @@ func (h *Lock) sendExtension(ctx context.Context, opt ddb.Options) (_ ddb.Result
 	}
 	h.noteQueue(image)
 	h.ahead = max(ahead, 0)
-	h.Renewed(asked.Add(h.locker.Lease))
 	return res, true
 }
 
@@ -191,12 +186,6 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 	return Failed(h.key, res)
 }
 
-// failed logs a renewal that will be repeated.
-func (h *Lock) failed(err error) {
-	h.locker.Core.Observe.Log.Warn("dynahold: a lock could not be renewed yet", slog.String("table", h.locker.Core.Name),
-		slog.String("key", h.key.String()), slog.Int64("token", h.token), slog.Any("error", err))
-}
-
 // holder is what the hold knows of itself. The caller holds op.
 func (h *Lock) holder() protocol.Holder {
 	return protocol.Holder{ID: h.id, Token: h.token, Seen: h.lastToken}
@@ -230,7 +219,4 @@ func (h *Lock) judge(res ddb.Result) error {
 	return UnknownOutcome(h.key, h.undecided(l, res.Image))
 }
 
-func (h *Lock) lost() error {
-	h.Finish(repo.ErrLockLost)
-	return fmt.Errorf("item %v, token %d: %w: nothing was written", h.key, h.token, repo.ErrLockLost)
-}
+func (h *Lock) lost() error { return fmt.Errorf("%w: nothing was written", h.Lose()) }

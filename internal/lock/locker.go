@@ -3,8 +3,11 @@ package lock
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -15,6 +18,16 @@ type Locker struct {
 	Config
 	Contention *Contention // nil: nothing is remembered
 	HoldTimes  *HoldTimes  // nil: nothing is remembered
+
+	lease lease.Config // of all its locks
+}
+
+// NewLocker makes a locker that remembers nothing. Its owner has checked cfg.
+func NewLocker(core *protocol.Core, cfg Config) *Locker {
+	t := &Locker{Core: core, Config: cfg}
+	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every, Margin: Margin(cfg.Lease),
+		Clock: func() time.Time { return t.Clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
+	return t
 }
 
 // byID says how a hold is released of which nothing but the id is known.

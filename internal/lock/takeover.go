@@ -133,13 +133,18 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 		return err
 	}
 	var r repeats
-	res, landed := h.sendExtension(ctx, r.options(&q.locker.Config))
+	asked, until := h.NextEnd()
+	res, landed := h.sendExtension(ctx, until, r.options(&q.locker.Config))
 	for r.again(ctx, &q.locker.Config, &res) {
-		res, landed = h.sendExtension(ctx, r.options(&q.locker.Config))
+		asked, until = h.NextEnd()
+		res, landed = h.sendExtension(ctx, until, r.options(&q.locker.Config))
 	}
 	over := !landed && res.Outcome == ddb.Condition
 	if over {
 		_ = h.lostRenewal(res)
+	}
+	if landed {
+		h.Renewed(asked)
 	}
 	h.Done()
 	switch {

@@ -1,0 +1,107 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// What an end leaves behind, by the answers to the write that ends a lease.
+func TestEnd(t *testing.T) {
+	sour, why := errors.New("sour"), errors.New("why")
+	unknown, refused := ddb.Result{Outcome: ddb.Unknown, Err: sour}, ddb.Result{Clean: true, Err: sour}
+	applied, gone := ddb.Result{Outcome: ddb.Applied, Clean: true}, ddb.Result{Outcome: ddb.Condition, Clean: true}
+	for name, c := range map[string]struct {
+		answers      []ddb.Result
+		clean        bool  // as the judge is told
+		verdict      error // of the judge
+		cause, ended error
+	}{
+		"applied":                 {[]ddb.Result{applied}, true, nil, why, why},
+		"applied after no answer": {[]ddb.Result{unknown, unknown, applied}, false, nil, why, why},
+		"gone after no answer":    {[]ddb.Result{unknown, gone}, false, sour, why, nil},
+		"refused":                 {[]ddb.Result{refused}, true, sour, why, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := begin(lease.Config{Length: length, Every: every, Margin: margin, Pause: ddb.Backoff{Min: 1, Max: 2}}, time.Now().Add(length), func(context.Context) error {
+					t.Error("it was renewed")
+					return nil
+				})
+				l.Start()
+				sent := 0
+				send := func() (ddb.Result, bool) { sent++; return c.answers[sent-1], false }
+				err := l.End(t.Context(), why, send, func(res ddb.Result) error {
+					if res.Outcome != c.answers[len(c.answers)-1].Outcome || res.Clean != c.clean {
+						t.Errorf("judged by %+v", res)
+					}
+					return c.verdict
+				})
+				if !errors.Is(err, c.verdict) || sent != len(c.answers) {
+					t.Errorf("%v after %d requests", err, sent)
+				}
+				if !errors.Is(l.Cause(), c.cause) || !errors.Is(l.Ended(), c.ended) {
+					t.Errorf("cause %v, ended %v", l.Cause(), l.Ended())
+				}
+				time.Sleep(length) // nothing renews it any more
+			})
+		})
+	}
+}
+
+// A lease ends once. Who could not send the write that ends it, for another one
+// was under way, does not know what became of it.
+func TestEndOfWhatIsEnding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := hung(every)
+		decided := make(chan struct{})
+		first := make(chan error)
+		go func() {
+			first <- l.End(t.Context(), repo.ErrReleased, func() (ddb.Result, bool) { <-decided; return ddb.Result{Outcome: ddb.Applied}, false },
+				func(ddb.Result) error { return nil })
+		}()
+		synctest.Wait()
+		again := func(ctx context.Context) error {
+			return l.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) { t.Error("it was sent twice"); return ddb.Result{}, false }, nil)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := again(ctx); !errors.Is(err, repo.ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("beside another: %v", err)
+		}
+		close(decided)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+		if err := again(t.Context()); !errors.Is(err, repo.ErrReleased) {
+			t.Errorf("after it: %v", err)
+		}
+	})
+}
+
+// Ends only grow, whatever the clock does, and a lease without one writes none
+// that others could reach.
+func TestEndsOnlyGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		cfg := &lease.Config{Length: length, Clock: func() time.Time { return now }}
+		l := lease.New(cfg, renewal(nil), now.Add(length), now.Add(length))
+		_, first := l.NextEnd()
+		now = now.Add(-time.Hour)
+		_, second := l.NextEnd()
+		now = now.Add(2 * time.Hour)
+		_, third := l.NextEnd()
+		if !first.After(now.Add(-time.Hour+length)) || !second.After(first) || !third.Equal(now.Add(length)) {
+			t.Errorf("%v, %v, %v", first, second, third)
+		}
+		if _, never := lease.New(&lease.Config{}, renewal(nil), now, now).NextEnd(); !never.Equal(ddb.Never()) {
+			t.Errorf("without an end: %v", never)
+		}
+	})
+}

@@ -62,13 +62,9 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
 		r.stamp(w, raw)
 		var touched ddb.Diff // by the update, in whatever way
-		err := w.Merge(update, func(attr string) error {
+		err := w.Merge(update, nil, func(attr string) error {
 			touched.Remove = append(touched.Remove, attr)
-			if r.core.IsKey(attr) || r.core.Reserved(attr) || attr == r.core.EventTime || attr == r.core.EventID || attr == r.core.Version ||
-				attr == r.core.Attr.TTL && !slices.Contains(r.core.Mapped, attr) {
-				return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
-			}
-			return nil
+			return cas.CheckTarget(r.core, attr)
 		})
 		if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
 			return errLeftovers

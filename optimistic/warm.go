@@ -46,3 +46,12 @@ func (w cache) same(a, b ddb.Item) bool {
 	ring := w.core.Ring(a)
 	return len(ring) > 0 && string(ring) == string(w.core.Ring(b))
 }
+
+// follow replaces an item that is kept by what a write of this process, that has
+// not read it, has left. It stays proved if nobody has written in between.
+func (w cache) follow(key string, after ddb.Item) {
+	w.items.Change(key, func(k cached) (cached, bool) {
+		alone := k.proved && cas.Version(w.core, after) == cas.Version(w.core, k.item)+1
+		return cached{after, alone}, k.item != nil
+	})
+}

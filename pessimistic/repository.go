@@ -3,6 +3,8 @@ package pessimistic
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
@@ -91,4 +93,23 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 	}
 	defer func() { _ = held.Release(ctx) }() // if it fails, the lock ends with its lease
 	return held.Delete(ctx)
+}
+
+// Apply changes an item by an expression, without reading it and without taking its
+// lock, and returns it as written: counters, appends, guarded decrements, of any
+// number of writers without waiting for each other. One request, which bills the
+// larger size of the item; one more, and a wait, per try while somebody holds the
+// lock: no holder sees its item change.
+//
+// Conditions, if given, must all hold: else *repo.ConditionError (ErrCondition),
+// and the item as it is. ErrNotFound where there is no item. The update must leave
+// the key, the version, event time and id, and the library's attributes alone
+// (ErrFixed).
+//
+// A request whose answer is lost is not repeated, for it could be applied twice. A
+// read then looks for its traces; ErrOutcomeUnknown where a later write has covered
+// them.
+func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
+	item, _, err := cas.Apply(ctx, r.table, r.settings, key, update, conditions)
+	return item, err
 }

@@ -24,6 +24,9 @@ var (
 	ErrExists = errors.New("item exists already")
 	// ErrConflict: others wrote first. Nothing was written. See [ConflictError].
 	ErrConflict = errors.New("conflict with other writers")
+	// ErrCondition: the caller's own condition of an Apply does not hold. Nothing was
+	// written. See [ConditionError].
+	ErrCondition = errors.New("condition does not hold")
 	// ErrStale: the event is older than what is stored. Nothing was written.
 	ErrStale = errors.New("event is older than the stored one")
 	// ErrLocked: somebody else holds the item. Nothing was written. See [LockedError].
@@ -91,6 +94,19 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// ConditionError has the item that failed the caller's own condition.
+type ConditionError struct {
+	Key  Key
+	Item any // a T: the item as it is stored
+}
+
+func (e *ConditionError) Error() string {
+	return fmt.Sprintf("item %v: its condition does not hold", e.Key)
+}
+
+// Is makes errors.Is(err, ErrCondition) true.
+func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
 
 // Classify adds the sentinel of this package to an error that comes from the
 // SDK: ErrNoTable, ErrDenied, ErrConfig, ErrSchema or ErrTooLarge. Other errors come back

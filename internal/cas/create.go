@@ -46,7 +46,7 @@ func create(ctx context.Context, turn *lock.Waiter, raw ddb.Item) error {
 		default:
 			return lock.Failed(turn.Key, res)
 		}
-		switch turn.Doubt.Create(id, core.Ring(res.Image)) {
+		switch turn.Doubt.ByID(id, core.Ring(res.Image)) {
 		case protocol.Committed:
 			return nil
 		case protocol.Undecided:

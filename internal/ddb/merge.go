@@ -13,14 +13,25 @@ type MergeError struct{ Err error }
 func (e *MergeError) Error() string { return e.Err.Error() }
 func (e *MergeError) Unwrap() error { return e.Err }
 
-// Merge adds a user's update to the write. The user's builder is built by
-// itself and its text taken over, because builders share state: one that is
-// extended here would come back changed. Attributes that forbidden names are
-// refused.
-func (w *Write) Merge(update expression.UpdateBuilder, forbidden func(attr string) error) error {
-	expr, err := expression.NewBuilder().WithUpdate(update).Build()
+// Merge adds a user's update to the write, and conditions, all of which must hold.
+// The user's builders are built by themselves and their text taken over, because
+// builders share state: one that is extended here would come back changed.
+// Attributes that forbidden names are refused.
+func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) error {
+	builder := expression.NewBuilder().WithUpdate(update)
+	if len(conditions) > 0 {
+		all := conditions[0]
+		if len(conditions) > 1 {
+			all = expression.And(all, conditions[1], conditions[2:]...)
+		}
+		builder = builder.WithCondition(all)
+	}
+	expr, err := builder.Build()
 	if err != nil {
 		return &MergeError{fmt.Errorf("the update cannot be built: %w", err)}
+	}
+	if cond := expr.Condition(); cond != nil {
+		w.If("(" + *cond + ")")
 	}
 	names := expr.Names()
 	for line := range strings.Lines(*expr.Update()) {

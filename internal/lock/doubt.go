@@ -91,7 +91,7 @@ func (u *unknown) Is(target error) bool {
 // As is to Is as errors.As is to errors.Is.
 func (u *unknown) As(target any) bool {
 	switch target.(type) {
-	case **repo.LockedError, **repo.ConflictError:
+	case **repo.LockedError, **repo.ConflictError, **repo.ConditionError:
 		return false
 	}
 	return errors.As(u.why, target)
@@ -100,7 +100,7 @@ func (u *unknown) As(target any) bool {
 // unwritten are the errors that say that nothing was written.
 var unwritten = []error{
 	repo.ErrNotFound, repo.ErrExists, repo.ErrConflict, repo.ErrStale, repo.ErrLocked, repo.ErrLockExpired,
-	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, ErrContended,
+	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, repo.ErrCondition, ErrContended,
 }
 
 // Unwritten is the error of a write whose verdict was found after all: nothing

@@ -90,8 +90,9 @@ func (d *Doubt) Save(id WriteID, ring []byte, gone bool, stored, given int64) (v
 	return v, true
 }
 
-// Create judges a write that makes an item by the ring of the one that is there.
-func (d *Doubt) Create(id WriteID, ring []byte) Verdict {
+// ByID judges a write that is not bound to anything that it has read, such as one
+// that makes an item, by the ring of the item that is there.
+func (d *Doubt) ByID(id WriteID, ring []byte) Verdict {
 	if v := RingVerdict(id, nil, ring); v == Committed {
 		return v
 	}

@@ -269,7 +269,7 @@ func FuzzMerge(f *testing.F) {
 		w := core.NewWrite()
 		w.Set("version", ddb.Number("1"))
 		var shown []string
-		if err := w.Merge(update, func(attr string) error { shown = append(shown, attr); return nil }); err != nil {
+		if err := w.Merge(update, nil, func(attr string) error { shown = append(shown, attr); return nil }); err != nil {
 			if len(want) > 0 {
 				t.Error(err)
 			}

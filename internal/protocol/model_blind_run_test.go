@@ -15,7 +15,7 @@ func (m *blindModel) next(w blindWorld, out emit[blindWorld]) {
 		}
 		switch c.phase {
 		case fresh, holding:
-			if on := w; c.tries < m.tries {
+			if on := w; c.tries < m.tries && (m.kind != applyWrites || !c.open || m.repeats) {
 				on.who[i].phase = ending
 				on.who[i].tries++
 				out(name, "sends an attempt", on, "")
@@ -23,6 +23,9 @@ func (m *blindModel) next(w blindWorld, out emit[blindWorld]) {
 			if c.tries > 0 { // its context ends, it may wait no more, or is refused
 				on := w
 				m.end(&on, i, out)
+				if on = w; m.kind == applyWrites && c.open {
+					m.told(&on, i, m.traces(&on, i), "it looks for its traces", out)
+				}
 			}
 		case ending:
 			m.answer(w, i, out)
@@ -80,10 +83,13 @@ func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
 		v, final = d.Event(id, ring, int(it.event)-int(ourEvent+int8(i)))
 	case m.kind == saveWrites:
 		v, final = d.Save(id, ring, !it.exists, int64(it.version), ourVersion)
+	case m.kind == applyWrites:
+		v = d.ByID(id, ring)
+		final = v != Lost || !it.locked
 	case m.waitsOn && it.locked && it.stub:
 		v, final, d.open = Lost, false, false
 	default:
-		v = d.Create(id, ring)
+		v = d.ByID(id, ring)
 		final = v != Lost || !it.stub
 	}
 	if v == Undecided && m.guess {
@@ -94,6 +100,15 @@ func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
 		c.seen[n/ringID] = int8(d.ring[n])
 	}
 	return v, final
+}
+
+// traces is what a read tells after an answer was lost.
+func (m *blindModel) traces(w *blindWorld, i int) Verdict {
+	v := RingVerdict(writeID(int8(i+1)), nil, w.item.ring.wire())
+	if v == Undecided && m.guess {
+		v = Lost
+	}
+	return v
 }
 
 // end ends a call without another answer.
@@ -125,9 +140,10 @@ func (m *blindModel) told(w *blindWorld, i int, v Verdict, what string, out emit
 func blindRuns() map[string]blindRules {
 	item := []blindItem{{exists: true, version: ourVersion, event: 1, ring: ids8{40}}}
 	return map[string]blindRules{
-		"events":    {kind: eventWrites, callers: 2, tries: 3, events: 1, start: item},
-		"saves":     {kind: saveWrites, callers: 2, tries: 3, events: 2, start: item},
-		"creations": {kind: createWrites, callers: 2, tries: 3, events: 2, start: []blindItem{{}, {exists: true, stub: true, locked: true}}},
+		"events":      {kind: eventWrites, callers: 2, tries: 3, events: 1, start: item},
+		"saves":       {kind: saveWrites, callers: 2, tries: 3, events: 2, start: item},
+		"expressions": {kind: applyWrites, callers: 2, tries: 3, events: 2, start: item},
+		"creations":   {kind: createWrites, callers: 2, tries: 3, events: 2, start: []blindItem{{}, {exists: true, stub: true, locked: true}}},
 	}
 }
 
@@ -167,7 +183,8 @@ func TestModelBlindMutants(t *testing.T) {
 		{"a call that ends by waiting forgets what had no answer", []string{"events", "saves"}, func(r *blindRules) { r.forgetsAtEnd = true }},
 		{"a try knows its own attempts only", []string{"events", "saves"}, func(r *blindRules) { r.forgetsTries = true }},
 		{"a refusal is taken at its word", []string{"events", "saves", "creations"}, func(r *blindRules) { r.forgetsRepeat = true }},
-		{"a ring out of sight is taken for not applied", []string{"events", "saves", "creations"}, func(r *blindRules) { r.guess = true }},
+		{"a ring out of sight is taken for not applied", []string{"events", "saves", "creations", "expressions"}, func(r *blindRules) { r.guess = true }},
+		{"an expression is sent again", []string{"expressions"}, func(r *blindRules) { r.repeats = true }},
 		{"a creation that waits forgets what had no answer", []string{"creations"}, func(r *blindRules) { r.waitsOn = true }},
 	} {
 		for _, run := range m.runs {

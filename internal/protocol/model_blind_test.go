@@ -1,6 +1,7 @@
 package protocol
 
-// Calls that write without having read: events, saves and creations. Their
+// Calls that write without having read: events, saves, creations, and expressions
+// that are applied to the item as it is. Their
 // attempts may stay on their way while others take the item's lock, release it
 // without a change, and write.
 
@@ -10,12 +11,14 @@ const (
 	eventWrites blindKind = iota
 	saveWrites
 	createWrites
+	applyWrites
 )
 
 const (
 	ourEvent   = 5
 	ourVersion = 1 // that a save is bound to
 	maxBlind   = 2
+	maxApplied = 3 // the guard of the callers' own: an expression is applied below it
 )
 
 // blindItem is the item.
@@ -58,6 +61,7 @@ type blindRules struct {
 	forgetsRepeat bool // an attempt without an answer is forgotten once another was refused
 	guess         bool // ring out of sight is taken for not applied
 	waitsOn       bool // a creation in doubt settles the doubt at a lock
+	repeats       bool // an expression is sent again after an attempt without an answer
 }
 
 type blindModel struct {
@@ -81,7 +85,8 @@ func (w *blindWorld) write(m *blindModel, i int) (applied bool, wrong string) {
 		return false, ""
 	case m.kind == eventWrites && (!it.exists || it.event >= ourEvent+int8(i)),
 		m.kind == saveWrites && (!it.exists || it.version != ourVersion),
-		m.kind == createWrites && it.exists && !it.stub:
+		m.kind == createWrites && it.exists && !it.stub,
+		m.kind == applyWrites && (!it.exists || it.stub || it.version >= maxApplied):
 		return false, ""
 	case m.kind == createWrites && c.applied: // the stated limit: the key is free again
 		return false, ""

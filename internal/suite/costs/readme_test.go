@@ -84,10 +84,15 @@ func TestCostsInTheReadme(t *testing.T) {
 				m.of(func() { at++; rig.Is(t, events.DeleteAt(ctx, key, at)) }))
 			rig.Is(t, events.Put(ctx, item())) // it is there again
 			put("`optimistic` `Update`", m.of(func() { rig.Must(opt.Update(ctx, key, add))(t) }))
+			addOne := expression.Add(expression.Name("balance"), expression.Value(1))
+			applied := []bill{
+				m.of(func() { rig.Must(opt.Apply(ctx, key, addOne))(t) }),
+				m.of(func() { rig.Must(pess.Apply(ctx, key, addOne))(t) }),
+			}
 			saved := rig.Must(opt.Get(ctx, key))(t)
-			put("`optimistic` `Save`, `Remove`",
+			put("`optimistic` `Save`, `Remove`; `Apply` of both", append(applied,
 				m.of(func() { saved.Balance++; saved = rig.Must(opt.Save(ctx, saved))(t) }),
-				m.of(func() { rig.Is(t, opt.Remove(ctx, saved)) }))
+				m.of(func() { rig.Is(t, opt.Remove(ctx, saved)) }))...)
 			put("`pessimistic` `Upsert` of a new item", plus(refused, m.of(func() {
 				rig.Must(pess.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { at++; a.At, a.Note = at, note; return nil }))(t)
 			})))

@@ -101,16 +101,30 @@ func optimisticOperations() []operation {
 		on("Remove", optimistic.Config{}, func(ctx context.Context, r *optimistic.Repository[item], created item) error {
 			return r.Remove(ctx, created)
 		}),
+		on("Apply", optimistic.Config{}, func(ctx context.Context, r *optimistic.Repository[item], _ item) error {
+			_, err := r.Apply(ctx, key, takeOne, hasOne)
+			return err
+		}),
 		on("Update, combining", optimistic.Config{Combine: true}, change),
 		on("Update, fair", optimistic.Config{Fair: true}, change),
 	)
 }
 
 func pessimisticOperations() []operation {
-	return strategy("pessimistic", func(t *testing.T, table *repo.Table[item]) *pessimistic.Repository[item] {
+	open := func(t *testing.T, table *repo.Table[item]) *pessimistic.Repository[item] {
 		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)
-	})
+	}
+	return append(strategy("pessimistic", open), operation{name: "pessimistic: Apply", prepare: func(t *testing.T, b *bench) func() error {
+		r := open(t, stored(t, b))
+		return func() error { _, err := r.Apply(t.Context(), key, takeOne, hasOne); return err }
+	}})
 }
+
+// A change as an expression, with a condition of the caller's own.
+var (
+	takeOne = expression.Add(expression.Name("balance"), expression.Value(-1))
+	hasOne  = expression.Name("balance").GreaterThanEqual(expression.Value(1))
+)
 
 func lockedreadOperations() (all []operation) {
 	ours := lockedread.Config{Lease: lease, Owner: "owner"}

@@ -1,0 +1,377 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+type product struct {
+	SKU     string   `dynamodbav:"sku" repo:"pk"`
+	Stock   int      `dynamodbav:"stock"`
+	Log     []string `dynamodbav:"log,omitempty"`
+	Version int64    `dynamodbav:"version" repo:"version"`
+}
+
+// applier is what both strategies offer.
+type applier interface {
+	repo.Repository[product]
+	Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (product, error)
+}
+
+var key = repo.Key{Partition: "apple"}
+
+func add(n int) expression.UpdateBuilder {
+	return expression.Add(expression.Name("stock"), expression.Value(n))
+}
+
+func atLeast(n int) expression.ConditionBuilder {
+	return expression.Name("stock").GreaterThanEqual(expression.Value(n))
+}
+
+// store is one table with a repository of each strategy, whose requests a test
+// can act at, and others beside it.
+type store struct {
+	*rig.Rig
+	act    *rig.Intercept
+	mine   applier
+	others applier
+	locks  *pessimistic.Repository[product]
+}
+
+// each runs a test with each strategy on an item of ten.
+func each(t *testing.T, test func(t *testing.T, s *store)) {
+	strategies := map[string]func(*testing.T, *repo.Table[product]) applier{
+		"optimistic": func(t *testing.T, table *repo.Table[product]) applier {
+			return rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+		},
+		"pessimistic": func(t *testing.T, table *repo.Table[product]) applier {
+			return rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+		},
+	}
+	for name, make := range strategies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &store{Rig: rig.New(t)}
+			s.act = &rig.Intercept{Client: s.Client}
+			plain := rig.Must(repo.NewTable[product](s.Client, s.Table, repo.TableConfig{}))(t)
+			rig.Is(t, plain.EnsureTable(t.Context()))
+			s.others = make(t, plain)
+			s.locks = rig.Must(pessimistic.New(plain, pessimistic.Config{}))(t)
+			s.mine = make(t, rig.Must(repo.NewTable[product](s.act, s.Table, repo.TableConfig{}))(t))
+			rig.Must(s.others.Create(t.Context(), product{SKU: "apple", Stock: 10}))(t)
+			s.Count.Reset()
+			test(t, s)
+		})
+	}
+}
+
+// set writes attributes as a stranger does.
+func (s *store) set(t *testing.T, update string, values map[string]types.AttributeValue) {
+	t.Helper()
+	rig.Must(s.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &s.Table, UpdateExpression: aws.String(update),
+		Key: map[string]types.AttributeValue{"sku": &types.AttributeValueMemberS{Value: "apple"}}, ExpressionAttributeValues: values}))(t)
+}
+
+func (s *store) stock(t *testing.T) int {
+	t.Helper()
+	return rig.Must(s.others.Get(t.Context(), key))(t).Stock
+}
+
+func TestOneRequest(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		got := rig.Must(s.mine.Apply(t.Context(), key, add(-3).Set(expression.Name("log"), expression.Value([]string{"sold 3"})), atLeast(3), atLeast(1)))(t)
+		if n := s.Count.Total(); n != 1 {
+			t.Errorf("%d requests: %v", n, s.Count.Counts())
+		}
+		if got.Stock != 7 || got.Version != 2 || len(got.Log) != 1 {
+			t.Errorf("returned %+v", got)
+		}
+		if now := rig.Must(s.others.Get(t.Context(), key))(t); now.Stock != 7 || now.Version != 2 {
+			t.Errorf("stored %+v", now)
+		}
+	})
+}
+
+func TestOwnConditionFails(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		got, err := s.mine.Apply(t.Context(), key, add(-11), atLeast(11))
+		var refused *repo.ConditionError
+		if !errors.Is(err, repo.ErrCondition) || !errors.As(err, &refused) || refused.Key != key || refused.Item.(product).Stock != 10 || got.Stock != 10 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if s.Count.Total() != 1 || s.stock(t) != 10 {
+			t.Errorf("%v, stock %d", s.Count.Counts(), s.stock(t))
+		}
+	})
+}
+
+func TestNoItem(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		_, err := s.mine.Apply(t.Context(), repo.Key{Partition: "pear"}, add(1))
+		rig.Is(t, err, repo.ErrNotFound)
+		rig.Is(t, s.others.Delete(t.Context(), key))
+		_, err = s.mine.Apply(t.Context(), key, add(1), atLeast(1))
+		rig.Is(t, err, repo.ErrNotFound)
+
+		s.set(t, "SET tombstone = :yes", map[string]types.AttributeValue{":yes": &types.AttributeValueMemberBOOL{Value: true}})
+		_, err = s.mine.Apply(t.Context(), key, add(1))
+		rig.Is(t, err, repo.ErrNotFound)
+	})
+}
+
+func TestWhatIsNotForAnExpressionToChange(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		for _, name := range []string{"sku", "version", "lockedBy", "lockTime", "lockToken", "lockStub", "writers", "tombstone", "expiresAt", "w#abcdefghijk"} {
+			if _, err := s.mine.Apply(t.Context(), key, expression.Set(expression.Name(name), expression.Value("x"))); !errors.Is(err, repo.ErrFixed) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		_, err := s.mine.Apply(t.Context(), key, expression.UpdateBuilder{})
+		rig.Is(t, err, repo.ErrConfig)
+		_, err = s.mine.Apply(t.Context(), key, add(1), expression.ConditionBuilder{})
+		rig.Is(t, err, repo.ErrConfig)
+		_, err = s.mine.Apply(t.Context(), repo.Key{}, add(1))
+		rig.Is(t, err, repo.ErrKey)
+		if s.Count.Total() != 0 {
+			t.Errorf("sent %v", s.Count.Counts())
+		}
+	})
+}
+
+// A held item is waited for: its holder must not see it change.
+func TestAHeldItem(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		held := rig.Must(s.locks.Acquire(t.Context(), key))(t)
+		done := make(chan error, 1)
+		tried := make(chan struct{}, 100)
+		s.act.Update = func(_ int, _ *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
+			out, err := send()
+			tried <- struct{}{}
+			return out, err
+		}
+		go func() {
+			_, err := s.mine.Apply(t.Context(), key, add(1))
+			done <- err
+		}()
+		<-tried
+		<-tried // it has been refused, and has tried again
+		item := held.Item()
+		item.Stock += 5
+		rig.Must(held.Commit(t.Context(), item))(t)
+		rig.Is(t, <-done)
+		if n := s.stock(t); n != 16 {
+			t.Errorf("stock %d", n)
+		}
+
+		held = rig.Must(s.locks.Acquire(t.Context(), key))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, err := s.mine.Apply(ctx, key, add(1))
+			done <- err
+		}()
+		for range cap(tried) {
+			select {
+			case <-tried:
+				continue
+			default:
+			}
+			break
+		}
+		<-tried
+		cancel()
+		err := <-done
+		rig.Is(t, err, repo.ErrLocked, context.Canceled)
+		rig.Is(t, held.Release(t.Context()))
+		if n := s.stock(t); n != 16 {
+			t.Errorf("stock %d", n)
+		}
+	})
+}
+
+// A lost answer: the request is never sent again. Its traces tell, unless a later
+// write has covered them.
+func TestALostAnswer(t *testing.T) {
+	type send = func() (*dynamodb.UpdateItemOutput, error)
+	for name, c := range map[string]struct {
+		answer func(s *store, t *testing.T, send send) error
+		want   error
+		stock  int
+	}{
+		"applied":                           {func(_ *store, _ *testing.T, send send) error { _, err := send(); return err }, nil, 11},
+		"not applied":                       {func(*store, *testing.T, send) error { return nil }, repo.ErrOutcomeUnknown, 10},
+		"applied, then others who read":     {func(s *store, t *testing.T, send send) error { _, err := send(); s.update(t); return err }, nil, 111},
+		"applied, then others who do not":   {func(s *store, t *testing.T, send send) error { _, err := send(); s.apply(t); return err }, repo.ErrOutcomeUnknown, 111},
+		"applied, then deleted":             {func(s *store, t *testing.T, send send) error { _, err := send(); s.remove(t); return err }, repo.ErrOutcomeUnknown, -1},
+		"applied, and held by another then": {func(s *store, t *testing.T, send send) error { _, err := send(); s.hold(t); return err }, nil, 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, s *store) {
+				s.act.Update = func(n int, _ *dynamodb.UpdateItemInput, send func() (*dynamodb.UpdateItemOutput, error)) (*dynamodb.UpdateItemOutput, error) {
+					if n > 1 {
+						t.Error("it is sent again")
+					}
+					if err := c.answer(s, t, send); err != nil {
+						t.Error(err)
+					}
+					return nil, rig.ErrNoAnswer
+				}
+				got, err := s.mine.Apply(t.Context(), key, add(1))
+				rig.Is(t, err, targets(c.want)...)
+				if c.want == nil && got.Stock != c.stock {
+					t.Errorf("returned %+v", got)
+				}
+				if errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrCondition) {
+					t.Errorf("it says also that nothing was written: %v", err)
+				}
+				if c.stock >= 0 && s.stock(t) != c.stock {
+					t.Errorf("stock %d", s.stock(t))
+				}
+			})
+		})
+	}
+}
+
+// A copy that something on the way makes is refused while nobody else has written.
+func TestACopy(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		s.Nth("UpdateItem", 0, fault.Resend)
+		got := rig.Must(s.mine.Apply(t.Context(), key, add(1)))(t)
+		if got.Stock != 11 || s.stock(t) != 11 {
+			t.Errorf("%+v, stock %d", got, s.stock(t))
+		}
+	})
+}
+
+func targets(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+func (s *store) update(t *testing.T) {
+	rig.Must(s.others.Update(t.Context(), key, func(_ context.Context, p *product) error { p.Stock += 100; return nil }))(t)
+}
+func (s *store) apply(t *testing.T)  { rig.Must(s.others.Apply(t.Context(), key, add(100)))(t) }
+func (s *store) remove(t *testing.T) { rig.Is(t, s.others.Delete(t.Context(), key)) }
+func (s *store) hold(t *testing.T)   { rig.Must(s.locks.Acquire(t.Context(), key))(t) }
+
+// What has the library's names and is not the library's is neither believed nor
+// overwritten.
+func TestForeignAttributes(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		for name, value := range map[string]types.AttributeValue{
+			"writers": &types.AttributeValueMemberS{Value: "me"}, "lockToken": &types.AttributeValueMemberS{Value: "7"}, "lockedBy": &types.AttributeValueMemberBOOL{Value: true},
+		} {
+			s.set(t, "SET "+name+" = :v", map[string]types.AttributeValue{":v": value})
+			_, err := s.mine.Apply(t.Context(), key, add(1))
+			rig.Is(t, err, repo.ErrSchema)
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("it does not name the attribute: %v", err)
+			}
+			s.set(t, "REMOVE "+name, nil)
+		}
+		if n := s.stock(t); n != 10 {
+			t.Errorf("stock %d", n)
+		}
+	})
+}
+
+// A kept item follows what an expression has made of it.
+func TestWarmItemsFollow(t *testing.T) {
+	s := rig.New(t)
+	table := rig.Must(repo.NewTable[product](s.Client, s.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	r := rig.Must(optimistic.New(table, optimistic.Config{Warm: 1}))(t)
+	rig.Must(r.Create(t.Context(), product{SKU: "apple"}))(t)
+	change := func(_ context.Context, p *product) error { p.Stock++; return nil }
+	for range 3 { // now it is believed
+		rig.Must(r.Update(t.Context(), key, change))(t)
+	}
+	s.Count.Reset()
+	rig.Must(r.Apply(t.Context(), key, add(10)))(t)
+	if got := rig.Must(r.Update(t.Context(), key, change))(t); got.Stock != 14 || s.Count.Total() != 2 {
+		t.Errorf("%+v after %v", got, s.Count.Counts())
+	}
+	// Others between: the item as kept is not believed.
+	rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Update(t.Context(), key, change))(t)
+	rig.Must(r.Apply(t.Context(), key, add(10)))(t)
+	s.Count.Reset()
+	if got := rig.Must(r.Update(t.Context(), key, change))(t); got.Stock != 26 || s.Count.Count("GetItem") != 1 {
+		t.Errorf("%+v after %v", got, s.Count.Counts())
+	}
+}
+
+// Expressions and changes of both strategies on one item over a network that
+// breaks: what was acknowledged is in the item once.
+func TestMixedUnderFaults(t *testing.T) {
+	b := rig.New(t)
+	plain := rig.Must(repo.NewTable[product](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, plain.EnsureTable(t.Context()))
+	setup := rig.Must(optimistic.New(plain, optimistic.Config{}))(t)
+	rig.Must(setup.Create(t.Context(), product{SKU: "apple"}))(t)
+	// A copy that arrives behind another write is applied: what an expression is
+	// bound to cannot tell it from a new one.
+	kinds := slices.DeleteFunc(fault.AllKinds(), func(k fault.Kind) bool { return k == fault.Resend || k == fault.LateDuplicate })
+	client, net := rig.Faulty(11, 0.15, kinds...)
+	table := rig.Must(repo.NewTable[product](client, b.Table, repo.TableConfig{AttemptTimeout: 2 * time.Second}))(t)
+	strategies := []applier{
+		rig.Must(optimistic.New(table, optimistic.Config{Attempts: 1000}))(t),
+		rig.Must(pessimistic.New(table, pessimistic.Config{}))(t),
+	}
+	var mu sync.Mutex
+	var sure, unsure, refused int
+	var group sync.WaitGroup
+	for w := range 4 {
+		group.Go(func() {
+			for n := range rig.Share(10, 60) {
+				r := strategies[(w+n)%2]
+				var err error
+				if w%2 == 0 {
+					_, err = r.Apply(t.Context(), key, add(1))
+				} else {
+					_, err = r.Update(t.Context(), key, func(_ context.Context, p *product) error { p.Stock++; return nil })
+				}
+				mu.Lock()
+				switch {
+				case err == nil:
+					sure++
+				case errors.Is(err, repo.ErrOutcomeUnknown):
+					unsure++
+				default:
+					refused++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	net.Wait()
+	got := rig.Must(setup.Get(t.Context(), key))(t)
+	t.Logf("%d requests, %d faults: %d applied, %d unknown, %d refused; the item has %d", net.Requests(), net.Faulted(), sure, unsure, refused, got.Stock)
+	if got.Stock < sure || got.Stock > sure+unsure {
+		t.Errorf("the item has %d changes", got.Stock)
+	}
+	if net.Faulted() == 0 || sure == 0 {
+		t.Error("nothing was tried")
+	}
+}

@@ -1,0 +1,31 @@
+package optimistic
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Apply changes an item by an expression, without reading it, and returns it as
+// written: counters, appends, guarded decrements, of any number of writers without
+// a conflict. One request, which bills the larger size of the item; one more, and a
+// wait, per try while somebody holds the item's lock.
+//
+// Conditions, if given, must all hold: else *repo.ConditionError (ErrCondition),
+// and the item as it is. ErrNotFound where there is no item. The update must leave
+// the key, the version, event time and id, and the library's attributes alone
+// (ErrFixed). The version counts one, so that no Update loses the change.
+//
+// A request whose answer is lost is not repeated, for it could be applied twice. A
+// read then looks for its traces; ErrOutcomeUnknown where a later write has covered
+// them.
+func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
+	item, image, err := cas.Apply(ctx, r.table, r.policy.Settings, key, update, conditions)
+	if err == nil {
+		r.cache.follow(r.table.Core.KeyText(image), image)
+	}
+	return item, err
+}

@@ -192,7 +192,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 	go func() { closed <- l.Close(gone) }()
 	select {
 	case err := <-closed:
-		var left *mutex.UnlockError
+		var left *repo.CloseError
 		if !errors.As(err, &left) || left.Token != k.Token() {
 			t.Errorf("error %v", err)
 		}
@@ -234,7 +234,7 @@ func TestCloseReportsEachLockThatItCouldNotFree(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	for _, err := range joined.Unwrap() {
-		var e *mutex.UnlockError
+		var e *repo.CloseError
 		if !errors.As(err, &e) {
 			t.Errorf("error %v", err)
 		}

@@ -125,7 +125,7 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 		return err
 	}
 	if err == nil || errors.Is(err, repo.ErrLockLost) || l.hold.Over() {
-		l.l.forget(l)
+		l.l.open.Remove(l)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -22,17 +21,11 @@ var ErrClosed = errors.New("locker is closed")
 // A name is whatever the table's partition key is: a string, []byte or a
 // number; or a repo.Key, which a table with a sort key needs.
 type Locker struct {
-	client  Client
-	table   *repo.KeyTable
-	taker   *lock.Locker
-	cfg     Config
-	closing context.Context
-	close   context.CancelCauseFunc
-
-	gate lease.Gate // of calls that may add to held
-
-	mu   sync.Mutex
-	held map[*Lock]struct{} // guarded by mu: locks that are not known to be over
+	client Client
+	table  *repo.KeyTable
+	taker  *lock.Locker
+	cfg    Config
+	open   *lease.Open[*Lock]
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -53,8 +46,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
-	l := &Locker{client: client, table: table, taker: lock.NewLocker(core, taking), cfg: cfg, held: map[*Lock]struct{}{}}
-	l.closing, l.close = context.WithCancelCause(context.Background())
+	l := &Locker{client: client, table: table, taker: lock.NewLocker(core, taking), cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}
 	return l, nil
 }
 
@@ -83,23 +75,22 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.gate.Enter() {
-		return nil, ErrClosed
+	ctx, end, err := l.open.Begin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	defer l.gate.Leave()
-	ctx, cancel := ddb.Merge(ctx, l.closing)
-	defer cancel()
+	defer end()
 	taken, item, err := l.taker.Acquire(ctx, key, raw, lock.Request{Row: true, Try: once})
 	if err != nil {
 		return nil, err
 	}
 	lock := newLock(l, taken, item)
-	if !l.add(lock) {
+	if closed := l.open.Add(lock); closed != nil {
 		// Closed in this moment: Close waits for this release, and tries again
 		// if it fails.
 		ctx, cancel := ddb.DetachedTimeout(context.Background())
 		defer cancel()
-		return nil, errors.Join(ErrClosed, lock.release(ctx, true))
+		return nil, errors.Join(closed, lock.release(ctx, true))
 	}
 	return lock, nil
 }
@@ -108,18 +99,21 @@ func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
 // ctx, and, with the cause, when the lock is lost. The errors of fn and of the
 // unlock are joined: an unlock that fails with ErrLockLost means that others
 // may have run beside the last part of fn.
-func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) (err error) {
-	if fn == nil {
-		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
-	}
-	lock, err := l.Lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock(ctx)) }()
-	work, cancel := ddb.Merge(ctx, lock.Context()) // the unlock needs ctx itself
-	defer cancel()
-	return fn(work, lock)
+func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) error {
+	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, fn, (*Lock).Unlock)
+}
+
+// Close ends all waiting with ErrClosed and releases every lock that is held,
+// until ctx is done. Its error joins one *repo.CloseError for each lock that could
+// not be freed; a fail-open one is free when its lease is over. Calling Close
+// again tries them again. Afterwards the locker takes no locks.
+func (l *Locker) Close(ctx context.Context) error {
+	return l.open.Close(ctx, func(lock *Lock) error {
+		if err := lock.release(ctx, true); err != nil {
+			return &repo.CloseError{Key: lock.Key(), Token: lock.Token(), Err: err}
+		}
+		return nil
+	})
 }
 
 // Break ends a hold by force, for operators: the context of its holder ends
@@ -175,18 +169,4 @@ func (l *Locker) key(name any) (repo.Key, ddb.Item, error) {
 	}
 	raw, err := l.table.EncodeKey(key)
 	return key, raw, err
-}
-
-// add lists a lock for Close; false if the locker is closed.
-func (l *Locker) add(lock *Lock) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held[lock] = struct{}{}
-	return !l.gate.Closed()
-}
-
-func (l *Locker) forget(lock *Lock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.held, lock)
 }

@@ -79,6 +79,21 @@ func (e *LockedError) Error() string {
 // Is makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
+// CloseError is what a client held and could not give back when it was closed. It
+// ends with its lease, if it has one.
+type CloseError struct {
+	Key   Key
+	Token int64 // fencing token of the hold
+	Err   error
+}
+
+func (e *CloseError) Error() string {
+	return fmt.Sprintf("%v, token %d, was not given back: %v", e.Key, e.Token, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *CloseError) Unwrap() error { return e.Err }
+
 // ConflictError says how often a write was tried.
 type ConflictError struct {
 	Key      Key

@@ -44,18 +44,8 @@ func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
 // ctx, and, with the cause, when the permit is lost.
-func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) (err error) {
-	if fn == nil {
-		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
-	}
-	p, err := s.Acquire(ctx, resource)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.Release(ctx)) }()
-	work, cancel := ddb.Merge(ctx, p.Context()) // the release needs ctx itself
-	defer cancel()
-	return fn(work, p)
+func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
+	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 
 func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (*Permit, error) {

@@ -61,12 +61,7 @@ func checkJob[J any]() (err error) {
 // EnsureTable creates the table if it does not exist, waits until it is
 // active, and verifies the key schema of an existing one (ErrSchema). A global
 // table with strong consistency is refused, for it has no transactions.
-func (s *Semaphore[J]) EnsureTable(ctx context.Context) error {
-	if err := s.table.EnsureTable(ctx); err != nil {
-		return err
-	}
-	return s.checkTransactions(ctx)
-}
+func (s *Semaphore[J]) EnsureTable(ctx context.Context) error { return s.table.EnsureTable(ctx) }
 
 // SetLimit sets how many permits and running jobs a resource may have at once,
 // from now on and for all programs; it registers a new resource. What runs goes

@@ -27,7 +27,7 @@ func (q *Queue) waitAgain(ctx context.Context, t *Ticket) (*Turn, *Ticket, error
 // comeBack gives a caller whose ticket is over its place again, or another at
 // the end of the line. With an error it returns the ticket that it was given.
 func (q *Queue) comeBack(ctx context.Context, old *Ticket) (*Ticket, error) {
-	ctx, over, err := q.begin(ctx)
+	ctx, over, err := q.open.Begin(ctx)
 	if err != nil {
 		return old, err
 	}

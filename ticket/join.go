@@ -16,7 +16,7 @@ const maxTries = 8
 
 // join draws a ticket; alone does so only if nobody live is there.
 func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) {
-	ctx, over, err := q.begin(ctx)
+	ctx, over, err := q.open.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 	var seen line
 	for range maxTries {
 		t, l, err := q.try(ctx, grace, p, alone)
-		if t != nil && q.ctx.Err() != nil {
+		if t != nil && q.open.Context().Err() != nil {
 			// Closed in this moment: Close may have gone on without it.
 			return nil, errors.Join(ErrClosed, t.leave(grace))
 		}

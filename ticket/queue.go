@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -27,14 +26,8 @@ type Queue struct {
 	cfg   Config
 	clock func() time.Time
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-
 	lease lease.Config // of tickets
-	gate  lease.Gate   // of requests to join
-
-	mu      sync.Mutex
-	tickets map[*Ticket]struct{} // guarded by mu: those in a queue
+	open  *lease.Open[*Ticket]
 }
 
 // New checks the settings and prepares the table's requests. It sends nothing
@@ -52,10 +45,9 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if name := core.Attr.Clash([]string{attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, tickets: map[*Ticket]struct{}{}}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[*Ticket](ErrClosed)}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Margin: lock.Margin(cfg.Lease), Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
-	q.ctx, q.cancel = context.WithCancelCause(context.Background())
 	return q, nil
 }
 
@@ -132,18 +124,28 @@ func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
 // and then carries the turn's cause. Done follows, also when fn panics; its
 // error is joined to that of fn. An error that is repo.ErrLockLost after fn
 // has run says that others may have been served while it ran.
-func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) (err error) {
-	if fn == nil {
-		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
-	}
-	turn, err := q.Lock(ctx, entity)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, turn.Done(ctx)) }()
-	work, cancel := ddb.Merge(ctx, turn.Context()) // Done needs ctx itself
-	defer cancel()
-	return fn(work, turn)
+func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) error {
+	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, fn, (*Turn).Done)
+}
+
+// Close ends all waiting with ErrClosed, and takes every ticket that was drawn
+// by this Queue out of its queue, as long as ctx allows: the contexts of turns
+// end, with the cause ErrClosed, before their locks are free. The error joins
+// one *repo.CloseError for each ticket that could not be taken out; that is passed
+// over after its lease.
+func (q *Queue) Close(ctx context.Context) error {
+	return q.open.Close(ctx, func(t *Ticket) error {
+		t.lease.Forget(ErrClosed)
+		q.open.Remove(t)
+		err := ctx.Err()
+		if err == nil {
+			err = t.end(ctx, ErrClosed)
+		}
+		if err == nil || errors.Is(err, ErrClosed) {
+			return nil
+		}
+		return &repo.CloseError{Key: repo.Key{Partition: t.label}, Token: t.number, Err: err}
+	})
 }
 
 // Entry is a place in a queue, as others see it.

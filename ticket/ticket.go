@@ -45,7 +45,8 @@ func (q *Queue) newTicket(p place, e entry, l line, end time.Time) *Ticket {
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
 	t.tell(l)
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), end, e.until)
-	q.keep(t)
+	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
+	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t) })
 	t.lease.Start()
 	return t
 }
@@ -120,7 +121,7 @@ func (t *Ticket) describe(why error) error { return (*leasedTicket)(t).Describe(
 
 // usable returns why the ticket cannot be used any more.
 func (t *Ticket) usable() error {
-	if t.q.ctx.Err() != nil {
+	if t.q.open.Context().Err() != nil {
 		return t.describe(ErrClosed)
 	}
 	if cause := context.Cause(t.lease.Context()); cause != nil {

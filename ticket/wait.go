@@ -35,7 +35,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	}
 	ctx, cancel := ddb.Merge(ctx, t.lease.Context())
 	defer cancel()
-	ctx, closed := ddb.Merge(ctx, t.q.ctx)
+	ctx, closed := ddb.Merge(ctx, t.q.open.Context())
 	defer closed()
 
 	w := waiter{Ticket: t, patience: lookTimeout}

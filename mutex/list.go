@@ -49,7 +49,7 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 		var unread unreadable
 		for row, err := range core.Pages(ctx, "Scan", page) {
 			if err != nil {
-				yield(Info{}, repo.Classify(err))
+				yield(Info{}, err)
 				return
 			}
 			info, err := l.info(row)

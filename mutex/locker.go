@@ -154,7 +154,7 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	if l.cfg.Mode == FailClosed {
 		row, err := l.taker.Core.Get(ctx, raw)
 		if err != nil {
-			return repo.Classify(err)
+			return err
 		}
 		drop = l.drops(row)
 	}

@@ -36,7 +36,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	key := r.table.KeyOf(item)
 	d := r.core.Whole(raw)
 	if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
-		return repo.Classify(fmt.Errorf("item %v: %w", key, err))
+		return fmt.Errorf("item %v: %w", key, err)
 	}
 	if r.core.Version != "" {
 		d = d.Without(r.core.Version)
@@ -216,7 +216,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *lock.Waiter, raw ddb
 			}
 			continue
 		} else if err != nil {
-			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+			return fmt.Errorf("item %v: %w", turn.Key, err)
 		}
 		if r.core.Version != "" {
 			// Without a read the ring of writers cannot be extended: a new one
@@ -229,7 +229,7 @@ func (r *Repository[T]) attempts(ctx context.Context, turn *lock.Waiter, raw ddb
 		w.IfOurs()
 		in, err := w.Update(turn.Raw)
 		if err != nil {
-			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+			return fmt.Errorf("item %v: %w", turn.Key, err)
 		}
 		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
 		switch res.Outcome {
@@ -295,7 +295,7 @@ func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone 
 	w.IfUnlocked()
 	in, err := w.Update(raw)
 	if err != nil {
-		return nil, repo.Classify(fmt.Errorf("item %v: %w", key, err))
+		return nil, fmt.Errorf("item %v: %w", key, err)
 	}
 	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
 	case ddb.Applied:

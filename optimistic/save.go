@@ -22,7 +22,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	core := r.table.Core
 	d := core.Whole(raw).Without(core.Version)
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
-		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
+		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
 	}
 	version := r.table.Version(item)
 	id := protocol.NewWriteID()
@@ -33,7 +33,7 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 	atVersion(core, w, version)
 	in, err := w.Update(core.Key(raw))
 	if err != nil {
-		return zero, repo.Classify(fmt.Errorf("item %v: %w", r.table.KeyOf(item), err))
+		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
 	}
 	err = r.versioned(ctx, item, raw, id, func(turn *lock.Waiter) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
 	if err != nil {

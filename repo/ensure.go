@@ -61,7 +61,7 @@ func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error
 		return err
 	})
 	if err != nil {
-		return nil, Classify(err)
+		return nil, err
 	}
 	return out.Table, nil
 }
@@ -84,7 +84,7 @@ func (t *KeyTable) create(ctx context.Context) error {
 	if errors.As(err, &inUse) {
 		return nil // somebody else creates it right now, or an attempt without an answer did
 	}
-	return Classify(err)
+	return err
 }
 
 // verify compares an existing table with the type.
@@ -161,7 +161,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 	if attr, derr := t.ttlAttribute(ctx); derr == nil && attr == t.core.Attr.TTL {
 		return nil
 	}
-	return Classify(err)
+	return err
 }
 
 // ttlAttribute is the attribute on which the table's TTL is, "" if it is off.
@@ -172,7 +172,7 @@ func (t *KeyTable) ttlAttribute(ctx context.Context) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", Classify(err)
+		return "", err
 	}
 	if d := out.TimeToLiveDescription; d != nil && d.AttributeName != nil {
 		return *d.AttributeName, nil

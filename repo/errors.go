@@ -123,10 +123,10 @@ func (e *ConditionError) Error() string {
 // Is makes errors.Is(err, ErrCondition) true.
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
 
-// Classify adds the sentinel of this package to an error that comes from the
-// SDK: ErrNoTable, ErrDenied, ErrConfig, ErrSchema or ErrTooLarge. Other errors come back
-// as they are.
-func Classify(err error) error {
+// classify adds the sentinel of this package to an error of a request, once, where
+// it leaves the transport: ErrNoTable, ErrDenied, ErrConfig, ErrSchema or
+// ErrTooLarge. Other errors come back as they are.
+func classify(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -97,7 +97,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
 	core := protocol.NewCore(protocol.Core{
-		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
+		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         protocol.Attributes(attrs),
 		Version:      s.version.name,
 		EventTime:    s.eventTime.name,
@@ -175,7 +175,7 @@ func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {
 	}
 	raw, err := t.core.Get(ctx, k)
 	if err != nil {
-		return Lock{}, Classify(err)
+		return Lock{}, err
 	}
 	if len(raw) == 0 {
 		return Lock{}, fmt.Errorf("%w: %v in table %q", ErrNotFound, key, t.Name())

@@ -102,7 +102,7 @@ func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOpt
 		}
 		for raw, err := range t.core.Pages(ctx, "Query", page) {
 			if err != nil {
-				yield(zero, Classify(err))
+				yield(zero, err)
 				return
 			}
 			var item T

@@ -44,7 +44,7 @@ func (t *Table[T]) Get(ctx context.Context, key Key) (T, error) {
 	}
 	raw, err := t.core.Get(ctx, k)
 	if err != nil {
-		return zero, Classify(err)
+		return zero, err
 	}
 	if len(raw) == 0 || t.core.Hidden(raw) {
 		return zero, fmt.Errorf("%w: %v in table %q", ErrNotFound, key, t.Name())

@@ -14,7 +14,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // permitID is short, for every request on the resource bills it: 72 bits.
@@ -43,7 +42,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		asked := time.Now() // before the end is reckoned: the deadline counts from here
 		in, until, err := p.take(name, attr)
 		if err != nil {
-			return nil, repo.Classify(err)
+			return nil, err
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
@@ -55,7 +54,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			continue
 		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
-			return failed(repo.Classify(fmt.Errorf("resource %q: no permit: %w", name, res.Err)))
+			return failed(fmt.Errorf("resource %q: no permit: %w", name, res.Err))
 		}
 		row := res.Item
 		if res.Outcome == ddb.Condition {
@@ -194,11 +193,11 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 	count(w, aChanges, 1)
 	in, err := w.Update(resourceKey(r.Name))
 	if err != nil {
-		return false, repo.Classify(err)
+		return false, err
 	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
 	if res := p.core.Update(ctx, in, ddb.Options{NoGrace: true}); res.Outcome == ddb.Refused {
-		return false, repo.Classify(res.Err)
+		return false, res.Err
 	}
 	return true, nil
 }

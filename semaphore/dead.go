@@ -115,7 +115,7 @@ func (s *Semaphore[J]) takeDeadLetter(ctx context.Context, resource, id string, 
 	missing := fmt.Errorf("%w: dead letter %q of resource %q", repo.ErrNotFound, id, resource)
 	row, err := s.core.Get(ctx, raw)
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	if len(row) == 0 {
 		return missing

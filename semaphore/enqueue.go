@@ -120,7 +120,7 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 	// What a failed and started job has beside its value must fit too.
 	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
 	if err := s.core.CheckSize(row, later); err != nil {
-		return "", repo.Classify(fmt.Errorf("job for %q: %w", resource, err))
+		return "", fmt.Errorf("job for %q: %w", resource, err)
 	}
 	if err := s.put(ctx, resource, id, row); err != nil {
 		return id, err
@@ -139,7 +139,7 @@ func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Ite
 	count(w, aChanges, 1)
 	in, err := w.Update(resourceKey(resource))
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
 	opt := ddb.Options{}

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // Every change of a job is a transaction that also changes the row of its
@@ -262,7 +261,7 @@ func (st *store) merge(resource string, members []*member) (writes []types.Trans
 	}
 	in, err := w.Update(resourceKey(resource))
 	if err != nil {
-		return nil, repo.Classify(err)
+		return nil, err
 	}
 	return append(writes, ddb.UpdateOf(in)), nil
 }

@@ -150,7 +150,7 @@ func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) 
 			// of it that the network made.
 			return nil
 		case res.Outcome == ddb.Refused:
-			return repo.Classify(res.Err) // somebody may come back to it
+			return res.Err // somebody may come back to it
 		case gone && res.Clean:
 			return j.lease.Lose()
 		case res.Outcome == ddb.Condition && !gone:
@@ -191,13 +191,13 @@ func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
 	w.If(w.Name(aUntil) + " < " + w.Value(end)) // a late copy must not move the end back
 	in, err := w.Update(j.key())
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	res := j.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !(ddb.Equal(res.Image[aUntil], end) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
 		return j.lease.Lose()
 	}
-	return repo.Classify(res.Err)
+	return res.Err
 }
 
 // Describe says of an error which job it is about.

@@ -71,13 +71,13 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		return h.lease.Lose()
 	}
-	return repo.Classify(res.Err)
+	return res.Err
 }
 
 // Describe says of an error which permit it is about.
@@ -118,7 +118,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
-		return false, repo.Classify(err)
+		return false, err
 	}
 	in.ReturnValues = types.ReturnValueAllNew
 	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
@@ -130,7 +130,7 @@ func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
 	case res.Outcome == ddb.Condition:
 		return false, h.lease.Lose()
 	case res.Outcome != ddb.Applied:
-		return false, repo.Classify(fmt.Errorf("resource %q: no permit: %w", h.name, res.Err))
+		return false, fmt.Errorf("resource %q: no permit: %w", h.name, res.Err)
 	}
 	r, err := parseResource(h.name, res.Item, h.p.cfg)
 	h.token = r.token
@@ -169,7 +169,7 @@ func (h *Permit) Release(ctx context.Context) error {
 	defer cancel()
 	in, err := h.p.giveBack(h.name, h.attr)
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	err = h.lease.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) {
 		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
@@ -185,7 +185,7 @@ func (h *Permit) Release(ctx context.Context) error {
 			// removed it, or a copy of it that the network made.
 			return nil
 		case res.Outcome == ddb.Refused:
-			return repo.Classify(res.Err)
+			return res.Err
 		}
 		return unknown(h.name, res.Err)
 	})

@@ -78,7 +78,7 @@ func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int)
 	w.Set(aFixed, ddb.True())
 	in, err := w.Update(resourceKey(resource))
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	return s.plain(resource, s.core.Update(ctx, in, ddb.Options{}))
 }

@@ -55,7 +55,7 @@ func (b *starting) prepare(st *store) (writes []types.TransactWriteItem, err err
 		w.Set(aOwner, ddb.Text(b.owner))
 		in, err := w.Update(st.core.Key(j.row))
 		if err != nil {
-			return nil, repo.Classify(err)
+			return nil, err
 		}
 		writes = append(writes, ddb.UpdateOf(in))
 	}
@@ -118,7 +118,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (j
 		case res.Outcome != ddb.Condition:
 			// If it was started all the same, it runs without a holder, and is taken
 			// over when its lease is over. Nobody has worked on it.
-			return nil, raced, repo.Classify(fmt.Errorf("resource %q: a job could not be started: %w", r.Name, res.Err))
+			return nil, raced, fmt.Errorf("resource %q: a job could not be started: %w", r.Name, res.Err)
 		}
 		if found := res.Images[len(rows)]; found.Failed {
 			if *r, err = parseResource(r.Name, found.Item, s.cfg); err != nil {
@@ -177,7 +177,7 @@ func (s *Semaphore[J]) deadLetter(ctx context.Context, resource string, j jobRow
 	}
 	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Refused {
-		return repo.Classify(res.Err)
+		return res.Err
 	}
 	return nil // whoever did it, or the job went on: the next look tells
 }

@@ -82,7 +82,7 @@ func (st *store) leave(s *station) {
 func (st *store) resource(ctx context.Context, name string) (Resource, error) {
 	row, err := st.core.Get(ctx, resourceKey(name))
 	if err != nil {
-		return Resource{}, repo.Classify(err)
+		return Resource{}, err
 	}
 	return parseResource(name, row, st.cfg)
 }
@@ -119,7 +119,7 @@ func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item
 			in.Limit = &n
 		}
 		for row, err := range st.core.Pages(ctx, "Query", one) {
-			if !yield(row, repo.Classify(err)) {
+			if !yield(row, err) {
 				return
 			}
 		}
@@ -136,7 +136,7 @@ func (st *store) plain(resource string, res ddb.Result) error {
 	case ddb.Condition:
 		return unknown(resource, nil)
 	}
-	return repo.Classify(res.Err)
+	return res.Err
 }
 
 func unknown(resource string, err error) error {

@@ -23,7 +23,7 @@ func (st *store) checkTransactions(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	if out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
 		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, st.core.Name, errNoTransactions)

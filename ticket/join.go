@@ -93,11 +93,11 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
-		return nil, line{}, repo.Classify(res.Err)
+		return nil, line{}, res.Err
 	case ddb.Unknown:
 		// Nothing of the caller's is in doubt but its place, and that is freed.
 		ahead := q.abandon(grace, p, id)
-		err := repo.Classify(fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err))
+		err := fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err)
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
 			err = ddb.Join(locked(p, ahead), err) // for whom it would have waited
 		}
@@ -163,7 +163,7 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 	case ddb.Condition:
 		return q.parse(p, res.Image)
 	}
-	return line{}, repo.Classify(res.Err)
+	return line{}, res.Err
 }
 
 // abandon frees a place that may have been taken by a request without an

@@ -180,7 +180,7 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 func (q *Queue) look(ctx context.Context, p place) (line, error) {
 	image, err := q.core.Get(ctx, p.raw)
 	if err != nil {
-		return line{}, repo.Classify(err)
+		return line{}, err
 	}
 	return q.parse(p, image)
 }

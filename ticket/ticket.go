@@ -196,7 +196,7 @@ func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, the
 	image = res.Item
 	switch res.Outcome {
 	case ddb.Refused, ddb.Unknown:
-		return nil, false, repo.Classify(res.Err)
+		return nil, false, res.Err
 	case ddb.Condition:
 		image = res.Image
 	}
@@ -233,9 +233,9 @@ func (t *Ticket) verdict(ctx context.Context, res ddb.Result) error {
 	case res.Outcome == ddb.Applied:
 		return nil
 	case res.Outcome == ddb.Refused:
-		return t.describe(repo.Classify(res.Err))
+		return t.describe(res.Err)
 	case res.Outcome != ddb.Condition:
-		return t.describe(fmt.Errorf("%w: the place may be taken until its lease ends: %w", repo.ErrOutcomeUnknown, repo.Classify(res.Err)))
+		return t.describe(fmt.Errorf("%w: the place may be taken until its lease ends: %w", repo.ErrOutcomeUnknown, res.Err))
 	}
 	l, err := t.q.parse(t.place, res.Image)
 	if err != nil {

@@ -140,7 +140,7 @@ func (s *shop) refuseExisting(ctx context.Context) error {
 			return fmt.Errorf("table %s exists already: give another -prefix, or -resume to go on in it", name)
 		}
 		if !isNoTable(err) {
-			return repo.Classify(err)
+			return fmt.Errorf("table %s: %w", name, err)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Ke
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
 	w, err := a.write(update, conditions)
 	if err != nil {
-		return zero, nil, repo.Classify(fmt.Errorf("item %v: %w", key, err))
+		return zero, nil, fmt.Errorf("item %v: %w", key, err)
 	}
 	var image ddb.Item
 	err = a.waiter.Do(ctx, func() (err error) {
@@ -93,7 +93,7 @@ func CheckTarget(core *protocol.Core, attr string) error {
 func (a *applying[T]) run(ctx context.Context, w *protocol.Write) (ddb.Item, error) {
 	in, err := w.Update(a.waiter.Raw)
 	if err != nil {
-		return nil, repo.Classify(fmt.Errorf("item %v: %w", a.waiter.Key, err))
+		return nil, fmt.Errorf("item %v: %w", a.waiter.Key, err)
 	}
 	in.ReturnValues = types.ReturnValueAllNew
 	for {

@@ -36,7 +36,7 @@ func create(ctx context.Context, turn *lock.Waiter, raw ddb.Item) error {
 	for tries := 1; ; tries++ {
 		in, err := createInput(core, raw, id, hidden)
 		if err != nil {
-			return repo.Classify(fmt.Errorf("item %v: %w", turn.Key, err))
+			return fmt.Errorf("item %v: %w", turn.Key, err)
 		}
 		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
 		switch res.Outcome {

@@ -88,7 +88,7 @@ func Compare[T any](t *Table[T], from Snapshot[T], item T) (Edit[T], error) {
 		d = d.Without(core.Version)
 	}
 	if err := core.CheckSize(from.Raw, d); err != nil {
-		return Edit[T]{}, repo.Classify(fmt.Errorf("item %v: %w", t.KeyOf(item), err))
+		return Edit[T]{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
 	}
 	return Edit[T]{Item: item, After: after, Diff: d}, nil
 }

@@ -69,7 +69,7 @@ func (u *update[T]) run(ctx context.Context) (item T, err error) {
 	for {
 		if image == nil {
 			if image, err = u.waiter.Core.Get(ctx, u.waiter.Raw); err != nil {
-				return item, repo.Classify(err)
+				return item, err
 			}
 			if image == nil {
 				image = ddb.Item{}
@@ -137,7 +137,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	id := protocol.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
-		return item, nil, repo.Classify(fmt.Errorf("item %v: %w", u.waiter.Key, err))
+		return item, nil, fmt.Errorf("item %v: %w", u.waiter.Key, err)
 	}
 	switch res.Outcome {
 	case ddb.Applied:

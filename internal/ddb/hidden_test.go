@@ -32,7 +32,7 @@ func TestRepeatsOutOfSight(t *testing.T) {
 					return last
 				})
 				client, _ := sender.Client.(*dynamodb.Client)
-				s := &ddb.Table{Client: rig.Wrappings(client)[way], Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe}
+				s := &ddb.Table{Client: rig.Wrappings(client)[way], Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe, Classify: asIs}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() {
@@ -58,7 +58,7 @@ func TestRepeatsOutOfSight(t *testing.T) {
 		// Where the options took effect, that nothing was sent is certain. Where
 		// another transport stands in their place, it is not.
 		for way, client := range rig.Wrappings(b.client) {
-			s := &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe}
+			s := &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe, Classify: asIs}
 			wrong := b.add("")
 			wrong.Key = nil // refused by the SDK itself
 			res := s.Update(t.Context(), wrong, ddb.Options{})

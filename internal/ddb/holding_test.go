@@ -26,7 +26,7 @@ func TestThrottledWhileHolding(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := fault.New(nil, fault.Config{Script: func(string, int, []byte) fault.Kind { return fault.Throttle }})
-		s := &ddb.Table{Name: "t", Timeout: 10 * time.Second, Observe: observe, Client: dynamodb.New(dynamodb.Options{
+		s := &ddb.Table{Name: "t", Timeout: 10 * time.Second, Observe: observe, Classify: asIs, Client: dynamodb.New(dynamodb.Options{
 			Region: "local", HTTPClient: in, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 			Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.RateLimiter = attempts, ratelimit.None

@@ -83,7 +83,7 @@ func (t *Table) imageless(res Result) Result {
 	if t.endpoint.blind.CompareAndSwap(false, true) {
 		t.Observe.Log.Error("dynahold: " + (&ImageError{t.Name}).Error())
 	}
-	return res.without(&ImageError{t.Name})
+	return res.without(t.Classify(&ImageError{t.Name}))
 }
 
 // without is the result of a failed condition of which nothing more is known:

@@ -28,7 +28,7 @@ func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.C
 	}
 	expr, err := builder.Build()
 	if err != nil {
-		return &MergeError{fmt.Errorf("the update cannot be built: %w", err)}
+		return w.table.Classify(&MergeError{fmt.Errorf("the update cannot be built: %w", err)})
 	}
 	if cond := expr.Condition(); cond != nil {
 		w.If("(" + *cond + ")")
@@ -38,7 +38,7 @@ func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.C
 		verb, list, _ := strings.Cut(strings.TrimSpace(line), " ")
 		to := map[string]*[]string{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
 		if to == nil {
-			return &MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)}
+			return w.table.Classify(&MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)})
 		}
 		*to = append(*to, list)
 	}

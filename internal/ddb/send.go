@@ -16,6 +16,9 @@ type Table struct {
 	Name    string
 	Timeout time.Duration // of one attempt
 	Observe *Observer     // never nil
+	// Classify gives an error its meaning in the words of users, where it leaves
+	// this package or package protocol: once, and nowhere else. Never nil.
+	Classify func(error) error
 
 	endpoint  endpoint
 	Partition string   // name of the partition key
@@ -189,6 +192,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
 	end(c.res.Outcome, c.res.Err)
+	c.res.Err = t.Classify(c.res.Err)
 	return c.res
 }
 

@@ -22,7 +22,7 @@ func (e *SizeError) Error() string { return e.Text }
 // Write builds one conditional write. Names and values always travel as
 // placeholders, never in the text of an expression.
 type Write struct {
-	table  *string
+	table  *Table
 	names  map[string]string // placeholder -> attribute
 	known  []string          // attributes in the order of their placeholders
 	values Item
@@ -36,7 +36,7 @@ type Write struct {
 
 // Begin starts an empty write of an item of a table.
 func (w *Write) Begin(t *Table) {
-	w.table, w.names, w.values = &t.Name, make(map[string]string, 8), make(Item, 8)
+	w.table, w.names, w.values = t, make(map[string]string, 8), make(Item, 8)
 	w.known, w.remove, w.cond = w.room[0:0:8], w.room[8:8:16], w.room[16:16:24]
 }
 
@@ -135,10 +135,10 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 	text := string(expr)
 	cond := strings.Join(w.cond, " AND ")
 	if err := checkExpression(text, cond); err != nil {
-		return nil, err
+		return nil, w.table.Classify(err)
 	}
 	in := &dynamodb.UpdateItemInput{
-		TableName:                           w.table,
+		TableName:                           &w.table.Name,
 		Key:                                 key,
 		ExpressionAttributeNames:            w.names,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -159,7 +159,7 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
 	cond := strings.Join(w.cond, " AND ")
 	in := &dynamodb.DeleteItemInput{
-		TableName:                           w.table,
+		TableName:                           &w.table.Name,
 		Key:                                 key,
 		ConditionExpression:                 &cond,
 		ExpressionAttributeNames:            w.names,

@@ -131,10 +131,10 @@ func TestWhoseErrorItIs(t *testing.T) {
 		again bool
 	}{
 		{"too large", fmt.Errorf("%w: 500 KB", repo.ErrTooLarge), true},
-		{"invalid", repo.Classify(&smithy.GenericAPIError{Code: "ValidationException"}), true},
+		{"invalid", fmt.Errorf("%w: %w", repo.ErrSchema, &smithy.GenericAPIError{Code: "ValidationException"}), true},
 		{"collection too large", &smithy.GenericAPIError{Code: "ItemCollectionSizeLimitExceededException"}, true},
-		{"denied", repo.Classify(&smithy.GenericAPIError{Code: "AccessDeniedException"}), true},
-		{"throttled", repo.Classify(&smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}), false},
+		{"denied", fmt.Errorf("%w: %w", repo.ErrDenied, &smithy.GenericAPIError{Code: "AccessDeniedException"}), true},
+		{"throttled", &smithy.GenericAPIError{Code: "ProvisionedThroughputExceededException"}, false},
 		{"unreachable", fmt.Errorf("UpdateItem: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")}), false},
 		{"conflict", &repo.ConflictError{Attempts: 64}, false},
 		{"unknown", repo.ErrOutcomeUnknown, false},

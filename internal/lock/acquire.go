@@ -154,11 +154,11 @@ func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error)
 		// giveBackUnanswered gives it back: the caller has certainly not changed anything.
 		return nil, a.noAnswer("request for its lock", res.Err)
 	}
-	return nil, repo.Classify(res.Err)
+	return nil, res.Err
 }
 
 func (a *acquiring) noAnswer(to string, err error) error {
-	return repo.Classify(fmt.Errorf("item %v: no answer to the %s: %w", a.Key, to, err))
+	return fmt.Errorf("item %v: no answer to the %s: %w", a.Key, to, err)
 }
 
 // refused decides what the failed condition of a try means.

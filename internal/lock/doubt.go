@@ -55,7 +55,7 @@ func Failed(key repo.Key, res ddb.Result) error {
 	if res.Outcome == ddb.Unknown {
 		return UnknownOutcome(key, res.Err)
 	}
-	return repo.Classify(res.Err)
+	return res.Err
 }
 
 // UnknownOutcome says that a write has no verdict, and why: callers who know
@@ -100,7 +100,7 @@ func (u *unknown) As(target any) bool {
 // unwritten are the errors that say that nothing was written.
 var unwritten = []error{
 	repo.ErrNotFound, repo.ErrExists, repo.ErrConflict, repo.ErrStale, repo.ErrLocked, repo.ErrLockExpired,
-	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, repo.ErrCondition, ErrContended,
+	repo.ErrLockLost, repo.ErrFixed, repo.ErrTooLarge, repo.ErrCondition, repo.ErrConfig, ErrContended,
 }
 
 // Unwritten is the error of a write whose verdict was found after all: nothing
@@ -110,7 +110,7 @@ func Unwritten(key repo.Key, err error) error {
 	if errors.As(err, &u) {
 		err = u.why
 	}
-	return repo.Classify(fmt.Errorf("item %v: nothing was written: %w", key, err))
+	return fmt.Errorf("item %v: nothing was written: %w", key, err)
 }
 
 // ErrContended is why a call ended that makes way for others. Nothing was written.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // ending is a lock that is being ended: the request that does it, and what is
@@ -57,7 +56,7 @@ func (e *ending) begin() error {
 		e.write.Own(h.id, h.token, e.now)
 	}
 	if err := e.build(); err != nil {
-		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
+		return fmt.Errorf("item %v: %w", h.key, err)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 	w.Own(h.id, h.token, time.Time{})
 	in, err := w.Update(h.raw())
 	if err != nil {
-		return repo.Classify(fmt.Errorf("item %v: %w", h.key, err))
+		return fmt.Errorf("item %v: %w", h.key, err)
 	}
 	res := h.locker.Core.Update(ctx, in, ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true})
 	switch res.Outcome {

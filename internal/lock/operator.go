@@ -17,7 +17,7 @@ import (
 func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token int64) error {
 	image, err := t.Core.Get(ctx, raw)
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	if len(image) == 0 {
 		return errors.Join(NotFound(key, t.Core.Name), repo.ErrNotHeld)
@@ -43,7 +43,7 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	mark := protocol.NewWriteID()
 	in, err := t.Core.BreakMarked(raw, image, mark)
 	if err != nil {
-		return nil, repo.Classify(err)
+		return nil, err
 	}
 	res := t.Core.Update(ctx, in, ddb.Options{})
 	switch res.Outcome {

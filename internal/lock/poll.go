@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // How those who wait in the queue meet a network that loses messages: what they
@@ -30,7 +29,7 @@ func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
 		return nil, res.Err
 	}
 	if q.failed++; !res.Again || time.Since(q.lastNotMine) >= q.locker.Lease {
-		return nil, repo.Classify(res.Err)
+		return nil, res.Err
 	}
 	return nil, nil // says that nothing is known
 }

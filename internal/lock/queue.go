@@ -11,7 +11,6 @@ import (
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // queued is an acquisition that waits in the queue on the item (see
@@ -89,7 +88,7 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	if protocol.Oversize(res.Err) {
 		return nil, q.waitForRoom(ctx, res.Err)
 	}
-	return nil, repo.Classify(res.Err)
+	return nil, res.Err
 }
 
 // waitForRoom waits where the item has no room for one more entry: those who stand
@@ -121,7 +120,7 @@ func (q *queued) waitForRoom(ctx context.Context, full error) error {
 		return errAgain
 	}
 	if q.full++; q.full >= maxFull {
-		return repo.Classify(full) // there is no room for the lock itself
+		return full // there is no room for the lock itself
 	}
 	return errAgain // others may have come and gone since
 }
@@ -229,7 +228,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			if q.full++; protocol.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
 				return nil, l, q.Wait.Max, nil
 			}
-			return nil, l, 0, q.ExplainEnd(ctx, repo.Classify(res.Err))
+			return nil, l, 0, q.ExplainEnd(ctx, res.Err)
 		default:
 			return nil, l, q.Wait.Min, nil // the next look tells
 		}

@@ -98,13 +98,13 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 	}
 	in, err := t.Core.Break(t.Raw, image)
 	if err != nil {
-		return repo.Classify(err)
+		return err
 	}
 	res := t.Core.Update(ctx, in, ddb.Options{})
 	switch res.Outcome {
 	case ddb.Refused:
 		t.awaits = Locked(t.Key, l)
-		return repo.Classify(res.Err)
+		return res.Err
 	case ddb.Condition:
 		// The hold has ended without us. Who came after it holds the item.
 		if now, err := t.Lock(res.Image); err == nil && now.Live(t.Clock(), t.Skew) {

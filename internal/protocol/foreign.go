@@ -68,7 +68,7 @@ func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
 		return nil, err
 	}
 	if err := c.CheckShape(item); err != nil {
-		return nil, fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Name, err)
+		return nil, c.Classify(fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Name, err))
 	}
 	return item, nil
 }

@@ -18,7 +18,7 @@ import (
 
 // core is a table whose items have the mapped attributes a to d.
 var core = protocol.NewCore(protocol.Core{
-	Table: &ddb.Table{Name: "t", Partition: "id", Mapped: []string{"a", "b", "c", "d"}},
+	Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id", Mapped: []string{"a", "b", "c", "d"}},
 	Attr: protocol.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 		LockStolen: "lockStolen", LockStub: "lockStub", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"},
 })

@@ -69,7 +69,7 @@ func (it jointItem) image() ddb.Item {
 
 var jointIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), NewID("D"), "hand"}
 
-var jointCore = NewCore(Core{Table: &ddb.Table{Name: "t", Partition: "id"}, Attr: Attributes{
+var jointCore = NewCore(Core{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: Attributes{
 	LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "w#", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"}})
 

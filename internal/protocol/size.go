@@ -54,12 +54,12 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 		}
 	}
 	if size > maxItem-headroom {
-		return &ddb.SizeError{Text: fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)}
+		return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item would have about %d bytes; DynamoDB takes %d, of which %d are kept for its lock: move large values elsewhere", size, maxItem, headroom)})
 	}
 	update := size - key + updateBytes + setBytes*len(d.Set) + removeBytes*len(d.Remove)
 	if update > maxItem-ownBytes {
-		return &ddb.SizeError{Text: fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
-			update, setBytes, maxItem, ownBytes)}
+		return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the update counts as about %d bytes, %d for each attribute that it sets among them; DynamoDB takes %d, of which %d are kept for its lock: change fewer attributes at once, or move large values elsewhere",
+			update, setBytes, maxItem, ownBytes)})
 	}
 	return nil
 }

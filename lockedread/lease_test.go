@@ -101,6 +101,7 @@ func TestRenewalKeepsALongHold(t *testing.T) {
 }
 
 func TestWithoutRenewalTheDeadlineEndsTheContext(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
 	rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockExpired)
@@ -127,6 +128,7 @@ func TestExtendMovesTheDeadline(t *testing.T) {
 }
 
 func TestFailingRenewalEndsTheContextInTime(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	h := acquire(t, b.locker(t, lockedread.Config{Lease: time.Second, Renew: true}))
 	b.Always(fault.Refuse)
@@ -134,6 +136,7 @@ func TestFailingRenewalEndsTheContextInTime(t *testing.T) {
 }
 
 func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dead := b.locker(t, lockedread.Config{Lease: time.Second})
 	dead.SetClock(time.Hour) // its times mean nothing to others
@@ -164,6 +167,7 @@ func TestClocklessTakesOverOnlyWhatItWatched(t *testing.T) {
 // that is gone. (Found by the faulted runs.)
 
 func TestClocklessTakesAFreeLockInsteadOfAGoneHold(t *testing.T) {
+	t.Parallel()
 	b, other := newBench(t), rig.Client()
 	acquire(t, b.locker(t, lockedread.Config{Lease: time.Second}))
 	b.Faults(func(_ string, _ int, body []byte) fault.Kind {

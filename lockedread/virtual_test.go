@@ -99,9 +99,9 @@ type actor struct {
 // their holds for longer than a lease, under faults, for days of virtual time.
 // Every verdict is compared with the item in the end.
 func TestVirtualDays(t *testing.T) {
-	hours := rig.Share(1, 3)
+	span := rig.Share(30*time.Minute, 3*time.Hour)
 	if rig.Soaking() {
-		hours = 24 * 20
+		span = 20 * 24 * time.Hour
 	}
 	for name, actors := range map[string][]actor{
 		"clocks within the allowance": {{"a", false, 0, false}, {"b", false, 4 * time.Second, false}, {"c", false, -4 * time.Second, false}},
@@ -124,7 +124,7 @@ func TestVirtualDays(t *testing.T) {
 			bridge := newBridge(doer, len(actors)*2)
 			defer bridge.close()
 			exclusive := name != "beyond the allowance"
-			synctest.Test(t, func(t *testing.T) { live(t, b, bridge, actors, seed, time.Duration(hours)*time.Hour, exclusive) })
+			synctest.Test(t, func(t *testing.T) { live(t, b, bridge, actors, seed, span, exclusive) })
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 )
 
 func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		names := []any{"a", "b", "c", "d"}
 		var inside [4]atomic.Int32
@@ -93,6 +94,7 @@ func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
 
 // Twenty locks in an outage took three seconds each, one after the other.
 func TestAGroupIsGivenBackTogether(t *testing.T) {
+	t.Parallel()
 	const locks = 20
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -178,6 +180,7 @@ func TestClose(t *testing.T) {
 
 // Close waited for an Unlock under way that had no deadline.
 func TestCloseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})
 	k := lock(t, l, "door")

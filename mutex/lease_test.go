@@ -50,6 +50,7 @@ func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
 }
 
 func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dead := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second})
 	dead.SetClock(10 * time.Minute) // writes an end far in the future of others
@@ -69,6 +70,7 @@ func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
 }
 
 func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, b bench, l *mutex.Locker, held *mutex.Lock)
 		want  error

@@ -43,6 +43,7 @@ func TestS2_1_FailClosedStaysUntilSomebodyIntervenes(t *testing.T) {
 }
 
 func TestS2_1_AWatcherNeverTakesOverAFailClosedHold(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	lock(t, b.locker(t, mutex.Config{}), "job")
 	watcher := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Clockless: true})
@@ -230,6 +231,7 @@ func TestLostAnswers(t *testing.T) {
 }
 
 func TestDo(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Heartbeat: 100 * time.Millisecond})
 	rig.Is(t, l.Do(t.Context(), "job", nil), repo.ErrConfig)

@@ -18,6 +18,7 @@ import (
 // The unlock of Do had the context of its function, which is over then: an
 // outage of more than 3 s left a fail-closed lock for ever.
 func TestDoUnlocksOnItsCallersContext(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{})
 	rig.Is(t, l.Do(t.Context(), "do", func(context.Context, *mutex.Lock) error {

@@ -117,6 +117,7 @@ func TestAnEventThatMayStillLandIsNotRefused(t *testing.T) {
 	for write, send := range writes {
 		for end, c := range ends {
 			t.Run(write+", "+end, func(t *testing.T) {
+				t.Parallel() // it waits out the client's backoff
 				l := newLate(t, c.cfg)
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -150,6 +151,7 @@ func TestEventsInDoubtThatTheItemDecides(t *testing.T) {
 	}
 	event := counted{ID: "o1", Status: "new", At: 5}
 	t.Run("applied, and overtaken", func(t *testing.T) {
+		t.Parallel()
 		l := newLate(t, nolock.Config{})
 		l.delay(func() {
 			if _, err := l.client.Client.UpdateItem(t.Context(), l.first); err != nil {
@@ -160,6 +162,7 @@ func TestEventsInDoubtThatTheItemDecides(t *testing.T) {
 		rig.Is(t, l.events.Put(t.Context(), event))
 	})
 	t.Run("not applied, and overtaken", func(t *testing.T) {
+		t.Parallel()
 		l := newLate(t, nolock.Config{})
 		l.lock(t)
 		l.client.Update = func(n int, _ *dynamodb.UpdateItemInput, send updateSend) (*dynamodb.UpdateItemOutput, error) {
@@ -175,11 +178,13 @@ func TestEventsInDoubtThatTheItemDecides(t *testing.T) {
 		rig.Is(t, l.events.Put(t.Context(), event), repo.ErrStale)
 	})
 	t.Run("overtaken by another event", func(t *testing.T) {
+		t.Parallel()
 		l := newLate(t, nolock.Config{})
 		l.delay(func() { rig.Is(t, l.direct.Put(t.Context(), counted{ID: "o1", At: 9})) })
 		rig.Is(t, l.events.Put(t.Context(), event), repo.ErrOutcomeUnknown)
 	})
 	t.Run("released in time", func(t *testing.T) {
+		t.Parallel()
 		l := newLate(t, nolock.Config{})
 		l.delay(func() { l.lock(t) })
 		first := l.client.Update

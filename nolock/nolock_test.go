@@ -183,6 +183,7 @@ func TestEventTimesThatWouldBeCut(t *testing.T) {
 }
 
 func TestEventWritesWaitForALock(t *testing.T) {
+	t.Parallel()
 	b := rig.New(t)
 	table := rig.Must(repo.NewTable[order](b.Client, b.Table, repo.TableConfig{}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))

@@ -81,6 +81,7 @@ func unknownAlone(t *testing.T, err error) {
 // A save whose first attempt is on its way, and whose repetition met a lock,
 // ended as "not written" with its context, or with what befell its next try.
 func TestASaveThatMayStillLandIsNotRefused(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(leave func()) error{
 		"the context ends":       func(leave func()) error { leave(); return context.Canceled },
 		"a later try is refused": func(func()) error { return &types.ResourceNotFoundException{} },
@@ -114,6 +115,7 @@ func TestASaveThatMayStillLandIsNotRefused(t *testing.T) {
 // A save in doubt is not called unknown where the ring from before it is still
 // in sight.
 func TestASaveInDoubtThatTheItemDecides(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, optimistic.Config{})
 	held := rig.Must(p.locks.Acquire(t.Context(), key))(t)
 	p.Update = func(n int, _ *dynamodb.UpdateItemInput, send updateSend) (*dynamodb.UpdateItemOutput, error) {
@@ -133,6 +135,7 @@ func TestASaveInDoubtThatTheItemDecides(t *testing.T) {
 // An update whose first attempt is on its way, behind a lock taken by hand, says
 // what stands in the way, and nothing about others' changes.
 func TestAnUpdateBehindALockTakenByHand(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, optimistic.Config{FailLocked: true})
 	p.Update = func(n int, _ *dynamodb.UpdateItemInput, send updateSend) (*dynamodb.UpdateItemOutput, error) {
 		if n > 1 {

@@ -165,6 +165,7 @@ func ptr[V any](v V) *V { return &v }
 // A row that says that it runs and not until when cannot be renewed: it is
 // given up when it was seen for a lease.
 func TestARunningJobThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: -1})
 	enqueue(t, s, "staging", 2)

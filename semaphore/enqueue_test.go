@@ -96,6 +96,7 @@ func TestAnIDIsEnqueuedOnce(t *testing.T) {
 // After "unknown" the same id makes one job, whether or not the first call was
 // applied.
 func TestEnqueueAgainAfterUnknown(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.Truncate} {
 		for _, own := range []string{"", "order 7"} {
 			b := newBench(t)

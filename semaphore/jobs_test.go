@@ -154,6 +154,7 @@ func TestClocksMinutesApart(t *testing.T) {
 }
 
 func TestMoreRunningJobsThanOnePage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{})
 	const limit = 230 // more rows than one look takes that do not run

@@ -63,6 +63,7 @@ func TestAJobThatEndsWhileTheLineIsRead(t *testing.T) {
 
 // What Next costs does not depend on how many jobs wait.
 func TestNextCostsTheSameBeforeAnyBacklog(t *testing.T) {
+	t.Parallel()
 	for name, of := range map[string]struct {
 		running int
 		more    attrs
@@ -106,6 +107,7 @@ func TestNextCostsTheSameBeforeAnyBacklog(t *testing.T) {
 // The job of a dead holder is found also behind thousands that stand in front
 // of it, by and by.
 func TestADeadHolderBehindTheHeadOfTheLine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{Lease: time.Second, ClockSkew: -1})
 	enqueue(t, s, "staging", 1)
@@ -136,6 +138,7 @@ func TestADeadHolderBehindTheHeadOfTheLine(t *testing.T) {
 
 // The same for a job that is due behind thousands that are not.
 func TestADueJobBehindOthers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{Lease: time.Second})
 	enqueue(t, s, "staging", 1)

@@ -29,6 +29,7 @@ func TestPermitAndReleaseAreTwoRequests(t *testing.T) {
 }
 
 func TestNeverMorePermitsThanTheLimit(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var inside, most atomic.Int32
 	var tokens sync.Map
@@ -104,6 +105,7 @@ func TestPermitsRenewThemselves(t *testing.T) {
 }
 
 func TestLostAnswersOfPermits(t *testing.T) {
+	t.Parallel()
 	for _, kind := range fault.AllKinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			b := newBench(t)

@@ -140,6 +140,7 @@ func TestATokenWhoseContextEnds(t *testing.T) {
 // An Acquire whose context ended in the middle of a try did not say that the
 // resource was busy.
 func TestABusyErrorWhereverTheContextEnds(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	p := rig.Must(b.open(t, semaphore.Config{}).Acquire(t.Context(), "printer"))(t)
 	s := b.open(t, semaphore.Config{Wait: repo.Wait{Min: time.Microsecond, Max: 10 * time.Microsecond}})
@@ -204,6 +205,7 @@ func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
 // A handler that ended its goroutine took a worker with it, and its job was
 // renewed for ever.
 func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{Workers: 1, Retry: semaphore.Retry{Attempts: 1}})
 	enqueue(t, s, "staging", 2)

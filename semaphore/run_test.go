@@ -53,6 +53,7 @@ func (f *floor) leave(resource, job string) {
 }
 
 func TestS5_4_SeveralDispatchersUnderFaults(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	clean := rig.Must(semaphore.New[deploy](rig.Client(), b.Table, semaphore.Config{}))(t)
 	limits := map[string]int{"a": 1, "b": 1, "c": 2, "d": 3, "e": 1}

@@ -40,6 +40,7 @@ func TestEntriesAreShort(t *testing.T) {
 }
 
 func TestCostOfALongLine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{Lease: 10 * time.Minute}) // renewals would be writes
 	const waiters, turnTime = 50, 20 * time.Millisecond

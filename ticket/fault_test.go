@@ -134,6 +134,7 @@ func TestLateCopyOfAJoinStallsTheLineForALease(t *testing.T) {
 }
 
 func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []fault.Kind{fault.HoldResponse, fault.HoldRequest} {
 		b := newBench(t)
 		q := b.queue(t, ticket.Config{})

@@ -26,6 +26,7 @@ var (
 // than a lease, while they hold the lock. The chain stays whole, and what was
 // acknowledged is in it once.
 func TestKilledAndPausedProcesses(t *testing.T) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = mathrand.Uint64()

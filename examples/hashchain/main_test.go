@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestProcessesExtendOneChain(t *testing.T) {
+	t.Parallel()
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), []string{"-workers", "4", "-links", "20", "-work", "2ms", "-lease", "1s"}, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)

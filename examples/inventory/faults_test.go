@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -189,8 +191,9 @@ func itemsIn(ctx context.Context, client *dynamodb.Client, table string, n int) 
 }
 
 func TestInterruptedAndResumed(t *testing.T) {
+	orders := rig.Share(120, 300)
 	engine, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "9", "-orders", "300"))
+	file := asFile(t, generated(t, "-seed", "9", "-orders", fmt.Sprint(orders)))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waited := make(chan error, 1)
@@ -203,7 +206,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.want(t, exitInterrupted, "interrupted after", "no audit", "requests to")
-	if n := r.row(t, "accepted"); n < 1 || n >= 300 {
+	if n := r.row(t, "accepted"); n < 1 || n >= orders {
 		t.Errorf("%d orders accepted before the interruption", n)
 	}
 	runIt(t.Context(), "", "-input", file, "-prefix", prefix, "-resume").want(t, exitOK, "Nothing oversold")
@@ -211,8 +214,9 @@ func TestInterruptedAndResumed(t *testing.T) {
 }
 
 func TestSideBySide(t *testing.T) {
+	orders := rig.Share(50, 100)
 	_, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "13", "-orders", "100"))
+	file := asFile(t, generated(t, "-seed", "13", "-orders", fmt.Sprint(orders)))
 	results := make([]result, 3)
 	var wg sync.WaitGroup
 	for i := range results {
@@ -226,14 +230,14 @@ func TestSideBySide(t *testing.T) {
 		r.want(t, exitOK, "Nothing oversold")
 		decided += r.row(t, "accepted") + r.row(t, "rejected for lack of stock")
 	}
-	if decided != 100 {
-		t.Errorf("%d orders decided by all together, want 100", decided)
+	if decided != orders {
+		t.Errorf("%d orders decided by all together, want %d", decided, orders)
 	}
 }
 
 func TestKilledAndResumed(t *testing.T) {
 	engine, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "11", "-orders", "300"))
+	file := asFile(t, generated(t, "-seed", "11", "-orders", rig.Share("150", "300")))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

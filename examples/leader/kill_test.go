@@ -20,6 +20,7 @@ var (
 // TestKilledAndPausedLeaders kills leaders, and stops others for longer than a
 // lease, at any moment. Lines never interleave, and none is lost.
 func TestKilledAndPausedLeaders(t *testing.T) {
+	t.Parallel()
 	seed := *killSeed
 	if seed == 0 {
 		seed = mathrand.Uint64()

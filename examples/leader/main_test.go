@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestOneLeaderAfterTheOther(t *testing.T) {
+	t.Parallel()
 	var out, errs bytes.Buffer
 	if code := run(t.Context(), nil, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)

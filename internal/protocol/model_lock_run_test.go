@@ -46,7 +46,7 @@ func (r lockRules) bounds() lockRules {
 	case soak():
 		r.tries, r.breaks = 3, 2
 	case quick():
-		r.ticks, r.lives, r.ghosts = 2, min(r.lives, 2), min(r.ghosts, 1)
+		r.ticks, r.lives, r.ghosts, r.start = 2, min(r.lives, 2), 0, r.start[len(r.start)-1:]
 		r.acquirers = min(r.acquirers, 2)
 	}
 	return r

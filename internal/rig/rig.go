@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -31,6 +32,7 @@ func Main(m *testing.M) { MainOr(m, nil) }
 // MainOr is Main for packages whose tests start processes: one that [Child]
 // made runs child instead of the tests, on the same engine.
 func MainOr(m *testing.M, child func(args []string) error) {
+	runSideBySide()
 	endpoint := os.Getenv(childEndpoint)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	var err error
@@ -48,6 +50,18 @@ func MainOr(m *testing.M, child func(args []string) error) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// runSideBySide lets more parallel tests run at once than there are processors:
+// what they do is wait, for leases to end and for the engine. The flag -parallel
+// is obeyed.
+func runSideBySide() {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		_ = flag.Set("test.parallel", "8")
+	}
 }
 
 // childEndpoint tells a process that it is a child, and where the engine is.

@@ -22,6 +22,7 @@ import (
 // TestCancellationAtEveryStep cancels the caller's context before, during and
 // after each request of an update: the verdict is true and nothing stays locked.
 func TestCancellationAtEveryStep(t *testing.T) {
+	t.Parallel()
 	// What becomes of the request in whose middle the context is cancelled.
 	for name, fate := range map[string]fault.Kind{
 		"before it is sent":     fault.None, // the HTTP client finds the context done

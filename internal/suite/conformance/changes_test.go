@@ -63,6 +63,7 @@ func TestNestedChanges(t *testing.T) {
 // What can be created can be changed under its lock: the lock's attributes have
 // room of their own.
 func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
+	t.Parallel()
 	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
 		r := s.Open(t, w, w.Client)
 		rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)

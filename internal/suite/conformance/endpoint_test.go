@@ -25,6 +25,7 @@ import (
 // TestWrongClients: the error is typed, says what to check, and names the
 // endpoint that was asked.
 func TestWrongClients(t *testing.T) {
+	t.Parallel()
 	w := suite.New(t)
 	denied := errors.New("no session")
 	once := func(o *dynamodb.Options) {
@@ -81,6 +82,7 @@ func (c canned) Do(req *http.Request) (*http.Response, error) {
 // that failed a condition. What is there is then not called missing, and the
 // error names the endpoint's fault.
 func TestEndpointsWithoutImages(t *testing.T) {
+	t.Parallel()
 	key := repo.Key{Partition: "p", Sort: 1}
 	ctx := t.Context()
 	for name, call := range map[string]func(*testing.T, *repo.Table[suite.Account]) error{

@@ -85,6 +85,7 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 // An item that does not fit its type, and a service that goes away: the call
 // outlived its context by a lease.
 func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
+	t.Parallel()
 	w := suite.New(t)
 	if _, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},

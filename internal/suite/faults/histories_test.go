@@ -26,7 +26,7 @@ const (
 	historyOps     = 8 // of each client
 
 	// Of each strategy, where no flag asks for more.
-	quickHistories, fullHistories = 2, 8
+	quickHistories, fullHistories = 1, 8
 )
 
 // tally counts over all histories.

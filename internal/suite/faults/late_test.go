@@ -16,6 +16,7 @@ import (
 // A refusal by a lock proves nothing about an earlier attempt that is still on
 // its way: when the lock is released without a change, it must not fit any more.
 func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
+	t.Parallel()
 	w := suite.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	locks := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)

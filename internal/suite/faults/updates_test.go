@@ -175,6 +175,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 
 // TestFaultedEventsEndInTrueVerdicts: events in any order, twice, under faults.
 func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
+	t.Parallel()
 	base := suite.Seed(t)
 	w := suite.New(t)
 	var mu sync.Mutex
@@ -223,6 +224,7 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 
 // TestFaultedHandles: acquire, extend, commit and release by hand under faults.
 func TestFaultedHandles(t *testing.T) {
+	t.Parallel()
 	base := suite.Seed(t)
 	w := suite.New(t)
 	key := repo.Key{Partition: "p", Sort: 1}

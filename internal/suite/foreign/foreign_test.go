@@ -189,7 +189,7 @@ func TestForeignAttributesUnderOurNames(t *testing.T) {
 	for base, item := range bases(time.Now()) {
 		for name, values := range wrong() {
 			for i, v := range values {
-				if base != "an item" && i > 0 && i < len(values)-1 {
+				if (base != "an item" || rig.Quick()) && i > 0 && i < len(values)-1 {
 					continue // the kinds differ in the conditions, which are the same here
 				}
 				foreign := ddb.Copy(item)

@@ -3,6 +3,7 @@ package mutex_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -38,4 +39,25 @@ func TestCloseEndsBesideAnUnlockWithoutAnEnd(t *testing.T) {
 		request.Release()
 		rig.Is(t, <-unlocked)
 	})
+}
+
+// The unlock of Do had the context of its function, which is over then: an
+// outage of more than 3 s left a fail-closed lock for ever.
+func TestDoUnlocksOnItsCallersContext(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	l := b.locker(t, mutex.Config{})
+	rig.Is(t, l.Do(t.Context(), "do", func(context.Context, *mutex.Lock) error {
+		end := time.Now().Add(4 * time.Second)
+		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "DeleteItem" && time.Now().Before(end) {
+				return fault.Error500
+			}
+			return fault.None
+		})
+		return nil
+	}))
+	if row := b.row(t, "do"); row != nil {
+		t.Errorf("left behind: %v", row)
+	}
 }

@@ -118,3 +118,36 @@ func TestS4_3_WaitForEver(t *testing.T) {
 	done(t, turn)
 	rig.Is(t, <-got)
 }
+
+// Who waits looked once at once, for nothing.
+func TestAWaiterDoesNotLookAtOnce(t *testing.T) {
+	b := newBench(t)
+	q := b.queue(t, ticket.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Minute, Max: time.Minute}})
+	head := lock(t, q, "door")
+	k := join(t, q, "door")
+	b.Count.Reset()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := k.Wait(ctx)
+	rig.Is(t, err, repo.ErrLocked)
+	if n := b.Count.Count("GetItem"); n != 0 {
+		t.Errorf("%d looks at once with a least pause of a minute", n)
+	}
+	done(t, head)
+}
+
+// Wait on a context that is over said ErrLocked only at times.
+func TestWaitOnAContextThatIsOver(t *testing.T) {
+	b := newBench(t)
+	q := b.queue(t, ticket.Config{})
+	head := lock(t, q, "door")
+	k := join(t, q, "door")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		if _, err := k.Wait(ctx); !errors.Is(err, repo.ErrLocked) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want ErrLocked and Canceled", err)
+		}
+	}
+	done(t, head)
+}

@@ -3,11 +3,8 @@ package semaphore_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +25,7 @@ import (
 type attrs = map[string]types.AttributeValue
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
 func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
 // logged is a logger and what it was given.
@@ -227,216 +225,53 @@ func editRow(t *testing.T, b bench, key, change attrs) {
 	b.put(t, row)
 }
 
-type explosive struct{ N int }
-
-func (e *explosive) UnmarshalJSON(text []byte) error {
-	type plain explosive
-	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
-		return err
-	}
-	switch e.N {
-	case 0:
-		panic("bad")
-	case 1:
-		runtime.Goexit()
-	case 2:
-		return (*nilError)(nil)
-	}
-	return nil
-}
-
-// nilError is an error whose method cannot be called on nil.
-type nilError struct{ text string }
-
-func (e *nilError) Error() string { return e.text }
-
-// What panics while it is decoded fails its job, and the others go on.
-func TestAValueThatPanics(t *testing.T) {
-	for _, run := range []bool{false, true} {
-		b := newBench(t)
-		var log logged
-		s := rig.Must(semaphore.New[explosive](b.Client, b.Table, semaphore.Config{Workers: 1, Retry: semaphore.Retry{Attempts: 1}, Table: log.config()}))(t)
-		for n := range 4 {
-			put(t, s, "staging", explosive{n})
-		}
-		if run {
-			ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-			rig.Is(t, s.Run(ctx, func(_ context.Context, j *semaphore.Job[explosive]) error {
-				if j.Value().N != 3 {
-					t.Errorf("value %d", j.Value().N)
-				}
-				cancel()
-				return nil
-			}))
-			cancel()
-		} else {
-			j := rig.Must(s.Next(t.Context(), "staging"))(t)
-			if j.Value().N != 3 {
-				t.Errorf("value %d", j.Value().N)
-			}
-			rig.Is(t, j.Done(t.Context()))
-		}
-		r := rig.Must(s.Resource(t.Context(), "staging"))(t)
-		if r.Dead != 3 || r.Queued != 0 || r.Running != 0 {
-			t.Errorf("%+v", r)
-		}
-		n := 0
-		for d, err := range s.Dead(t.Context(), "staging") { // decodes them, too
-			n++
-			rig.Is(t, err, repo.ErrSchema)
-			if d.Error == "" {
-				t.Error("a dead letter without a reason")
-			}
-		}
-		if n != 3 {
-			t.Errorf("%d dead letters", n)
-		}
-		log.has(t, "dynahold: a job's value cannot be read")
-	}
-}
-
-// An error that is a nil pointer, or whose text is no text, fails its job.
-func TestErrorsThatPanic(t *testing.T) {
-	for name, bad := range map[string]error{"nil pointer": (*nilError)(nil), "not UTF-8": errors.New("\xff\xfe bad"), "cut in a character": errors.New(strings.Repeat("ü", 999) + "x")} {
-		b := newBench(t)
-		s := b.open(t, semaphore.Config{Workers: 1, Retry: semaphore.Retry{Attempts: 1}})
-		enqueue(t, s, "staging", 2)
-		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-		rig.Is(t, s.Run(ctx, func(_ context.Context, j *semaphore.Job[deploy]) error {
-			if j.Value().N == 0 {
-				return bad
-			}
-			cancel()
-			return nil
-		}))
-		cancel()
-		wantResource(t, s, "staging", 0, 0, 1)
-		enqueue(t, s, "staging", 1)
-		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), bad))
-		wantResource(t, s, "staging", 0, 0, 2)
-		for d, err := range s.Dead(t.Context(), "staging") {
-			rig.Is(t, err)
-			if d.Error == "" {
-				t.Errorf("%s: a dead letter without a reason", name)
-			}
-		}
-		audit(t, s)
-	}
-}
-
-// A handler that hangs is not renewed for ever, and neither its worker nor Run
-// wait for it.
-func TestAHandlerThatHangs(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	var log logged
-	s := b.open(t, semaphore.Config{Workers: 1, Lease: time.Second, ClockSkew: -1, HandlerTimeout: 50 * time.Millisecond, Retry: semaphore.Retry{Attempts: 2, Min: time.Millisecond},
-		Wait: repo.Wait{Max: 50 * time.Millisecond}, Poll: 100 * time.Millisecond, Table: log.config()})
-	rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
-	enqueue(t, s, "staging", 2)
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	release := make(chan struct{})
-	defer close(release)
-	causes := make(chan error, 10)
-	var obedient atomic.Int32
-	rig.Is(t, s.Run(ctx, func(held context.Context, j *semaphore.Job[deploy]) error {
-		if j.Value().N == 0 {
-			<-held.Done()
-			causes <- context.Cause(held)
-			if j.Attempt() == 2 {
-				cancel()
-			}
-			<-release // deaf
-			return nil
-		}
-		<-held.Done() // one that obeys fails
-		obedient.Add(1)
-		return context.Cause(held)
-	}))
-	rig.Is(t, <-causes, context.DeadlineExceeded)
-	rig.Is(t, <-causes, context.DeadlineExceeded)
-	if obedient.Load() == 0 {
-		t.Error("the other job was not handled")
-	}
-	log.has(t, "dynahold: a handler does not return in time")
-}
-
 type contextKey struct{}
 
-// Handlers see the values of Run's context.
-func TestHandlersHaveTheValuesOfTheContext(t *testing.T) {
+// editResource changes a resource's row as somebody would by hand.
+func editResource(t *testing.T, b bench, edit func(map[string]types.AttributeValue)) map[string]types.AttributeValue {
+	t.Helper()
+	out := rig.Must(b.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Table}))(t)
+	if len(out.Items) != 1 {
+		t.Fatalf("%d rows, want one", len(out.Items))
+	}
+	edit(out.Items[0])
+	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: out.Items[0]}))(t)
+	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"], "sk": out.Items[0]["sk"]}
+}
+
+// A permit that was taken in a row that cannot be read was not given back.
+func TestAPermitBesideWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
-	s := b.open(t, semaphore.Config{HandlerTimeout: time.Hour})
-	enqueue(t, s, "staging", 1)
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), contextKey{}, "trace"))
+	s := b.open(t, semaphore.Config{Limit: 5})
+	rig.Is(t, rig.Must(s.Acquire(t.Context(), "printer"))(t).Release(t.Context()))
+	key := editResource(t, b, func(row map[string]types.AttributeValue) {
+		row["p_byhand"] = &types.AttributeValueMemberS{Value: "x"}
+	})
+	for range 3 {
+		_, err := s.TryAcquire(t.Context(), "printer")
+		rig.Is(t, err, repo.ErrSchema)
+	}
+	if n := b.Item(t, key)["running"].(*types.AttributeValueMemberN).Value; n != "0" {
+		t.Errorf("%s run, want none", n)
+	}
+}
+
+// A dead permit whose end has more digits than ours kept TryAcquire busy for
+// ever.
+func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
+	editResource(t, b, func(row map[string]types.AttributeValue) {
+		for name := range row {
+			if strings.HasPrefix(name, "p_") {
+				row[name] = &types.AttributeValueMemberN{Value: "1700000000.1234567"}
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
-	rig.Is(t, s.Run(ctx, func(held context.Context, _ *semaphore.Job[deploy]) error {
-		if held.Value(contextKey{}) != "trace" {
-			t.Error("the value is missing")
-		}
-		cancel()
-		return nil
-	}))
-}
-
-// While a version with another limit is rolled out, each goes by its own, and
-// nobody is stopped.
-func TestProgramsWithDifferentLimits(t *testing.T) {
-	b := newBench(t)
-	two, three, none := b.open(t, semaphore.Config{Limit: 2}), b.open(t, semaphore.Config{Limit: 3}), b.open(t, semaphore.Config{})
-	enqueue(t, two, "staging", 4)
-	enqueue(t, three, "staging", 4)
-	start := func(s *sem) *semaphore.Job[deploy] { t.Helper(); return rig.Must(s.Next(t.Context(), "staging"))(t) }
-	busy := func(s *sem) {
-		t.Helper()
-		_, err := s.Next(t.Context(), "staging")
-		rig.Is(t, err, semaphore.ErrBusy)
-		_, err = s.TryAcquire(t.Context(), "staging")
-		rig.Is(t, err, semaphore.ErrBusy)
-	}
-	jobs := []*semaphore.Job[deploy]{start(two), start(two)}
-	busy(two)
-	jobs = append(jobs, start(three))
-	busy(three)
-	busy(two)
-	rig.Is(t, jobs[0].Done(t.Context()))
-	busy(two)
-	p := rig.Must(three.TryAcquire(t.Context(), "staging"))(t)
-	busy(three)
-	busy(none) // the row shows the limit that was used last
-	rig.Is(t, p.Release(t.Context()))
-	jobs = append(jobs, start(none))
-	rig.Is(t, none.SetLimit(t.Context(), "staging", 1)) // an operator's word is for all
-	for _, j := range jobs[1:] {
-		for _, s := range []*sem{two, three, none} {
-			busy(s)
-		}
-		rig.Is(t, j.Done(t.Context()))
-	}
-	rig.Is(t, start(three).Done(t.Context()))
-	audit(t, two)
-
-	// The same with permits alone: the row learns the limit of who uses it.
-	q := rig.Must(two.TryAcquire(t.Context(), "printer"))(t)
-	q2 := rig.Must(three.TryAcquire(t.Context(), "printer"))(t)
-	q3 := rig.Must(three.TryAcquire(t.Context(), "printer"))(t)
-	if r := rig.Must(none.Resource(t.Context(), "printer"))(t); r.Limit != 3 || r.Running != 3 {
-		t.Errorf("%+v", r)
-	}
-	for _, p := range []*semaphore.Permit{q, q2, q3} {
-		rig.Is(t, p.Release(t.Context()))
-	}
-	audit(t, two)
-}
-
-func TestNamesThatCollide(t *testing.T) {
-	b := newBench(t)
-	for _, name := range []string{"queued", "running", "limit", "token", "until", "notBefore", "id", "job", "p_x", "swept"} {
-		_, err := semaphore.New[int](b.Client, b.Table, semaphore.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: name}}})
-		rig.Is(t, err, repo.ErrConfig)
-		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%q", name)) {
-			t.Errorf("error %v does not name %q", err, name)
-		}
-	}
+	other := rig.Must(b.open(t, semaphore.Config{}).TryAcquire(ctx, "printer"))(t)
+	rig.Is(t, other.Release(t.Context()))
+	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
 }

@@ -3,14 +3,11 @@ package semaphore_test
 import (
 	"context"
 	"errors"
-	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -18,7 +15,7 @@ import (
 	"github.com/dynahold/dynahold/semaphore"
 )
 
-// What was wrong once with permits and jobs that are given up, or given back.
+// Permits and jobs that are given up, or whose end does not arrive.
 
 // drop loses the first requests of an operation on their way.
 func drop(op string, requests int64) rig.Script {
@@ -151,74 +148,4 @@ func TestABusyErrorWhereverTheContextEnds(t *testing.T) {
 		rig.Is(t, err, semaphore.ErrBusy)
 	}
 	rig.Is(t, p.Release(t.Context()))
-}
-
-// editResource changes a resource's row as somebody would by hand.
-func editResource(t *testing.T, b bench, edit func(map[string]types.AttributeValue)) map[string]types.AttributeValue {
-	t.Helper()
-	out := rig.Must(b.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Table}))(t)
-	if len(out.Items) != 1 {
-		t.Fatalf("%d rows, want one", len(out.Items))
-	}
-	edit(out.Items[0])
-	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: out.Items[0]}))(t)
-	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"], "sk": out.Items[0]["sk"]}
-}
-
-// A permit that was taken in a row that cannot be read was not given back.
-func TestAPermitBesideWhatCannotBeRead(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Limit: 5})
-	rig.Is(t, rig.Must(s.Acquire(t.Context(), "printer"))(t).Release(t.Context()))
-	key := editResource(t, b, func(row map[string]types.AttributeValue) {
-		row["p_byhand"] = &types.AttributeValueMemberS{Value: "x"}
-	})
-	for range 3 {
-		_, err := s.TryAcquire(t.Context(), "printer")
-		rig.Is(t, err, repo.ErrSchema)
-	}
-	if n := b.Item(t, key)["running"].(*types.AttributeValueMemberN).Value; n != "0" {
-		t.Errorf("%s run, want none", n)
-	}
-}
-
-// A dead permit whose end has more digits than ours kept TryAcquire busy for
-// ever.
-func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{})
-	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
-	editResource(t, b, func(row map[string]types.AttributeValue) {
-		for name := range row {
-			if strings.HasPrefix(name, "p_") {
-				row[name] = &types.AttributeValueMemberN{Value: "1700000000.1234567"}
-			}
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	other := rig.Must(b.open(t, semaphore.Config{}).TryAcquire(ctx, "printer"))(t)
-	rig.Is(t, other.Release(t.Context()))
-	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
-}
-
-// A handler that ended its goroutine took a worker with it, and its job was
-// renewed for ever.
-func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{Workers: 1, Retry: semaphore.Retry{Attempts: 1}})
-	enqueue(t, s, "staging", 2)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	var handled atomic.Int32
-	rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error {
-		if handled.Add(1) == 1 {
-			runtime.Goexit()
-		}
-		time.AfterFunc(time.Second, cancel)
-		return nil
-	}))
-	wantResource(t, s, "staging", 0, 0, 1)
-	audit(t, s)
 }

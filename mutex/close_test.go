@@ -6,35 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 )
-
-// What was wrong once with locks that are given back.
-
-// The unlock of Do had the context of its function, which is over then: an
-// outage of more than 3 s left a fail-closed lock for ever.
-func TestDoUnlocksOnItsCallersContext(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	l := b.locker(t, mutex.Config{})
-	rig.Is(t, l.Do(t.Context(), "do", func(context.Context, *mutex.Lock) error {
-		end := time.Now().Add(4 * time.Second)
-		b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "DeleteItem" && time.Now().Before(end) {
-				return fault.Error500
-			}
-			return fault.None
-		})
-		return nil
-	}))
-	if row := b.row(t, "do"); row != nil {
-		t.Errorf("left behind: %v", row)
-	}
-}
 
 // A lock that was taken in the moment of Close, and could not be released then,
 // was in nobody's list: no later Close freed it.

@@ -31,7 +31,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	var last *Resource // what the last try found
 	failed := func(err error) (*Permit, error) {
 		if !clean {
-			p.undo(grace, name, attr)
+			p.releaseUnanswered(grace, name, attr)
 		}
 		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 			err = ddb.Join(last.busy(), err)
@@ -69,7 +69,10 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 				held.lease.Start()
 				return held, nil
 			}
-			return held.refreshToken(ctx)
+			if err := held.refreshToken(ctx); err != nil {
+				return nil, errors.Join(err, held.Release(ctx))
+			}
+			return held, nil
 		}
 		if err != nil {
 			return failed(err)
@@ -157,14 +160,15 @@ func (p *store) adopt(ctx context.Context, r Resource) {
 	}
 }
 
-// undo gives back a permit that a try without an answer may have taken.
-func (p *store) undo(ctx context.Context, name, attr string) {
-	if in, err := p.giveBack(name, attr); err == nil {
+// releaseUnanswered gives back a permit that a try without an answer may have taken.
+func (p *store) releaseUnanswered(ctx context.Context, name, attr string) {
+	if in, err := p.releaseWrite(name, attr); err == nil {
 		p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
 	}
 }
 
-func (p *store) giveBack(name, attr string) (*dynamodb.UpdateItemInput, error) {
+// releaseWrite is the request that gives a permit back.
+func (p *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
 	w := p.core.NewWrite()
 	w.Remove(attr)
 	count(w, aRunning, -1)

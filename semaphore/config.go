@@ -110,9 +110,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Limit > maxCount {
 		return c, fmt.Errorf("%w: Limit is %d: use at most %d", repo.ErrConfig, c.Limit, maxCount)
 	}
-	if err := checkAttributes(c.Table.Attributes); err != nil {
-		return c, err
-	}
 	err := settings.FillAll(
 		settings.Default("Limit", &c.Limit, 0),
 		settings.Lease(&c.Lease),

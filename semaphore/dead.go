@@ -57,20 +57,10 @@ func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 // on; every other error ends it.
 func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
-		if err := s.checkName(resource); err != nil {
-			yield(Dead[J]{}, err)
-			return
-		}
-		for row, err := range s.rows(ctx, deadPrefix+resource, page{}) {
-			var d Dead[J]
-			if err != nil {
-				yield(d, err)
-				return
-			}
-			j, err := parseJob(row)
-			d.ID, d.Attempts, d.Error = j.id, j.attempts, j.failure
+		for j, err := range s.jobRows(ctx, deadPrefix, resource) {
+			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure}
 			if err == nil {
-				if d.Value, err = decode[J](text(row, aJob)); err != nil {
+				if d.Value, err = decode[J](text(j.row, aJob)); err != nil {
 					err = fmt.Errorf("%w: dead letter %s: its value is not a %T: %w", repo.ErrSchema, d.ID, d.Value, err)
 				}
 			}
@@ -154,16 +144,7 @@ type JobInfo struct {
 // iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
 func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
-		if err := s.checkName(resource); err != nil {
-			yield(JobInfo{}, err)
-			return
-		}
-		for row, err := range s.rows(ctx, jobsPrefix+resource, page{}) {
-			if err != nil {
-				yield(JobInfo{}, err)
-				return
-			}
-			j, err := parseJob(row)
+		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
 			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore}
 			if info.Running {
 				info.Owner, info.Token, info.Until = protocol.Record{By: j.owner}.Owner(), j.token, j.until

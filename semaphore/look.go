@@ -167,6 +167,13 @@ const (
 	logFailed   = "dynahold: a job failed"
 )
 
+// skipped logs and counts something broken that is left aside, so that the rest
+// goes on.
+func (st *store) skipped(ctx context.Context, kind, msg, resource string, which ...slog.Attr) {
+	st.core.Observe.Skipped(ctx, kind, st.core.Name)
+	st.lease.Log.LogAttrs(ctx, slog.LevelError, msg, append(which, slog.String("resource", resource))...)
+}
+
 // maxNoted bounds what is remembered of rows that cannot be read.
 const maxNoted = 1000
 
@@ -183,9 +190,7 @@ func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
 	}
 	l.st.mu.Unlock()
 	if !known {
-		l.s.core.Observe.Skipped(ctx, "job", l.s.core.Name)
-		l.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logRow, slog.String("table", l.s.core.Name), slog.String("resource", l.r.Name),
-			slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
+		l.s.skipped(ctx, "job", logRow, l.r.Name, slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
 	}
 	return first
 }

@@ -92,50 +92,40 @@ func (h *leasedPermit) Name() (kind string, which []slog.Attr) {
 
 // refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
-// request.
-func (h *Permit) refreshToken(ctx context.Context) (*Permit, error) {
-	again, err := true, error(nil)
-	for again && err == nil {
-		again, err = h.draw(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, h.Release(ctx))
-	}
-	return h, nil
-}
-
-// draw sends one request of refreshToken; again says that an answer to it was lost.
-func (h *Permit) draw(ctx context.Context) (again bool, _ error) {
+// request, one more for each that has no answer.
+func (h *Permit) refreshToken(ctx context.Context) error {
 	if err := h.lease.Begin(ctx); err != nil {
-		return false, err
+		return err
 	}
 	defer h.lease.Done()
-	asked, until := h.lease.NextEnd()
-	w := h.p.core.NewWrite()
-	h.p.nextToken(w, h.p.clock())
-	end := w.Value(ddb.Number(ddb.Seconds(until)))
-	w.SetTo(h.attr, end)
-	w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
-	in, err := w.Update(resourceKey(h.name))
-	if err != nil {
-		return false, err
+	for {
+		asked, until := h.lease.NextEnd()
+		w := h.p.core.NewWrite()
+		h.p.nextToken(w, h.p.clock())
+		end := w.Value(ddb.Number(ddb.Seconds(until)))
+		w.SetTo(h.attr, end)
+		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
+		in, err := w.Update(resourceKey(h.name))
+		if err != nil {
+			return err
+		}
+		in.ReturnValues = types.ReturnValueAllNew
+		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		switch {
+		case res.Outcome == ddb.Condition && res.Image[h.attr] == nil:
+			return h.lease.Lose()
+		case res.Outcome == ddb.Condition && ctx.Err() == nil:
+			continue // an answer was lost, and with it the token
+		case res.Outcome == ddb.Condition:
+			return fmt.Errorf("resource %q: no permit: %w", h.name, ddb.CtxError(ctx))
+		case res.Outcome != ddb.Applied:
+			return fmt.Errorf("resource %q: no permit: %w", h.name, res.Err)
+		}
+		r, err := parseResource(h.name, res.Item, h.p.cfg)
+		h.token = r.token
+		h.lease.Renewed(asked) // starts the timer
+		return err
 	}
-	in.ReturnValues = types.ReturnValueAllNew
-	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
-	switch {
-	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil && ctx.Err() != nil:
-		return false, fmt.Errorf("resource %q: no permit: %w", h.name, ddb.CtxError(ctx))
-	case res.Outcome == ddb.Condition && res.Image[h.attr] != nil:
-		return true, nil
-	case res.Outcome == ddb.Condition:
-		return false, h.lease.Lose()
-	case res.Outcome != ddb.Applied:
-		return false, fmt.Errorf("resource %q: no permit: %w", h.name, res.Err)
-	}
-	r, err := parseResource(h.name, res.Item, h.p.cfg)
-	h.token = r.token
-	h.lease.Renewed(asked) // starts the timer
-	return false, err
 }
 
 // Resource is the resource that may be used.
@@ -167,7 +157,7 @@ func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) 
 func (h *Permit) Release(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	in, err := h.p.giveBack(h.name, h.attr)
+	in, err := h.p.releaseWrite(h.name, h.attr)
 	if err != nil {
 		return err
 	}

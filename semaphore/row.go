@@ -1,7 +1,9 @@
 package semaphore
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -52,6 +54,26 @@ func parseJob(row ddb.Item) (jobRow, error) {
 		return j, fmt.Errorf("%w: job %q: %w", repo.ErrSchema, j.place, err)
 	}
 	return j, nil
+}
+
+// jobRows iterates over the rows of a resource's jobs in order. One that cannot be
+// read comes with ErrSchema, and the iteration goes on; every other error ends it.
+func (st *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
+	return func(yield func(jobRow, error) bool) {
+		if err := st.checkName(resource); err != nil {
+			yield(jobRow{}, err)
+			return
+		}
+		for row, err := range st.rows(ctx, prefix+resource, page{}) {
+			if err != nil {
+				yield(jobRow{}, err)
+				return
+			}
+			if !yield(parseJob(row)) {
+				return
+			}
+		}
+	}
 }
 
 // asRead demands that a job is as it was read.

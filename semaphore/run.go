@@ -85,9 +85,7 @@ func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err err
 	if !d.postpone(resource, d.s.cfg.Lease) {
 		return // it is already
 	}
-	d.s.core.Observe.Skipped(ctx, "resource", d.s.core.Name)
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logResource, slog.String("table", d.s.core.Name),
-		slog.String("resource", resource), slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
+	d.s.skipped(ctx, "resource", logResource, resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.

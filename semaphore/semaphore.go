@@ -35,10 +35,10 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	if err != nil {
 		return nil, err
 	}
-	own := []string{aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError}
+	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked}
 	core := link.Core(table)
 	if name := core.Attr.Clash(own, []string{permitPrefix}); name != "" {
-		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves", repo.ErrConfig, name)
+		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}
 	core.Transacts = true // every change of a job is a transaction
 	st := &store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}

@@ -156,9 +156,7 @@ func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
 		return nil
 	}
 	err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
-	s.core.Observe.Skipped(ctx, "value", s.core.Name)
-	s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logValue, slog.String("table", s.core.Name), slog.String("resource", j.resource),
-		slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	s.skipped(ctx, "value", logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	if ferr := j.Fail(ctx, err); ferr != nil {
 		return errors.Join(err, ferr)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -153,16 +152,4 @@ func (st *store) checkName(resource string) error {
 	}
 	_, err := st.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
 	return err
-}
-
-// checkAttributes refuses settings that give the table's own attributes another
-// meaning: its TTL on the end of a job's lease would remove jobs.
-func checkAttributes(a repo.Attributes) error {
-	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked}
-	for _, name := range []string{a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL} {
-		if slices.Contains(own, name) || len(name) >= len(permitPrefix) && name[:len(permitPrefix)] == permitPrefix {
-			return fmt.Errorf("%w: Table.Attributes has the name %q, which a semaphore's table uses for something else", repo.ErrConfig, name)
-		}
-	}
-	return nil
 }

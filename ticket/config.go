@@ -2,8 +2,6 @@ package ticket
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -36,29 +34,6 @@ type Config struct {
 	Table repo.TableConfig
 }
 
-// checkAttributes refuses names that are a queue's own: what is written to the
-// one would be read as the other.
-func checkAttributes(a repo.Attributes) error {
-	v := reflect.ValueOf(a)
-	for i := range v.NumField() {
-		role, name := v.Type().Field(i).Name, v.Field(i).String()
-		if name == "" {
-			continue // the default, which is none of them
-		}
-		taken := slices.Contains([]string{attrKey, attrNext, attrCount, attrLeft}, name)
-		for _, prefix := range []string{attrTicket, attrBeat, attrLease} {
-			taken = taken || strings.HasPrefix(name, prefix) || role == "LockQueue" && strings.HasPrefix(prefix, name)
-		}
-		if taken {
-			return fmt.Errorf("%w: Table.Attributes.%s is %q, which a queue keeps for itself: give it another name", repo.ErrConfig, role, name)
-		}
-		if !utf8.ValidString(name) {
-			return fmt.Errorf("%w: Table.Attributes.%s is %q, which is not valid UTF-8", repo.ErrConfig, role, name)
-		}
-	}
-	return nil
-}
-
 // withDefaults fills in what is not set and refuses what makes no sense.
 func (c Config) withDefaults() (Config, error) {
 	if strings.Contains(c.Namespace, "/") {
@@ -66,9 +41,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if !utf8.ValidString(c.Namespace) {
 		return c, fmt.Errorf("%w: Namespace is %q: it is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, c.Namespace)
-	}
-	if err := checkAttributes(c.Table.Attributes); err != nil {
-		return c, err
 	}
 	err := settings.FillAll(settings.Lease(&c.Lease), settings.ClockSkew(&c.ClockSkew), settings.Wait(&c.Wait, settings.LeastWait),
 		settings.AttemptTimeout(&c.Table.AttemptTimeout, &c.Lease))

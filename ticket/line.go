@@ -62,7 +62,7 @@ func parse(image ddb.Item) (l line, err error) {
 		}
 	}
 	if l.left > l.next {
-		return line{}, misfit(attrLeft, fmt.Errorf("%d is greater than the last ticket that was drawn, %d", l.left, l.next))
+		return line{}, schemaError(attrLeft, fmt.Errorf("%d is greater than the last ticket that was drawn, %d", l.left, l.next))
 	}
 	for name, v := range image {
 		id, ok := strings.CutPrefix(name, attrTicket)
@@ -88,7 +88,7 @@ func parse(image ddb.Item) (l line, err error) {
 	slices.SortFunc(l.entries, func(a, b entry) int { return cmp.Compare(a.number, b.number) })
 	for i := 1; i < len(l.entries); i++ {
 		if a, b := l.entries[i-1], l.entries[i]; a.number == b.number {
-			return line{}, misfit(attrTicket+a.id, fmt.Errorf("it is the ticket of %q too, %d", attrTicket+b.id, b.number))
+			return line{}, schemaError(attrTicket+a.id, fmt.Errorf("it is the ticket of %q too, %d", attrTicket+b.id, b.number))
 		}
 	}
 	return l, nil
@@ -101,7 +101,7 @@ func whole(name string, v types.AttributeValue, least, most int64) (int64, error
 		err = fmt.Errorf("%d is not between %d and %d", n, least, most)
 	}
 	if err != nil {
-		return 0, misfit(name, err)
+		return 0, schemaError(name, err)
 	}
 	return n, nil
 }
@@ -110,11 +110,11 @@ func whole(name string, v types.AttributeValue, least, most int64) (int64, error
 func seconds(name string, v types.AttributeValue, most float64) (time.Time, error) {
 	at, err := ddb.Time(v)
 	if err != nil {
-		return at, misfit(name, err)
+		return at, schemaError(name, err)
 	}
 	n, _ := v.(*types.AttributeValueMemberN) // as Time has found
 	if s, err := strconv.ParseFloat(n.Value, 64); err != nil || s <= 0 || s > most {
-		return at, misfit(name, fmt.Errorf("%s seconds are not between 0 and %.0f", n.Value, most))
+		return at, schemaError(name, fmt.Errorf("%s seconds are not between 0 and %.0f", n.Value, most))
 	}
 	return at, nil
 }
@@ -122,7 +122,7 @@ func seconds(name string, v types.AttributeValue, most float64) (time.Time, erro
 // maxLease bounds what is believed of a stored lease.
 const maxLease = 24 * time.Hour
 
-func misfit(attr string, err error) error {
+func schemaError(attr string, err error) error {
 	return fmt.Errorf("%w: attribute %q: %w", repo.ErrSchema, attr, err)
 }
 

@@ -42,7 +42,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		return nil, err
 	}
 	core := link.Core(table)
-	if name := core.Attr.Clash([]string{attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
+	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
 	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[*Ticket](ErrClosed)}

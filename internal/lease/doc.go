@@ -19,7 +19,7 @@
 // 1,000 wait for an answer. So what was taken at one moment, or could not be
 // renewed for a while, is renewed over half an interval and never in a burst; a
 // renewal that is due waits that long at most, as long as the service answers
-// 1,000 requests in the time between 1,000 turns. Where the interval is a third
+// 1,000 requests in the time between 1,000 slots. Where the interval is a third
 // of the lease, no number of leases loses one to an outage of a third of the
 // lease, whether the service answers with errors or not at all.
 //

@@ -43,7 +43,7 @@ type Lease struct {
 	// op is held while a request for the lease is under way: a renewal never
 	// runs beside the write that ends it.
 	op      Exclusive
-	sent    time.Time // guarded by op: the greatest end that was ever sent, by the service's readers' clock
+	sent    time.Time // guarded by op: the greatest end that was ever sent
 	inDoubt bool      // guarded by op: an earlier write that ends it had no verdict
 
 	mu        sync.Mutex
@@ -54,8 +54,8 @@ type Lease struct {
 	failed    error         // guarded by mu: why the last renewal failed
 	over      error         // guarded by mu: the cause of the context's end; nil while it goes on
 	watched   *watched      // guarded by mu: the context; nil until somebody asks for it
-	paced     bool          // guarded by mu: counted by the pace of the process
-	turn      bool          // guarded by mu: the timer waits for a turn
+	counted   bool          // guarded by mu: counted by the limiter of the process
+	slot      bool          // guarded by mu: the timer waits for a slot
 	halted    bool          // guarded by mu: no timer may be started any more
 	renewing  bool          // guarded by mu: stopRenew ends a renewal, not an extension
 	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
@@ -181,7 +181,7 @@ func (l *Lease) Forget(why error) {
 func (l *Lease) Expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unpace()
+	l.leaveLimiter()
 	l.cancel(l.expired())
 }
 
@@ -209,7 +209,7 @@ func (l *Lease) Halt() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.halted = true
-	l.unpace()
+	l.leaveLimiter()
 	if l.timer != nil {
 		l.timer.Stop()
 	}

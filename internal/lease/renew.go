@@ -23,11 +23,11 @@ func (l *Lease) arm() {
 	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil {
 		return
 	}
-	l.turn = false
+	l.slot = false
 	due := time.Until(l.deadline())
 	if l.cfg.Every > 0 {
-		if !l.paced {
-			l.paced = true
+		if !l.counted {
+			l.counted = true
 			process.join(l.cfg.Every)
 		}
 		// A while after the last success, and then in small steps as long as
@@ -39,45 +39,45 @@ func (l *Lease) arm() {
 	if !l.claim.IsZero() {
 		due = min(due, time.Until(l.claim))
 	}
-	l.wake(due)
+	l.setTimer(due)
 }
 
 // renewed reports whether a renewal will be due. The caller holds mu.
 func (l *Lease) renewed() bool { return l.cfg.Every > 0 || !l.claim.IsZero() }
 
-// wake sets the timer. The caller holds mu.
-func (l *Lease) wake(due time.Duration) {
+// setTimer sets the timer. The caller holds mu.
+func (l *Lease) setTimer(due time.Duration) {
 	due = max(due, 0)
 	if l.timer == nil {
-		l.timer = time.AfterFunc(due, l.beat)
+		l.timer = time.AfterFunc(due, l.onTimer)
 		return
 	}
 	l.timer.Reset(due)
 }
 
-// await sets the timer for the next turn, but not past the deadline. The caller
+// awaitSlot sets the timer for the next slot, but not past the deadline. The caller
 // holds mu.
-func (l *Lease) await(wait time.Duration) {
-	l.turn = true
-	l.wake(min(wait, time.Until(l.deadline())))
+func (l *Lease) awaitSlot(wait time.Duration) {
+	l.slot = true
+	l.setTimer(min(wait, time.Until(l.deadline())))
 }
 
-// unpace takes the lease out of the pace. The caller holds mu.
-func (l *Lease) unpace() {
-	if l.paced {
-		l.paced = false
+// leaveLimiter takes the lease out of the limiter's count. The caller holds mu.
+func (l *Lease) leaveLimiter() {
+	if l.counted {
+		l.counted = false
 		process.leave(l.cfg.Every)
 	}
 }
 
-// beat runs when the timer is due, in the timer's own goroutine.
-func (l *Lease) beat() {
+// onTimer runs when the timer is due, in the timer's own goroutine.
+func (l *Lease) onTimer() {
 	if l.Expired() {
 		l.Expire()
 		return
 	}
 	if !l.op.TryLock() {
-		l.putOff() // another request for this lease is under way
+		l.postpone() // another request for this lease is under way
 		return
 	}
 	defer l.op.Unlock()
@@ -91,9 +91,9 @@ func (l *Lease) beat() {
 	}
 }
 
-// putOff sets the timer anew where the time was not right: a claim that is due
+// postpone sets the timer anew where the time was not right: a claim that is due
 // stays due, and would come back at once, again and again.
-func (l *Lease) putOff() {
+func (l *Lease) postpone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.claim.IsZero() {
@@ -116,17 +116,17 @@ func (l *Lease) begin() (context.Context, func()) {
 	if claims {
 		l.claim = now.Add(l.again)
 		until = now.Add(until.Sub(now) / 2) // one without an answer leaves time for another
-	} else if !l.turn {
-		if wait := process.turn(now); wait > 0 {
-			l.await(wait)
+	} else if !l.slot {
+		if wait := process.slot(now); wait > 0 {
+			l.awaitSlot(wait)
 			return nil, nil
 		}
 	}
 	if !process.begin(claims) {
-		l.await(process.turn(now))
+		l.awaitSlot(process.slot(now))
 		return nil, nil
 	}
-	l.turn = false
+	l.slot = false
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	l.stopRenew, l.renewing = cancel, true
 	return ctx, func() {

@@ -27,10 +27,12 @@ func (a Attributes) Clash(others, prefixes []string) string {
 			return name
 		}
 	}
-	for _, other := range append(slices.Clone(others), prefixes...) {
-		if a.IsEntry(other) || strings.HasPrefix(a.LockQueue, other) && slices.Contains(prefixes, other) {
-			return a.LockQueue
-		}
+	if a.LockQueue == "" {
+		return ""
+	}
+	// An entry of the queue has the prefix, and then an id: any text.
+	if slices.ContainsFunc(others, a.IsEntry) || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(prefix, a.LockQueue) }) {
+		return a.LockQueue
 	}
 	return ""
 }

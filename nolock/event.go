@@ -195,73 +195,80 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 // sent.
 var ErrAhead = errors.New("event is ahead of its time")
 
-// send writes an event under the guard and judges the outcome.
+// eventWrite is one call that writes an event. All tries carry one id.
+type eventWrite[T any] struct {
+	*Repository[T]
+	lock.Waiter
+	id     protocol.WriteID
+	event  ddb.Item // its key, time and id
+	fill   func(w *protocol.Write, hidden ddb.Item) error
+	hidden ddb.Item // a stub or tombstone that an earlier try found
+	flips  int      // refusals because the item was hidden, or became visible
+}
+
+// send writes an event, if it is newer than the stored one, until that has a
+// verdict.
 func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	turn := &lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}
-	return turn.Do(ctx, func() error { return r.attempts(ctx, turn, raw, fill) })
+	e := &eventWrite[T]{Repository: r, id: protocol.NewWriteID(), event: raw, fill: fill,
+		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
+	return e.SendUntilJudged(ctx, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
 
-// attempts sends an event until it has a verdict. All tries carry one id.
-func (r *Repository[T]) attempts(ctx context.Context, turn *lock.Waiter, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
-	var hidden ddb.Item // a stub or tombstone that an earlier try found
-	id := protocol.NewWriteID()
-	for flips := 0; ; {
-		w := r.core.NewWrite()
-		if err := fill(w, hidden); errors.Is(err, errLeftovers) {
-			if hidden, err = r.sweep(ctx, turn.Key, turn.Raw, hidden); err != nil {
-				return err
-			}
-			continue
-		} else if err != nil {
-			return fmt.Errorf("item %v: %w", turn.Key, err)
+// try sends the write, over what the last try found.
+func (e *eventWrite[T]) try(ctx context.Context) (ddb.Result, error) {
+	w := e.core.NewWrite()
+	err := e.fill(w, e.hidden)
+	for errors.Is(err, errLeftovers) {
+		if e.hidden, err = e.sweep(ctx, e.Key, e.Raw, e.hidden); err != nil {
+			return ddb.Result{}, err
 		}
-		if r.core.Version != "" {
-			// Without a read the ring of writers cannot be extended: a new one
-			// starts, and the version counts on.
-			w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-			w.Set(r.core.Attr.Writers, id.Push(nil))
-		}
-		cas.IfNewer(r.core, w, raw)
-		w.IfUnlocked()
-		w.IfOurs()
-		in, err := w.Update(turn.Raw)
-		if err != nil {
-			return fmt.Errorf("item %v: %w", turn.Key, err)
-		}
-		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
-		switch res.Outcome {
-		case ddb.Applied:
-			return nil
-		case ddb.Condition:
-		default:
-			return lock.Failed(turn.Key, res)
-		}
-		if err := turn.CheckShape(res.Image); err != nil {
-			return err
-		}
-		if done, err := r.judge(turn, id, res.Image, raw); done {
-			return err
-		}
-		hidden = nil
-		if r.core.Hidden(res.Image) {
-			hidden = res.Image
-		}
-		if res.Image[r.core.Attr.LockedBy] != nil {
-			if err := turn.WaitOrBreak(ctx, res.Image); err != nil {
-				return err
-			}
-			continue
-		}
-		// It was only hidden, or has just become visible.
-		if flips++; flips > 1 {
-			if err := turn.WaitAfterConflict(flips); flips > r.cfg.Attempts {
-				return err
-			}
+		w = e.core.NewWrite()
+		err = e.fill(w, e.hidden)
+	}
+	if err != nil {
+		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
+	}
+	if e.core.Version != "" {
+		// Without a read the ring of writers cannot be extended: a new one
+		// starts, and the version counts on.
+		w.SetTo(e.core.Version, "if_not_exists("+w.Name(e.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
+		w.Set(e.core.Attr.Writers, e.id.Push(nil))
+	}
+	cas.IfNewer(e.core, w, e.event)
+	w.IfUnlocked()
+	w.IfOurs()
+	in, err := w.Update(e.Raw)
+	if err != nil {
+		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
+	}
+	return e.Waiter.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
+}
+
+// refused decides what the image of a refused try means.
+func (e *eventWrite[T]) refused(ctx context.Context, image ddb.Item) (decided bool, err error) {
+	if err := e.CheckShape(image); err != nil {
+		return true, err
+	}
+	if decided, err := e.judge(image); decided {
+		return true, err
+	}
+	e.hidden = nil
+	if e.core.Hidden(image) {
+		e.hidden = image
+	}
+	if image[e.core.Attr.LockedBy] != nil {
+		return false, e.WaitOrBreak(ctx, image)
+	}
+	// It was only hidden, or has just become visible.
+	if e.flips++; e.flips > 1 {
+		if err := e.WaitAfterConflict(e.flips); e.flips > e.cfg.Attempts {
+			return true, err
 		}
 	}
+	return false, nil
 }
 
 // unhide brings a stub or tombstone back to sight, as it was seen. An item that
@@ -311,27 +318,27 @@ func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone 
 	}
 }
 
-// judge compares the stored event with the one that was refused. done is false
+// judge compares the stored event with the one that was refused. decided is false
 // where only a lock, or that the item is hidden, stands in the way.
-func (r *Repository[T]) judge(turn *lock.Waiter, id protocol.WriteID, image, raw ddb.Item) (done bool, err error) {
-	order, ok := r.core.EventOrder(image, raw)
+func (e *eventWrite[T]) judge(image ddb.Item) (decided bool, err error) {
+	order, ok := e.core.EventOrder(image, e.event)
 	if !ok {
 		order = -1 // neither: it settles nothing
 	}
 	var ring []byte
-	if r.core.Version != "" { // else events leave the ring alone
-		ring = r.core.Ring(image)
+	if e.core.Version != "" { // else events leave the ring alone
+		ring = e.core.Ring(image)
 	}
-	verdict, final := turn.Doubt.Event(id, ring, order)
+	verdict, final := e.Doubt.Event(e.id, ring, order)
 	switch {
 	case !ok && verdict != protocol.Committed:
-		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, turn.Key, r.core.EventTime, r.core.EventID)
+		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.Key, e.core.EventTime, e.core.EventID)
 	case !final:
 		return false, nil
 	case verdict == protocol.Committed:
 		return true, nil // it is the stored event, or under it
 	case verdict == protocol.Lost:
-		return true, fmt.Errorf("item %v: %w", turn.Key, repo.ErrStale)
+		return true, fmt.Errorf("item %v: %w", e.Key, repo.ErrStale)
 	}
-	return true, turn.Undecided("a later event is stored") // applied and overtaken, or stale from the start
+	return true, e.Undecided("a later event is stored") // applied and overtaken, or stale from the start
 }

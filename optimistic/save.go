@@ -77,23 +77,11 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
 	core := r.table.Core
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	return turn.Do(ctx, func() error {
-		for {
-			res := send(turn)
-			switch res.Outcome {
-			case ddb.Applied:
-				return nil
-			case ddb.Condition:
-			default:
-				return lock.Failed(turn.Key, res)
-			}
-			if done, err := r.judge(turn, id, res.Image, r.table.Version(item)); done {
-				return err
-			}
-			if err := turn.WaitOrBreak(ctx, res.Image); err != nil {
-				return err
-			}
+	return turn.SendUntilJudged(ctx, func() (ddb.Result, error) { return send(turn), nil }, func(image ddb.Item) (decided bool, err error) {
+		if decided, err := r.judge(turn, id, image, r.table.Version(item)); decided {
+			return true, err
 		}
+		return false, turn.WaitOrBreak(ctx, image)
 	})
 }
 

@@ -22,77 +22,73 @@ func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings) (T
 		return zero, err
 	}
 	core := t.Core
-	turn := &lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}
-	if err := turn.Do(ctx, func() error { return create(ctx, turn, raw) }); err != nil {
+	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw}
+	send := func() (ddb.Result, error) {
+		in, err := createInput(core, raw, c.id, c.hidden)
+		if err != nil {
+			return ddb.Result{}, fmt.Errorf("item %v: %w", c.Key, err)
+		}
+		return c.Update(ctx, in, ddb.Options{OnItem: c.hidden == nil}), nil
+	}
+	if err := c.SendUntilJudged(ctx, send, func(image ddb.Item) (bool, error) { return c.judge(ctx, image) }); err != nil {
 		return zero, err
 	}
 	return t.WithVersion(item, 1), nil
 }
 
-// create sends the same change, with the same id, until it has a verdict.
-func create(ctx context.Context, turn *lock.Waiter, raw ddb.Item) error {
-	core, id := turn.Core, protocol.NewWriteID()
-	var hidden ddb.Item // the stub or tombstone that the last try found
-	for tries := 1; ; tries++ {
-		in, err := createInput(core, raw, id, hidden)
-		if err != nil {
-			return fmt.Errorf("item %v: %w", turn.Key, err)
-		}
-		res := turn.Update(ctx, in, ddb.Options{OnItem: hidden == nil})
-		switch res.Outcome {
-		case ddb.Applied:
-			return nil
-		case ddb.Condition:
-		default:
-			return lock.Failed(turn.Key, res)
-		}
-		switch turn.Doubt.ByID(id, core.Ring(res.Image)) {
-		case protocol.Committed:
-			return nil
-		case protocol.Undecided:
-			// Not our item. It may have been there before, or it was made after
-			// ours had been created and deleted: nothing tells. If it is only a
-			// lock's, ours may be created yet. To wait for that and to repeat the
-			// write could create the item twice.
-			return turn.Undecided("another item is there")
-		}
-		if err := inPlace(ctx, turn, res.Image, raw, hidden); err != nil {
-			return err
-		}
-		if tries >= createTries {
-			return &repo.ConflictError{Key: turn.Key, Attempts: tries}
-		}
-		hidden = res.Image
+// creation is one call of Create: the same change, with the same id, is sent until
+// it has a verdict.
+type creation struct {
+	lock.Waiter
+	id     protocol.WriteID
+	item   ddb.Item // to be made
+	hidden ddb.Item // the stub or tombstone that the last try found
+	tries  int
+}
+
+// judge decides what the image of a refused try means.
+func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err error) {
+	switch c.Doubt.ByID(c.id, c.Core.Ring(image)) {
+	case protocol.Committed:
+		return true, nil
+	case protocol.Undecided:
+		// Not our item. It may have been there before, or it was made after
+		// ours had been created and deleted: nothing tells. If it is only a
+		// lock's, ours may be created yet. To wait for that and to repeat the
+		// write could create the item twice.
+		return true, c.Undecided("another item is there")
 	}
+	if err := c.inPlace(ctx, image); err != nil {
+		return true, err
+	}
+	if c.tries++; c.tries >= createTries {
+		return true, &repo.ConflictError{Key: c.Key, Attempts: c.tries}
+	}
+	c.hidden = image
+	return false, nil
 }
 
 // createTries bounds how often a key's stub or tombstone may change under a
 // Create.
 const createTries = 64
 
-// inPlace decides what the image of a refused Create means: nil is for another
-// try, on what the image shows. hidden is what the refused one went by.
-func inPlace(ctx context.Context, t *lock.Waiter, image, raw, hidden ddb.Item) error {
-	core := t.Core
-	if err := t.CheckShape(image); err != nil {
+// inPlace decides what stands in the place of a new item: nil is for another try,
+// on what the image shows.
+func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
+	core := c.Core
+	if err := c.CheckShape(image); err != nil {
 		return err
 	}
 	switch {
-	case hidden != nil && core.Absent(image):
+	case c.hidden != nil && core.Absent(image):
 		return nil // what was there has gone
 	case core.Absent(image), !core.Hidden(image):
-		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, t.Key, core.Name)
+		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, c.Key, core.Name)
 	case image[core.Attr.LockedBy] != nil:
-		return t.WaitOrBreak(ctx, image)
-	case core.EventTime == "" || image[core.EventTime] == nil:
-		return nil
+		return c.WaitOrBreak(ctx, image)
 	}
-	order, ok := core.EventOrder(image, raw)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: item %v: the event time or id of its tombstone is of another type", repo.ErrSchema, t.Key)
-	case order >= 0:
-		return fmt.Errorf("item %v was deleted by a later event: %w", t.Key, repo.ErrStale)
+	if err := CheckNotStale(core, image, c.item); err != nil {
+		return fmt.Errorf("item %v: %w", c.Key, err)
 	}
 	return nil
 }

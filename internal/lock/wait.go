@@ -35,6 +35,25 @@ func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	return t.asUnknown(t.ExplainEnd(ctx, call()))
 }
 
+// SendUntilJudged runs a call that sends one write after another until one is
+// applied, or judge says of the image that refused one that the call is decided.
+func (t *Waiter) SendUntilJudged(ctx context.Context, send func() (ddb.Result, error), judge func(image ddb.Item) (decided bool, err error)) error {
+	return t.Do(ctx, func() error {
+		for {
+			res, err := send()
+			if err != nil || res.Outcome == ddb.Applied {
+				return err
+			}
+			if res.Outcome != ddb.Condition {
+				return Failed(t.Key, res)
+			}
+			if decided, err := judge(res.Image); decided || err != nil {
+				return err
+			}
+		}
+	})
+}
+
 // Backoff sleeps after a try that failed because of others; end is when they are
 // done at the latest.
 func (t *Waiter) Backoff(ctx context.Context, end time.Time) {

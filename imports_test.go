@@ -41,7 +41,7 @@ var layout = []row{
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
 	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	// Engines.
-	{folder: "internal/lock", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
+	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
 	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "compare and set, by those who hold no lock"},
 	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one voice for all of them"},
 	// Faces. Among them only lockedread is known to others.

@@ -55,7 +55,8 @@ func newProcess(t *testing.T, r *rig.Rig, cfg Config) *process {
 		cfg.Lease = time.Hour
 	}
 	cfg.Clock = func() time.Time { return time.Now().Add(p.ahead) }
-	p.Locker = &Locker{Core: link.Core(table.KeyTable), Config: cfg, HoldTimes: NewHoldTimes()}
+	p.Locker = NewLocker(link.Core(table.KeyTable), cfg)
+	p.HoldTimes = NewHoldTimes()
 	return p
 }
 

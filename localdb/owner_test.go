@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/localdb"
 )
 
@@ -118,7 +119,7 @@ func TestManyProcessesShareAnEmptyCache(t *testing.T) {
 	}
 	cache := filepath.Join(t.TempDir(), "cache")
 	var owners []*owner
-	for range 4 {
+	for range rig.Share(2, 4) {
 		owners = append(owners, newOwner(t, cache))
 	}
 	for _, o := range owners {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynahold/dynahold/internal/load"
+	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // A single worker whose change is one request makes one change per mean
@@ -50,7 +51,7 @@ func TestTheSameSeedGivesTheSameResult(t *testing.T) {
 			continue // the goroutine that commits for all may still be at it when its caller comes again
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			w := load.Workload{Items: 20, Zipf: 1.2, Span: 500 * time.Millisecond, Seed: 7}
+			w := load.Workload{Items: 20, Zipf: 1.2, Span: rig.Share(200*time.Millisecond, 500*time.Millisecond), Seed: 7}
 			first := run(t, true, w, c)
 			if diff := cmp.Diff(first, run(t, true, w, c)); diff != "" {
 				t.Error(diff)
@@ -98,7 +99,7 @@ func TestTurnsAndTheHottestItem(t *testing.T) {
 	for _, m := range load.Modes() {
 		modes[m.Name] = m
 	}
-	w := load.Workload{Processes: 2, Workers: 8, Span: 2 * time.Second}
+	w := load.Workload{Processes: 2, Workers: 8, Span: rig.Share(time.Second, 2*time.Second)}
 	r := run(t, true, w, modes["pessimistic"]) // which hands the lock on within a process
 	if most := float64(r.Changes) / 8; r.Turns == 0 || r.Turns > most {
 		t.Errorf("%.1f turns for %d changes of 2 processes that make many in each", r.Turns, r.Changes)

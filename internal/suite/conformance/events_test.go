@@ -28,8 +28,10 @@ func TestUpsertRespectsTombstones(t *testing.T) {
 			return func(_ context.Context, a *suite.Account) error { a.At = n; return nil }
 		}
 		r := s.Open(t, w, w.Client)
-		_, err := r.Upsert(t.Context(), suite.Key, at(15))
-		rig.Is(t, err, repo.ErrStale)
+		for _, old := range []int64{15, 20} { // the deletion's own time is not newer
+			_, err := r.Upsert(t.Context(), suite.Key, at(old))
+			rig.Is(t, err, repo.ErrStale)
+		}
 		rig.Must(r.Upsert(t.Context(), suite.Key, at(25)))(t)
 		rig.Is(t, events.Put(t.Context(), suite.Account{ID: "p", Seq: 1, At: 22}), repo.ErrStale)
 	})

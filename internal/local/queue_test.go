@@ -18,11 +18,11 @@ type lines = local.Queues[string, int]
 
 const forever = time.Hour
 
-// hold waits for the baton.
+// hold waits for the turn.
 func hold(t *testing.T, p *local.Waiter[string, int]) {
 	t.Helper()
 	if s, err := p.Wait(context.Background(), forever); s != local.Holding || err != nil {
-		t.Fatalf("state %v, error %v, want the baton", s, err)
+		t.Fatalf("state %v, error %v, want the turn", s, err)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestOrderOfArrivalAndWhatIsHandedOn(t *testing.T) {
 			t.Errorf("%d wait, want 5", n)
 		}
 		if !first.Pass(10) {
-			t.Error("nobody took the baton")
+			t.Error("nobody took the turn")
 		}
 		done.Wait()
 		if got := len(order); got != 5 || order[0] != "1:10" || order[4] != "5:14" {
@@ -85,7 +85,7 @@ func TestOneVoicePerKeyUnderCancellation(t *testing.T) {
 					drawn.Add(1)
 				default:
 					if inside[k].Add(1) != 1 {
-						t.Error("two have the baton")
+						t.Error("two have the turn")
 					}
 					runtime.Gosched() // others come and wait
 					if rng.IntN(4) == 0 {
@@ -104,7 +104,7 @@ func TestOneVoicePerKeyUnderCancellation(t *testing.T) {
 		t.Errorf("%d lines are left behind", l.Keys())
 	}
 	if n := got.Load() + left.Load() + drawn.Load(); n != 200*50 || drawn.Load() == 0 || left.Load() == 0 {
-		t.Errorf("%d had the baton, %d left, %d were taken along: %d in all", got.Load(), left.Load(), drawn.Load(), n)
+		t.Errorf("%d had the turn, %d left, %d were taken along: %d in all", got.Load(), left.Load(), drawn.Load(), n)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestWhoLeavesHarmsNobodyBehind(t *testing.T) {
 		a.Pass(7)
 		hold(t, c)
 		if c.Handoff() != 7 {
-			t.Errorf("baton %d, want 7", c.Handoff())
+			t.Errorf("handoff %d, want 7", c.Handoff())
 		}
-		// Given the baton and cancelled in one moment: it has it, and must pass it on.
+		// Given the turn and cancelled in one moment: it has it, and must pass it on.
 		d := l.Join("k", "d")
 		c.Pass(8)
 		if s, err := d.Wait(ctx, forever); s != local.Holding || err != nil {
-			t.Errorf("state %v, error %v, want the baton", s, err)
+			t.Errorf("state %v, error %v, want the turn", s, err)
 		}
 		if d.Pass(9) || l.Keys() != 0 {
 			t.Error("a line is left behind")
@@ -150,7 +150,7 @@ func TestWhoDoesNotMoveIsOvertaken(t *testing.T) {
 		began := time.Now()
 		s, err := next.Wait(t.Context(), time.Second)
 		if s != local.Holding || err != nil || time.Since(began) != time.Second || next.Handoff() != 0 {
-			t.Errorf("state %v, error %v, after %v, with %d: want a baton of its own after 1 s", s, err, time.Since(began), next.Handoff())
+			t.Errorf("state %v, error %v, after %v, with %d: want a turn of its own after 1 s", s, err, time.Since(began), next.Handoff())
 		}
 		if slow.Waiting() != 0 || slow.Draw(all) != nil || slow.Pass(4) {
 			t.Error("the overtaken one still rules the line")
@@ -158,7 +158,7 @@ func TestWhoDoesNotMoveIsOvertaken(t *testing.T) {
 		next.Pass(5)
 		hold(t, behind)
 		if behind.Handoff() != 5 {
-			t.Errorf("baton %d, want 5", behind.Handoff())
+			t.Errorf("handoff %d, want 5", behind.Handoff())
 		}
 		behind.Pass(0)
 		if l.Keys() != 0 {

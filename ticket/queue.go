@@ -10,7 +10,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -46,7 +45,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
 	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[*Ticket](ErrClosed)}
-	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Margin: lock.Margin(cfg.Lease), Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
+	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
 	return q, nil
 }

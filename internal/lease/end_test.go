@@ -30,7 +30,7 @@ func TestEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := begin(lease.Config{Length: length, Every: every, Margin: margin, Pause: ddb.Backoff{Min: 1, Max: 2}}, time.Now().Add(length), func(context.Context) error {
+				l := begin(lease.Config{Length: length, Every: every, Pause: ddb.Backoff{Min: 1, Max: 2}}, time.Now().Add(length), func(context.Context) error {
 					t.Error("it was renewed")
 					return nil
 				})

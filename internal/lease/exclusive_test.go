@@ -98,7 +98,7 @@ func TestExclusiveExcludes(t *testing.T) {
 
 // hung is a lease whose renewals have no answer until their contexts end.
 func hung(every time.Duration) *lease.Lease {
-	l := begin(lease.Config{Length: length, Every: every, Margin: margin}, time.Now().Add(length), func(ctx context.Context) error {
+	l := begin(lease.Config{Length: length, Every: every}, time.Now().Add(length), func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -166,7 +166,7 @@ func TestExtensionsGiveWay(t *testing.T) {
 func TestAClaimWithoutAnAnswerIsRepeatedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		l := begin(lease.Config{Length: length, Margin: margin}, time.Now().Add(3*time.Second), func(ctx context.Context) error {
+		l := begin(lease.Config{Length: length}, time.Now().Add(3*time.Second), func(ctx context.Context) error {
 			if n++; n < 3 {
 				<-ctx.Done()
 				return ctx.Err()

@@ -15,11 +15,16 @@ import (
 type Config struct {
 	Length time.Duration // 0: no end
 	Every  time.Duration // renew this long after the last success; 0: never
-	Margin time.Duration // taken off the end for the keeper's own deadline
 	Clock  func() time.Time
 	Pause  ddb.Backoff  // between two tries to end a hold that had no answer
 	Log    *slog.Logger // is told of each renewal that failed and will be repeated
 }
+
+// maxMargin bounds what is taken off a lease.
+const maxMargin = time.Second
+
+// Margin is taken off the end of a lease for its keeper's own deadline.
+func Margin(length time.Duration) time.Duration { return min(length/10, maxMargin) }
 
 // Kind is what is held: an item's lock, a ticket, a permit, or a job. It says
 // what these differ in.
@@ -131,7 +136,7 @@ func (l *Lease) deadline() time.Time {
 	if l.cfg.Length == 0 {
 		return time.Time{}
 	}
-	return l.end.Add(-l.cfg.Margin)
+	return l.end.Add(-Margin(l.cfg.Length))
 }
 
 // Expired reports whether the deadline has passed.

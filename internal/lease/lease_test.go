@@ -67,7 +67,7 @@ func finish(l *lease.Lease) {
 
 func TestDeadlineEndsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, _ := keep(lease.Config{Length: length, Margin: margin}, nil)
+		l, _ := keep(lease.Config{Length: length}, nil)
 		began := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(began); took != length-margin {
@@ -93,7 +93,7 @@ func TestWithoutAnEndNothingHappens(t *testing.T) {
 
 func TestRenewalKeepsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin}, func() error { return nil })
+		l, renewals := keep(lease.Config{Length: length, Every: every}, func() error { return nil })
 		last := time.Now()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
 		var all []*[]time.Time
 		var leases []*lease.Lease
 		for range locks {
-			l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin}, func() error { return nil })
+			l, renewals := keep(lease.Config{Length: length, Every: every}, func() error { return nil })
 			all, leases = append(all, renewals), append(leases, l)
 		}
 		time.Sleep(20 * time.Minute)
@@ -144,7 +144,7 @@ func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
 func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sour, told := errors.New("sour"), 0
-		l, renewals := keep(lease.Config{Length: length, Every: every, Margin: margin, Log: slog.New(counting{slog.DiscardHandler, &told})}, func() error { return sour })
+		l, renewals := keep(lease.Config{Length: length, Every: every, Log: slog.New(counting{slog.DiscardHandler, &told})}, func() error { return sour })
 		began := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(began); took != length-margin {
@@ -164,7 +164,7 @@ func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
 func TestTheLastWriteRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := false
-		l := begin(lease.Config{Length: length, Every: every, Margin: margin}, time.Now().Add(length), func(ctx context.Context) error {
+		l := begin(lease.Config{Length: length, Every: every}, time.Now().Add(length), func(ctx context.Context) error {
 			under = true
 			<-ctx.Done() // a request that is only ended by its context
 			under = false
@@ -196,7 +196,7 @@ func TestClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, failures := time.Now(), 2
 		var renewals []time.Duration
-		l := begin(lease.Config{Length: length, Margin: margin}, began.Add(3*time.Second), func(context.Context) error {
+		l := begin(lease.Config{Length: length}, began.Add(3*time.Second), func(context.Context) error {
 			renewals = append(renewals, time.Since(began))
 			if failures--; failures >= 0 {
 				return errors.New("no answer")
@@ -218,7 +218,7 @@ func TestClaim(t *testing.T) {
 }
 
 func TestAContextAskedForLate(t *testing.T) {
-	cfg := lease.Config{Length: length, Margin: margin}
+	cfg := lease.Config{Length: length}
 	sour := errors.New("sour")
 	for name, c := range map[string]struct {
 		before func(l *lease.Lease) // after which the context is asked for
@@ -270,7 +270,7 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var renewals []time.Time
 		began := time.Now()
-		l := begin(lease.Config{Length: length, Margin: margin}, began.Add(length), func(context.Context) error {
+		l := begin(lease.Config{Length: length}, began.Add(length), func(context.Context) error {
 			renewals = append(renewals, time.Now())
 			return nil
 		})

@@ -34,7 +34,7 @@ func (c *crowd) gather() {
 	c.began = time.Now()
 	for range crowdSize {
 		last := c.began
-		l := begin(lease.Config{Length: length, Every: every, Margin: margin}, c.began.Add(length), func(ctx context.Context) error {
+		l := begin(lease.Config{Length: length, Every: every}, c.began.Add(length), func(ctx context.Context) error {
 			if err := c.ask(ctx); err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func TestRenewalsOfManyKeepAnEvenPace(t *testing.T) {
 
 func TestFewLeasesDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := lease.Config{Length: length, Every: every, Margin: margin}
+		cfg := lease.Config{Length: length, Every: every}
 		for range 50 {
 			began := time.Now()
 			l, renewals := keep(cfg, func() error { return nil })

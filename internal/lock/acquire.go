@@ -242,7 +242,7 @@ func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end
 	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, entry: entry, lastToken: l.Token}
 	h.noteQueue(image)
 	if l.Handed() {
-		end = end.Add(Margin(a.locker.Lease) - Margin(l.Lease)) // its margin is that of a grace
+		end = end.Add(lease.Margin(a.locker.Lease) - lease.Margin(l.Lease)) // its margin is that of a grace
 		if a.locker.Clockless {
 			// lockTime is by the clock of who handed it over.
 			h.ahead = l.Until.Sub(a.Clock().Add(time.Until(end)))

@@ -7,8 +7,6 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-const maxMargin = time.Second
-
 // Config says how a taker takes and keeps. Its owner has checked it.
 type Config struct {
 	Owner      string
@@ -21,9 +19,6 @@ type Config struct {
 	Wait       repo.Wait
 	Clock      func() time.Time
 }
-
-// Margin is taken off a lease for the holder's own deadline.
-func Margin(d time.Duration) time.Duration { return min(d/10, maxMargin) }
 
 // until is when others may take over what is taken now.
 func (c *Config) until(now time.Time) time.Time {

@@ -25,7 +25,7 @@ type Locker struct {
 // NewLocker makes a locker that remembers nothing. Its owner has checked cfg.
 func NewLocker(core *protocol.Core, cfg Config) *Locker {
 	t := &Locker{Core: core, Config: cfg}
-	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every, Margin: Margin(cfg.Lease),
+	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every,
 		Clock: func() time.Time { return t.Clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
 	return t
 }

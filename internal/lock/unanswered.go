@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 )
 
 // unansweredTries are tries to take a lock that had no answer, by id: when they were
@@ -54,7 +55,7 @@ func (c *Config) landing() time.Duration {
 // late reports whether it is too late for the holder of a lock that others may
 // take over at end.
 func (c *Config) late(end time.Time) bool {
-	return c.Lease > 0 && !time.Now().Before(end.Add(-Margin(c.Lease)))
+	return c.Lease > 0 && !time.Now().Before(end.Add(-lease.Margin(c.Lease)))
 }
 
 // giveBackUnanswered frees a lock that may have been taken by a try without an answer:

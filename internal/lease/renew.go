@@ -140,7 +140,8 @@ func (l *Lease) begin() (context.Context, func()) {
 func (l *Lease) attempt(ctx context.Context) {
 	err := l.renew(ctx)
 	l.mu.Lock()
-	if err != nil && (l.failed == nil || ctx.Err() == nil) { // that the time was over says less than what failed before
+	// That the time was over says less than what failed before.
+	if err != nil && !errors.Is(err, repo.ErrLockExpired) && (l.failed == nil || ctx.Err() == nil) {
 		l.failed = err
 	}
 	over, ended := l.over != nil, l.ended != nil

@@ -14,7 +14,8 @@
 //     a read; older events are dropped.
 //
 // When in doubt take pessimistic. The strategies can be mixed on one item, at
-// the same time, and lose nothing. Package lockedread is the item lock below
+// the same time, and lose nothing. Package txn changes several items, of any
+// strategies, in one transaction. Package lockedread is the item lock below
 // pessimistic, for code that wants a handle; package localdb is an embedded
 // engine for demos and tests.
 package dynahold

@@ -43,12 +43,14 @@ var layout = []row{
 	// Engines.
 	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
 	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "compare and set, by those who hold no lock"},
+	{folder: "internal/transaction", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas"}, why: "several items at once: what a closure has read and changed, and the one request that commits it"},
 	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one voice for all of them"},
-	// Faces. Among them only lockedread is known to others.
+	// Faces. Among them only lockedread and txn are known to others.
 	{folder: "lockedread", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"optimistic"}, why: "the item lock by handle"},
-	{folder: "nolock", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lock", "internal/cas"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
-	{folder: "optimistic", may: []string{"repo", "internal/settings", "lockedread", "internal/ddb", "internal/protocol", "internal/recent", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
-	{folder: "pessimistic", may: []string{"repo", "internal/settings", "lockedread", "internal/lock", "internal/cas"}, why: "the strategy built on the item lock"},
+	{folder: "txn", may: []string{"repo", "internal/settings", "internal/transaction"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread"}, why: "transactions for users; the strategies know it, for their views inside one"},
+	{folder: "nolock", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/lock", "internal/cas"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
+	{folder: "optimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/ddb", "internal/protocol", "internal/recent", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
+	{folder: "pessimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/lock", "internal/cas"}, why: "the strategy built on the item lock"},
 	{folder: "mutex", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/lock"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "ticket", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
 	{folder: "semaphore", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease"}, why: "permits and jobs: items of their own kind"},
@@ -68,7 +70,7 @@ var layout = []row{
 	{folder: "internal/suite/exclusion", may: []string{"public"}, testOnly: true, why: "the promises of all kinds of lock"},
 	{folder: "internal/suite/faults", may: []string{"public"}, testOnly: true, why: "true verdicts over a bad network and in killed processes"},
 	{folder: "internal/suite/costs", may: []string{"public"}, testOnly: true, why: "requests, units and permissions against the documents; benchmarks"},
-	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
+	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
 	{folder: "internal/suite/apply", tests: []string{"repo", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are written as expressions, of both strategies that have them"},
 	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},

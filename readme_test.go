@@ -25,7 +25,8 @@ func TestReadmeShowsTheQuickstart(t *testing.T) {
 func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "snippets_test.go")
 	for name, document := range map[string]string{
-		"readmeMutex": "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
+		"readmeTransaction": "README.md",
+		"readmeMutex":       "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
 	} {
 		_, body, ok := strings.Cut(compiled, "func "+name+"(")
 		_, body, shown := strings.Cut(body, "\t// shown\n")
@@ -54,6 +55,7 @@ func read(t *testing.T, name string) string {
 
 // The programs are used here so that they stay: nothing calls them.
 var _ = []any{
+	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
 	func(c mutex.Client) error { return readmeMutex(context.Background(), c, nil) },
 	func(c repo.Client) error { return readmeTicket(context.Background(), c, nil) },
 	func(c semaphore.Client) error { return readmeSemaphore(context.Background(), c, nil) },

@@ -5,9 +5,12 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // The programs that documents show, so that they are compiled: readme_test.go
@@ -22,6 +25,39 @@ type (
 	printPage   func(ctx context.Context, token int64) error
 	deployTo    func(ctx context.Context, environment string, d Deploy) error
 )
+
+// The items of the README's order.
+type (
+	product  struct{}
+	customer struct{}
+	order    struct {
+		Customer string
+		Lines    []line
+	}
+	line struct{ SKU string }
+)
+
+func (line) take(context.Context, *product) error { return nil }
+
+func (order) charge(context.Context, *customer) error { return nil }
+
+func readmeTransaction(ctx context.Context, products *pessimistic.Repository[product], customers *optimistic.Repository[customer], orders *optimistic.Repository[order], order order) error {
+	// shown
+	err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		products, customers, orders := products.In(tx), customers.In(tx), orders.In(tx)
+		for _, line := range order.Lines {
+			if _, err := products.Update(ctx, repo.Key{Partition: line.SKU}, line.take); err != nil {
+				return err // nothing of the whole is written
+			}
+		}
+		if _, err := customers.Update(ctx, repo.Key{Partition: order.Customer}, order.charge); err != nil {
+			return err
+		}
+		_, err := orders.Create(ctx, order)
+		return err
+	})
+	return err
+}
 
 func readmeMutex(ctx context.Context, client mutex.Client, writeReport writeReport) error {
 	// shown

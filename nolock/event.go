@@ -59,19 +59,22 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
-		r.stamp(w, raw)
-		var touched ddb.Diff // by the update, in whatever way
-		err := w.Merge(update, nil, func(attr string) error {
-			touched.Remove = append(touched.Remove, attr)
-			return cas.CheckTarget(r.core, attr)
-		})
-		if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
-			return errLeftovers
-		}
-		r.unhide(w, hidden, touched)
-		return err
+	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, update, hidden) })
+}
+
+// merge adds a user's update to an event write.
+func (r *Repository[T]) merge(w *protocol.Write, raw ddb.Item, update expression.UpdateBuilder, hidden ddb.Item) error {
+	r.stamp(w, raw)
+	var touched ddb.Diff // by the update, in whatever way
+	err := w.Merge(update, nil, func(attr string) error {
+		touched.Remove = append(touched.Remove, attr)
+		return cas.CheckTarget(r.core, attr)
 	})
+	if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
+		return errLeftovers
+	}
+	r.unhide(w, hidden, touched)
+	return err
 }
 
 // DeleteAt applies a delete event: the item, if there is one, becomes a
@@ -83,14 +86,16 @@ func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) erro
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error {
-		r.tombstone(w, nil)
-		r.stamp(w, raw)
-		w.Remove(r.core.Attr.LockStub)
-		w.IfMark(r.core.Attr.LockStub)
-		w.IfMark(r.core.Attr.Tombstone)
-		return nil
-	})
+	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
+}
+
+// bury makes an event write a deletion.
+func (r *Repository[T]) bury(w *protocol.Write, raw ddb.Item) {
+	r.tombstone(w, nil)
+	r.stamp(w, raw)
+	w.Remove(r.core.Attr.LockStub)
+	w.IfMark(r.core.Attr.LockStub)
+	w.IfMark(r.core.Attr.Tombstone)
 }
 
 // event encodes a key and the time of an event.

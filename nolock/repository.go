@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -172,5 +174,10 @@ func (r *Repository[T]) tombstone(w *protocol.Write, item ddb.Item) {
 	}
 	w.Remove(cas.Unmapped(r.core, cas.Data(r.core, item))...)
 	w.Set(r.core.Attr.Tombstone, ddb.True())
-	w.Set(r.core.Attr.TTL, ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix()))
+	w.Set(r.core.Attr.TTL, r.forgotten())
+}
+
+// forgotten is when a deletion of now is forgotten.
+func (r *Repository[T]) forgotten() types.AttributeValue {
+	return ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix())
 }

@@ -163,6 +163,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: check credentials, region and policy: %w", ErrDenied, err)
 	case "ValidationException":
 		return fmt.Errorf("%w: %w", ErrSchema, err)
+	case "ItemCollectionSizeLimitExceededException":
+		return fmt.Errorf("%w: the items of one partition key, with their local indexes: %w", ErrTooLarge, err)
 	}
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {

@@ -69,6 +69,8 @@ type Options struct {
 	// OnItem says that the condition can fail only on an item that is there: an
 	// endpoint that then shows none cannot be used.
 	OnItem bool
+	// OnItems are the parts of a transaction of which OnItem is true.
+	OnItems []int
 	// Absence says that the caller takes an empty image for evidence that there
 	// is no item. Until the endpoint has shown an image, that is confirmed by a
 	// read.

@@ -40,9 +40,33 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 		switch {
 		case len(image.Item) > 0:
 			t.endpoint.images.Store(true)
-		case image.Failed && i < len(writes) && writes[i].Put != nil: // see PutOf
+		case image.Failed && i < len(writes) && (writes[i].Put != nil || slices.Contains(opt.OnItems, i)): // see PutOf
 			return t.imageless(res)
 		}
+	}
+	return res
+}
+
+// Alone sends a part of a transaction as a request of its own. Its image is that of
+// a transaction of one.
+func (t *Table) Alone(ctx context.Context, opt Options, part types.TransactWriteItem) (res Result) {
+	opt.OnItem = slices.Contains(opt.OnItems, 0)
+	if u := part.Update; u != nil {
+		res = t.Update(ctx, &dynamodb.UpdateItemInput{
+			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
+			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+		}, opt)
+	} else {
+		d := part.Delete
+		res = t.Delete(ctx, &dynamodb.DeleteItemInput{
+			TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
+			ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
+			ReturnValuesOnConditionCheckFailure: d.ReturnValuesOnConditionCheckFailure,
+		}, opt)
+	}
+	if res.Outcome == Condition {
+		res.Images = []Image{{Failed: true, Item: res.Image}}
 	}
 	return res
 }

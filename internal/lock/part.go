@@ -1,0 +1,63 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Part is the end of a lock inside a transaction over several items, which ends
+// other locks too. Its owner is between BeginLast and Done.
+type Part struct {
+	lock *Lock
+	now  time.Time // that the lease must not have passed; zero: it may have
+}
+
+// Part begins the end of the lock inside a transaction. The caller holds op.
+func (h *Lock) Part() *Part { return &Part{h, h.commitTime()} }
+
+// Timeout bounds an attempt of a request that ends the lock.
+func (h *Lock) Timeout() time.Duration { return h.locker.Lease / 3 }
+
+// Own adds the holder's condition to the transaction's write of the item.
+func (p *Part) Own(w *protocol.Write) { w.Own(p.lock.id, p.lock.token, p.now) }
+
+// Leave adds the end of the lock to it: it becomes free, or goes to whoever has
+// waited longest. A delete needs none.
+func (p *Part) Leave(w *protocol.Write) {
+	if p.lock.locker.Fair {
+		p.lock.leaveToQueue(w)
+	} else {
+		w.Unlock()
+	}
+}
+
+// Holder is what the lock knows of itself.
+func (p *Part) Holder() *protocol.Holder {
+	h := p.lock.holder()
+	return &h
+}
+
+// Valid reports whether the deadline has not passed.
+func (p *Part) Valid() bool { return !p.lock.Expired() }
+
+// RefusedByQueue reports whether it was the queue that refused the write, which is
+// final for it: another may be sent, to what the queue is now.
+func (p *Part) RefusedByQueue(image ddb.Item) bool {
+	return p.lock.locker.Fair && p.lock.queueChanged(image, p.now)
+}
+
+// Lost ends the lock because the write was refused by an image, and nothing was
+// written. It returns why, nil where the image does not speak against the lock.
+func (p *Part) Lost(image ddb.Item) error {
+	return p.lock.judge(ddb.Result{Outcome: ddb.Condition, Image: image, Clean: true})
+}
+
+// Ended notes that the transaction was applied.
+func (p *Part) Ended() { p.lock.Finish(repo.ErrReleased) }
+
+// InDoubt notes that nobody knows whether the transaction was applied: the release
+// after it may tell (OutcomeOfUndecided).
+func (p *Part) InDoubt() { p.lock.inDoubt = true }

@@ -1,0 +1,209 @@
+package transaction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Config are the settings of a call. Its owner has checked them.
+type Config struct {
+	Attempts int // how often the closure runs when others write first
+	Wait     repo.Wait
+}
+
+// call is one call of Run over all its runs.
+type call struct {
+	Config
+	tries   int // commits that others' writes refused
+	pause   ddb.Backoff
+	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
+
+	mu      sync.Mutex
+	entries map[string]*entry // guarded by mu: by place
+	moments int64             // guarded by mu: counts reads and locks
+}
+
+// atOnce is how many refused commits in a row are answered at once, with the
+// images that they returned. From then on the call sleeps, and reads again what
+// had changed.
+const atOnce = 2
+
+// runningKey is where the context of a closure has its run.
+type runningKey struct{}
+
+// Run runs fn until what it did is committed, or it fails.
+func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
+	if fn == nil {
+		return fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
+	}
+	if tx, ok := ctx.Value(runningKey{}).(*Tx); ok && !tx.ended() {
+		return fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
+	}
+	c := &call{Config: cfg, entries: map[string]*entry{}, pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max}}
+	defer func() { c.letGo(ctx) }() // also if fn panics
+	for {
+		err := c.attempt(ctx, fn)
+		if err == nil || !errors.Is(err, errAgain) {
+			return err
+		}
+		if err := c.prepare(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// errAgain asks for another run.
+var errAgain = errors.New("the transaction begins anew")
+
+// attempt is one run of the closure and its commit.
+func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error) error {
+	tx := newTx(ctx, c)
+	err := tx.run(fn)
+	again, doomed := tx.fate()
+	switch lost := c.lost(); {
+	case lost != nil && err != nil && ctx.Err() == nil:
+		return because(lost, err)
+	case lost != nil:
+		return lost
+	case again:
+		return errAgain
+	case doomed != nil:
+		return doomed
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil:
+		// An error that comes from what was never there at one moment is none.
+		if again := c.verify(ctx, tx.touched()); errors.Is(again, errAgain) {
+			return errAgain
+		}
+		return err
+	}
+	return c.commit(ctx, tx.touched())
+}
+
+// lost is the error of a lock that was lost while the closure ran.
+func (c *call) lost() error {
+	var failed []Failure
+	for _, e := range c.held() {
+		if cause := e.hold.Cause(); cause != nil {
+			failed = append(failed, e.failure(fmt.Errorf("item %v, token %d: %w: nothing was written", e.key, e.hold.Token(), cause)))
+		}
+	}
+	return fail(failed...)
+}
+
+// held are the items whose locks are held, in the order of items.
+func (c *call) held() []*entry {
+	return c.inOrder(func(e *entry) bool { return e.hold != nil })
+}
+
+// inOrder are some of the items, in the one order of all transactions.
+func (c *call) inOrder(which func(*entry) bool) (some []*entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.entries {
+		if which(e) {
+			some = append(some, e)
+		}
+	}
+	slices.SortFunc(some, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
+	return some
+}
+
+// places are those of some items.
+func places(entries []*entry) (places []string) {
+	for _, e := range entries {
+		places = append(places, e.place)
+	}
+	return places
+}
+
+// tick is a moment: what has a greater one happened later.
+func (c *call) tick() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moments++
+	return c.moments
+}
+
+// prepare makes ready for another run. Where somebody else's lock is in the way,
+// all locks are let go; what is held by others without our wanting its lock is
+// waited for with empty hands, and the locks are taken again in their order.
+func (c *call) prepare(ctx context.Context) error {
+	wanted := func(e *entry) bool { return e.wanted }
+	awaited := c.inOrder(func(e *entry) bool { return e.awaited })
+	if len(awaited)+len(c.inOrder(wanted)) == 0 {
+		return nil
+	}
+	for _, e := range c.held() {
+		e.wanted = true
+	}
+	c.letGo(ctx)
+	for _, e := range awaited {
+		e.awaited = false
+		if err := e.read(ctx, c, true); err != nil {
+			return fail(e.failure(err))
+		}
+	}
+	for _, e := range c.inOrder(wanted) {
+		e.wanted = false
+		if err := e.lock(ctx, c); err != nil && !errors.Is(err, repo.ErrNotFound) {
+			return fail(e.failure(err))
+		}
+	}
+	return nil
+}
+
+// letGo gives all locks back. That one could not be given back is no news: it ends
+// with its lease.
+func (c *call) letGo(ctx context.Context) {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	for _, e := range c.held() {
+		_, _ = e.hold.End(ctx, lock.End{As: lock.Release})
+		e.released(c)
+	}
+}
+
+// conflict counts a commit that others' writes refused, and says whether there is
+// another run: errAgain, or why not. failed are the items that they wrote.
+func (c *call) conflict(ctx context.Context, failed []*entry) error {
+	if c.tries++; c.tries >= c.Attempts {
+		return c.exhausted(failed)
+	}
+	if ctx.Err() != nil {
+		return because(c.exhausted(failed), ddb.CtxError(ctx))
+	}
+	if c.tries <= atOnce {
+		return errAgain
+	}
+	for _, e := range failed {
+		e.known = e.known && e.hold != nil // stale after the sleep
+	}
+	c.sleep(ctx)
+	if ctx.Err() != nil {
+		return because(c.exhausted(failed), ddb.CtxError(ctx))
+	}
+	return errAgain
+}
+
+func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.Next(time.Now(), time.Time{})) }
+
+// exhausted says that others wrote first, each time.
+func (c *call) exhausted(entries []*entry) error {
+	var failed []Failure
+	for _, e := range entries {
+		failed = append(failed, e.failure(&repo.ConflictError{Key: e.key, Attempts: c.tries}))
+	}
+	return fail(failed...)
+}

@@ -1,0 +1,305 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// commit is a commit under way: one request, until it has a verdict.
+type commit struct {
+	call  *call
+	parts []*part
+	held  []*part // those whose locks it ends, in the order of items
+	id    protocol.WriteID
+	wrote []*entry // items that others have written first
+}
+
+// What becomes of a request that has not committed, beside another run (errAgain)
+// and an error for the user.
+var (
+	errBusy  = errors.New("others were at the items")                // to be sent again, after a sleep
+	errQueue = errors.New("the queue of an item has changed")        // to be sent again, in another form
+	errDoubt = errors.New("nobody knows whether it was applied yet") // to be asked for by releasing
+)
+
+// commit writes what a run has made of the items that it touched.
+func (c *call) commit(ctx context.Context, touched []*entry) error {
+	m := &commit{call: c}
+	changed, size := false, 0
+	for _, e := range touched {
+		if !e.known && e.blind == nil {
+			continue // an operation that failed
+		}
+		p := &part{entry: e}
+		m.parts = append(m.parts, p)
+		changed = changed || e.changed()
+		size += p.size()
+	}
+	for _, e := range c.held() {
+		i := slices.IndexFunc(m.parts, func(p *part) bool { return p.entry == e })
+		m.held = append(m.held, m.parts[i])
+	}
+	switch {
+	case !changed && len(m.held) == 0:
+		return c.verify(ctx, touched)
+	case len(m.parts) == 1 && len(m.held) == 1:
+		return m.end(ctx, m.parts[0])
+	case len(m.parts) > maxItems:
+		return tooMany()
+	case len(m.parts) > 1 && size > maxBytes:
+		return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
+	}
+	for {
+		res, err := m.send(ctx)
+		switch {
+		case errors.Is(err, errBusy):
+			if c.tries++; c.tries >= c.Attempts {
+				return m.exhausted(res)
+			}
+			if c.sleep(ctx); ctx.Err() != nil {
+				return because(m.exhausted(res), ddb.CtxError(ctx))
+			}
+		case errors.Is(err, errQueue):
+		case errors.Is(err, errDoubt):
+			return m.settle(ctx, res)
+		case errors.Is(err, errAgain) && len(m.wrote) > 0:
+			return c.conflict(ctx, m.wrote)
+		default:
+			return err
+		}
+	}
+}
+
+// end commits a transaction of one item that is locked: as if it were alone.
+func (m *commit) end(ctx context.Context, p *part) error {
+	how := lock.End{As: lock.Release}
+	switch {
+	case p.removed():
+		how.As = lock.Delete
+	case p.changed():
+		how.As = lock.Commit
+		how.Change = func(w *protocol.Write) error { return p.fill(w, protocol.NewWriteID()) }
+	}
+	_, err := p.hold.End(ctx, how)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		_, _ = p.hold.End(ctx, lock.End{As: lock.Release}) // finds out, if anybody can
+		switch p.hold.OutcomeOfUndecided() {
+		case protocol.Committed:
+			err = nil
+		case protocol.Lost:
+			err = lock.Unwritten(p.key, err)
+		}
+	}
+	if err != nil {
+		return fail(p.failure(err))
+	}
+	p.released(m.call)
+	return nil
+}
+
+// send sends the transaction once, and says what came of it. The result is that of
+// the request.
+func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
+	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0}
+	for _, p := range m.held {
+		if err := p.hold.BeginLast(ctx); err != nil {
+			return res, fail(p.failure(err))
+		}
+		defer p.hold.Done()
+		if err := p.hold.Usable(); err != nil {
+			return res, fail(p.failure(err))
+		}
+		p.ending = p.hold.Part()
+		if d := p.hold.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
+			opt.Timeout = d
+		}
+	}
+	m.id = protocol.NewWriteID()
+	var writes []types.TransactWriteItem
+	for i, p := range m.parts {
+		p.image, p.failed = nil, false
+		w, err := p.write(m.id)
+		if err != nil {
+			return res, fail(p.failure(err))
+		}
+		writes = append(writes, w)
+		if len(p.entry.image) == 0 && p.blind == nil {
+			opt.OnItems = append(opt.OnItems, i)
+		}
+	}
+	core := m.parts[0].core
+	if len(writes) == 1 {
+		res = core.Alone(ctx, opt, writes[0])
+	} else if client, ok := core.Client.(ddb.Transactor); ok {
+		res = core.Transact(ctx, client, opt, writes...)
+	} else {
+		return res, fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
+	}
+	err = m.judge(ctx, res)
+	for _, p := range m.held {
+		switch {
+		case err == nil:
+			p.ending.Ended()
+			p.released(m.call)
+		case errors.Is(err, errDoubt):
+			p.ending.InDoubt()
+		}
+	}
+	return res, err
+}
+
+// judge says what came of a request; nil: it was applied.
+func (m *commit) judge(ctx context.Context, res ddb.Result) error {
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Condition:
+		return m.refused(res)
+	case ddb.Unknown:
+		return errDoubt
+	}
+	valid := len(m.held) > 0 && !slices.ContainsFunc(m.held, func(p *part) bool { return !p.ending.Valid() })
+	if ddb.Conflicted(res.Err) || valid && ddb.Throttled(res.Err) {
+		return errBusy
+	}
+	if failed := m.reasons(res.Err); failed != nil {
+		return failed
+	}
+	err := m.call.explain(ctx, m.parts, res.Err)
+	if len(m.parts) == 1 {
+		return fail(m.parts[0].failure(err))
+	}
+	return err
+}
+
+// reasons are why single items cancelled a transaction; nil: none of them did.
+func (m *commit) reasons(err error) error {
+	var failed []Failure
+	for i, reason := range ddb.Reasons(err) {
+		if reason != nil && i < len(m.parts) {
+			p := m.parts[i]
+			failed = append(failed, p.failure(p.core.Classify(fmt.Errorf("item %v: %w", p.key, reason))))
+		}
+	}
+	return fail(failed...)
+}
+
+// exhausted says that others were at the items, each time.
+func (m *commit) exhausted(res ddb.Result) error {
+	var at []*entry
+	for i, reason := range ddb.Reasons(res.Err) {
+		if reason != nil && i < len(m.parts) {
+			at = append(at, m.parts[i].entry)
+		}
+	}
+	if at == nil {
+		for _, p := range m.parts {
+			at = append(at, p.entry)
+		}
+	}
+	return because(m.call.exhausted(at), res.Err)
+}
+
+// refused draws the conclusion from the images of the items whose condition failed.
+func (m *commit) refused(res ddb.Result) error {
+	var verdicts []protocol.Verdict
+	queue := false
+	for i, p := range m.parts {
+		if i >= len(res.Images) || !res.Images[i].Failed {
+			continue
+		}
+		p.failed, p.image = true, res.Images[i].Item
+		verdicts = append(verdicts, p.core.JudgePart(p.judged(), m.id, p.image, res.Clean))
+		if p.ending != nil && p.ending.RefusedByQueue(p.image) {
+			queue = true
+			verdicts = append(verdicts, protocol.Lost) // for the lock is in place
+		}
+	}
+	switch protocol.JudgeParts(verdicts...) {
+	case protocol.Committed:
+		return nil
+	case protocol.Undecided:
+		return errDoubt
+	}
+	var broken []Failure
+	for _, p := range m.parts {
+		if !p.failed {
+			continue
+		}
+		if err := p.waiter.CheckShape(p.image); err != nil {
+			broken = append(broken, p.failure(err))
+		} else if p.ending != nil && !p.ending.RefusedByQueue(p.image) && !queue {
+			broken = append(broken, p.failure(p.ending.Lost(p.image)))
+		}
+	}
+	if broken != nil {
+		return fail(broken...)
+	}
+	return m.runAgain(queue)
+}
+
+// runAgain notes what the images show, for another run. What somebody else holds is
+// waited for before that, which is no try in vain.
+func (m *commit) runAgain(queue bool) error {
+	awaited := false
+	for _, p := range m.parts {
+		if !p.failed || p.ending != nil {
+			continue
+		}
+		e := p.entry
+		e.refuted = e.moment == 0 && e.blind == nil
+		e.known, e.image, e.moment = true, p.image, m.call.tick()
+		switch {
+		case e.image[e.core.Attr.LockedBy] != nil:
+			e.known, e.awaited, awaited = false, e.locker == nil, true
+			e.wanted = e.locker != nil
+		case len(e.image) == 0, e.locker != nil:
+			e.known = false // an endpoint may show no image; and who locks, locks
+			m.wrote = append(m.wrote, e)
+		default:
+			m.wrote = append(m.wrote, e)
+		}
+	}
+	if queue && !awaited && len(m.wrote) == 0 {
+		return errQueue
+	}
+	return errAgain
+}
+
+// settle finds out, by releasing what is held, whether a transaction in doubt was
+// applied: each release finds its lock in place, or ended by the transaction.
+func (m *commit) settle(ctx context.Context, res ddb.Result) error {
+	verdict := protocol.Undecided
+	for _, p := range m.held {
+		_, _ = p.hold.End(ctx, lock.End{As: lock.Release})
+		verdict = protocol.JudgeParts(verdict, p.hold.OutcomeOfUndecided())
+		p.released(m.call)
+	}
+	var failed []Failure
+	for _, p := range m.parts {
+		why := res.Err
+		if why == nil {
+			why = errNoEvidence
+		}
+		if verdict == protocol.Lost {
+			failed = append(failed, p.failure(lock.Unwritten(p.key, why)))
+		} else {
+			failed = append(failed, p.failure(lock.UnknownOutcome(p.key, why)))
+		}
+	}
+	if verdict == protocol.Committed {
+		return nil
+	}
+	return fail(failed...)
+}
+
+var errNoEvidence = errors.New("an attempt of the transaction had no clear answer, and the items show no evidence of it, nor against it")

@@ -1,0 +1,257 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// member is what a repository gives of itself to every item that it touches in a
+// transaction.
+type member struct {
+	by     any // the repository
+	core   *protocol.Core
+	locker *lock.Locker // takes the lock at the first touch; nil: none is taken
+	lock.Settings
+}
+
+// entry is an item that a transaction has to do with.
+type entry struct {
+	member
+	key   repo.Key
+	raw   ddb.Item // the key, encoded
+	place string   // in the order of all items
+
+	op       lease.Exclusive // held by the operation that is at the item
+	changing atomic.Bool     // it runs its caller's change
+
+	// Of the whole call; changed under op, or between runs.
+	known   bool     // image is what was read
+	image   ddb.Item // empty: there was none
+	moment  int64    // before it was read, or after its lock was taken; 0: it is assumed
+	hold    *lock.Lock
+	waiter  lock.Waiter
+	wanted  bool // its lock is to be taken before the closure runs again
+	awaited bool // it is to be read then, when nobody holds it
+	refuted bool // it was assumed that there is none, and there was one
+
+	// Of the present run; changed under op.
+	run   *Tx
+	seen  bool     // the closure knows something of it
+	now   ddb.Item // the item as the closure has left it, as it would be stored; empty: none
+	count int64    // changes that it stands for
+	blind *event   // an event write that has not read the item
+}
+
+// event is a write that knows no more of its item than what it writes.
+type event struct {
+	// fill makes the write with its conditions.
+	fill func(w *protocol.Write, id protocol.WriteID) error
+	// replay does the same to an item that was read; nil: it cannot be told.
+	replay func(e *entry) error
+}
+
+// entryOf finds or makes the entry of an item.
+func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place := m.core.Name + "\x00" + m.core.KeyText(raw)
+	if e := c.entries[place]; e != nil {
+		if e.by != m.by {
+			return nil, fmt.Errorf("%w: item %v in table %q is in the transaction by another repository: each item takes part by one", repo.ErrConfig, key, m.core.Name)
+		}
+		return e, nil
+	}
+	for _, other := range c.entries {
+		if other.core.Client != m.core.Client {
+			return nil, fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, m.core.Name, other.core.Name)
+		}
+		break
+	}
+	e := &entry{member: m, key: key, raw: raw, place: place, waiter: lock.Waiter{Core: m.core, Key: key, Raw: raw, Settings: m.Settings}}
+	c.entries[place] = e
+	return e, nil
+}
+
+func (e *entry) failure(err error) Failure { return Failure{Table: e.core.Name, Key: e.key, Err: err} }
+
+// touch finds the entry of an item for an operation of a run, which ends it by
+// leave.
+func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (*entry, error) {
+	e, err := tx.call.entryOf(m, key, raw)
+	if err != nil {
+		return nil, err
+	}
+	if e.changing.Load() {
+		return nil, fmt.Errorf("item %v: %w: a change cannot change or read its own item by another call", key, repo.ErrLocked)
+	}
+	if err := e.op.Lock(ctx); err != nil {
+		return nil, err
+	}
+	if e.run == tx {
+		return e, nil
+	}
+	tx.mu.Lock()
+	full := len(tx.used) == maxItems
+	if !full {
+		tx.used = append(tx.used, e)
+	}
+	tx.mu.Unlock()
+	if full {
+		e.leave()
+		return nil, tx.doom(tooMany())
+	}
+	e.begin(tx)
+	return e, nil
+}
+
+// begin starts the item's part in a run.
+func (e *entry) begin(tx *Tx) {
+	e.known = e.known && (e.moment > 0 || e.hold != nil) // an assumption is made anew
+	e.run, e.seen, e.now, e.count, e.blind = tx, false, e.image, 0, nil
+}
+
+func (e *entry) leave() { e.op.Unlock() }
+
+// open makes sure that the item is known; writes says that it is to be changed.
+// What was written without having read it is then done to the item that was read.
+func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
+	switch {
+	case e.blind != nil && e.blind.replay == nil:
+		return e.unreadable()
+	case e.known && !(writes && e.lockedByOthers()):
+		e.seen = true
+		return nil
+	}
+	before, moment := e.image, e.moment
+	err := e.fetch(ctx, tx, writes)
+	if e.seen && (err != nil || !e.core.AsRead(before, e.image)) {
+		// What the closure has seen of it is what the commit must find.
+		e.known, e.image, e.moment = true, before, moment
+		if err == nil {
+			err = tx.beginAnew(&repo.ConflictError{Key: e.key, Attempts: 1})
+			e.known = false
+		}
+	}
+	if err != nil {
+		return err
+	}
+	e.seen, e.now = true, e.image
+	if b := e.blind; b != nil {
+		e.blind = nil
+		return b.replay(e)
+	}
+	return nil
+}
+
+func (e *entry) unreadable() error {
+	return fmt.Errorf("%w: item %v: what Apply makes of it is known to DynamoDB only: in a transaction it is the only operation on its item; use Update", repo.ErrConfig, e.key)
+}
+
+// fetch locks or reads the item.
+func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
+	c := tx.call
+	if e.locker != nil {
+		err := e.lockInTurn(ctx, tx)
+		if !errors.Is(err, repo.ErrNotFound) {
+			return err
+		}
+	}
+	err := e.read(ctx, c, writes)
+	if errors.Is(err, errBusyHands) {
+		e.awaited = true
+		return tx.beginAnew(err)
+	}
+	if err == nil && e.locker != nil && !e.core.Hidden(e.image) {
+		e.known = false
+		return e.fetch(ctx, tx, writes) // it came into being just now
+	}
+	return err
+}
+
+// lockInTurn takes the lock of the item: waiting for it only if all locks that are
+// held come earlier in the order of items, else by one try.
+func (e *entry) lockInTurn(ctx context.Context, tx *Tx) error {
+	c := tx.call
+	if err := c.locking.Lock(ctx); err != nil {
+		return err
+	}
+	defer c.locking.Unlock()
+	if protocol.MayWait(places(c.held()), e.place) {
+		if err := e.lock(ctx, c); err != nil {
+			return err
+		}
+	} else if err := e.take(ctx, c, lock.Request{Try: true}); errors.Is(err, repo.ErrLocked) {
+		e.wanted = true
+		return tx.beginAnew(err)
+	} else if err != nil {
+		return err
+	}
+	tx.watch(e.hold)
+	return nil
+}
+
+// lock takes the lock, waiting for it.
+func (e *entry) lock(ctx context.Context, c *call) error { return e.take(ctx, c, lock.Request{}) }
+
+func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
+	hold, image, err := e.locker.Acquire(ctx, e.key, e.raw, how)
+	if err != nil {
+		e.known = false
+		return err
+	}
+	c.mu.Lock()
+	e.hold = hold
+	c.mu.Unlock()
+	e.known, e.image, e.moment = true, image, c.tick()
+	return nil
+}
+
+// errBusyHands is why an item that somebody holds is not waited for: the
+// transaction holds locks itself.
+var errBusyHands = errors.New("somebody holds an item, and the transaction holds others")
+
+// read reads the item without its lock. Where it is to be written, nobody may hold
+// it: that is waited for.
+func (e *entry) read(ctx context.Context, c *call, writes bool) error {
+	for {
+		began := c.tick()
+		image, err := e.core.Get(ctx, e.raw)
+		if err != nil {
+			return e.waiter.ExplainEnd(ctx, err)
+		}
+		e.known, e.image, e.moment = true, image, began
+		if !e.lockedByOthers() || e.readable() && !writes {
+			return nil
+		}
+		e.known = false
+		if len(c.held()) > 0 {
+			return errBusyHands
+		}
+		if err := e.waiter.WaitOrBreak(ctx, image); err != nil {
+			return err
+		}
+	}
+}
+
+// readable reports whether what was read under somebody's lock can be validated:
+// the end of that lock then moves the version, if it changes anything.
+func (e *entry) readable() bool { return e.core.Version != "" }
+
+func (e *entry) lockedByOthers() bool {
+	return e.hold == nil && e.image[e.core.Attr.LockedBy] != nil
+}
+
+// released notes that the lock is no longer held.
+func (e *entry) released(c *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.hold, e.known = nil, false
+}

@@ -1,0 +1,130 @@
+package transaction
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// part is what the commit writes to one item, or demands of it.
+type part struct {
+	*entry
+	ending *lock.Part // the end of the lock that is held; nil: none is
+	image  ddb.Item   // that has refused the commit
+	failed bool
+}
+
+// changed reports whether the item is to be written.
+func (e *entry) changed() bool {
+	return e.blind != nil || e.count > 0 || e.removed() || !e.core.Hidden(e.image) && e.core.Hidden(e.now)
+}
+
+// removed reports whether the item is to be deleted.
+func (e *entry) removed() bool { return len(e.now) == 0 && !e.core.Hidden(e.image) }
+
+// write makes the item's part of a transaction.
+func (p *part) write(id protocol.WriteID) (item types.TransactWriteItem, err error) {
+	w := p.core.NewWrite()
+	switch {
+	case p.blind != nil:
+		err = p.blind.fill(w, id)
+	case p.removed():
+		p.demand(w)
+		return ddb.DeleteOf(w.Delete(p.raw)), nil
+	case p.changed():
+		if err = p.fill(w, id); err == nil {
+			p.demand(w)
+		}
+	case p.ending == nil:
+		p.demand(w)
+		return w.Check(p.raw)
+	default:
+		p.demand(w)
+	}
+	if err == nil && p.ending != nil {
+		p.ending.Leave(w)
+	}
+	if err != nil {
+		return item, fmt.Errorf("item %v: %w", p.key, err)
+	}
+	in, err := w.Update(p.raw)
+	if err != nil {
+		return item, fmt.Errorf("item %v: %w", p.key, err)
+	}
+	return ddb.UpdateOf(in), nil
+}
+
+// demand adds the condition that nobody has written the item since it was read.
+func (p *part) demand(w *protocol.Write) {
+	if p.ending != nil {
+		p.ending.Own(w)
+		return
+	}
+	w.IfAsRead(p.entry.image)
+}
+
+// fill adds what the closure has made of the item: the difference, the version and
+// the ring.
+func (e *entry) fill(w *protocol.Write, id protocol.WriteID) error {
+	d := e.difference()
+	base := e.image
+	if len(base) == 0 {
+		base = e.raw
+	}
+	if err := e.core.CheckSize(base, d); err != nil {
+		return err
+	}
+	w.Apply(d)
+	if e.core.Version != "" && e.count > 0 {
+		w.Set(e.core.Version, ddb.Integer(cas.Version(e.core, e.now)))
+	}
+	w.Set(e.core.Attr.Writers, id.Push(e.core.Ring(e.image)))
+	return nil
+}
+
+// difference is what the closure has changed. The marks of stubs and tombstones
+// are attributes like others here.
+func (e *entry) difference() (d ddb.Diff) {
+	names := slices.Clone(e.core.Mapped)
+	var others []string
+	for _, item := range []ddb.Item{e.image, e.now} {
+		for name := range item {
+			if !e.core.IsKey(name) && !slices.Contains(names, name) && !slices.Contains(others, name) && (!e.core.Reserved(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone) {
+				others = append(others, name)
+			}
+		}
+	}
+	slices.Sort(others) // one item, one text
+	for _, name := range append(names, others...) {
+		if name == e.core.Version && name != "" {
+			continue
+		}
+		was, had := e.image[name]
+		is, has := e.now[name]
+		switch {
+		case has && (!had || !ddb.Equal(was, is)):
+			d.Set = append(d.Set, ddb.Attribute{Name: name, Value: is})
+		case had && !has:
+			d.Remove = append(d.Remove, name)
+		}
+	}
+	return d
+}
+
+// judged is what the item's image can prove.
+func (p *part) judged() protocol.Part {
+	j := protocol.Part{Base: p.entry.image, Writes: p.changed() && !p.removed(), Removes: p.removed()}
+	if p.ending != nil {
+		j.Hold, j.Valid = p.ending.Holder(), p.ending.Valid()
+	}
+	return j
+}
+
+// size is how much of the limit for all items this one takes.
+func (p *part) size() int { return max(protocol.Size(p.entry.image), protocol.Size(p.now)) }

@@ -1,0 +1,123 @@
+package transaction
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Keys are keys of one repository.
+type Keys struct {
+	member member
+	keys   []repo.Key
+	raw    []ddb.Item
+	err    error
+}
+
+// Table is the name of their table.
+func (k Keys) Table() string { return k.member.core.Name }
+
+// Keys are keys of the strategy's repository, for [Tx.Prefetch].
+func (s *Strategy[T]) Keys(keys ...repo.Key) Keys {
+	k := Keys{member: s.member(), keys: keys}
+	for _, key := range keys {
+		raw, err := s.Table.EncodeKey(key)
+		if err != nil && k.err == nil {
+			k.err = err
+		}
+		k.raw = append(k.raw, raw)
+	}
+	return k
+}
+
+// Prefetch reads items with one request, as they are at one moment. Items of
+// repositories that lock are locked, in their order, by a request for each.
+func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
+	ctx, done, err := tx.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var wanted, locked []*entry
+	for _, k := range all {
+		if k.err != nil {
+			return k.err
+		}
+		for i, key := range k.keys {
+			e, err := tx.call.entryOf(k.member, key, k.raw[i])
+			switch {
+			case err != nil:
+				return err
+			case e.locker != nil:
+				locked = append(locked, e)
+			default:
+				wanted = append(wanted, e)
+			}
+		}
+	}
+	if len(wanted)+len(locked) > maxItems {
+		return tx.doom(tooMany())
+	}
+	if err := tx.lockAll(ctx, locked); err != nil {
+		return err
+	}
+	return tx.readUnknown(ctx, wanted)
+}
+
+// lockAll takes the locks of items in their order.
+func (tx *Tx) lockAll(ctx context.Context, entries []*entry) error {
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
+	for _, e := range entries {
+		if err := e.op.Lock(ctx); err != nil {
+			return err
+		}
+		var err error
+		if !e.known {
+			err = e.fetch(ctx, tx, false)
+			if e.run == tx {
+				e.now = e.image
+			}
+		}
+		e.leave()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readUnknown reads, with one request, those of some items that are not known.
+func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
+	var unknown []*entry
+	for _, e := range entries {
+		if slices.Contains(unknown, e) {
+			continue
+		}
+		if err := e.op.Lock(ctx); err != nil {
+			return err
+		}
+		defer e.leave()
+		if !e.known && e.blind == nil {
+			unknown = append(unknown, e)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	moment := tx.call.tick()
+	images, err := tx.call.readAll(ctx, unknown)
+	if err != nil {
+		return err
+	}
+	for i, e := range unknown {
+		e.image, e.moment = images[i], moment
+		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
+		if e.run == tx {
+			e.now = e.image
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package transaction
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Tx is one run of a closure. Goroutines of the closure may share it.
+type Tx struct {
+	call   *call
+	ctx    context.Context // ends with the run, and when a lock is lost
+	cancel context.CancelCauseFunc
+	ops    sync.WaitGroup // operations under way
+
+	mu     sync.Mutex
+	over   bool          // guarded by mu: the closure has returned
+	again  bool          // guarded by mu: what it does cannot be committed, it will run again
+	doomed error         // guarded by mu: why it cannot be committed, nor run again
+	used   []*entry      // guarded by mu: in the order of touching
+	stops  []func() bool // guarded by mu: each ends the watching of a lock
+}
+
+func newTx(ctx context.Context, c *call) *Tx {
+	tx := &Tx{call: c}
+	tx.ctx, tx.cancel = context.WithCancelCause(context.WithValue(ctx, runningKey{}, tx))
+	for _, e := range c.held() {
+		tx.watch(e.hold)
+	}
+	return tx
+}
+
+// run runs the closure, and ends when it has returned and nothing of it is under
+// way any more.
+func (tx *Tx) run(fn func(context.Context, *Tx) error) error {
+	defer tx.end()
+	return fn(tx.ctx, tx)
+}
+
+func (tx *Tx) end() {
+	tx.mu.Lock()
+	tx.over = true
+	stops := tx.stops
+	tx.stops = nil
+	tx.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+	tx.cancel(errOver)
+	tx.ops.Wait()
+}
+
+var errOver = fmt.Errorf("%w: the transaction is over: what it gives is for its closure alone, while that runs", repo.ErrConfig)
+
+// watch ends the context of the closure when a lock is lost.
+func (tx *Tx) watch(h *lock.Lock) {
+	held := h.Context()
+	stop := context.AfterFunc(held, func() { tx.cancel(context.Cause(held)) })
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.stops = append(tx.stops, stop)
+}
+
+// enter begins an operation of the closure. Its context ends with that of the
+// caller and with the run.
+func (tx *Tx) enter(ctx context.Context) (context.Context, func(), error) {
+	if tx == nil {
+		return nil, nil, fmt.Errorf("%w: the transaction is nil", repo.ErrConfig)
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	switch {
+	case tx.over:
+		return nil, nil, errOver
+	case tx.again:
+		return nil, nil, errAgain
+	case tx.doomed != nil:
+		return nil, nil, tx.doomed
+	}
+	tx.ops.Add(1)
+	both, cancel := ddb.Merge(ctx, tx.ctx)
+	return both, func() { cancel(); tx.ops.Done() }, nil
+}
+
+// beginAnew asks for another run, and returns the error that says why.
+func (tx *Tx) beginAnew(why error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.again = true
+	return fmt.Errorf("%w: %w", errAgain, why)
+}
+
+// doom fails the run, whatever its closure makes of the error.
+func (tx *Tx) doom(why error) error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	tx.doomed = why
+	return why
+}
+
+func (tx *Tx) fate() (again bool, doomed error) {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.again, tx.doomed
+}
+
+func (tx *Tx) ended() bool {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.over
+}
+
+// touched are the items that the run has to do with: those of its closure, and
+// those whose locks an earlier run has taken.
+func (tx *Tx) touched() []*entry {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	all := tx.used
+	for _, e := range tx.call.held() {
+		if e.run != tx {
+			e.begin(tx)
+			all = append(all, e)
+		}
+	}
+	return all
+}

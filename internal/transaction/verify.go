@@ -1,0 +1,133 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// verify makes sure that what a run has seen was there at one moment, where
+// nothing is to be written. If it was not, it asks for another run.
+func (c *call) verify(ctx context.Context, touched []*entry) error {
+	var seen []*entry
+	for _, e := range touched {
+		if e.known && e.hold == nil && e.blind == nil {
+			seen = append(seen, e)
+		}
+	}
+	if len(seen) == 0 || len(touched) == 1 || c.atOneMoment(seen) {
+		return nil
+	}
+	moment := c.tick()
+	images, err := c.readAll(ctx, seen)
+	if err != nil {
+		return err
+	}
+	var moved []*entry
+	for i, e := range seen {
+		if !e.core.AsRead(e.image, images[i]) {
+			moved = append(moved, e)
+			e.image = images[i]
+			e.known = !e.lockedByOthers() || e.readable()
+		}
+		e.moment = moment
+	}
+	if len(moved) > 0 {
+		return c.conflict(ctx, moved)
+	}
+	return nil
+}
+
+// atOneMoment reports whether what was seen of items was read by one request, while
+// every lock was held.
+func (c *call) atOneMoment(seen []*entry) bool {
+	moment := seen[0].moment
+	for _, e := range seen {
+		if e.moment != moment {
+			return false
+		}
+	}
+	for _, e := range c.held() {
+		if e.moment > moment {
+			return false
+		}
+	}
+	return moment > 0
+}
+
+// readAll reads items as they are at one moment.
+func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item, err error) {
+	core := entries[0].core
+	if len(entries) == 1 {
+		image, err := core.Get(ctx, entries[0].raw)
+		return []ddb.Item{image}, err
+	}
+	client, ok := core.Client.(ddb.TransactReader)
+	if !ok {
+		return nil, fmt.Errorf("%w: the client has no TransactGetItems: a transaction that reads several items needs it", repo.ErrConfig)
+	}
+	var reads []types.TransactGetItem
+	for _, e := range entries {
+		reads = append(reads, e.core.GetOf(e.raw))
+	}
+	for {
+		items, res := core.TransactGet(ctx, client, ddb.Options{Conflicts: true}, reads...)
+		switch {
+		case res.Err == nil:
+			for i, e := range entries {
+				if err := e.waiter.CheckShape(items[i]); err != nil {
+					return nil, fail(e.failure(err))
+				}
+			}
+			return items, nil
+		case !ddb.Conflicted(res.Err):
+			return nil, c.explain(ctx, partsOf(entries), res.Err)
+		}
+		if c.tries++; c.tries >= c.Attempts {
+			return nil, because(c.exhausted(entries), res.Err)
+		}
+		if c.sleep(ctx); ctx.Err() != nil {
+			return nil, because(c.exhausted(entries), ddb.CtxError(ctx))
+		}
+	}
+}
+
+func partsOf(entries []*entry) (parts []*part) {
+	for _, e := range entries {
+		parts = append(parts, &part{entry: e})
+	}
+	return parts
+}
+
+// explain says of a request that was refused as a whole whether a table has no
+// transactions. A request for each table, in that case only.
+func (c *call) explain(ctx context.Context, parts []*part, err error) error {
+	var api smithy.APIError
+	if len(parts) < 2 || !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
+		return err
+	}
+	asked := map[string]bool{}
+	for _, p := range parts {
+		client, ok := p.core.Client.(repo.Client)
+		if !ok || asked[p.core.Name] {
+			continue
+		}
+		asked[p.core.Name] = true
+		var out *dynamodb.DescribeTableOutput
+		failed := p.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+			out, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.core.Name}, o)
+			return err
+		})
+		if failed == nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
+			return fmt.Errorf("table %q is a global table with strong consistency, which has no transactions: two or more items need a table in one Region: %w", p.core.Name, err)
+		}
+	}
+	return err
+}

@@ -1,0 +1,321 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Strategy is how the items of a repository take part in transactions.
+type Strategy[T any] struct {
+	Table *cas.Table[T]
+	By    any // the repository itself
+	lock.Settings
+	Locker *lock.Locker // takes the lock of an item at its first touch; nil: none is taken
+	// Check refuses a change by its encodings, and CheckNew a new item; nil: none.
+	Check    func(before, after ddb.Item) error
+	CheckNew func(item ddb.Item) error
+	// Tombstone is what a deletion leaves of an item; nil: nothing.
+	Tombstone func(item ddb.Item) ddb.Item
+}
+
+func (s *Strategy[T]) member() member {
+	return member{by: s.By, core: s.Table.Core, locker: s.Locker, Settings: s.Settings}
+}
+
+// View is a repository inside a transaction. It sees what the transaction has
+// written.
+type View[T any] struct {
+	tx *Tx
+	s  *Strategy[T]
+}
+
+var _ repo.Repository[struct{}] = (*View[struct{}])(nil)
+
+// In is the strategy's repository inside a transaction.
+func (s *Strategy[T]) In(tx *Tx) *View[T] { return &View[T]{tx, s} }
+
+// on runs an operation on an item.
+func (v *View[T]) on(ctx context.Context, key repo.Key, do func(context.Context, *entry) error) error {
+	raw, err := v.s.Table.EncodeKey(key)
+	if err != nil {
+		return err
+	}
+	ctx, done, err := v.tx.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e, err := v.tx.touch(ctx, v.s.member(), lock.OwnKey(v.s.Table.KeyTable, key, raw), raw)
+	if err != nil {
+		return err
+	}
+	defer e.leave()
+	return do(ctx, e)
+}
+
+// Get reads an item, as the transaction has left it.
+func (v *View[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
+	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+		if err := e.open(ctx, v.tx, false); err != nil {
+			return err
+		}
+		if e.core.Hidden(e.now) {
+			return lock.NotFound(key, e.core.Name)
+		}
+		item, err = v.s.Table.Decode(e.now)
+		return err
+	})
+	return item, err
+}
+
+// Create makes an item that must not exist yet.
+func (v *View[T]) Create(ctx context.Context, item T) (_ T, err error) {
+	raw, err := v.s.Table.EncodeGiven(item)
+	if err == nil && v.s.CheckNew != nil {
+		err = v.s.CheckNew(raw)
+	}
+	var zero T
+	if err != nil {
+		return zero, err
+	}
+	key := v.s.Table.KeyOf(item)
+	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+		if !e.known && !e.refuted && e.blind == nil {
+			// That there is none is assumed: the commit finds out.
+			e.known, e.image, e.now, e.moment = true, nil, nil, 0
+		} else if err := e.open(ctx, v.tx, true); err != nil {
+			return err
+		}
+		if !e.core.Hidden(e.now) {
+			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, key, e.core.Name)
+		}
+		if err := cas.CheckNotStale(e.core, e.now, raw); err != nil {
+			return fmt.Errorf("item %v: %w", key, err)
+		}
+		return e.put(raw)
+	})
+	if err != nil {
+		return zero, err
+	}
+	return v.s.Table.WithVersion(item, 1), nil
+}
+
+// put makes of the item what an encoding says, as far as the type knows it.
+func (e *entry) put(raw ddb.Item) error {
+	d := e.core.Whole(raw)
+	if e.core.Hidden(e.now) {
+		d.Remove = append(d.Remove, cas.Unmapped(e.core, cas.Leftovers(e.core, e.now))...)
+	}
+	if e.core.Version != "" {
+		d = d.Without(e.core.Version)
+	}
+	if err := e.core.CheckSize(e.stored(), d); err != nil {
+		return fmt.Errorf("item %v: %w", e.key, err)
+	}
+	e.change(d)
+	return nil
+}
+
+// stored is the item, or, where there is none, its key.
+func (e *entry) stored() ddb.Item {
+	if len(e.now) == 0 {
+		return e.raw
+	}
+	return e.now
+}
+
+// change does a difference to the item, and counts it.
+func (e *entry) change(d ddb.Diff) {
+	var ring protocol.WriteID // the commit's own takes its place
+	e.now = cas.ApplyTo(e.core, e.stored(), d, ring.Push(nil), 1)
+	e.count++
+}
+
+// Update changes an item.
+func (v *View[T]) Update(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return v.update(ctx, key, false, change)
+}
+
+// Upsert changes an item, or makes it.
+func (v *View[T]) Upsert(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return v.update(ctx, key, true, change)
+}
+
+func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	if change == nil {
+		return item, cas.NoChange()
+	}
+	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+		if err := e.open(ctx, v.tx, true); err != nil {
+			return err
+		}
+		hidden := e.core.Hidden(e.now)
+		if hidden && !create {
+			return lock.NotFound(key, e.core.Name)
+		}
+		edit, err := v.edit(ctx, e, hidden, change)
+		switch {
+		case err != nil:
+			return err
+		case edit.Remove && hidden:
+			return nil // a new item that is not wanted after all
+		case edit.Remove:
+			v.remove(e)
+			return nil
+		case edit.Diff.Empty() && !hidden:
+			item = edit.Item
+			return nil
+		}
+		e.change(edit.Diff)
+		item = v.s.Table.WithVersion(edit.Item, cas.Version(e.core, e.now))
+		return nil
+	})
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return item, nil
+}
+
+// edit runs a change. The item is nobody else's meanwhile, in this transaction
+// either.
+func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, *T) error) (edit cas.Edit[T], err error) {
+	var from cas.Snapshot[T]
+	if hidden {
+		from, err = cas.NewSnapshot(v.s.Table, e.raw)
+		from.Raw = e.now
+	} else {
+		from, err = cas.SnapshotOf(v.s.Table, e.now)
+	}
+	if err != nil {
+		return edit, err
+	}
+	e.changing.Store(true)
+	defer e.changing.Store(false)
+	edit, err = cas.Change(ctx, v.s.Table, from, change)
+	if err != nil || edit.Remove || edit.Diff.Empty() && !hidden {
+		return edit, err
+	}
+	if err = cas.CheckNotStale(e.core, from.Raw, edit.After); err == nil && v.s.Check != nil {
+		err = v.s.Check(from.Before, edit.After)
+	}
+	if err != nil {
+		return edit, fmt.Errorf("item %v: %w", e.key, err)
+	}
+	return edit, nil
+}
+
+// remove deletes the item.
+func (v *View[T]) remove(e *entry) {
+	switch {
+	case v.s.Tombstone != nil:
+		e.now = v.s.Tombstone(e.now)
+	case e.core.Hidden(e.image):
+		e.now, e.count = e.image, 0 // the transaction itself had made it
+	default:
+		e.now = nil
+	}
+}
+
+// Delete deletes an item.
+func (v *View[T]) Delete(ctx context.Context, key repo.Key) error {
+	return v.on(ctx, key, func(ctx context.Context, e *entry) error {
+		if err := e.open(ctx, v.tx, true); err != nil {
+			return err
+		}
+		if e.core.Hidden(e.now) {
+			return lock.NotFound(key, e.core.Name)
+		}
+		v.remove(e)
+		return nil
+	})
+}
+
+// Event is a write that knows no more of its item than what it writes.
+type Event struct {
+	Raw ddb.Item // key, event time and event id
+	// Fill makes the write with its conditions; hidden is the stub or tombstone
+	// that it takes the place of, if any.
+	Fill func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error
+	// Do is what it makes of an item that was read; nil: only DynamoDB knows.
+	Do func(now ddb.Item) (ddb.Item, error)
+	// Whole is, for an item that has to be as in an encoding, that encoding.
+	Whole ddb.Item
+}
+
+// Apply does an event to its item, unless the item has it already, or a later one
+// (ErrStale). Of an item that is not known it reads nothing.
+func (v *View[T]) Apply(ctx context.Context, key repo.Key, ev Event) error {
+	return v.on(ctx, key, func(ctx context.Context, e *entry) error {
+		if !e.known && e.blind == nil {
+			e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
+			if ev.Do != nil || ev.Whole != nil {
+				e.blind.replay = func(e *entry) error { return e.apply(ev) }
+			}
+			return nil
+		}
+		if err := e.open(ctx, v.tx, true); err != nil {
+			return err
+		}
+		return e.apply(ev)
+	})
+}
+
+// errDuplicate says that an event is stored already.
+var errDuplicate = errors.New("the event is stored already")
+
+// apply does an event to the item, which is known.
+func (e *entry) apply(ev Event) error {
+	switch err := e.checkNewer(ev.Raw); {
+	case errors.Is(err, errDuplicate):
+		return nil
+	case err != nil:
+		return fmt.Errorf("item %v: %w", e.key, err)
+	case ev.Whole != nil:
+		return e.put(ev.Whole)
+	case ev.Do != nil:
+		now, err := ev.Do(e.now)
+		if err == nil {
+			e.now, e.count = now, e.count+1
+		}
+		return err
+	case e.changed():
+		return e.unreadable()
+	}
+	image := e.image
+	e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error {
+		hidden := image
+		if !e.core.Hidden(image) || len(image) == 0 {
+			hidden = nil
+		}
+		if err := ev.Fill(w, id, hidden); err != nil {
+			return err
+		}
+		w.IfAsRead(image)
+		return nil
+	}}
+	return nil
+}
+
+// checkNewer refuses an event that is not newer than the stored one.
+func (e *entry) checkNewer(raw ddb.Item) error {
+	if len(e.now) == 0 || e.now[e.core.EventTime] == nil {
+		return nil
+	}
+	switch order, ok := e.core.EventOrder(e.now, raw); {
+	case !ok:
+		return fmt.Errorf("%w: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.core.EventTime, e.core.EventID)
+	case order == 0:
+		return errDuplicate
+	case order > 0:
+		return repo.ErrStale
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package nolock
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// View is a repository inside a transaction, whose writes it sees.
+type View[T any] struct {
+	repo.Repository[T]
+	r    *Repository[T]
+	view *transaction.View[T]
+}
+
+// In is the repository inside a transaction. The first touch of an item reads it,
+// but for Create, Put, Apply and DeleteAt: the commit demands that the event is
+// newer than the stored one, or, where the item was read, that it is as read. A
+// stale event fails the transaction with repo.ErrStale, a duplicate changes
+// nothing.
+func (r *Repository[T]) In(tx *txn.Tx) *View[T] {
+	view := r.strategy().In(transaction.Of(tx))
+	return &View[T]{view, r, view}
+}
+
+// Keys are keys of the repository, for [txn.Tx.Prefetch].
+func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Keys(keys...) }
+
+func (r *Repository[T]) strategy() *transaction.Strategy[T] {
+	return &transaction.Strategy[T]{
+		Table: r.table, By: r, Settings: r.policy.Settings,
+		Check:     r.checkOrder,
+		CheckNew:  func(item ddb.Item) error { return r.checkAhead(item[r.core.EventTime]) },
+		Tombstone: r.buried,
+	}
+}
+
+// Put writes the whole item if its event is newer than the stored one, or if there
+// is no item.
+func (v *View[T]) Put(ctx context.Context, item T) error {
+	r := v.r
+	raw, err := r.table.EncodeGiven(item)
+	if err != nil {
+		return err
+	}
+	d := r.core.Whole(raw)
+	if r.core.Version != "" {
+		d = d.Without(r.core.Version)
+	}
+	return v.event(ctx, r.table.KeyOf(item), transaction.Event{Raw: raw, Whole: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
+		if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
+			return err
+		}
+		w.Apply(d)
+		r.unhide(w, hidden, d)
+		r.guard(w, raw, id)
+		return nil
+	}})
+}
+
+// Apply makes a partial change under the same guard. It must be the only operation
+// of the transaction on its item: what it makes of the item is known to DynamoDB
+// alone.
+func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
+	raw, err := v.r.event(key, at)
+	if err != nil {
+		return err
+	}
+	return v.event(ctx, key, transaction.Event{Raw: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
+		if err := v.r.merge(w, raw, update, hidden); err != nil {
+			return err
+		}
+		v.r.guard(w, raw, id)
+		return nil
+	}})
+}
+
+// DeleteAt applies a delete event.
+func (v *View[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
+	r := v.r
+	raw, err := r.event(key, at)
+	if err != nil {
+		return err
+	}
+	return v.event(ctx, key, transaction.Event{
+		Raw: raw,
+		Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
+			r.bury(w, raw)
+			r.guard(w, raw, id)
+			return nil
+		},
+		Do: func(now ddb.Item) (ddb.Item, error) {
+			if len(now) == 0 {
+				now = r.core.Key(raw)
+			}
+			tombstone := r.buried(now)
+			for _, name := range []string{r.core.EventTime, r.core.EventID} {
+				if v := raw[name]; v != nil {
+					tombstone[name] = v
+				} else {
+					delete(tombstone, name)
+				}
+			}
+			return tombstone, nil
+		},
+	})
+}
+
+func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event) error {
+	if err := v.r.checkAhead(ev.Raw[v.r.core.EventTime]); err != nil {
+		return fmt.Errorf("item %v: %w", key, err)
+	}
+	return v.view.Apply(ctx, key, ev)
+}
+
+// guard adds to a write of a transaction what makes an event of it.
+func (r *Repository[T]) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
+	if r.core.Version != "" {
+		w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
+	}
+	w.Set(r.core.Attr.Writers, id.Push(nil))
+	cas.IfNewer(r.core, w, raw)
+	w.IfUnlocked()
+	w.IfOurs()
+}
+
+// buried is the tombstone that a deletion leaves of an item.
+func (r *Repository[T]) buried(item ddb.Item) ddb.Item {
+	left := maps.Clone(item)
+	for _, name := range r.core.Mapped {
+		switch name {
+		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
+		default:
+			delete(left, name)
+		}
+	}
+	for _, name := range slices.Concat(cas.Data(r.core, item), []string{r.core.Attr.LockStub}) {
+		delete(left, name)
+	}
+	left[r.core.Attr.Tombstone] = ddb.True()
+	left[r.core.Attr.TTL] = r.forgotten()
+	return left
+}

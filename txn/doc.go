@@ -1,0 +1,69 @@
+// Package txn changes several items in one transaction: every item is written, or
+// none, whatever strategy each of them follows, with a true verdict.
+//
+//	err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+//		accounts, orders := s.accounts.In(tx), s.orders.In(tx)
+//		if _, err := accounts.Update(ctx, key, charge); err != nil {
+//			return err // nothing of the whole is written
+//		}
+//		_, err := orders.Create(ctx, order)
+//		return err
+//	})
+//
+// In(tx) of a repository is that repository inside the transaction. It is a
+// repo.Repository, so that code which works on one composes into transactions
+// unchanged, and it sees what the transaction has written. Nothing is written before
+// the closure has returned nil.
+//
+// # Promise
+//
+// Transactions are serializable, with each other and with every single change by a
+// strategy: at the moment when one is applied, everything that its closure has read
+// is as it was read. What the closure sees before that may be of several moments; it
+// is then run again, and what it returned is forgotten. An error of the closure is
+// returned only if what it saw was of one moment.
+//
+// The closure may run more than once: it must not have effects outside the
+// transaction, or must stand their repetition. Its context ends with the caller's,
+// when it returns, and when a lock of the transaction is lost, with the cause.
+//
+// # Protocol
+//
+// What each item's write and check is, how a refused or unanswered commit is
+// judged, and in which order locks are taken is stated in docs/protocol.md,
+// "Transactions over several items". In short: the first touch of an item reads it
+// (optimistic, nolock) or locks it (pessimistic). The commit is one
+// TransactWriteItems, with a condition for every item that was read, and the same id
+// in the ring of writers of every item that is written. Where others wrote first, the
+// closure runs again from the items that the failed commit has returned. A lock that
+// another holds is waited for only in the order of table and key; else all are let
+// go, and taken again in that order before the closure runs again: so transactions
+// cannot wait for each other in a circle, whatever the order in which they touch
+// items.
+//
+// # Costs
+//
+// One item costs what it costs alone. Of more: k items named beforehand
+// ([Tx.Prefetch]) are two requests, found on the way k reads and one; a conflict
+// costs one more; each item of a pessimistic repository one request for its lock, in
+// the place of its read. Create, and Put, Apply and DeleteAt of nolock, read nothing.
+// DynamoDB bills an item in a transaction, written, checked or read, with twice the
+// units. Only reads: nothing beside them where they were of one request or of one
+// item, else one TransactGetItems at the end.
+//
+// # Errors
+//
+// An error of the closure comes back as it is. If the commit fails it is an *[Error],
+// which names the items and the error of each; errors.Is finds any of them. At most
+// 100 items and 4 MB: [ErrTooLarge], before the commit is sent. Global tables with
+// strong consistency have no transactions: two or more items of one are
+// repo.ErrSchema.
+//
+// # Limits
+//
+// An item takes part by one repository. All tables have the same client, and with it
+// account and Region. A change cannot touch its own item by another call, a
+// transaction cannot run inside another, and calls of a repository without In inside
+// the closure are not part of it: one for an item whose lock the transaction holds
+// waits for the transaction, in vain.
+package txn

@@ -1,0 +1,136 @@
+package txn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// move moves 3 from one item to another.
+func move(ctx context.Context, a, b store, x, y string) error {
+	return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		if err := a.in(tx).add(ctx, x, -3); err != nil {
+			return err
+		}
+		return b.in(tx).add(ctx, y, 3)
+	})
+}
+
+// verdict fails the test unless what a transfer said is true: both items are
+// written, or none.
+func verdict(t *testing.T, err error, a, b store, x, y string) {
+	t.Helper()
+	n, errA := a.get(t.Context(), x)
+	m, errB := b.get(t.Context(), y)
+	rig.Is(t, errA)
+	rig.Is(t, errB)
+	applied := n == 7 && m == 13
+	switch {
+	case !applied && (n != 10 || m != 10):
+		t.Errorf("the items have %d and %d after %v", n, m, err)
+	case err == nil && !applied:
+		t.Error("not applied, without an error")
+	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) && applied:
+		t.Errorf("applied, with %v", err)
+	}
+}
+
+// Every fault on every request, once: the transfer is applied, once, and the call
+// says so; or nothing could be done about it, and it says that.
+func TestOneFault(t *testing.T) {
+	pairs := rig.Share([][2]string{{"optimistic", "pessimistic"}, {"nolock", "fair"}, {"pessimistic, versions", "pessimistic"}}, allPairs())
+	for _, pair := range pairs {
+		for nth := range 3 {
+			t.Run(fmt.Sprintf("%s and %s, request %d", pair[0], pair[1], nth), func(t *testing.T) {
+				t.Parallel()
+				for _, kind := range fault.AllKinds() {
+					w := newWorld(t)
+					a, b, x, y := w.stores[pair[0]], w.stores[pair[1]], w.id("x"), w.id("y")
+					rig.Is(t, a.create(t.Context(), x, 10))
+					rig.Is(t, b.create(t.Context(), y, 10))
+					var n atomic.Int64
+					w.Faults(func(string, int, []byte) fault.Kind {
+						if int(n.Add(1)) == nth+1 {
+							return kind
+						}
+						return fault.None
+					})
+					err := move(t.Context(), a, b, x, y)
+					w.Faults(nil)
+					w.Net.Wait()
+					if err != nil {
+						t.Errorf("%v: %v", kind, err)
+					}
+					verdict(t, err, a, b, x, y)
+				}
+			})
+		}
+	}
+}
+
+func allPairs() (pairs [][2]string) {
+	for _, one := range kinds {
+		for _, other := range kinds {
+			pairs = append(pairs, [2]string{one, other})
+		}
+	}
+	return pairs
+}
+
+// The same fault on everything from one request on: the call says what became of
+// it, and what it holds is given back when requests pass again, or ends with its
+// lease.
+func TestFaultsWithoutEnd(t *testing.T) {
+	for _, pair := range rig.Share([][2]string{{"optimistic", "nolock"}, {"pessimistic", "optimistic"}}, allPairs()) {
+		for nth := range 3 {
+			for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse} {
+				t.Run(fmt.Sprintf("%s and %s, from request %d, %v", pair[0], pair[1], nth, kind), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t)
+					a, b, x, y := w.stores[pair[0]], w.stores[pair[1]], w.id("x"), w.id("y")
+					rig.Is(t, a.create(t.Context(), x, 10))
+					rig.Is(t, b.create(t.Context(), y, 10))
+					var n atomic.Int64
+					w.Faults(func(string, int, []byte) fault.Kind {
+						if int(n.Add(1)) > nth {
+							return kind
+						}
+						return fault.None
+					})
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					err := move(ctx, a, b, x, y)
+					w.Faults(nil)
+					w.Net.Wait()
+					if err == nil {
+						t.Error("no error")
+					}
+					verdict(t, err, a, b, x, y)
+				})
+			}
+		}
+	}
+}
+
+// A transaction whose answers are all lost, of which nobody has written since, is
+// applied: it is found by its id when one answer arrives.
+func TestEvidenceOnOneItem(t *testing.T) {
+	w := newWorld(t)
+	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
+	rig.Is(t, a.create(t.Context(), x, 10))
+	rig.Is(t, b.create(t.Context(), y, 10))
+	w.Nth("TransactWriteItems", 0, fault.LoseResponse)
+	rig.Is(t, move(t.Context(), a, b, x, y))
+	verdict(t, nil, a, b, x, y)
+	if n := w.Count.Count("TransactWriteItems"); n != 2 {
+		t.Errorf("%d commits", n)
+	}
+}

@@ -1,0 +1,114 @@
+package txn
+
+import (
+	"context"
+
+	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Config are the settings of a transaction. The zero value works.
+type Config struct {
+	// Attempts bounds how often the closure runs when others write first, and how
+	// often a commit is sent that meets other transactions. Default 64.
+	Attempts int
+	// Wait bounds the sleeps after conflicts: Min 10 ms, Max 500 ms by default. How
+	// long an item is waited for that somebody holds is its repository's setting.
+	Wait repo.Wait
+}
+
+const (
+	defaultAttempts = 64
+	leastWait       = 2 * settings.LeastWait // what follows is more than one request
+)
+
+// Tx is a transaction under way. It is for its closure alone, while that runs;
+// goroutines of the closure may share it.
+type Tx struct{ run *transaction.Tx }
+
+func init() {
+	transaction.SetOpen(func(tx any) *transaction.Tx {
+		if tx, _ := tx.(*Tx); tx != nil {
+			return tx.run
+		}
+		return nil
+	})
+}
+
+// Keys are keys of one repository, as its method Keys makes them.
+type Keys interface {
+	// Table is the name of the repository's table.
+	Table() string
+}
+
+// Run runs fn, and commits what it has done in its transaction. See the package
+// documentation.
+func Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return Config{}.Run(ctx, fn)
+}
+
+// Run is the function Run with settings.
+func (c Config) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Wait(&c.Wait, leastWait)); err != nil {
+		return err
+	}
+	run := func(ctx context.Context, tx *transaction.Tx) error { return fn(ctx, &Tx{tx}) }
+	if fn == nil {
+		run = nil
+	}
+	return public(transaction.Run(ctx, transaction.Config{Attempts: c.Attempts, Wait: c.Wait}, run))
+}
+
+// Prefetch reads items that the closure will touch: with one TransactGetItems, so
+// that they are of one moment. Items of a pessimistic repository are locked
+// instead, one request for each, in the order that all transactions share: whoever
+// names all items beforehand never has to take locks twice.
+func (tx *Tx) Prefetch(ctx context.Context, keys ...Keys) error {
+	var all []transaction.Keys
+	for _, k := range keys {
+		if k, ok := k.(transaction.Keys); ok {
+			all = append(all, k)
+		}
+	}
+	return public(transaction.Of(tx).Prefetch(ctx, all...))
+}
+
+// ErrTooLarge is [repo.ErrTooLarge]: of a transaction with more than 100 items or
+// 4 MB, too. Nothing was written.
+var ErrTooLarge = repo.ErrTooLarge
+
+// Failure is an item because of which a transaction failed.
+type Failure struct {
+	Table string
+	Key   repo.Key
+	Err   error
+}
+
+// Error says which items a transaction failed for, each with its error:
+// repo.ErrConflict, repo.ErrLocked, repo.ErrLockLost, repo.ErrLockExpired,
+// repo.ErrTooLarge, repo.ErrSchema; nothing was written. Or repo.ErrOutcomeUnknown,
+// of all items: all are written or none, and nobody can tell. errors.Is and errors.As
+// find the error of any of them. An error of the closure comes back as it is.
+type Error struct {
+	Failed []Failure
+	err    *transaction.Error
+}
+
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of each item.
+func (e *Error) Unwrap() []error { return e.err.Unwrap() }
+
+// public gives an error of the engine the form that users know.
+func public(err error) error {
+	inner, ok := err.(*transaction.Error) //nolint:errorlint // only the engine's own, as it comes
+	if !ok {
+		return err
+	}
+	e := &Error{err: inner}
+	for _, f := range inner.Failed {
+		e.Failed = append(e.Failed, Failure(f))
+	}
+	return e
+}

@@ -168,7 +168,11 @@ func openWorld(t testing.TB, r *rig.Rig, ensure bool) *world {
 	f := rig.Must(pessimistic.New(table[plain](t, r, "-f", ensure), pessimistic.Config{Lease: lease, Fair: true}))(t)
 	w.stores["fair"] = of[plain]{f, func(id string, n int) plain { return plain{ID: id, N: n} }, func(c *plain) *int { return &c.N }, func(c *plain) *[]string { return &c.Log }, f.In, f.Keys}
 	n := rig.Must(nolock.New(table[event](t, r, "-n", ensure), nolock.Config{}))(t)
-	w.stores["nolock"] = of[event]{n, func(id string, n int) event { return event{ID: id, N: n, At: 1} }, func(c *event) *int { return &c.N }, func(c *event) *[]string { return &c.Log },
-		func(tx *txn.Tx) repo.Repository[event] { return n.In(tx) }, n.Keys}
+	w.stores["nolock"] = eventStore(n)
 	return w
+}
+
+func eventStore(n *nolock.Repository[event]) store {
+	return of[event]{n, func(id string, n int) event { return event{ID: id, N: n, At: 1} }, func(c *event) *int { return &c.N }, func(c *event) *[]string { return &c.Log },
+		func(tx *txn.Tx) repo.Repository[event] { return n.In(tx) }, n.Keys}
 }

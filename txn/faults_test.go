@@ -134,3 +134,49 @@ func TestEvidenceOnOneItem(t *testing.T) {
 		t.Errorf("%d commits", n)
 	}
 }
+
+// A commit that never gets an answer is decided by the release of a lock that it
+// would have ended.
+func TestReleaseTells(t *testing.T) {
+	for kind, applied := range map[fault.Kind]bool{fault.LoseResponse: true, fault.DropRequest: false} {
+		w := newWorld(t)
+		a, b, x, y := w.stores["optimistic"], w.stores["pessimistic"], w.id("x"), w.id("y")
+		rig.Is(t, a.create(t.Context(), x, 10))
+		rig.Is(t, b.create(t.Context(), y, 10))
+		w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" {
+				return kind
+			}
+			return fault.None
+		})
+		err := move(t.Context(), a, b, x, y)
+		w.Faults(nil)
+		if (err == nil) != applied || errors.Is(err, repo.ErrOutcomeUnknown) {
+			t.Errorf("%v: error %v", kind, err)
+		}
+		verdict(t, err, a, b, x, y)
+	}
+}
+
+// Where nothing tells, the error names every item.
+func TestUnknown(t *testing.T) {
+	w := newWorld(t)
+	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
+	rig.Is(t, a.create(t.Context(), x, 10))
+	rig.Is(t, b.create(t.Context(), y, 10))
+	w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" {
+			return fault.LoseResponse
+		}
+		return fault.None
+	})
+	err := move(t.Context(), a, b, x, y)
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	var failed *txn.Error
+	if !errors.As(err, &failed) || len(failed.Failed) != 2 || failed.Failed[0].Key != key(x) || failed.Failed[1].Key != key(y) {
+		t.Errorf("failed: %+v", failed)
+	}
+	for _, f := range failed.Failed {
+		rig.Is(t, f.Err, repo.ErrOutcomeUnknown)
+	}
+}

@@ -229,3 +229,22 @@ func TestFairHandsOn(t *testing.T) {
 	rig.Is(t, <-done)
 	has(t, fair, x, 12)
 }
+
+// While a transaction waits for a dead holder its own locks do not end.
+func TestWaitsForTheDead(t *testing.T) {
+	w := newWorld(t)
+	x, y := w.two(t)
+	peer := openPeer(t, w).locking(t, pessimistic.Config{Lease: time.Second})
+	rig.Must(peer.Acquire(t.Context(), key(y)))(t) // and is never heard of again
+	mine := w.locking(t, pessimistic.Config{Lease: time.Second})
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{x, y} {
+			if _, err := mine.In(tx).Update(ctx, key(id), func(_ context.Context, p *plain) error { p.N++; return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	has(t, w.stores["pessimistic"], x, 11)
+	has(t, w.stores["pessimistic"], y, 11)
+}

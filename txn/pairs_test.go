@@ -64,7 +64,7 @@ func TestTransfer(t *testing.T) {
 // What a transaction has written it sees, through every method.
 func TestOwnWrites(t *testing.T) {
 	each(t, func(t *testing.T, w *world, a, b store, x, y string) {
-		z := w.id("z")
+		z, u := w.id("z"), w.id("u")
 		err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			a, b := a.in(tx), b.in(tx)
 			check := func(s store, id string, want int) error {
@@ -80,12 +80,14 @@ func TestOwnWrites(t *testing.T) {
 			return errors.Join(
 				a.add(ctx, x, 1), a.add(ctx, x, 1), check(a, x, 12),
 				a.create(ctx, z, 5), a.add(ctx, z, 1), check(a, z, 6),
+				a.create(ctx, u, 5), a.remove(ctx, u), check(a, u, -1),
 				b.upsert(ctx, y, 2), check(b, y, 12), b.remove(ctx, y), check(b, y, -1),
 			)
 		})
 		rig.Is(t, err)
 		has(t, a, x, 12)
 		has(t, a, z, 6)
+		has(t, a, u, -1)
 		has(t, b, y, -1)
 	})
 }

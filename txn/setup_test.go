@@ -15,7 +15,7 @@ import (
 	"github.com/dynahold/dynahold/txn"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) { rig.MainOr(m, child) }
 
 // The items of the strategies. All of them count, with and without a version.
 type counted struct {
@@ -131,8 +131,12 @@ func table[T any](t testing.TB, r *rig.Rig, name string, ensure bool) *repo.Tabl
 	return tab
 }
 
-// lease is as short as may be: what a test breaks ends soon.
-const lease = 3 * time.Second
+// No machine is so slow that a lock ends with its lease in the middle of a test,
+// but for those of processes that are killed.
+const (
+	lease      = time.Minute
+	shortLease = 3 * time.Second
+)
 
 // tables are made once: tests use items of their own.
 var tables struct {
@@ -154,6 +158,11 @@ func newWorld(t testing.TB) *world {
 func (w *world) id(name string) string { return w.suffix + name }
 
 func openWorld(t testing.TB, r *rig.Rig, ensure bool) *world {
+	t.Helper()
+	return openLeased(t, r, ensure, lease)
+}
+
+func openLeased(t testing.TB, r *rig.Rig, ensure bool, lease time.Duration) *world {
 	t.Helper()
 	w := &world{Rig: r, suffix: rand.Text()[:6] + " ", stores: map[string]store{}}
 	countedStore := func(r repo.Repository[counted], view func(*txn.Tx) repo.Repository[counted], keys func(...repo.Key) txn.Keys) store {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -198,8 +199,18 @@ func (e *entry) lockInTurn(ctx context.Context, tx *Tx) error {
 	return nil
 }
 
-// lock takes the lock, waiting for it.
-func (e *entry) lock(ctx context.Context, c *call) error { return e.take(ctx, c, lock.Request{}) }
+// lock takes the lock, waiting for it. What is held already must not end with its
+// lease meanwhile: a dead holder is waited for as long as its own lasts.
+func (e *entry) lock(ctx context.Context, c *call) error {
+	held := c.held()
+	return e.take(ctx, c, lock.Request{OnWait: func(protocol.Record) {
+		for _, other := range held {
+			if time.Until(other.hold.Until()) < other.locker.Lease/2 {
+				_ = other.hold.Extend(ctx) // if it fails, the lock ends, and with it the run
+			}
+		}
+	}})
+}
 
 func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
 	hold, image, err := e.locker.Acquire(ctx, e.key, e.raw, how)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -39,6 +40,11 @@ type TableConfig struct {
 	// AttemptTimeout bounds one attempt of a request. Default 10 s; a lock's
 	// requests use a third of its lease if that is shorter.
 	AttemptTimeout time.Duration
+	// Remember is for how long items remember the ids of operations that were made
+	// once, at least: less what clocks differ by, and at most twice as long as long
+	// as operations come. Longer than a message may come again; the same in all
+	// programs. Default 1 h, at least 1 min.
+	Remember time.Duration
 	// AllowReplicas accepts a global table with eventually consistent
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool
@@ -60,12 +66,16 @@ type Attributes struct {
 	LockStub   string // BOOL: the key was locked before it had data. Default "lockStub"
 	LockQueue  string // prefix of N attributes, one for each process that waits in line. Default "w#"
 	Writers    string // B: random ids of the latest writes. Default "writers"
-	Tombstone  string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
-	TTL        string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
+	// Once begins the names of three attributes that remember the ids of operations:
+	// BS, the present ones; with "Past" BS, those before; with "Epoch" N, since when
+	// they are the present ones. Default "once"
+	Once      string
+	Tombstone string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
+	TTL       string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
 }
 
 func (a Attributes) withDefaults() Attributes {
-	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "w#", "writers", "tombstone", "expiresAt"}
+	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "w#", "writers", "once", "tombstone", "expiresAt"}
 	v, d := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
 	for i := range v.NumField() {
 		if v.Field(i).String() == "" {
@@ -86,8 +96,11 @@ func (a Attributes) roleOf(name string) string {
 			return v.Type().Field(i).Name
 		}
 	}
-	if protocol.Attributes(a).IsEntry(name) {
+	switch once := protocol.Attributes(a).OnceNames(); {
+	case protocol.Attributes(a).IsEntry(name):
 		return "LockQueue"
+	case slices.Contains(once[:], name):
+		return "Once"
 	}
 	return ""
 }
@@ -100,21 +113,28 @@ func (a Attributes) check() error {
 	for i := range v.NumField() {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
 		most := maxName
-		if role == "LockQueue" {
+		names := []string{name}
+		switch once := protocol.Attributes(a).OnceNames(); role {
+		case "LockQueue":
 			most -= protocol.EntryLen
+		case "Once":
+			names = once[:]
+			most -= len(names[2]) - len(name)
 		}
 		switch {
 		case !utf8.ValidString(name):
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name %q is not valid UTF-8", ErrConfig, role, name)
 		case len(name) > most:
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name has %d bytes, at most %d are possible", ErrConfig, role, len(name), most)
-		case protocol.Attributes(a).IsEntry(name):
+		case slices.ContainsFunc(names, protocol.Attributes(a).IsEntry):
 			return fmt.Errorf("%w: TableConfig.Attributes gives %s the name %q, which places in the queue can have (LockQueue is %q)", ErrConfig, role, name, a.LockQueue)
 		}
-		if other, ok := seen[name]; ok {
-			return fmt.Errorf("%w: TableConfig.Attributes gives the name %q to %s and to %s: each needs its own", ErrConfig, name, other, role)
+		for _, name := range names {
+			if other, ok := seen[name]; ok {
+				return fmt.Errorf("%w: TableConfig.Attributes gives the name %q to %s and to %s: each needs its own", ErrConfig, name, other, role)
+			}
+			seen[name] = role
 		}
-		seen[name] = role
 	}
 	return nil
 }

@@ -88,6 +88,12 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if cfg.AttemptTimeout == 0 {
 		cfg.AttemptTimeout = 10 * time.Second
 	}
+	switch {
+	case cfg.Remember == 0:
+		cfg.Remember = time.Hour
+	case cfg.Remember < time.Minute:
+		return nil, fmt.Errorf("%w: Remember is %v: ids of operations are remembered for a minute at least", ErrConfig, cfg.Remember)
+	}
 	attrs := cfg.Attributes.withDefaults()
 	if err := attrs.check(); err != nil {
 		return nil, err
@@ -99,6 +105,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	core := protocol.NewCore(protocol.Core{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         protocol.Attributes(attrs),
+		Retention:    cfg.Remember,
 		Version:      s.version.name,
 		EventTime:    s.eventTime.name,
 		EventID:      s.eventID.name,

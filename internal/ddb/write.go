@@ -28,7 +28,7 @@ type Write struct {
 	values Item
 	set    []string
 	remove []string
-	add    []string // of a merged expression only
+	add    []string
 	del    []string // of a merged expression only
 	cond   []string
 	room   [24]string // where known, remove and cond begin, to spare their growing
@@ -83,6 +83,9 @@ func (w *Write) Set(attr string, v types.AttributeValue) { w.SetTo(attr, w.Value
 func (w *Write) SetTo(attr, operand string) {
 	w.set = append(w.set, w.Name(attr)+" = "+operand)
 }
+
+// AddTo adds a placeholder's value to an attribute: the elements of a set, say.
+func (w *Write) AddTo(attr, value string) { w.add = append(w.add, w.Name(attr)+" "+value) }
 
 // Remove removes attributes.
 func (w *Write) Remove(attrs ...string) {

@@ -1,21 +1,26 @@
 package protocol
 
 import (
-	"github.com/dynahold/dynahold/internal/ddb"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
 	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
 	LockQueue                                                                string // prefix of the queue's entries
-	Writers, Tombstone, TTL                                                  string
+	Writers                                                                  string
+	Once                                                                     string // beginning of three names
+	Tombstone, TTL                                                           string
 }
 
 // Names are all names, the queue's prefix among them.
 func (a Attributes) Names() []string {
-	return []string{a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL}
+	once := a.OnceNames()
+	return append(once[:], a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
 }
 
 // Clash is a name that is also one of others, or begins with one of their
@@ -51,8 +56,10 @@ type Core struct {
 	// Transacts says that transactions are needed, which not every kind of table
 	// has: EnsureTable refuses one without.
 	Transacts bool
-	Shares    bool // the user's type may share parts of what it is decoded from or encoded to
+	Shares    bool          // the user's type may share parts of what it is decoded from or encoded to
+	Retention time.Duration // length of an epoch: for how long ids of operations are remembered at least
 
+	once  [3]string // Attr.OnceNames
 	lock  lockTemplates
 	queue queueTemplates
 }
@@ -60,6 +67,7 @@ type Core struct {
 // NewCore prepares the expressions of a table.
 func NewCore(c Core) *Core {
 	c.lock, c.queue = newTemplates(c.Attr, c.Partition)
+	c.once = c.Attr.OnceNames()
 	return &c
 }
 
@@ -70,7 +78,7 @@ func (c *Core) Reserved(name string) bool {
 	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.Writers, a.Tombstone:
 		return true
 	}
-	return c.Attr.IsEntry(name)
+	return c.isOnce(name) || c.Attr.IsEntry(name)
 }
 
 // Hidden reports whether an item is there for the library's use only: readers

@@ -24,6 +24,9 @@
 //     nothing, ambiguous if it may have.
 //   - verdict: the final word on a write: applied, refused, condition (failed, and
 //     the image says why), or unknown.
+//   - operation id: what a caller calls an operation that is to be made once; the
+//     item remembers it (once). Epoch: the span of time for which ids are kept
+//     together.
 //   - ring: the ids of an item's latest writes, newest first: evidence that a write
 //     whose answer was lost was applied.
 //   - orphan: a lock that a write without an answer may have left.

@@ -16,6 +16,10 @@ func (d *Doubt) Sent(clean bool) { d.open = d.open || !clean }
 // later.
 func (d *Doubt) Open() bool { return d.open }
 
+// Settle ends the doubt of a write that is bound to what it has read, where other
+// evidence than the ring shows that the item has moved on.
+func (d *Doubt) Settle() { d.open = false }
+
 // End is the verdict of a call that ends without having been applied: of
 // waiting, say, or on a request that was refused or never sent.
 func (d *Doubt) End() Verdict {

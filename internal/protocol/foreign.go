@@ -40,7 +40,7 @@ func (c *Core) CheckShape(item ddb.Item) error {
 	if v, ok := item[a.Tombstone]; ok && !isTrue(v) {
 		return &ShapeError{a.Tombstone, fmt.Errorf("%s, not the mark of a deleted item (BOOL true)", describe(v))}
 	}
-	return nil
+	return c.checkOnce(item)
 }
 
 // describe is a value's type, and the length of bytes.

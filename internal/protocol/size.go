@@ -30,7 +30,8 @@ const (
 
 // CheckSize refuses an update that DynamoDB would refuse, and one that leaves an
 // item which could not be locked any more. What the library keeps on the item
-// does not count: the headroom is for that.
+// does not count, for the headroom is for that; but the ids of operations do, of
+// which there are as many as users make.
 func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 	size, key := 0, 0
 	for name, v := range item {
@@ -38,7 +39,7 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 		case c.IsKey(name):
 			key += len(name) + valueSize(v)
 			fallthrough
-		case !c.Reserved(name):
+		case !c.Reserved(name) || c.isOnce(name):
 			size += len(name) + valueSize(v)
 		}
 	}

@@ -1,0 +1,192 @@
+package protocol
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// An item remembers the ids of the operations that were made on it once, in three
+// attributes: "once" has those of the present epoch, "oncePast" those of the one
+// before, and "onceEpoch" says which epoch is the present one. A writer in a later
+// epoch moves the present ids to the past, over those that were there. So an id is
+// remembered for an epoch at least, what is kept is bounded, and a writer whose
+// clock is slow makes nobody forget.
+const (
+	onceIDBytes = 12
+	// mostOnceIDs is how many ids an epoch may have: 48 KB of the item, and as many
+	// for the past.
+	mostOnceIDs = 4096
+)
+
+// The ends of the names of the attributes beside Attributes.Once.
+const (
+	oncePast  = "Past"
+	onceEpoch = "Epoch"
+)
+
+// OnceNames are the names of the attributes that remember ids.
+func (a Attributes) OnceNames() [3]string {
+	return [3]string{a.Once, a.Once + oncePast, a.Once + onceEpoch}
+}
+
+// OnceID is what an item remembers of an operation's id: the beginning of its
+// SHA-256, so that ids of any length cost the same.
+type OnceID [onceIDBytes]byte
+
+// NewOnceID makes it.
+func NewOnceID(id string) OnceID {
+	sum := sha256.Sum256([]byte(id))
+	return OnceID(sum[:onceIDBytes])
+}
+
+// Epoch is the number of the epoch at a time.
+func (c *Core) Epoch(now time.Time) int64 { return now.UnixMilli() / c.Retention.Milliseconds() }
+
+// Remembers reports whether an item remembers an id: the operation was made.
+func (c *Core) Remembers(item ddb.Item, id OnceID) bool {
+	for _, name := range c.once[:2] {
+		if set, ok := item[name].(*types.AttributeValueMemberBS); ok &&
+			slices.ContainsFunc(set.Value, func(b []byte) bool { return bytes.Equal(b, id[:]) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Remember is what a write that is based on an item sets, so that the item
+// remembers an id.
+func (c *Core) Remember(item ddb.Item, id OnceID, epoch int64) ([]ddb.Attribute, error) {
+	stored, present := c.storedEpoch(item), item[c.once[0]]
+	own := &types.AttributeValueMemberBS{Value: [][]byte{id[:]}}
+	if set, ok := present.(*types.AttributeValueMemberBS); ok && stored >= epoch {
+		if len(set.Value) >= mostOnceIDs {
+			return nil, c.TooManyIDs()
+		}
+		own.Value = append(slices.Clip(slices.Clone(set.Value)), id[:])
+		return []ddb.Attribute{{Name: c.once[0], Value: own}}, nil
+	}
+	sets := []ddb.Attribute{{Name: c.once[0], Value: own}, {Name: c.once[2], Value: ddb.Integer(epoch)}}
+	if present != nil {
+		sets = append(sets, ddb.Attribute{Name: c.once[1], Value: present})
+	}
+	return sets, nil
+}
+
+// storedEpoch is the present epoch of an item; -1 if it remembers nothing.
+func (c *Core) storedEpoch(item ddb.Item) int64 {
+	if n, err := ddb.Int(item[c.once[2]]); err == nil {
+		return n
+	}
+	return -1
+}
+
+// TooManyIDs is why an operation is refused rather than another one forgotten.
+func (c *Core) TooManyIDs() error {
+	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", mostOnceIDs, c.Retention)})
+}
+
+// isOnce reports whether an attribute remembers ids.
+func (c *Core) isOnce(name string) bool { return slices.Contains(c.once[:], name) }
+
+// UnreadOnce makes a write that has not read the item remember an id. The write
+// says at which epoch it expects the item, so that a copy of it that comes late
+// finds the id, or the item in another epoch: it can be sent any number of times.
+type UnreadOnce struct {
+	ID    OnceID
+	Epoch int64
+	// First is the epoch of the call's first try. An item that is beyond the one
+	// after it may have forgotten what an attempt without an answer has done.
+	First int64
+	// Rotates says that the item was seen in an earlier epoch: the write moves it
+	// to this one.
+	Rotates bool
+}
+
+// Add adds to a write what remembers the id, under the condition that the item
+// does not remember it yet.
+func (o UnreadOnce) Add(w *Write) {
+	set, past, epoch := w.Name(w.core.once[0]), w.Name(w.core.once[1]), w.Name(w.core.once[2])
+	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: [][]byte{o.ID[:]}}), w.Value(ddb.Integer(o.Epoch))
+	bs := w.Value(ddb.Text("BS"))
+	known := "attribute_type(" + set + ", " + bs + ") AND NOT contains(" + set + ", " + id + ")" +
+		" AND (attribute_not_exists(" + past + ") OR attribute_type(" + past + ", " + bs + ") AND NOT contains(" + past + ", " + id + "))"
+	if o.Rotates {
+		w.If(epoch + " < " + at + " AND " + known)
+		w.SetTo(w.core.once[1], set)
+		w.SetTo(w.core.once[0], own)
+		w.SetTo(w.core.once[2], at)
+		return
+	}
+	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(mostOnceIDs)))
+	w.If("(attribute_not_exists(" + set + ") AND attribute_not_exists(" + past + ") AND attribute_not_exists(" + epoch + ") OR " + epoch + " = " + at + " AND " + room + " AND " + known + ")")
+	w.AddTo(w.core.once[0], own)
+	w.SetTo(w.core.once[2], at)
+}
+
+// NewUnreadOnce is the first try of a call.
+func NewUnreadOnce(id OnceID, epoch int64) UnreadOnce {
+	return UnreadOnce{ID: id, Epoch: epoch, First: epoch}
+}
+
+// Forgets reports whether the item may have forgotten the id since the first try.
+func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
+
+// After is the next try after an image has refused one, at an epoch, and whether it
+// is another one: if not, the ids are not why it was refused. An item in a later
+// epoch is taken as it is: this clock is slow.
+func (o UnreadOnce) After(c *Core, image ddb.Item, epoch int64) (next UnreadOnce, other bool, err error) {
+	next = UnreadOnce{ID: o.ID, First: o.First, Epoch: epoch}
+	switch stored := c.storedEpoch(image); {
+	case stored < 0: // it remembers nothing yet
+	case stored < epoch:
+		next.Rotates = true
+	default:
+		next.Epoch = stored
+		if set, ok := image[c.once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= mostOnceIDs {
+			return next, false, c.TooManyIDs()
+		}
+	}
+	return next, next != o, nil
+}
+
+// checkOnce refuses attributes under the names of those that remember ids, which
+// are not the library's.
+func (c *Core) checkOnce(item ddb.Item) error {
+	epoch, there := item[c.once[2]]
+	for i, name := range c.once[:2] {
+		v, ok := item[name]
+		if !ok {
+			if there && i == 0 {
+				return &ShapeError{c.once[2], fmt.Errorf("it stands without %q: no epoch begins without an id", name)}
+			}
+			continue
+		}
+		set, isSet := v.(*types.AttributeValueMemberBS)
+		foreign := func(id []byte) bool { return len(id) != onceIDBytes }
+		if !isSet || len(set.Value) > mostOnceIDs || slices.ContainsFunc(set.Value, foreign) {
+			return &ShapeError{name, fmt.Errorf("%s, not ids of operations (a set of at most %d, each of %d bytes)", describe(v), mostOnceIDs, onceIDBytes)}
+		}
+		if !there {
+			return &ShapeError{name, fmt.Errorf("it stands without %q, which says of what epoch it is", c.once[2])}
+		}
+	}
+	if !there {
+		return nil
+	}
+	n, err := ddb.Int(epoch)
+	if err == nil && (n < 0 || n > maxNumber) {
+		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
+	}
+	if err != nil {
+		return &ShapeError{c.once[2], err}
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
@@ -18,7 +19,7 @@ import (
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	written, err := h.conclude(ctx, func() (cas.Edit[T], error) { return cas.Compare(h.l.table, h.start, item) }, 0)
+	written, err := h.conclude(ctx, func() (cas.Edit[T], error) { return cas.Compare(h.l.table, h.start, item) }, 0, nil)
 	if err != nil {
 		return *new(T), err
 	}
@@ -26,16 +27,17 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 }
 
 // conclude commits a difference that stands for so many changes, which may
-// cancel each other out; 0: for one, if there is a difference. With
+// cancel each other out; 0: for one, if there is a difference. is, if set, tells
+// whether an image shows that it was made. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *Held[T]) conclude(ctx context.Context, made func() (cas.Edit[T], error), count int64) (item T, err error) {
+func (h *Held[T]) conclude(ctx context.Context, made func() (cas.Edit[T], error), count int64, is func(image ddb.Item) bool) (item T, err error) {
 	if err := h.beginEnd(ctx); err != nil {
 		return item, err
 	}
 	defer h.ending.Unlock()
 	core, stored := h.l.locker.Core, h.start.Raw
 	next := handoff{item: stored} // has no lock if that is not to stay in this process
-	end := lock.End{As: lock.Commit, KeepLocal: h.keepLocal()}
+	end := lock.End{As: lock.Commit, KeepLocal: h.keepLocal(), Made: is}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
 		if err == nil {

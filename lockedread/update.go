@@ -21,16 +21,16 @@ import (
 // The context of change ends with the caller's, and when the lock is lost.
 // With Config.Combine change may run again.
 func (l *Locker[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return l.change(ctx, key, false, change)
+	return l.change(ctx, key, false, change, nil)
 }
 
 // Upsert is Update, but a key without an item is locked too, and change gets a
 // new item with nothing but its key. Three requests for a new item.
 func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return l.change(ctx, key, true, change)
+	return l.change(ctx, key, true, change, nil)
 }
 
-func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error, once *cas.Once) (item T, err error) {
 	if change == nil {
 		return item, cas.NoChange()
 	}
@@ -48,6 +48,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	var part *local.Participant[T]
 	if l.combine {
 		part = local.NewParticipant(ctx, create, change, func() error { return holder(key, p) })
+		part.Once = once
 	}
 	p = l.join(raw, part)
 	state, err := l.enqueue(ctx, key, p)
@@ -64,9 +65,7 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, func(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T], error) {
-		return cas.Change(ctx, l.table, from, change)
-	}, nil)
+	return held.apply(ctx, cas.Request[T]{Change: change, Once: once})
 }
 
 // lead commits the changes of the first caller and of those that wait behind
@@ -97,19 +96,18 @@ func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *waiter[T], b *local.Gr
 		return err
 	}
 	b.Begin(held.fresh)
-	_, err = held.apply(b.Context(), b.Edit, b.Count)
+	_, err = held.apply(b.Context(), cas.Request[T]{Edit: b.Edit, Made: b.Made, Count: b.Count})
 	return err
 }
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
-// count, if set, is how many changes it stands for.
-func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Snapshot[T]) (cas.Edit[T], error), count func() int64) (zero T, err error) {
+func (h *Held[T]) apply(ctx context.Context, call cas.Request[T]) (zero T, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	defer func() { _ = h.Release(ctx) }() // also when change panics
 	inner, cancel := ddb.Merge(ctx, h.Context())
 	defer cancel()
-	edit, err := change(inner, h.start)
+	edit, err := call.MakeEdit(inner, h.l.table, h.start)
 	switch {
 	case err != nil && h.Context().Err() != nil:
 		return zero, errors.Join(err, context.Cause(h.Context()))
@@ -123,10 +121,11 @@ func (h *Held[T]) apply(ctx context.Context, change func(context.Context, cas.Sn
 		return zero, err
 	}
 	n := int64(0)
-	if count != nil {
-		n = count()
+	if call.Count != nil {
+		n = call.Count()
 	}
-	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n)
+	made := func(image ddb.Item) bool { return call.IsMade(h.l.locker.Core, image) }
+	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n, made)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.Release(ctx) // finds out, if anybody can
 		switch h.lock.OutcomeOfUndecided() {

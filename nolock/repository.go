@@ -121,7 +121,7 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 		var zero T
 		return zero, err
 	}
-	return cas.Create(ctx, r.table, item, r.policy.Settings)
+	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody

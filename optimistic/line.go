@@ -25,6 +25,7 @@ type call[T any] struct {
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
 	mark cas.Reentrancy
+	once *cas.Once // the id under which the change is made once; nil: none
 
 	place *place[T]
 }
@@ -41,7 +42,7 @@ func (r *Repository[T]) one(key repo.Key) (*call[T], error) {
 
 // update makes a change, but not from inside a change of the same item: the
 // outer write would find what the inner one wrote, and run both again, and so on.
-func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error, once *cas.Once) (item T, err error) {
 	if change == nil {
 		return item, cas.NoChange()
 	}
@@ -52,7 +53,18 @@ func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, c
 	if err != nil {
 		return item, err
 	}
+	o.once = once
 	return o.change(ctx, create, change)
+}
+
+// remove deletes an item.
+func (r *Repository[T]) remove(ctx context.Context, key repo.Key, once *cas.Once) error {
+	o, err := r.one(key)
+	if err == nil {
+		o.once = once
+		_, err = o.change(ctx, false, func(context.Context, *T) error { return repo.Remove })
+	}
+	return err
 }
 
 // change makes a change: by version, or, with Config.Fair where others want the
@@ -70,16 +82,22 @@ func (o *call[T]) change(ctx context.Context, create bool, change func(context.C
 		}
 		r.contention.Note(o.text)
 	}
-	if create {
-		return r.fair.Upsert(ctx, o.key, run)
+	update, upsert := r.fair.Update, r.fair.Upsert
+	if o.once != nil {
+		fair := r.fair.Once(o.once.Text)
+		defer func() { o.once.Note(fair.Repeated()) }()
+		update, upsert = fair.Update, fair.Upsert
 	}
-	return r.fair.Update(ctx, o.key, run)
+	if create {
+		return upsert(ctx, o.key, run)
+	}
+	return update(ctx, o.key, run)
 }
 
 // inLine makes a change by version when it is the caller's turn.
 func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
 	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
-		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request[T]{Create: create, Change: change})
+		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request[T]{Create: create, Change: change, Once: o.once})
 		return item, err
 	}
 	var part *local.Participant[T]
@@ -91,6 +109,7 @@ func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.C
 			}
 			return nil
 		})
+		part.Once = o.once
 	}
 	p = o.r.queues.Join(o.text, part)
 	o.place = p
@@ -105,7 +124,7 @@ func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.C
 	}
 	handed := written{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request[T]{Create: create, Change: change})
+	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request[T]{Create: create, Change: change, Once: o.once})
 	return item, err
 }
 
@@ -145,7 +164,7 @@ func (o *call[T]) lead(first *local.Participant[T]) {
 
 // all runs a group, and those of its parts that must be alone, to their end.
 func (o *call[T]) all(b *local.Group[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, cas.Request[T]{Create: create, Edit: b.Edit, Begin: b.Begin, Count: b.Count})
+	_, after, err := o.run(b.Context(), from, cas.Request[T]{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

@@ -110,7 +110,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet; its version is 1. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.Create(ctx, r.table, item, r.policy.Settings)
+	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -125,22 +125,18 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // of the same item from inside change, with its context, is refused with
 // ErrLocked.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.update(ctx, key, false, change)
+	return r.update(ctx, key, false, change, nil)
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.update(ctx, key, true, change)
+	return r.update(ctx, key, true, change, nil)
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	o, err := r.one(key)
-	if err == nil {
-		_, err = o.change(ctx, false, func(context.Context, *T) error { return repo.Remove })
-	}
-	return err
+	return r.remove(ctx, key, nil)
 }
 
 // Save writes the whole item if the stored version is still item's, and

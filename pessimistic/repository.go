@@ -61,7 +61,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.Create(ctx, r.table, item, r.settings)
+	return cas.Create(ctx, r.table, item, r.settings, nil)
 }
 
 // Update locks an item, runs change on it once, commits the difference and
@@ -110,6 +110,6 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered
 // them.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	item, _, err := cas.Apply(ctx, r.table, r.settings, key, update, conditions)
+	item, _, err := cas.Apply(ctx, r.table, r.settings, key, update, conditions, nil)
 	return item, err
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -20,22 +22,22 @@ import (
 //
 // Nothing binds the request to a state of the item, so the same request could be
 // applied twice: it is not repeated once it may have been applied. The ring of
-// writers then tells, while it is that write's own.
-func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder) (T, ddb.Item, error) {
+// writers then tells, while it is that write's own. A request with an id is bound by
+// that: it is repeated as any other.
+func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (T, ddb.Item, error) {
 	var zero T
 	raw, err := t.EncodeKey(key)
 	if err != nil {
 		return zero, nil, err
 	}
-	a := &applying[T]{table: t, id: protocol.NewWriteID(), conditional: len(conditions) > 0,
+	a := &applying[T]{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
-	w, err := a.write(update, conditions)
-	if err != nil {
-		return zero, nil, fmt.Errorf("item %v: %w", key, err)
+	if once != nil {
+		a.ids = once.unread(t.Core)
 	}
 	var image ddb.Item
 	err = a.waiter.Do(ctx, func() (err error) {
-		image, err = a.run(ctx, w)
+		image, err = a.run(ctx)
 		return err
 	})
 	if err != nil {
@@ -51,16 +53,19 @@ func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Ke
 
 // applying is one such call.
 type applying[T any] struct {
-	table       *Table[T]
-	waiter      *lock.Waiter
-	id          protocol.WriteID
-	conditional bool // the caller has conditions of its own
+	table      *Table[T]
+	waiter     *lock.Waiter
+	id         protocol.WriteID
+	update     expression.UpdateBuilder
+	conditions []expression.ConditionBuilder // the caller's own
+	once       *Once
+	ids        protocol.UnreadOnce // with once: how the next try carries the id
 }
 
 // write puts the caller's update under the marks of the protocol. Without a read
 // the ring of writers cannot be extended: a new one starts, and the version counts
 // on.
-func (a *applying[T]) write(update expression.UpdateBuilder, conditions []expression.ConditionBuilder) (*protocol.Write, error) {
+func (a *applying[T]) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
 	w.IfExists(core.Partition)
@@ -77,7 +82,17 @@ func (a *applying[T]) write(update expression.UpdateBuilder, conditions []expres
 	// request which is bound to nothing.
 	ring := w.Name(core.Attr.Writers)
 	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(a.id.Push(nil)) + ")")
-	return w, w.Merge(update, conditions, func(attr string) error { return CheckTarget(core, attr) })
+	if a.once != nil {
+		a.ids.Add(w)
+	}
+	if err := w.Merge(a.update, a.conditions, func(attr string) error { return CheckTarget(core, attr) }); err != nil {
+		return nil, err
+	}
+	in, err := w.Update(a.waiter.Raw)
+	if err == nil {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	return in, err
 }
 
 // CheckTarget refuses an attribute that is not for a user's expression to change.
@@ -90,14 +105,17 @@ func CheckTarget(core *protocol.Core, attr string) error {
 }
 
 // run sends the write until it has a verdict, and returns the item as written.
-func (a *applying[T]) run(ctx context.Context, w *protocol.Write) (ddb.Item, error) {
-	in, err := w.Update(a.waiter.Raw)
-	if err != nil {
-		return nil, fmt.Errorf("item %v: %w", a.waiter.Key, err)
+func (a *applying[T]) run(ctx context.Context) (ddb.Item, error) {
+	how := ddb.Options{Once: true, AwaitAnswer: true, Absence: true}
+	if a.once != nil {
+		how = ddb.Options{Absence: true}
 	}
-	in.ReturnValues = types.ReturnValueAllNew
 	for {
-		res := a.waiter.Update(ctx, in, ddb.Options{Once: true, AwaitAnswer: true, Absence: true})
+		in, err := a.write()
+		if err != nil {
+			return nil, fmt.Errorf("item %v: %w", a.waiter.Key, err)
+		}
+		res := a.waiter.Update(ctx, in, how)
 		switch res.Outcome {
 		case ddb.Applied:
 			return res.Item, nil
@@ -110,10 +128,11 @@ func (a *applying[T]) run(ctx context.Context, w *protocol.Write) (ddb.Item, err
 		default:
 			return nil, lock.Failed(a.waiter.Key, res)
 		}
-		switch a.waiter.Doubt.ByID(a.id, a.table.Core.Ring(res.Image)) {
-		case protocol.Committed:
+		verdict := a.waiter.Doubt.ByID(a.id, a.table.Core.Ring(res.Image))
+		switch {
+		case verdict == protocol.Committed, a.once.In(a.table.Core, res.Image):
 			return res.Image, nil
-		case protocol.Undecided:
+		case verdict == protocol.Undecided && a.once == nil:
 			return nil, a.waiter.Undecided(lock.FoundOthers)
 		}
 		if err := a.refused(ctx, res.Image); err != nil {
@@ -129,10 +148,10 @@ func (a *applying[T]) evidence(ctx context.Context) ddb.Item {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	image, err := a.table.Core.Get(ctx, a.waiter.Raw)
-	if err != nil || protocol.RingVerdict(a.id, nil, a.table.Core.Ring(image)) != protocol.Committed {
-		return nil
+	if err == nil && (protocol.RingVerdict(a.id, nil, a.table.Core.Ring(image)) == protocol.Committed || a.once.In(a.table.Core, image)) {
+		return image
 	}
-	return image
+	return nil
 }
 
 // refused decides what the image of a refused write means: nil is for another try.
@@ -149,7 +168,20 @@ func (a *applying[T]) refused(ctx context.Context, image ddb.Item) error {
 		return a.waiter.WaitOrBreak(ctx, image)
 	case core.Hidden(image):
 		return lock.NotFound(a.waiter.Key, core.Name)
-	case !a.conditional: // an attribute that no condition can tell apart from the library's
+	}
+	if a.once != nil {
+		next, other, err := a.ids.After(core, image, core.Epoch(time.Now()))
+		switch {
+		case next.Forgets() && a.waiter.Doubt.Open():
+			return a.waiter.Undecided("the item has forgotten the ids of that time")
+		case err != nil:
+			return fmt.Errorf("item %v: %w", a.waiter.Key, err)
+		}
+		if a.ids = next; other {
+			return nil
+		}
+	}
+	if len(a.conditions) == 0 { // an attribute that no condition can tell apart from the library's
 		return fmt.Errorf("%w: item %v in table %q: it refuses a write without a reason that it shows", repo.ErrSchema, a.waiter.Key, core.Name)
 	}
 	item, err := a.table.Decode(image)

@@ -191,7 +191,7 @@ func TestCreate(t *testing.T) {
 				s.put(t, row.stored)
 			}
 			s.Nth("UpdateItem", 0, kind)
-			item, err := Create(t.Context(), s.table, tin{ID: "beans", Count: 5}, s.policy.Settings)
+			item, err := Create(t.Context(), s.table, tin{ID: "beans", Count: 5}, s.policy.Settings, nil)
 			want := row.want
 			if row.stored != nil && (kind == fault.LoseResponse || kind == fault.DropRequest) {
 				want = repo.ErrOutcomeUnknown // it may have been made, and deleted since

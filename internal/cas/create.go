@@ -15,16 +15,19 @@ import (
 // Create writes an item that must not exist yet (stubs and tombstones count as
 // nothing). The version of a new item is 1. One request, one more where a stub or
 // a tombstone is in its place: what that has kept must be seen to be removed.
-func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings) (T, error) {
+//
+// With an id the new item remembers it, and an item that is there and remembers it
+// is returned as it is.
+func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings, once *Once) (T, error) {
 	var zero T
 	raw, err := t.EncodeGiven(item)
 	if err != nil {
 		return zero, err
 	}
 	core := t.Core
-	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw}
+	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {
-		in, err := createInput(core, raw, c.id, c.hidden)
+		in, err := c.input()
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("item %v: %w", c.Key, err)
 		}
@@ -32,6 +35,9 @@ func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings) (T
 	}
 	if err := c.SendUntilJudged(ctx, send, func(image ddb.Item) (bool, error) { return c.judge(ctx, image) }); err != nil {
 		return zero, err
+	}
+	if c.made != nil {
+		return t.Decode(c.made)
 	}
 	return t.WithVersion(item, 1), nil
 }
@@ -42,16 +48,29 @@ type creation struct {
 	lock.Waiter
 	id     protocol.WriteID
 	item   ddb.Item // to be made
+	once   *Once
 	hidden ddb.Item // the stub or tombstone that the last try found
+	made   ddb.Item // the item that remembers the id
 	tries  int
 }
 
 // judge decides what the image of a refused try means.
 func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err error) {
-	switch c.Doubt.ByID(c.id, c.Core.Ring(image)) {
-	case protocol.Committed:
+	verdict := c.Doubt.ByID(c.id, c.Core.Ring(image))
+	if verdict == protocol.Committed {
 		return true, nil
-	case protocol.Undecided:
+	}
+	if c.once.In(c.Core, image) {
+		if err := c.CheckShape(image); err != nil {
+			return true, err
+		}
+		if c.Core.Hidden(image) { // made, and deleted by an event since
+			return true, lock.NotFound(c.Key, c.Core.Name)
+		}
+		c.made = image
+		return true, nil
+	}
+	if verdict == protocol.Undecided {
 		// Not our item. It may have been there before, or it was made after
 		// ours had been created and deleted: nothing tells. If it is only a
 		// lock's, ours may be created yet. To wait for that and to repeat the
@@ -93,12 +112,16 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 	return nil
 }
 
-// createInput is the request that creates an item: where there is none, or, in
-// the second place, where hidden was seen.
-func createInput(core *protocol.Core, raw ddb.Item, id protocol.WriteID, hidden ddb.Item) (*dynamodb.UpdateItemInput, error) {
+// input is the request that creates an item: where there is none, or, in the second
+// place, where hidden was seen.
+func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
+	core, raw, hidden := c.Core, c.item, c.hidden
 	d := core.Whole(raw)
 	if core.Version != "" {
 		d = d.Without(core.Version)
+	}
+	if err := c.once.remember(core, hidden, &d); err != nil {
+		return nil, err
 	}
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
 		return nil, err
@@ -123,7 +146,7 @@ func createInput(core *protocol.Core, raw ddb.Item, id protocol.WriteID, hidden 
 	if core.Version != "" {
 		w.Set(core.Version, ddb.Integer(1))
 	}
-	w.Set(core.Attr.Writers, id.Push(nil))
+	w.Set(core.Attr.Writers, c.id.Push(nil))
 	return w.Update(core.Key(raw))
 }
 

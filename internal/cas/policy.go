@@ -27,9 +27,12 @@ type Policy struct {
 type Request[T any] struct {
 	Create bool // start a new item where there is none
 	Change func(context.Context, *T) error
+	Once   *Once // the id under which Change is made once; nil: none
 	// Edit, if set, makes the edit in Change's place: where the changed item is
-	// not this goroutine's to read, only its encoding.
+	// not this goroutine's to read, only its encoding. Made then tells, in Once's
+	// place, whether an item shows that all of it was made.
 	Edit func(context.Context, Snapshot[T]) (Edit[T], error)
+	Made func(item ddb.Item) bool
 	// From is what this process believes the item to be; nil: it is read. The
 	// write's condition protects a change of it; what Change says without a
 	// write is confirmed on a fresh read.
@@ -41,6 +44,23 @@ type Request[T any] struct {
 	// Keep reports whether anybody needs the item as the call leaves it; nil:
 	// nobody does.
 	Keep func() bool
+}
+
+// MakeEdit makes the edit of an item.
+func (r *Request[T]) MakeEdit(ctx context.Context, t *Table[T], from Snapshot[T]) (Edit[T], error) {
+	if r.Edit != nil {
+		return r.Edit(ctx, from)
+	}
+	return ChangeOnce(ctx, t, from, r.Change, r.Once)
+}
+
+// IsMade reports whether an item remembers that the change was made: by this call,
+// by an attempt without an answer, or by another call with the same id.
+func (r *Request[T]) IsMade(core *protocol.Core, item ddb.Item) bool {
+	if r.Made != nil {
+		return r.Made(item)
+	}
+	return r.Once.In(core, item)
 }
 
 // Trace is how a call went.

@@ -101,6 +101,11 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 	if err != nil {
 		return item, nil, err
 	}
+	hidden := core.Hidden(image)
+	if !hidden && u.Once.In(core, image) { // whoever holds it
+		u.After = image
+		return from.Item, nil, nil
+	}
 	if image[core.Attr.LockedBy] != nil {
 		// The write would be refused: do not even run the change.
 		if u.FailFast {
@@ -111,11 +116,10 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		}
 		return item, nil, errAgain
 	}
-	hidden := core.Hidden(image)
 	if u.Begin != nil {
 		u.Begin(hidden)
 	}
-	edit, err := u.edit(ctx, from)
+	edit, err := u.MakeEdit(ctx, u.table, from)
 	if err != nil {
 		return item, nil, err
 	}
@@ -152,18 +156,14 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 		u.applied(image, edit, id)
 		return written, nil, nil
 	case protocol.Undecided:
+		if u.IsMade(core, res.Image) {
+			u.waiter.Doubt.Settle()
+			return item, res.Image, errAgain // which finds it made
+		}
 		return item, nil, u.undecided(image, res.Image)
 	}
 	next, err = u.conflict(ctx, res.Image)
 	return item, next, err
-}
-
-// edit makes the edit of an attempt.
-func (u *update[T]) edit(ctx context.Context, from Snapshot[T]) (Edit[T], error) {
-	if u.Edit != nil {
-		return u.Edit(ctx, from)
-	}
-	return Change(ctx, u.table, from, u.Change)
 }
 
 // applied notes the item as the write has left it.

@@ -134,6 +134,17 @@ var errNothing = errors.New("nothing to write")
 // Count is how many changes the write carries; 0: it needs no write.
 func (b *Group[T]) Count() int64 { return b.count }
 
+// Made reports whether an item remembers the ids of all changes that the write
+// carries: then each of them was made, by this write or by another call.
+func (b *Group[T]) Made(item ddb.Item) bool {
+	for _, m := range b.parts {
+		if m.changed && !m.Once.In(b.table.Core, item) {
+			return false
+		}
+	}
+	return b.count > 0
+}
+
 // more takes the next caller along.
 func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
 	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {

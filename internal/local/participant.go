@@ -17,7 +17,8 @@ const settle = 4 * time.Second
 
 // Participant is one caller's part in a group.
 type Participant[T any] struct {
-	Create bool // the item may be missing
+	Create bool      // the item may be missing
+	Once   *cas.Once // the id under which its change is made once; nil: none
 
 	ctx    context.Context
 	change func(context.Context, *T) error
@@ -175,18 +176,18 @@ func (p *Participant[T]) run(a ask[T]) {
 // goroutine: as long as it runs the caller cannot be told anything, and cannot
 // use the item's memory for something else. After it nobody reads that memory.
 func (p *Participant[T]) apply(ctx context.Context, a ask[T]) answer[T] {
-	item := a.from.Item
-	out := answer[T]{ran: true, err: p.change(ctx, &item)}
-	if out.err != nil {
+	out := answer[T]{ran: true}
+	e, err := cas.ChangeOnce(ctx, a.table, a.from, p.change, p.Once)
+	switch {
+	case err == nil && e.Remove:
+		err = repo.Remove
+	case err == nil:
+		err = cas.CheckNotStale(a.table.Core, a.from.Raw, e.After)
+	}
+	if out.err = err; err != nil {
 		return out
 	}
-	var e cas.Edit[T]
-	if e, out.err = cas.Compare(a.table, a.from, item); out.err == nil {
-		out.err = cas.CheckNotStale(a.table.Core, a.from.Raw, e.After)
-	}
-	if out.err != nil {
-		return out
-	}
+	item := e.Item
 	out.edit = edit{e.Diff, e.After, a.table.Version(item)}
 	if out.changed = a.fresh || !e.Diff.Empty(); out.changed {
 		out.edit.version++

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"slices"
+
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 )
@@ -73,7 +75,8 @@ func (s *total[T]) add(e edit) {
 // written all the same: the item that it is compared with may be a tombstone.
 func (s *total[T]) edit() cas.Edit[T] {
 	e := cas.Edit[T]{Item: s.from.Item, After: s.after}
-	for _, name := range s.table.Core.Mapped {
+	once := s.table.Core.Attr.OnceNames()
+	for _, name := range slices.Concat(s.table.Core.Mapped, once[:]) {
 		v, there := s.raw[name]
 		switch {
 		case s.touched[name] && there:

@@ -29,6 +29,9 @@ type End struct {
 	// Change adds the change of a Commit. With an error nothing is sent, and the
 	// lock goes on.
 	Change func(*protocol.Write) error
+	// Made, if set, tells whether an image shows by other means than its lock that
+	// the change of a Commit was made: OutcomeOfUndecided has its answer.
+	Made func(image ddb.Item) bool
 	// KeepLocal keeps the lock of a Commit or Release for the next one of this
 	// process.
 	KeepLocal bool
@@ -147,6 +150,9 @@ func (e *ending) judge(res ddb.Result) error {
 		}
 		if unknown := errors.Is(err, repo.ErrOutcomeUnknown); unknown {
 			h.inDoubt = h.inDoubt || e.writes()
+			if e.Made != nil && res.Outcome == ddb.Condition && e.Made(res.Image) {
+				h.outcome.Store(int64(protocol.Committed))
+			}
 			if e.KeepLocal {
 				h.orphan.Store(&Orphan{e.nextID, e.asked, h.locker, h.packed})
 			}
@@ -199,8 +205,8 @@ func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 	}
 }
 
-// OutcomeOfUndecided is what became of a write that had no verdict, if the release after it
-// has told: Committed, or Lost.
+// OutcomeOfUndecided is what became of a write that had no verdict, if its image,
+// or the release after it, has told: Committed, or Lost.
 func (h *Lock) OutcomeOfUndecided() protocol.Verdict { return protocol.Verdict(h.outcome.Load()) }
 
 // commitTime is the time that the lease must not have passed. It is taken once

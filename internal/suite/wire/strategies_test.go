@@ -105,6 +105,14 @@ func optimisticOperations() []operation {
 			_, err := r.Apply(ctx, key, takeOne, hasOne)
 			return err
 		}),
+		on("Once.Update", optimistic.Config{}, func(ctx context.Context, r *optimistic.Repository[item], _ item) error {
+			_, err := r.Once("m").Update(ctx, key, addOne)
+			return err
+		}),
+		on("Once.Apply", optimistic.Config{}, func(ctx context.Context, r *optimistic.Repository[item], _ item) error {
+			_, err := r.Once("m").Apply(ctx, key, takeOne, hasOne)
+			return err
+		}),
 		on("Update, combining", optimistic.Config{Combine: true}, change),
 		on("Update, fair", optimistic.Config{Fair: true}, change),
 	)
@@ -117,6 +125,12 @@ func pessimisticOperations() []operation {
 	return append(strategy("pessimistic", open), operation{name: "pessimistic: Apply", prepare: func(t *testing.T, b *bench) func() error {
 		r := open(t, stored(t, b))
 		return func() error { _, err := r.Apply(t.Context(), key, takeOne, hasOne); return err }
+	}}, operation{name: "pessimistic: Once.Update", prepare: func(t *testing.T, b *bench) func() error {
+		r := open(t, stored(t, b))
+		return func() error { _, err := r.Once("m").Update(t.Context(), key, addOne); return err }
+	}}, operation{name: "pessimistic: Once.Create", prepare: func(t *testing.T, b *bench) func() error {
+		r := open(t, b.table(t))
+		return func() error { _, err := r.Once("m").Create(t.Context(), first); return err }
 	}})
 }
 

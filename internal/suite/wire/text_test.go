@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -206,6 +207,8 @@ func (p *placeholders) number(s string) string {
 	switch {
 	case f > now-near && f < now+near:
 		return "<time>"
+	case math.Abs(f-math.Floor(now/3600)) <= 1: // of ids that are remembered
+		return "<epoch>"
 	case f > (now-near)*1e6 && f < (now+near)*1e6:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {

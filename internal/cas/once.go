@@ -1,0 +1,98 @@
+package cas
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Once is the id of an operation that is made once, for one call, and whether the
+// call has found it. The id is written with the change, so that whoever reads the
+// item knows that the change was made. A nil Once is that of an operation without
+// an id, which is made each time.
+type Once struct {
+	Text  string // the id as it was given
+	id    protocol.OnceID
+	found atomic.Bool
+}
+
+// In reports whether an item remembers the id, and notes that.
+func (o *Once) In(core *protocol.Core, item ddb.Item) bool {
+	if o == nil {
+		return false
+	}
+	found := core.Remembers(item, o.id)
+	o.found.Store(found)
+	return found
+}
+
+// Note notes whether another call in place of this one has found the id.
+func (o *Once) Note(found bool) { o.found.Store(found) }
+
+// remember adds to the difference of a write, that is based on an item, what makes
+// the item remember the id.
+func (o *Once) remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
+	if o == nil {
+		return nil
+	}
+	sets, err := core.Remember(item, o.id, core.Epoch(time.Now()))
+	if err != nil {
+		return err
+	}
+	d.Set = append(d.Set, sets...)
+	return nil
+}
+
+// unread is the id as a write carries it that has not read the item.
+func (o *Once) unread(core *protocol.Core) protocol.UnreadOnce {
+	return protocol.NewUnreadOnce(o.id, core.Epoch(time.Now()))
+}
+
+// OnceCalls are the calls of a view with one id.
+type OnceCalls struct {
+	ID       string
+	repeated atomic.Bool
+}
+
+// Do makes one call of the view.
+func (c *OnceCalls) Do(call func(*Once) error) error {
+	if c.ID == "" {
+		return fmt.Errorf("%w: the id of Once is empty: use what names the message or request, and stays when it comes again", repo.ErrConfig)
+	}
+	once := &Once{Text: c.ID, id: protocol.NewOnceID(c.ID)}
+	defer func() { c.repeated.Store(once.found.Load()) }()
+	return call(once)
+}
+
+// Repeated reports whether the call that ended last has found its id.
+func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
+
+// ChangeOnce is Change, but where the item remembers the id the change does not
+// run, and the item is as it is. The edit of a change that runs remembers the id,
+// also where it changes nothing else.
+func ChangeOnce[T any](ctx context.Context, t *Table[T], from Snapshot[T], change func(context.Context, *T) error, once *Once) (Edit[T], error) {
+	core := t.Core
+	if once.In(core, from.Raw) {
+		if core.Hidden(from.Raw) { // made, and deleted by an event since
+			return Edit[T]{}, lock.NotFound(t.KeyOf(from.Item), core.Name)
+		}
+		return Edit[T]{Item: from.Item, After: from.Before}, nil
+	}
+	edit, err := Change(ctx, t, from, change)
+	if once == nil || err != nil || edit.Remove {
+		return edit, err
+	}
+	if err = once.remember(core, from.Raw, &edit.Diff); err == nil {
+		err = core.CheckSize(from.Raw, edit.Diff)
+	}
+	if err != nil {
+		return Edit[T]{}, fmt.Errorf("item %v: %w", t.KeyOf(from.Item), err)
+	}
+	return edit, nil
+}

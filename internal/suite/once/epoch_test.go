@@ -1,0 +1,229 @@
+package once_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// What the item is in, seen from the clock of who comes next: programs disagree
+// about the epoch at its edge.
+func TestTheEpochsOfAnItem(t *testing.T) {
+	sets := func(epoch int64, present, past string) map[string]types.AttributeValue {
+		values := map[string]types.AttributeValue{"once": set(id(present)), "onceEpoch": number(epoch)}
+		if past != "" {
+			values["oncePast"] = set(id(past))
+		}
+		return values
+	}
+	each(t, func(t *testing.T, s *store) {
+		for what, c := range map[string]struct {
+			stored        map[string]types.AttributeValue
+			known, lost   []string // after a message has come
+			epoch         int64
+			present, past int
+		}{
+			"nothing yet":          {nil, nil, []string{"a", "b"}, now(), 1, 0},
+			"the present epoch":    {sets(now(), "a", "b"), []string{"a", "b"}, nil, now(), 2, 1},
+			"the one before":       {sets(now()-1, "a", "b"), []string{"a"}, []string{"b"}, now(), 1, 1},
+			"long ago":             {sets(now()-99, "a", "b"), []string{"a"}, []string{"b"}, now(), 1, 1},
+			"a clock that is fast": {sets(now()+1, "a", "b"), []string{"a", "b"}, nil, now() + 1, 2, 1},
+			"one that is wrong":    {sets(now()+999, "a", ""), []string{"a"}, []string{"b"}, now() + 999, 2, 0},
+		} {
+			for call, do := range taking {
+				s.set(t, "REMOVE once, oncePast, onceEpoch SET stock = :ten", map[string]types.AttributeValue{":ten": number(10)})
+				for name, v := range c.stored {
+					s.set(t, "SET "+name+" = :v", map[string]types.AttributeValue{":v": v})
+				}
+				// What warm items believe is refused by the ring: others have written.
+				rig.Must(rig.Must(pessimistic.New(s.table, pessimistic.Config{}))(t).Update(t.Context(), key, func(_ context.Context, p *product) error { p.Stock = 20; return nil }))(t)
+				if got := rig.Must(do(t.Context(), s.once("m")))(t); got.Stock != 19 {
+					t.Errorf("%s, %s: %+v", what, call, got)
+				}
+				raw := s.raw(t)
+				present, _ := raw["once"].(*types.AttributeValueMemberBS)
+				past, _ := raw["oncePast"].(*types.AttributeValueMemberBS)
+				if past == nil {
+					past = &types.AttributeValueMemberBS{}
+				}
+				if len(present.Value) != c.present || len(past.Value) != c.past || raw["onceEpoch"].(*types.AttributeValueMemberN).Value != number(c.epoch).(*types.AttributeValueMemberN).Value {
+					t.Errorf("%s, %s: %d present, %d past, epoch %v", what, call, len(present.Value), len(past.Value), raw["onceEpoch"])
+				}
+				want := 19
+				for _, known := range append(c.known, "m") {
+					rig.Must(do(t.Context(), s.once(known)))(t)
+				}
+				if s.stock(t) != want {
+					t.Errorf("%s, %s: an id was forgotten: stock %d, want %d", what, call, s.stock(t), want)
+				}
+				for _, lost := range c.lost {
+					want--
+					rig.Must(do(t.Context(), s.once(lost)))(t)
+				}
+				if s.stock(t) != want {
+					t.Errorf("%s, %s: stock %d, want %d", what, call, s.stock(t), want)
+				}
+			}
+		}
+	})
+}
+
+// The first Apply of an epoch finds the item in the one before: one request more.
+func TestWhatTheFirstApplyOfAnEpochCosts(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		for _, c := range []struct {
+			epoch int64
+			want  int
+		}{{now() - 1, 2}, {now(), 1}, {now() + 5, 2}} {
+			s.set(t, "SET once = :a, onceEpoch = :e REMOVE oncePast", map[string]types.AttributeValue{":a": set(id("a")), ":e": number(c.epoch)})
+			s.Count.Reset()
+			rig.Must(taking["Apply"](t.Context(), s.once("m")))(t)
+			if n := s.Count.Total(); n != c.want {
+				t.Errorf("epoch %d: %d requests, want %d", c.epoch-now(), n, c.want)
+			}
+		}
+	})
+}
+
+// Beyond its limit an item refuses new ids, and forgets none.
+func TestTheLimitOfIDs(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		full := make([][]byte, 4096)
+		for i := range full {
+			full[i] = binary.BigEndian.AppendUint32(make([]byte, 8), uint32(i))
+		}
+		full[77] = id("known")
+		s.set(t, "SET once = :a, onceEpoch = :e", map[string]types.AttributeValue{":a": set(full...), ":e": number(now() + 1)})
+		for name, do := range taking {
+			_, err := do(t.Context(), s.once("new"))
+			rig.Is(t, err, repo.ErrTooLarge)
+			v := s.once("known")
+			if rig.Must(do(t.Context(), v))(t); !v.Repeated() {
+				t.Errorf("%s has forgotten an id", name)
+			}
+		}
+		if s.stock(t) != 10 || s.raw(t)["lockedBy"] != nil {
+			t.Error("something was written")
+		}
+		// An epoch later there is room.
+		s.set(t, "SET onceEpoch = :e", map[string]types.AttributeValue{":e": number(now() - 1)})
+		for _, do := range taking {
+			rig.Must(do(t.Context(), s.once("new")))(t)
+			rig.Must(do(t.Context(), s.once("known")))(t)
+		}
+		if s.stock(t) != 9 {
+			t.Errorf("stock %d", s.stock(t))
+		}
+	})
+}
+
+// What stands under the names and is not the library's is neither believed nor
+// overwritten.
+func TestForeignAttributesUnderTheNamesOfIDs(t *testing.T) {
+	ours := map[string]types.AttributeValue{"once": set(id("a")), "oncePast": set(id("b")), "onceEpoch": number(now())}
+	foreign := []map[string]types.AttributeValue{
+		{"once": set(id("a"))}, {"oncePast": set(id("a"))}, {"onceEpoch": number(now())}, {"oncePast": set(id("a")), "onceEpoch": number(7)},
+	}
+	for name := range ours {
+		for _, v := range []types.AttributeValue{&types.AttributeValueMemberS{Value: "yes"}, &types.AttributeValueMemberBOOL{Value: true}, number(-1), set([]byte{1}), set(id("a"), []byte("longer than an id is")), &types.AttributeValueMemberSS{Value: []string{"a"}}} {
+			item := map[string]types.AttributeValue{name: v}
+			for other, right := range ours {
+				if other != name {
+					item[other] = right
+				}
+			}
+			foreign = append(foreign, item)
+		}
+	}
+	each(t, func(t *testing.T, s *store) {
+		for _, attributes := range foreign {
+			s.set(t, "REMOVE once, oncePast, onceEpoch", nil)
+			for name, v := range attributes {
+				s.set(t, "SET "+name+" = :v", map[string]types.AttributeValue{":v": v})
+			}
+			for name, do := range taking {
+				if set, ok := attributes["once"].(*types.AttributeValueMemberBS); name == "Apply" && ok && attributes["onceEpoch"] != nil && attributes["oncePast"] != nil {
+					if len(set.Value[0]) != 12 || len(set.Value) > 1 {
+						continue // how long the ids are no condition can ask
+					}
+				}
+				if set, ok := attributes["oncePast"].(*types.AttributeValueMemberBS); name == "Apply" && ok && attributes["once"] != nil && (len(set.Value) > 1 || len(set.Value[0]) != 12) {
+					continue
+				}
+				if _, err := do(t.Context(), s.once("m")); !errors.Is(err, repo.ErrSchema) {
+					t.Errorf("%v: %s: %v", attributes, name, err)
+				}
+			}
+			_, err := s.once("m").Create(t.Context(), product{SKU: "apple"})
+			rig.Is(t, err, repo.ErrSchema)
+			_, err = s.table.Get(t.Context(), key)
+			rig.Is(t, err, repo.ErrSchema)
+			if n := s.raw(t)["stock"].(*types.AttributeValueMemberN).Value; n != "10" {
+				t.Fatalf("%v: something was written", attributes)
+			}
+		}
+	})
+}
+
+// The names are the library's: a type cannot map them, an expression cannot change
+// them, and they can be others.
+func TestTheNamesOfTheIDs(t *testing.T) {
+	b := rig.New(t)
+	type taken struct {
+		SKU  string `dynamodbav:"sku" repo:"pk"`
+		Once int    `dynamodbav:"oncePast"`
+	}
+	_, err := repo.NewTable[taken](b.Client, b.Table, repo.TableConfig{})
+	rig.Is(t, err, repo.ErrSchema)
+	_, err = repo.NewTable[taken](b.Client, b.Table, repo.TableConfig{Attributes: repo.Attributes{Once: "ids"}})
+	rig.Is(t, err)
+	_, err = repo.NewTable[product](b.Client, b.Table, repo.TableConfig{Attributes: repo.Attributes{Once: "w", Writers: "wPast"}})
+	rig.Is(t, err, repo.ErrConfig)
+	_, err = repo.NewTable[product](b.Client, b.Table, repo.TableConfig{Remember: 1})
+	rig.Is(t, err, repo.ErrConfig)
+}
+
+type event struct {
+	SKU     string `dynamodbav:"sku" repo:"pk"`
+	Stock   int    `dynamodbav:"stock"`
+	At      int64  `dynamodbav:"at" repo:"eventtime"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+// An item that was deleted by an event remembers what was made before: a message
+// that comes again does not bring it back.
+func TestATombstoneRemembers(t *testing.T) {
+	b := rig.New(t)
+	table := rig.Must(repo.NewTable[event](b.Client, b.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	make := func(_ context.Context, e *event) error { e.At, e.Stock = 20, 1; return nil }
+	rig.Must(r.Once("m").Create(t.Context(), event{SKU: "apple", At: 1}))(t)
+	rig.Is(t, events.DeleteAt(t.Context(), key, 2))
+	for name, do := range map[string]func(*pessimistic.Once[event]) error{
+		"Upsert": func(o *pessimistic.Once[event]) error { _, err := o.Upsert(t.Context(), key, make); return err },
+		"Create": func(o *pessimistic.Once[event]) error {
+			_, err := o.Create(t.Context(), event{SKU: "apple", At: 20})
+			return err
+		},
+	} {
+		o := r.Once("m")
+		if err := do(o); !errors.Is(err, repo.ErrNotFound) || !o.Repeated() {
+			t.Errorf("%s: %v, repeated %v", name, err, o.Repeated())
+		}
+	}
+	rig.Must(r.Once("n").Upsert(t.Context(), key, make))(t)
+	o := r.Once("m") // remembered beside it
+	if got := rig.Must(o.Update(t.Context(), key, make))(t); got.Stock != 1 || !o.Repeated() {
+		t.Errorf("%+v, repeated %v", got, o.Repeated())
+	}
+}

@@ -1,0 +1,43 @@
+package lockedread
+
+import (
+	"context"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Once is a locker whose changes are made once: see [Locker.Once].
+type Once[T any] struct {
+	l     *Locker[T]
+	calls cas.OnceCalls
+}
+
+// Once is the closure form under an id: where the item remembers the id, the change
+// does not run, and the item is returned as it is. The id is per item. What is
+// promised, for how long, and what it costs: see pessimistic.Repository.Once.
+func (l *Locker[T]) Once(id string) *Once[T] {
+	return &Once[T]{l: l, calls: cas.OnceCalls{ID: id}}
+}
+
+// Update is [Locker.Update] under the id.
+func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return o.change(ctx, key, false, change)
+}
+
+// Upsert is [Locker.Upsert] under the id.
+func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
+	return o.change(ctx, key, true, change)
+}
+
+func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+	err = o.calls.Do(func(once *cas.Once) (err error) {
+		item, err = o.l.change(ctx, key, create, change, once)
+		return err
+	})
+	return item, err
+}
+
+// Repeated reports whether the call of this view that ended last has found its id
+// on the item.
+func (o *Once[T]) Repeated() bool { return o.calls.Repeated() }

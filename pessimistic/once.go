@@ -1,0 +1,102 @@
+package pessimistic
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Once is a repository whose changes are made once for one id: see
+// [Repository.Once]. It is safe for concurrent use.
+type Once[T any] struct {
+	r     *Repository[T]
+	calls cas.OnceCalls
+}
+
+var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
+
+// Once is the repository under the id of an operation, such as that of a message: a
+// change is applied once to an item, however often it comes. The id is written with
+// the change, in the same request; a call that finds it on the item changes nothing,
+// and returns the item as it is, with nil. So ErrOutcomeUnknown is answered by the
+// same call with the same id.
+//
+// The id is per item: two changes of one item under one id are one, so name the
+// second one differently. It is remembered for TableConfig.Remember at least, less
+// what clocks differ by, and with the item: a deletion leaves nothing, so a
+// repeated Delete is ErrNotFound, and a repeated Create or Upsert makes the item
+// anew. Each id takes 12 bytes of the item, and with them its price, for up to twice
+// that long as long as others come; 4,096 in that time are the most (ErrTooLarge, and
+// none is forgotten).
+//
+// No call costs more requests, but the first Apply of an epoch (a span of
+// TableConfig.Remember), which costs one more. An empty id is ErrConfig.
+func (r *Repository[T]) Once(id string) *Once[T] {
+	return &Once[T]{r: r, calls: cas.OnceCalls{ID: id}}
+}
+
+// Repeated reports whether the call of this view that ended last has found its id
+// on the item.
+func (o *Once[T]) Repeated() bool { return o.calls.Repeated() }
+
+// Get is [Repository.Get].
+func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
+	err = o.calls.Do(func(*cas.Once) (err error) {
+		item, err = o.r.Get(ctx, key)
+		return err
+	})
+	return item, err
+}
+
+// Create is [Repository.Create] under the id: an item that was made under it is
+// returned as it is.
+func (o *Once[T]) Create(ctx context.Context, item T) (created T, err error) {
+	err = o.calls.Do(func(once *cas.Once) (err error) {
+		created, err = cas.Create(ctx, o.r.table, item, o.r.settings, once)
+		return err
+	})
+	return created, err
+}
+
+// Update is [Repository.Update] under the id. A change that finds nothing to alter
+// leaves its id.
+func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
+	return o.locked(func(l *lockedread.Once[T]) (T, error) { return l.Update(ctx, key, change) })
+}
+
+// Upsert is [Repository.Upsert] under the id.
+func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
+	return o.locked(func(l *lockedread.Once[T]) (T, error) { return l.Upsert(ctx, key, change) })
+}
+
+// Delete is [Repository.Delete], but does nothing to an item that was changed under
+// the id.
+func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
+	_, err := o.Update(ctx, key, func(context.Context, *T) error { return repo.Remove })
+	return err
+}
+
+// Apply is [Repository.Apply] under the id. An answer that is lost is asked for
+// again.
+func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (item T, err error) {
+	err = o.calls.Do(func(once *cas.Once) (err error) {
+		item, _, err = cas.Apply(ctx, o.r.table, o.r.settings, key, update, conditions, once)
+		return err
+	})
+	return item, err
+}
+
+// locked makes a change under the item's lock.
+func (o *Once[T]) locked(call func(*lockedread.Once[T]) (T, error)) (item T, err error) {
+	err = o.calls.Do(func(once *cas.Once) (err error) {
+		l := o.r.locker.Once(once.Text)
+		item, err = call(l)
+		once.Note(l.Repeated())
+		return err
+	})
+	return item, err
+}

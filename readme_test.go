@@ -25,8 +25,8 @@ func TestReadmeShowsTheQuickstart(t *testing.T) {
 func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "snippets_test.go")
 	for name, document := range map[string]string{
-		"readmeTransaction": "README.md",
-		"readmeMutex":       "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
+		"readmeTransaction": "README.md", "readmeOnce": "README.md",
+		"readmeMutex": "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
 	} {
 		_, body, ok := strings.Cut(compiled, "func "+name+"(")
 		_, body, shown := strings.Cut(body, "\t// shown\n")

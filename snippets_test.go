@@ -59,6 +59,26 @@ func readmeTransaction(ctx context.Context, products *pessimistic.Repository[pro
 	return err
 }
 
+// inbox is a queue that delivers at least once.
+type (
+	inbox interface {
+		Delete(context.Context, message) error
+	}
+	message struct{ ID, SKU string }
+)
+
+func (message) take(context.Context, *product) error { return nil }
+
+func readmeOnce(ctx context.Context, products *pessimistic.Repository[product], inbox inbox, m message) error {
+	// shown
+	_, err := products.Once(m.ID).Update(ctx, repo.Key{Partition: m.SKU}, m.take)
+	if err != nil {
+		return err // the message comes again, and is taken once
+	}
+	err = inbox.Delete(ctx, m) // if this fails it comes again too, and changes nothing
+	return err
+}
+
 func readmeMutex(ctx context.Context, client mutex.Client, writeReport writeReport) error {
 	// shown
 	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Heartbeat: 10 * time.Second})

@@ -21,7 +21,7 @@ import (
 // slowly is a client to which the news of a transfer comes late.
 func slowly(network fault.Doer, by time.Duration) *rig.Intercept {
 	return &rig.Intercept{
-		Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = &mortal{next: network, latency: time.Millisecond} }),
+		Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }),
 		Read: func(item map[string]types.AttributeValue) {
 			if id, ok := item["lockedBy"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(id.Value, "next#") {
 				time.Sleep(by)
@@ -92,4 +92,37 @@ func TestFairCallerThatLeavesBeforeItsChange(t *testing.T) {
 		}
 	})
 	wantCount(t, b, 10)
+}
+
+// Who is next in the queue looks often, but pauses between two looks, however fast
+// the answers come: a network without latency, in virtual time, is the fastest.
+func TestFairLooksPause(t *testing.T) {
+	b := newBench(t)
+	cfg := lockedread.Config{Fair: true}
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		const enough = 100
+		ctx, leave := context.WithCancel(t.Context())
+		looks := 0
+		client := &rig.Intercept{
+			Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }),
+			Read: func(map[string]types.AttributeValue) {
+				if looks++; looks > enough { // in a hot loop virtual time would stand still
+					leave()
+				}
+			},
+		}
+		held := acquire(t, b.over(t, network, cfg))
+		told := make(chan error)
+		go func() {
+			_, err := b.lockerOf(t, client, cfg).Update(ctx, key, addOne)
+			told <- err
+		}()
+		time.Sleep(9 * time.Second) // of virtual time
+		rig.Is(t, held.Release(t.Context()))
+		rig.Is(t, <-told)
+		if looks < 20 || looks > enough {
+			t.Errorf("%d looks in nine seconds", looks)
+		}
+	})
+	wantCount(t, b, 11)
 }

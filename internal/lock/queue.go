@@ -235,12 +235,13 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 	}
 }
 
-// pacing: who is next looks nearly without pause, the others sleep for three
-// quarters of the time until they are next, and everybody looks often enough to
-// notice in time that it was handed the lock.
+// pacing: who is next looks nearly without pause, but not in a hot loop where the
+// answer takes no time; the others sleep for three quarters of the time until they
+// are next, and everybody looks often enough to notice in time that it was handed
+// the lock.
 func (q *queued) pacing() pace.Line {
 	limit := q.locker.glance()
-	return pace.Line{Near: 1, Max: limit, Limit: limit, Quarters: 3}
+	return pace.Line{Near: 1, Min: time.Millisecond, Max: limit, Limit: limit, Quarters: 3}
 }
 
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
@@ -288,4 +289,36 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 			t.Errorf("claimed %v after %v", renewals, began)
 		}
 	})
+}
+
+// A machine that was suspended shows in one clock only: its wall clock has gone on,
+// the monotonic one has not. Where the wall clock was set back it is the other way.
+// The deadline has passed as soon as either says so.
+func TestEitherClockEndsIt(t *testing.T) {
+	const gap = 10 * length
+	for name, row := range map[string]struct {
+		monotonic, wall time.Duration // how far off the end is, by each clock
+		expired         bool
+	}{
+		"both go on":             {gap, gap, false},
+		"suspended":              {gap, -gap, true},
+		"the clock was set back": {-gap, gap, true},
+	} {
+		end := wallMoved(time.Now().Add(row.monotonic), row.wall-row.monotonic)
+		if m, w := time.Until(end), time.Until(end.Round(0)); (m > 0) != (row.monotonic > 0) || (w > 0) != (row.wall > 0) {
+			t.Fatalf("%s: the end is %v and %v off", name, m, w)
+		}
+		l := begin(lease.Config{Length: length}, end, nil)
+		if l.Expired() != row.expired || (l.Cause() != nil) != row.expired {
+			t.Errorf("%s: expired %v, cause %v", name, l.Expired(), l.Cause())
+		}
+	}
+}
+
+// wallMoved is a time with its wall clock moved by whole seconds, and its monotonic
+// clock as it was: package time makes no such time. The wall clock's seconds stand
+// above 30 bits of nanoseconds in its first word.
+func wallMoved(at time.Time, by time.Duration) time.Time {
+	*(*int64)(unsafe.Pointer(&at)) += int64(by/time.Second) << 30
+	return at
 }

@@ -217,6 +217,37 @@ func TestOneOfTwoCommits(t *testing.T) {
 	}
 }
 
+// What follows a commit without a verdict does not say "nothing was written" where
+// the commit may have been applied, or may be yet.
+func TestAfterACommitInDoubt(t *testing.T) {
+	for name, row := range map[string]struct {
+		commit  fault.Kind
+		befalls func(t *testing.T, p *process)
+		call    func(ctx context.Context, h *Lock) error
+	}{
+		"it may arrive yet; the next one is too late": {
+			commit:  fault.DropRequest,
+			befalls: func(_ *testing.T, p *process) { p.ahead = 2 * time.Hour },
+			call:    func(ctx context.Context, h *Lock) error { _, err := h.End(ctx, endAs(Commit)); return err },
+		},
+		"it was applied, and the item deleted; the lock is extended": {
+			commit:  fault.LoseResponse,
+			befalls: func(t *testing.T, p *process) { p.delete(t) },
+			call:    func(ctx context.Context, h *Lock) error { return h.Extend(ctx) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t, Config{})
+			h := p.take(t)
+			_, err := h.End(p.endsAtUnsettled(t, row.commit), endAs(Commit))
+			rig.Is(t, err, repo.ErrOutcomeUnknown)
+			p.Faults(nil)
+			row.befalls(t, p)
+			rig.Is(t, row.call(t.Context(), h), repo.ErrOutcomeUnknown)
+		})
+	}
+}
+
 // The release by id: whose hold it is decides.
 func TestReleaseByID(t *testing.T) {
 	for _, drop := range []bool{false, true} {

@@ -219,9 +219,9 @@ func (m *commit) refused(res ddb.Result) error {
 		}
 		p.failed, p.image = true, res.Images[i].Item
 		verdicts = append(verdicts, p.core.JudgePart(p.judged(), m.id, p.image, res.Clean))
-		if p.ending != nil && p.ending.RefusedByQueue(p.image) {
+		if p.queue = p.ending != nil && p.ending.RefusedByQueue(p.image); p.queue {
 			queue = true
-			verdicts = append(verdicts, protocol.Lost) // for the lock is in place
+			verdicts = append(verdicts, protocol.Lost) // and the request is refused for ever
 		}
 	}
 	switch protocol.JudgeParts(verdicts...) {
@@ -237,7 +237,7 @@ func (m *commit) refused(res ddb.Result) error {
 		}
 		if err := p.waiter.CheckShape(p.image); err != nil {
 			broken = append(broken, p.failure(err))
-		} else if p.ending != nil && !p.ending.RefusedByQueue(p.image) && !queue {
+		} else if p.ending != nil && !p.queue {
 			broken = append(broken, p.failure(p.ending.Lost(p.image)))
 		}
 	}

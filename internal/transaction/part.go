@@ -18,6 +18,7 @@ type part struct {
 	ending *lock.Part // the end of the lock that is held; nil: none is
 	image  ddb.Item   // that has refused the commit
 	failed bool
+	queue  bool // and it was the queue of the item that refused it: its lock is in place
 }
 
 // changed reports whether the item is to be written.

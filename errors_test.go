@@ -97,7 +97,7 @@ func TestErrorsOfTheServiceHaveTheirMeaningOnce(t *testing.T) {
 		{"expired token", ailment{code: "ExpiredTokenException", message: "The security token is expired"}, repo.ErrDenied},
 		{"invalid", ailment{code: "ValidationException", message: "Type mismatch for key"}, repo.ErrSchema},
 		{"too large", ailment{code: "ValidationException", message: "Item size to update has exceeded the maximum allowed size"}, repo.ErrTooLarge},
-		{"collection too large", ailment{code: "ItemCollectionSizeLimitExceededException", message: "Collection size exceeded"}, nil},
+		{"collection too large", ailment{code: "ItemCollectionSizeLimitExceededException", message: "Collection size exceeded"}, repo.ErrTooLarge},
 		{"throttled", ailment{code: "ProvisionedThroughputExceededException", message: "The rate is too high"}, nil},
 		{"no credentials", ailment{unsent: errors.New("no credentials found")}, repo.ErrDenied},
 		{"nothing to send with", ailment{unsent: errors.New("the file is broken")}, repo.ErrDenied},

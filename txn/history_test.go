@@ -16,10 +16,11 @@ import (
 	"github.com/dynahold/dynahold/txn"
 )
 
-// process is a client of its own, whose requests are broken at random.
+// process is a client of its own, whose requests are broken at random. Its leases
+// are short: a late copy of a request leaves a lock that only its lease ends.
 func (w *world) process(t *testing.T, seed uint64, rate float64) *world {
 	t.Helper()
-	p := openWorld(t, w.Peer(), false)
+	p := openLeased(t, w.Peer(), false, shortLease)
 	rng := rand.New(rand.NewPCG(seed, 7)) // repeatable on purpose; the injector calls one by one
 	all := fault.AllKinds()
 	p.Faults(func(string, int, []byte) fault.Kind {

@@ -56,6 +56,7 @@ func read(t *testing.T, name string) string {
 // The programs are used here so that they stay: nothing calls them.
 var _ = []any{
 	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
+	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
 	func(c mutex.Client) error { return readmeMutex(context.Background(), c, nil) },
 	func(c repo.Client) error { return readmeTicket(context.Background(), c, nil) },
 	func(c semaphore.Client) error { return readmeSemaphore(context.Background(), c, nil) },

@@ -194,7 +194,7 @@ func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
 		return err
 	}
 	res := j.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
-	if res.Outcome == ddb.Condition && !(ddb.Equal(res.Image[aUntil], end) && ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
+	if res.Outcome == ddb.Condition && (!ddb.Equal(res.Image[aUntil], end) || !ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
 		return j.lease.Lose()
 	}
 	return res.Err

@@ -102,7 +102,7 @@ func circle(history []record, before []map[int]string) string {
 				}
 			case 1:
 				var text strings.Builder
-				circle := append(way[slices.Index(way, next):], next)
+				circle := slices.Concat(way[slices.Index(way, next):], []int{next})
 				for n, from := range circle[:len(circle)-1] {
 					fmt.Fprintf(&text, "%s %s ", history[from].name, before[from][circle[n+1]])
 				}

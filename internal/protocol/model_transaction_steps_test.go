@@ -139,7 +139,7 @@ func (m *jointModel) release(w *jointWorld, i, k int) (v Verdict) {
 func (m *jointModel) again(w jointWorld, i int, failed int8, name string, out emit[jointWorld]) {
 	a := &w.who[i]
 	v := m.judge(&w, i, failed)
-	if a.nth+1 >= m.runs || v != Lost && !(m.againInDoub && v == Undecided) {
+	if a.nth+1 >= m.runs || v != Lost && (!m.againInDoub || v != Undecided) {
 		return
 	}
 	r := &a.runs[a.nth]

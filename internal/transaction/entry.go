@@ -127,7 +127,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 	switch {
 	case e.blind != nil && e.blind.replay == nil:
 		return e.unreadable()
-	case e.known && !(writes && e.lockedByOthers()):
+	case e.known && (!writes || !e.lockedByOthers()):
 		e.seen = true
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -56,6 +58,16 @@ func readmeTransaction(ctx context.Context, products *pessimistic.Repository[pro
 		_, err := orders.Create(ctx, order)
 		return err
 	})
+	return err
+}
+
+func readmeApply(ctx context.Context, products *pessimistic.Repository[product], n int) error {
+	// shown
+	stock := expression.Name("stock")
+	left, err := products.Apply(ctx, repo.Key{Partition: "apple"},
+		expression.Add(stock, expression.Value(-n)),
+		stock.GreaterThanEqual(expression.Value(n))) // else repo.ErrCondition, with the item as it is
+	_ = left
 	return err
 }
 

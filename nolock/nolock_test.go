@@ -69,6 +69,16 @@ func TestLatestEventWins(t *testing.T) {
 	}
 }
 
+// An event without an id leaves none behind: that of the event before would win
+// ties of another time.
+func TestTheIDOfTheEventBeforeGoes(t *testing.T) {
+	r, _, _ := open[order](t, nolock.Config{})
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "placed", At: 10, Event: "z"}))
+	rig.Is(t, r.Apply(t.Context(), key, 11, expression.Set(expression.Name("status"), expression.Value("seen"))))
+	rig.Is(t, r.Put(t.Context(), order{ID: "o1", Status: "tie won", At: 11, Event: "a"}))
+	wantStatus(t, r, "tie won")
+}
+
 func TestPartialChanges(t *testing.T) {
 	r, _, _ := open[order](t, nolock.Config{Unit: time.Second})
 	ctx := t.Context()

@@ -45,6 +45,10 @@ func TestGlobalTables(t *testing.T) {
 		ID string `dynamodbav:"id" repo:"pk"`
 		At int64  `dynamodbav:"at" repo:"eventtime"`
 	}
+	type sorted struct {
+		ID  string `dynamodbav:"id" repo:"pk"`
+		Day string `dynamodbav:"day" repo:"sk"`
+	}
 	strong, eventual := types.MultiRegionConsistencyStrong, types.MultiRegionConsistencyEventual
 	ensure := func(table interface{ EnsureTable(context.Context) error }, err error) error {
 		if err != nil {
@@ -54,6 +58,10 @@ func TestGlobalTables(t *testing.T) {
 	}
 	plainIn := func(c described) error {
 		table, err := repo.NewTable[plain](c, "table", repo.TableConfig{})
+		return ensure(table, err)
+	}
+	sortedIn := func(c described) error {
+		table, err := repo.NewTable[sorted](c, "table", repo.TableConfig{})
 		return ensure(table, err)
 	}
 	datedIn := func(c described) error {
@@ -71,6 +79,10 @@ func TestGlobalTables(t *testing.T) {
 		"events, strong":           {datedIn(globalTable(strong, "id")), repo.ErrSchema},
 		"jobs, strong":             {jobsIn(globalTable(strong, "pk", "sk")), repo.ErrSchema},
 		"another key, as anywhere": {plainIn(globalTable(strong, "key")), repo.ErrSchema},
+		"a sort key":               {sortedIn(globalTable(strong, "id", "day")), nil},
+		"another sort key":         {sortedIn(globalTable(strong, "id", "hour")), repo.ErrSchema},
+		"no sort key":              {sortedIn(globalTable(strong, "id")), repo.ErrSchema},
+		"a sort key too many":      {plainIn(globalTable(strong, "id", "day")), repo.ErrSchema},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)

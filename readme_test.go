@@ -28,7 +28,6 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 		"readmeTransaction": "README.md", "readmeApply": "README.md", "readmeOnce": "README.md",
 		"readmeMutex": "README.md", "readmeTicket": "README.md", "readmeSemaphore": "README.md", "migrationMutex": "docs/migration.md",
 	} {
-		// What a document leaves to its reader to use is assigned to nothing.
 		_, body, ok := strings.Cut(compiled, "func "+name+"(")
 		_, body, shown := strings.Cut(body, "\t// shown\n")
 		body, _, ended := strings.Cut(body, "\n\treturn err\n}\n")
@@ -37,7 +36,7 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 		}
 		var code strings.Builder
 		for line := range strings.Lines(body + "\n") {
-			if strings.HasPrefix(line, "\t_ = ") {
+			if strings.HasPrefix(line, "\t_ = ") { // what the document leaves to its reader to use
 				continue
 			}
 			code.WriteString(strings.TrimPrefix(line, "\t"))

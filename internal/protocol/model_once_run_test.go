@@ -179,11 +179,11 @@ func onceRuns() map[string]onceRules {
 func (r onceRules) bounds() onceRules {
 	switch {
 	case soak():
-		r.clocks, r.writes, r.comes = 5, 6, 2
+		r.writes, r.comes = 4, 2
 	case quick():
 		r.writes = 2
 	default:
-		r.writes, r.comes = 4, 2
+		r.writes = 3
 	}
 	return r
 }

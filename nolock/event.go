@@ -38,9 +38,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	if r.core.Version != "" {
-		d = d.Without(r.core.Version)
-	}
+	d = d.Without(r.core.Version)
 	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
 		w.Apply(d)
 		r.unhide(w, hidden, d)
@@ -236,20 +234,25 @@ func (e *eventWrite[T]) try(ctx context.Context) (ddb.Result, error) {
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
 	}
-	if e.core.Version != "" {
-		// Without a read the ring of writers cannot be extended: a new one
-		// starts, and the version counts on.
-		w.SetTo(e.core.Version, "if_not_exists("+w.Name(e.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-		w.Set(e.core.Attr.Writers, e.id.Push(nil))
-	}
-	cas.IfNewer(e.core, w, e.event)
-	w.IfUnlocked()
-	w.IfOurs()
+	e.guard(w, e.event, e.id, e.core.Version != "")
 	in, err := w.Update(e.Raw)
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
 	}
 	return e.Waiter.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
+}
+
+// guard adds to a write what makes an event of it; ring says that it leaves its id.
+// Without a read the ring of writers cannot be extended: a new one starts, and the
+// version counts on.
+func (r *Repository[T]) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ring bool) {
+	w.CountVersion()
+	if ring {
+		w.Set(r.core.Attr.Writers, id.Push(nil))
+	}
+	cas.IfNewer(r.core, w, raw)
+	w.IfUnlocked()
+	w.IfOurs()
 }
 
 // refused decides what the image of a refused try means.

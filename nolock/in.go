@@ -53,17 +53,14 @@ func (v *View[T]) Put(ctx context.Context, item T) error {
 	if err != nil {
 		return err
 	}
-	d := r.core.Whole(raw)
-	if r.core.Version != "" {
-		d = d.Without(r.core.Version)
-	}
+	d := r.core.Whole(raw).Without(r.core.Version)
 	return v.event(ctx, r.table.KeyOf(item), transaction.Event{Raw: raw, Whole: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
 		if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 			return err
 		}
 		w.Apply(d)
 		r.unhide(w, hidden, d)
-		r.guard(w, raw, id)
+		r.guard(w, raw, id, true)
 		return nil
 	}})
 }
@@ -80,7 +77,7 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expres
 		if err := v.r.merge(w, raw, update, hidden); err != nil {
 			return err
 		}
-		v.r.guard(w, raw, id)
+		v.r.guard(w, raw, id, true)
 		return nil
 	}})
 }
@@ -96,7 +93,7 @@ func (v *View[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
 		Raw: raw,
 		Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
 			r.bury(w, raw)
-			r.guard(w, raw, id)
+			r.guard(w, raw, id, true)
 			return nil
 		},
 		Do: func(now ddb.Item) (ddb.Item, error) {
@@ -121,17 +118,6 @@ func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event)
 		return fmt.Errorf("item %v: %w", key, err)
 	}
 	return v.view.Apply(ctx, key, ev)
-}
-
-// guard adds to a write of a transaction what makes an event of it.
-func (r *Repository[T]) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
-	if r.core.Version != "" {
-		w.SetTo(r.core.Version, "if_not_exists("+w.Name(r.core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-	}
-	w.Set(r.core.Attr.Writers, id.Push(nil))
-	cas.IfNewer(r.core, w, raw)
-	w.IfUnlocked()
-	w.IfOurs()
 }
 
 // buried is the tombstone that a deletion leaves of an item.

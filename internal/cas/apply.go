@@ -73,9 +73,7 @@ func (a *applying[T]) write() (*dynamodb.UpdateItemInput, error) {
 	w.IfAbsent(core.Attr.Tombstone)
 	w.IfUnlocked()
 	w.IfOurs()
-	if core.Version != "" {
-		w.SetTo(core.Version, "if_not_exists("+w.Name(core.Version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-	}
+	w.CountVersion()
 	w.Set(core.Attr.Writers, a.id.Push(nil))
 	// Against a copy that something on the way has made, while nobody else has
 	// written. Behind another write it would be applied: that is the limit of a

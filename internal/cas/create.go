@@ -116,10 +116,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 // place, where hidden was seen.
 func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 	core, raw, hidden := c.Core, c.item, c.hidden
-	d := core.Whole(raw)
-	if core.Version != "" {
-		d = d.Without(core.Version)
-	}
+	d := core.Whole(raw).Without(core.Version)
 	if err := c.once.remember(core, hidden, &d); err != nil {
 		return nil, err
 	}

@@ -83,10 +83,8 @@ func Compare[T any](t *Table[T], from Snapshot[T], item T) (Edit[T], error) {
 		}
 		d.Remove = append(d.Remove, Unmapped(core, Leftovers(core, from.Raw))...)
 	}
-	if core.Version != "" {
-		// A new item has no version in Before but may encode a zero.
-		d = d.Without(core.Version)
-	}
+	// A new item has no version in Before but may encode a zero.
+	d = d.Without(core.Version)
 	if err := core.CheckSize(from.Raw, d); err != nil {
 		return Edit[T]{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
 	}

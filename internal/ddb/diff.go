@@ -54,8 +54,11 @@ func (t *Table) Whole(item Item) (d Diff) {
 }
 
 // Without returns the difference without one attribute, which the caller
-// writes in its own way.
+// writes in its own way; as it is where the type has no such attribute.
 func (d Diff) Without(name string) Diff {
+	if name == "" {
+		return d
+	}
 	return Diff{
 		Set:    slices.DeleteFunc(slices.Clone(d.Set), func(a Attribute) bool { return a.Name == name }),
 		Remove: slices.DeleteFunc(slices.Clone(d.Remove), func(n string) bool { return n == name }),

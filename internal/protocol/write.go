@@ -21,6 +21,14 @@ func (c *Core) NewWrite() *Write {
 // Clone is a copy to add more to.
 func (w *Write) Clone() *Write { return &Write{w.Write.Clone(), w.core} }
 
+// CountVersion counts the version on, where the type has one, in a write that has
+// not read the item.
+func (w *Write) CountVersion() {
+	if version := w.core.Version; version != "" {
+		w.SetTo(version, "if_not_exists("+w.Name(version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
+	}
+}
+
 // IfUnlocked demands that nobody holds the item. Every write by someone who
 // holds no lock carries it.
 func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }

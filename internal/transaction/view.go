@@ -113,9 +113,7 @@ func (e *entry) put(raw ddb.Item) error {
 	if e.core.Hidden(e.now) {
 		d.Remove = append(d.Remove, cas.Unmapped(e.core, cas.Leftovers(e.core, e.now))...)
 	}
-	if e.core.Version != "" {
-		d = d.Without(e.core.Version)
-	}
+	d = d.Without(e.core.Version)
 	if err := e.core.CheckSize(e.stored(), d); err != nil {
 		return fmt.Errorf("item %v: %w", e.key, err)
 	}

@@ -63,7 +63,18 @@ func Combining() []Strategy {
 // EachStrategy runs a test of every strategy, each on a table of its own.
 func EachStrategy(t *testing.T, run func(t *testing.T, f *Fixture, s Strategy)) {
 	t.Helper()
-	for _, s := range Strategies() {
+	each(t, Strategies(), run)
+}
+
+// EachCombining is EachStrategy for those that combine.
+func EachCombining(t *testing.T, run func(t *testing.T, f *Fixture, s Strategy)) {
+	t.Helper()
+	each(t, Combining(), run)
+}
+
+func each(t *testing.T, strategies []Strategy, run func(t *testing.T, f *Fixture, s Strategy)) {
+	t.Helper()
+	for _, s := range strategies {
 		t.Run(s.Name, func(t *testing.T) { run(t, New(t), s) })
 	}
 }

@@ -44,7 +44,7 @@ var layout = []row{
 	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
 	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "compare and set, by those who hold no lock"},
 	{folder: "internal/transaction", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas"}, why: "several items at once: what a closure has read and changed, and the one request that commits it"},
-	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one voice for all of them"},
+	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one request for all of them where one will do"},
 	// Faces. Among them only lockedread and txn are known to others.
 	{folder: "lockedread", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"optimistic"}, why: "the item lock by handle"},
 	{folder: "txn", may: []string{"repo", "internal/settings", "internal/transaction"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread"}, why: "transactions for users; the strategies know it, for their views inside one"},

@@ -170,11 +170,11 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			h.drop()
 		}
 		return ""
-	case done, fail, giveBack, release:
+	case done, fail, returnJob, release:
 		success := ok
 		switch {
 		case ok:
-			m.seen[map[kind]sight{done: sawDone, fail: sawFail, giveBack: sawReturn, release: sawRelease}[q.kind]]++
+			m.seen[map[kind]sight{done: sawDone, fail: sawFail, returnJob: sawReturn, release: sawRelease}[q.kind]]++
 			if late {
 				m.seen[sawLateEnd]++
 			}

@@ -204,7 +204,7 @@ func (m *model) work(w *world, i int, step stepper) {
 		}
 	} else {
 		q := request{of: h.job, place: h.place, attempts: h.attempts, token: h.token}
-		for _, q.kind = range [...]kind{done, fail, giveBack} {
+		for _, q.kind = range [...]kind{done, fail, returnJob} {
 			if q.kind == done && !m.noDone || q.kind != done && m.fails {
 				m.call(*w, i, q, step)
 			}

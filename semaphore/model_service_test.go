@@ -70,7 +70,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		case q.kind == takeover && m.takeoverCounts:
 			w.running++
 		}
-	case done, fail, giveBack:
+	case done, fail, returnJob:
 		if !m.own(j, q) {
 			return false, false, ""
 		}
@@ -81,7 +81,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		switch {
 		case q.kind == done:
 			*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, marker: j.marker, over: true}
-		case q.kind == giveBack:
+		case q.kind == returnJob:
 			j.at, j.attempts = inLine, q.attempts-1
 		case q.attempts >= attempts:
 			j.at, j.attempts, j.token = buried, q.attempts, 0
@@ -169,7 +169,7 @@ func (m *model) counted(w *world, q *request) {
 	switch {
 	case q.kind == fail && q.attempts >= attempts:
 		w.dead++
-	case q.kind == fail, q.kind == giveBack && !m.returnNotQueued:
+	case q.kind == fail, q.kind == returnJob && !m.returnNotQueued:
 		w.queued++
 	}
 }
@@ -205,7 +205,7 @@ func (m *model) tidy(w *world) {
 				if w.token > q.resource {
 					*q = request{}
 				}
-			case done, fail, giveBack, renew:
+			case done, fail, returnJob, renew:
 				if j := &w.jobs[q.of]; !m.noOwn && (j.at != atWork || j.token != q.token) {
 					*q = request{}
 				}

@@ -70,7 +70,7 @@ const (
 	takeover
 	done
 	fail
-	giveBack // Return
+	returnJob // Return
 	bury
 	requeue
 	discard
@@ -85,7 +85,7 @@ const (
 
 // transacted requests carry a ClientRequestToken.
 func (k kind) transacted() bool { return k < renew }
-func (k kind) ends() bool       { return k == done || k == fail || k == giveBack }
+func (k kind) ends() bool       { return k == done || k == fail || k == returnJob }
 
 var kindNames = [...]string{"", "start", "takeover", "Done", "Fail", "Return", "bury", "Requeue", "Discard", "renewal", "Acquire", "Release", "sweep", "renewal", "fence"}
 

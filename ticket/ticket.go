@@ -210,8 +210,8 @@ func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, the
 	return image, true, nil
 }
 
-// end takes the entry away, insisting on a verdict as long as ctx allows, which
-// is one that lingers, or that of Close.
+// end takes the entry away, and repeats that until there is a verdict, as long as
+// ctx allows, which is one that lingers, or that of Close.
 func (t *Ticket) end(ctx context.Context, why error) error {
 	in, err := t.q.removal(t)
 	if err != nil {

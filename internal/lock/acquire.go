@@ -84,7 +84,7 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 		case errors.Is(err, errNoQueue):
 			a.queue = nil
 		case err != nil:
-			a.giveBackUnanswered(ctx)
+			a.releaseUnanswered(ctx)
 			return nil, nil, a.ExplainEnd(ctx, err)
 		}
 	}
@@ -151,7 +151,7 @@ func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error)
 			return nil, errAgain
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
-		// giveBackUnanswered gives it back: the caller has certainly not changed anything.
+		// releaseUnanswered gives it back: the caller has certainly not changed anything.
 		return nil, a.noAnswer("request for its lock", res.Err)
 	}
 	return nil, res.Err
@@ -167,7 +167,7 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 	l, err := a.Lock(image)
 	if err != nil {
 		if ddb.Equal(image[core.Attr.LockedBy], ddb.Text(a.id)) {
-			a.giveBackTaken(ctx) // the network delivered the request twice
+			a.releaseTaken(ctx) // the network delivered the request twice
 		}
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 		err = errAgain // its holder could do nothing with it
 	}
 	if err != nil {
-		a.giveBackTaken(ctx)
+		a.releaseTaken(ctx)
 		return nil, err
 	}
 	h := a.newLock(image, l, "", end)

@@ -82,7 +82,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		return nil, err
 	}
 	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true}
-	insist := ddb.Insistence{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
+	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {
 		if e.remove != nil {
@@ -90,7 +90,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		} else {
 			res = core.Update(ctx, e.update, opt)
 		}
-		again = e.refusedByQueue(&res) || e.insists(ctx, &insist, &res)
+		again = e.refusedByQueue(&res) || e.sendsAgain(ctx, &repetition, &res)
 	}
 	if err := e.judge(res); err != nil || !e.KeepLocal {
 		return nil, err
@@ -98,15 +98,15 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	return e.adoptNext(), nil
 }
 
-// insists reports whether the request is sent again.
-func (e *ending) insists(ctx context.Context, insist *ddb.Insistence, res *ddb.Result) bool {
+// sendsAgain reports whether the request is sent again.
+func (e *ending) sendsAgain(ctx context.Context, repetition *ddb.Repetition, res *ddb.Result) bool {
 	if e.remove != nil {
 		e.inferFromAbsence(res)
 	}
 	e.first = e.first && res.Clean
 	// Others wait behind the hold: it is not given up for a table that is busy,
 	// as long as it has an end.
-	return insist.Again(ctx, res, e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
+	return repetition.Again(ctx, res, e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
 }
 
 // inferFromAbsence takes it for evidence that a delete was applied, if nobody

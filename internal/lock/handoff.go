@@ -115,7 +115,7 @@ type Orphan struct {
 func (o *Orphan) Release() {
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	o.locker.giveBack(ctx, o.locker.Core.Unpack(o.key), o.id, false)
+	o.locker.releaseUnused(ctx, o.locker.Core.Unpack(o.key), o.id, false)
 }
 
 // Orphan is the hold that was to be kept in this process by a write that had no

@@ -62,10 +62,10 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 	return t.Core.Update(ctx, in, opt)
 }
 
-// giveBack releases the hold of an id that nobody will have; a stub is deleted,
+// releaseUnused releases the hold of an id that nobody will have; a stub is deleted,
 // where one may have been made. It returns whose hold it found in its place; ""
 // if there is none, or no answer: then the lock ends with its lease.
-func (t *Locker) giveBack(ctx context.Context, raw ddb.Item, id string, stub bool) (holder string) {
+func (t *Locker) releaseUnused(ctx context.Context, raw ddb.Item, id string, stub bool) (holder string) {
 	if stub {
 		res := t.sendRelease(ctx, raw, id, deleteStub, ddb.Options{NoGrace: true})
 		l, _ := t.Core.ParseRecord(res.Image) // whose it is can be told of any item

@@ -253,7 +253,7 @@ func (q *queued) dequeue(ctx context.Context) {
 	}
 	l, err := q.Core.ParseRecord(res.Image)
 	if err != nil {
-		q.locker.giveBack(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
+		q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
 		return
 	}
 	if _, ours := q.mine(l); ours {

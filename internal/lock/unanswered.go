@@ -58,17 +58,17 @@ func (c *Config) late(end time.Time) bool {
 	return c.Lease > 0 && !time.Now().Before(end.Add(-lease.Margin(c.Lease)))
 }
 
-// giveBackUnanswered frees a lock that may have been taken by a try without an answer:
+// releaseUnanswered frees a lock that may have been taken by a try without an answer:
 // whoever asked for it is told that it was not. A lock has one holder, so a
 // release that is refused tells whether one of the others took it.
-func (a *acquiring) giveBackUnanswered(ctx context.Context) {
+func (a *acquiring) releaseUnanswered(ctx context.Context) {
 	if len(a.mayHold) == 0 {
 		return
 	}
 	ctx = a.cleaning(ctx)
 	for id := a.mayHold.newest()[0]; id != ""; {
 		delete(a.mayHold, id)
-		holder := a.locker.giveBack(ctx, a.Raw, id, a.Stub)
+		holder := a.locker.releaseUnused(ctx, a.Raw, id, a.Stub)
 		if _, ours := a.mayHold[holder]; !ours {
 			return
 		}
@@ -76,9 +76,9 @@ func (a *acquiring) giveBackUnanswered(ctx context.Context) {
 	}
 }
 
-// giveBackTaken frees the lock that the present try has taken.
-func (a *acquiring) giveBackTaken(ctx context.Context) {
+// releaseTaken frees the lock that the present try has taken.
+func (a *acquiring) releaseTaken(ctx context.Context) {
 	ctx, cancel := ddb.DetachedTimeout(ctx)
 	defer cancel()
-	a.locker.giveBack(ctx, a.Raw, a.id, a.Stub)
+	a.locker.releaseUnused(ctx, a.Raw, a.id, a.Stub)
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Insistence is how a write that can be applied only once is sent again and again
+// Repetition is how a write that can be applied only once is sent again and again
 // while it has no verdict, as long as ctx allows and until it is too late.
-type Insistence struct {
+type Repetition struct {
 	Pause Backoff
 	Clean bool        // no such write was sent before
 	Late  func() bool // it is too late for another
@@ -16,11 +16,11 @@ type Insistence struct {
 // Again takes in the result of one more sending, and sleeps before the next one.
 // False: there is none, and the result is now about all of them. passes says that
 // a refusal is worth another try.
-func (i *Insistence) Again(ctx context.Context, res *Result, passes bool) bool {
-	i.Clean = i.Clean && res.Clean
-	res.Clean = i.Clean
-	if (res.Outcome == Unknown || passes && res.Outcome == Refused) && ctx.Err() == nil && !i.Late() {
-		Sleep(ctx, i.Pause.Next(time.Now(), time.Time{}))
+func (r *Repetition) Again(ctx context.Context, res *Result, passes bool) bool {
+	r.Clean = r.Clean && res.Clean
+	res.Clean = r.Clean
+	if (res.Outcome == Unknown || passes && res.Outcome == Refused) && ctx.Err() == nil && !r.Late() {
+		Sleep(ctx, r.Pause.Next(time.Now(), time.Time{}))
 		return true
 	}
 	if res.Outcome == Refused && !res.Clean {
@@ -31,7 +31,7 @@ func (i *Insistence) Again(ctx context.Context, res *Result, passes bool) bool {
 
 // UntilDecided sends such a write until it has a verdict.
 func UntilDecided(ctx context.Context, pause Backoff, clean bool, late func() bool, send func() (res Result, again bool)) Result {
-	for i := (Insistence{pause, clean, late}); ; {
+	for i := (Repetition{pause, clean, late}); ; {
 		if res, passes := send(); !i.Again(ctx, &res, passes) {
 			return res
 		}

@@ -10,8 +10,8 @@ import (
 // runs, histories, killed processes) runs at every level; what differs is how
 // many rounds it makes, or how wide it searches.
 //
-//	(not set)  the quick share, for whoever changes the code
-//	full       what CI runs before a change is merged
+//	(not set)  the quick share, for whoever changes the code, and for CI
+//	full       what is run before a change to a protocol is merged
 //	soak       what takes hours, and is quoted in docs/reliability.md
 //
 // With -short it is always the quick share.

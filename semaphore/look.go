@@ -89,7 +89,7 @@ func (l *look[J]) enough(jobs int) bool {
 
 // further looks at one page behind the head, if it is time for that.
 func (l *look[J]) further(ctx context.Context) error {
-	after, ok := l.st.nextDeep(l.s.cfg.Lease / 3)
+	after, ok := l.st.nextDeep(l.s.clock(), l.s.cfg.Lease/3)
 	if !ok {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
 // neither was not made by this package, and stays.
 func (l *look[J]) quarantine(ctx context.Context, j jobRow, why error) {
 	first := l.note(ctx, j, why)
-	if j.state != queued && (j.state != running || time.Since(first) < l.s.cfg.Lease+l.s.cfg.ClockSkew) {
+	if j.state != queued && (j.state != running || l.s.clock().Sub(first) < l.s.cfg.Lease+l.s.cfg.ClockSkew) {
 		return
 	}
 	if j.id == "" {
@@ -183,7 +183,7 @@ func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
 	l.st.mu.Lock()
 	first, known := l.st.noted[j.place]
 	if !known {
-		if first = time.Now(); l.st.noted == nil || len(l.st.noted) >= maxNoted {
+		if first = l.s.clock(); l.st.noted == nil || len(l.st.noted) >= maxNoted {
 			l.st.noted = map[string]time.Time{}
 		}
 		l.st.noted[j.place] = first
@@ -209,10 +209,9 @@ func (s *station) sawRace() {
 
 // nextDeep returns the place behind which a second look begins; ok is false if
 // it is too early for one.
-func (s *station) nextDeep(every time.Duration) (after string, ok bool) {
+func (s *station) nextDeep(now time.Time, every time.Duration) (after string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	if !s.deep.IsZero() && now.Sub(s.deep) < every {
 		return "", false
 	}

@@ -72,7 +72,7 @@ var layout = []row{
 	{folder: "internal/suite/costs", may: []string{"public"}, testOnly: true, why: "requests, units and permissions against the documents; benchmarks"},
 	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
 	{folder: "internal/suite/apply", tests: []string{"repo", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are written as expressions, of both strategies that have them"},
-	{folder: "internal/suite/once", tests: []string{"repo", "nolock", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
+	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
 	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
 	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
 }

@@ -51,6 +51,30 @@
 // units. Only reads: nothing beside them where they were of one request or of one
 // item, else one TransactGetItems at the end.
 //
+// # Under an id
+//
+// [Once] runs a transaction under the id of an operation, such as that of a message
+// that may come again. Every item that the transaction writes remembers the id, in the
+// same write: 12 bytes, for TableConfig.Remember of its table at least, and in the
+// attributes that Once of a repository uses. The id is looked for on every item that
+// the closure reads or writes: if one remembers it, the whole was applied. Then
+// nothing more is done, the operation that has found it returns an error, and Run
+// returns nil, whatever the closure makes of that; [Operation.Repeated] says so. No
+// request more: a repetition costs the first touch of such an item.
+//
+// What is promised: of all runs under one id that touch an item in common which each
+// of them would write, one is applied, also if they run at the same time, or one of
+// them ended with repo.ErrOutcomeUnknown. What is not: an item that was only read, or
+// deleted (but by nolock, whose tombstones remember), remembers nothing. So a
+// repetition that touches nothing of what the first run has written, because data has
+// changed since, is applied too; and one whose closure fails before it touches such
+// an item returns that error. Where the items depend on data, touch one first that
+// every run writes: the order, say, that the message is about. Create is good for
+// that: the item that is there shows the id.
+//
+// An id of a transaction is none of a change of one item, whatever its text: both can
+// be in one transaction, products.Once(line.ID).In(tx).
+//
 // # Errors
 //
 // An error of the closure comes back as it is. If the commit fails it is an *[Error],

@@ -50,6 +50,14 @@ func Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error 
 
 // Run is the function Run with settings.
 func (c Config) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return c.with(fn, func(c transaction.Config, fn func(context.Context, *transaction.Tx) error) error {
+		return transaction.Run(ctx, c, fn)
+	})
+}
+
+// with checks the settings, and gives them and a closure the form that the engine
+// knows.
+func (c Config) with(fn func(context.Context, *Tx) error, start func(transaction.Config, func(context.Context, *transaction.Tx) error) error) error {
 	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Wait(&c.Wait, leastWait)); err != nil {
 		return err
 	}
@@ -57,8 +65,34 @@ func (c Config) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 	if fn == nil {
 		run = nil
 	}
-	return public(transaction.Run(ctx, transaction.Config{Attempts: c.Attempts, Wait: c.Wait}, run))
+	return public(start(transaction.Config{Attempts: c.Attempts, Wait: c.Wait}, run))
 }
+
+// Operation is a transaction that is applied once, under an id: see [Once]. It is
+// safe for concurrent use.
+type Operation struct {
+	cfg   Config
+	inner *transaction.Operation
+}
+
+// Once is a transaction under the id of an operation, such as that of a message: it is
+// applied once, however often it is run. See "Under an id" in the package
+// documentation.
+func Once(id string) *Operation { return Config{}.Once(id) }
+
+// Once is the function Once with settings.
+func (c Config) Once(id string) *Operation { return &Operation{c, transaction.NewOperation(id)} }
+
+// Run is the function [Run] under the id. If the transaction was applied under it
+// before, nothing is written, and the error is nil whatever fn returns.
+func (o *Operation) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+	return o.cfg.with(fn, func(c transaction.Config, fn func(context.Context, *transaction.Tx) error) error {
+		return o.inner.Run(ctx, c, fn)
+	})
+}
+
+// Repeated reports whether the Run that ended last has found its id.
+func (o *Operation) Repeated() bool { return o.inner.Repeated() }
 
 // Prefetch reads items that the closure will touch: with one TransactGetItems, so
 // that they are of one moment. Items of a pessimistic repository are locked

@@ -33,7 +33,7 @@ func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Ke
 	a := &applying[T]{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
 	if once != nil {
-		a.ids = once.unread(t.Core)
+		a.ids = once.Unread(t.Core)
 	}
 	var image ddb.Item
 	err = a.waiter.Do(ctx, func() (err error) {

@@ -117,7 +117,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 	core, raw, hidden := c.Core, c.item, c.hidden
 	d := core.Whole(raw).Without(core.Version)
-	if err := c.once.remember(core, hidden, &d); err != nil {
+	if err := c.once.Remember(core, hidden, &d); err != nil {
 		return nil, err
 	}
 	if err := core.CheckSize(core.Key(raw), d); err != nil {

@@ -35,9 +35,9 @@ func (o *Once) In(core *protocol.Core, item ddb.Item) bool {
 // Note notes whether another call in place of this one has found the id.
 func (o *Once) Note(found bool) { o.found.Store(found) }
 
-// remember adds to the difference of a write, that is based on an item, what makes
+// Remember adds to the difference of a write, that is based on an item, what makes
 // the item remember the id.
-func (o *Once) remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
+func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	if o == nil {
 		return nil
 	}
@@ -49,23 +49,28 @@ func (o *Once) remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	return nil
 }
 
-// unread is the id as a write carries it that has not read the item.
-func (o *Once) unread(core *protocol.Core) protocol.UnreadOnce {
+// Unread is the id as a write carries it that has not read the item.
+func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
 	return protocol.NewUnreadOnce(o.id, core.Epoch(time.Now()))
 }
 
 // OnceCalls are the calls of a view with one id.
 type OnceCalls struct {
-	ID       string
+	ID string
+	// Scope keeps ids of one kind apart from those of another with the same text.
+	Scope    string
 	repeated atomic.Bool
 }
 
-// Do makes one call of the view.
+// Do makes one call of the view. The calls of no view have no id.
 func (c *OnceCalls) Do(call func(*Once) error) error {
+	if c == nil {
+		return call(nil)
+	}
 	if c.ID == "" {
 		return fmt.Errorf("%w: the id of Once is empty: use what names the message or request, and stays when it comes again", repo.ErrConfig)
 	}
-	once := &Once{Text: c.ID, id: protocol.NewOnceID(c.ID)}
+	once := &Once{Text: c.ID, id: protocol.NewOnceID(c.Scope + c.ID)}
 	defer func() { c.repeated.Store(once.found.Load()) }()
 	return call(once)
 }
@@ -88,7 +93,7 @@ func ChangeOnce[T any](ctx context.Context, t *Table[T], from Snapshot[T], chang
 	if once == nil || err != nil || edit.Remove {
 		return edit, err
 	}
-	if err = once.remember(core, from.Raw, &edit.Diff); err == nil {
+	if err = once.Remember(core, from.Raw, &edit.Diff); err == nil {
 		err = core.CheckSize(from.Raw, edit.Diff)
 	}
 	if err != nil {

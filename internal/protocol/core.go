@@ -78,7 +78,7 @@ func (c *Core) Reserved(name string) bool {
 	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.Writers, a.Tombstone:
 		return true
 	}
-	return c.isOnce(name) || c.Attr.IsEntry(name)
+	return c.IsOnce(name) || c.Attr.IsEntry(name)
 }
 
 // Hidden reports whether an item is there for the library's use only: readers

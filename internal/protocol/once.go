@@ -93,8 +93,8 @@ func (c *Core) TooManyIDs() error {
 	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", mostOnceIDs, c.Retention)})
 }
 
-// isOnce reports whether an attribute remembers ids.
-func (c *Core) isOnce(name string) bool { return slices.Contains(c.once[:], name) }
+// IsOnce reports whether an attribute remembers ids.
+func (c *Core) IsOnce(name string) bool { return slices.Contains(c.once[:], name) }
 
 // UnreadOnce makes a write that has not read the item remember an id. The write
 // says at which epoch it expects the item, so that a copy of it that comes late

@@ -39,7 +39,7 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 		case c.IsKey(name):
 			key += len(name) + valueSize(v)
 			fallthrough
-		case !c.Reserved(name) || c.isOnce(name):
+		case !c.Reserved(name) || c.IsOnce(name):
 			size += len(name) + valueSize(v)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -24,7 +25,8 @@ type Config struct {
 // call is one call of Run over all its runs.
 type call struct {
 	Config
-	tries   int // commits that others' writes refused
+	once    *cas.Once // the id under which the whole is applied once; nil: it has none
+	tries   int       // commits that others' writes refused
 	pause   ddb.Backoff
 	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
 
@@ -43,13 +45,18 @@ type runningKey struct{}
 
 // Run runs fn until what it did is committed, or it fails.
 func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
+	return run(ctx, cfg, nil, fn)
+}
+
+// run is Run, under an id if there is one.
+func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) error {
 	if fn == nil {
 		return fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
 	}
 	if tx, ok := ctx.Value(runningKey{}).(*Tx); ok && !tx.ended() {
 		return fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
 	}
-	c := &call{Config: cfg, entries: map[string]*entry{}, pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max}}
+	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max}}
 	defer func() { c.letGo(ctx) }() // also if fn panics
 	for {
 		err := c.attempt(ctx, fn)
@@ -69,8 +76,10 @@ var errAgain = errors.New("the transaction begins anew")
 func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error) error {
 	tx := newTx(ctx, c)
 	err := tx.run(fn)
-	again, doomed := tx.fate()
+	made, again, doomed := tx.fate()
 	switch lost := c.lost(); {
+	case made:
+		return errMade
 	case lost != nil && err != nil && ctx.Err() == nil:
 		return because(lost, err)
 	case lost != nil:

@@ -87,7 +87,8 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		how.As = lock.Delete
 	case p.changed():
 		how.As = lock.Commit
-		how.Change = func(w *protocol.Write) error { return p.fill(w, protocol.NewWriteID()) }
+		how.Change = func(w *protocol.Write) error { return p.fill(w, protocol.NewWriteID(), m.call.once) }
+		how.Made = func(image ddb.Item) bool { return m.call.once.In(p.core, image) }
 	}
 	_, err := p.hold.End(ctx, how)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
@@ -127,7 +128,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 	var writes []types.TransactWriteItem
 	for i, p := range m.parts {
 		p.image, p.failed = nil, false
-		w, err := p.write(m.id)
+		w, err := p.write(m.id, m.call.once)
 		if err != nil {
 			return res, fail(p.failure(err))
 		}
@@ -224,10 +225,12 @@ func (m *commit) refused(res ddb.Result) error {
 			verdicts = append(verdicts, protocol.Lost) // and the request is refused for ever
 		}
 	}
-	switch protocol.JudgeParts(verdicts...) {
-	case protocol.Committed:
+	switch verdict := protocol.JudgeParts(verdicts...); {
+	case verdict == protocol.Committed:
 		return nil
-	case protocol.Undecided:
+	case slices.ContainsFunc(m.parts, func(p *part) bool { return p.failed && m.call.once.In(p.core, p.image) }):
+		return errMade // by another run of the same, or by an attempt that others have covered
+	case verdict == protocol.Undecided:
 		return errDoubt
 	}
 	var broken []Failure

@@ -129,7 +129,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return e.unreadable()
 	case e.known && (!writes || !e.lockedByOthers()):
 		e.seen = true
-		return nil
+		return tx.refuseMade(e)
 	}
 	before, moment := e.image, e.moment
 	err := e.fetch(ctx, tx, writes)
@@ -145,6 +145,9 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return err
 	}
 	e.seen, e.now = true, e.image
+	if err := tx.refuseMade(e); err != nil {
+		return err
+	}
 	if b := e.blind; b != nil {
 		e.blind = nil
 		return b.replay(e)

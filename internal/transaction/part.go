@@ -30,16 +30,18 @@ func (e *entry) changed() bool {
 func (e *entry) removed() bool { return len(e.now) == 0 && !e.core.Hidden(e.image) }
 
 // write makes the item's part of a transaction.
-func (p *part) write(id protocol.WriteID) (item types.TransactWriteItem, err error) {
+func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWriteItem, err error) {
 	w := p.core.NewWrite()
 	switch {
 	case p.blind != nil:
-		err = p.blind.fill(w, id)
+		if err = p.blind.fill(w, id); err == nil {
+			err = p.rememberUnread(w, once)
+		}
 	case p.removed():
 		p.demand(w)
 		return ddb.DeleteOf(w.Delete(p.raw)), nil
 	case p.changed():
-		if err = p.fill(w, id); err == nil {
+		if err = p.fill(w, id, once); err == nil {
 			p.demand(w)
 		}
 	case p.ending == nil:
@@ -70,10 +72,14 @@ func (p *part) demand(w *protocol.Write) {
 	w.IfAsRead(p.entry.image)
 }
 
-// fill adds what the closure has made of the item: the difference, the version and
-// the ring.
-func (e *entry) fill(w *protocol.Write, id protocol.WriteID) error {
-	d := e.difference()
+// fill adds what the closure has made of the item: the difference, with the id that
+// the transaction has, the version and the ring.
+func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *cas.Once) error {
+	now, err := e.remembering(once)
+	if err != nil {
+		return err
+	}
+	d := e.difference(now)
 	base := e.image
 	if len(base) == 0 {
 		base = e.raw
@@ -89,14 +95,14 @@ func (e *entry) fill(w *protocol.Write, id protocol.WriteID) error {
 	return nil
 }
 
-// difference is what the closure has changed. The marks of stubs and tombstones
-// are attributes like others here.
-func (e *entry) difference() (d ddb.Diff) {
+// difference is what the closure has changed. The marks of stubs and tombstones, and
+// the ids of operations, are attributes like others here.
+func (e *entry) difference(now ddb.Item) (d ddb.Diff) {
 	names := slices.Clone(e.core.Mapped)
 	var others []string
-	for _, item := range []ddb.Item{e.image, e.now} {
+	for _, item := range []ddb.Item{e.image, now} {
 		for name := range item {
-			if !e.core.IsKey(name) && !slices.Contains(names, name) && !slices.Contains(others, name) && (!e.core.Reserved(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone) {
+			if !e.core.IsKey(name) && !slices.Contains(names, name) && !slices.Contains(others, name) && (!e.core.Reserved(name) || e.core.IsOnce(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone) {
 				others = append(others, name)
 			}
 		}
@@ -107,7 +113,7 @@ func (e *entry) difference() (d ddb.Diff) {
 			continue
 		}
 		was, had := e.image[name]
-		is, has := e.now[name]
+		is, has := now[name]
 		switch {
 		case has && (!had || !ddb.Equal(was, is)):
 			d.Set = append(d.Set, ddb.Attribute{Name: name, Value: is})

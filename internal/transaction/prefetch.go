@@ -81,6 +81,9 @@ func (tx *Tx) lockAll(ctx context.Context, entries []*entry) error {
 				e.now = e.image
 			}
 		}
+		if err == nil {
+			err = tx.refuseMade(e)
+		}
 		e.leave()
 		if err != nil {
 			return err
@@ -117,6 +120,9 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
 		if e.run == tx {
 			e.now = e.image
+		}
+		if err := tx.refuseMade(e); err != nil {
+			return err
 		}
 	}
 	return nil

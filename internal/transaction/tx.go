@@ -19,6 +19,7 @@ type Tx struct {
 
 	mu     sync.Mutex
 	over   bool          // guarded by mu: the closure has returned
+	made   bool          // guarded by mu: it was applied before, under its id
 	again  bool          // guarded by mu: what it does cannot be committed, it will run again
 	doomed error         // guarded by mu: why it cannot be committed, nor run again
 	used   []*entry      // guarded by mu: in the order of touching
@@ -76,6 +77,8 @@ func (tx *Tx) enter(ctx context.Context) (context.Context, func(), error) {
 	switch {
 	case tx.over:
 		return nil, nil, errOver
+	case tx.made:
+		return nil, nil, errMade
 	case tx.again:
 		return nil, nil, errAgain
 	case tx.doomed != nil:
@@ -102,10 +105,10 @@ func (tx *Tx) doom(why error) error {
 	return why
 }
 
-func (tx *Tx) fate() (again bool, doomed error) {
+func (tx *Tx) fate() (made, again bool, doomed error) {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	return tx.again, tx.doomed
+	return tx.made, tx.again, tx.doomed
 }
 
 func (tx *Tx) ended() bool {

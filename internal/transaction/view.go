@@ -2,7 +2,6 @@ package transaction
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/cas"
@@ -32,14 +31,25 @@ func (s *Strategy[T]) member() member {
 // View is a repository inside a transaction. It sees what the transaction has
 // written.
 type View[T any] struct {
-	tx *Tx
-	s  *Strategy[T]
+	tx  *Tx
+	s   *Strategy[T]
+	ids *cas.OnceCalls // whose id its calls have; nil: they have none
 }
 
 var _ repo.Repository[struct{}] = (*View[struct{}])(nil)
 
 // In is the strategy's repository inside a transaction.
-func (s *Strategy[T]) In(tx *Tx) *View[T] { return &View[T]{tx, s} }
+func (s *Strategy[T]) In(tx *Tx) *View[T] { return s.OnceIn(tx, nil) }
+
+// OnceIn is In for calls under an operation id.
+func (s *Strategy[T]) OnceIn(tx *Tx, ids *cas.OnceCalls) *View[T] { return &View[T]{tx, s, ids} }
+
+// once runs an operation on an item, under the id of the view if it has one.
+func (v *View[T]) once(ctx context.Context, key repo.Key, do func(context.Context, *entry, *cas.Once) error) error {
+	return v.ids.Do(func(once *cas.Once) error {
+		return v.on(ctx, key, func(ctx context.Context, e *entry) error { return do(ctx, e, once) })
+	})
+}
 
 // on runs an operation on an item.
 func (v *View[T]) on(ctx context.Context, key repo.Key, do func(context.Context, *entry) error) error {
@@ -62,7 +72,7 @@ func (v *View[T]) on(ctx context.Context, key repo.Key, do func(context.Context,
 
 // Get reads an item, as the transaction has left it.
 func (v *View[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
-	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, _ *cas.Once) error {
 		if err := e.open(ctx, v.tx, false); err != nil {
 			return err
 		}
@@ -75,8 +85,9 @@ func (v *View[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 	return item, err
 }
 
-// Create makes an item that must not exist yet.
-func (v *View[T]) Create(ctx context.Context, item T) (_ T, err error) {
+// Create makes an item that must not exist yet. Under an id, one that was made under
+// it is returned as it is.
+func (v *View[T]) Create(ctx context.Context, item T) (created T, err error) {
 	raw, err := v.s.Table.EncodeGiven(item)
 	if err == nil && v.s.CheckNew != nil {
 		err = v.s.CheckNew(raw)
@@ -86,35 +97,46 @@ func (v *View[T]) Create(ctx context.Context, item T) (_ T, err error) {
 		return zero, err
 	}
 	key := v.s.Table.KeyOf(item)
-	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		if !e.known && !e.refuted && e.blind == nil {
 			// That there is none is assumed: the commit finds out.
 			e.known, e.image, e.now, e.moment = true, nil, nil, 0
 		} else if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		if !e.core.Hidden(e.now) {
+		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
+		case hidden && made: // and deleted by an event since
+			return lock.NotFound(key, e.core.Name)
+		case made:
+			created, err = v.s.Table.Decode(e.now)
+			return err
+		case !hidden:
 			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, key, e.core.Name)
 		}
 		if err := cas.CheckNotStale(e.core, e.now, raw); err != nil {
 			return fmt.Errorf("item %v: %w", key, err)
 		}
-		return e.put(raw)
+		created = v.s.Table.WithVersion(item, 1)
+		return e.put(raw, once)
 	})
 	if err != nil {
 		return zero, err
 	}
-	return v.s.Table.WithVersion(item, 1), nil
+	return created, nil
 }
 
 // put makes of the item what an encoding says, as far as the type knows it.
-func (e *entry) put(raw ddb.Item) error {
+func (e *entry) put(raw ddb.Item, once *cas.Once) error {
 	d := e.core.Whole(raw)
 	if e.core.Hidden(e.now) {
 		d.Remove = append(d.Remove, cas.Unmapped(e.core, cas.Leftovers(e.core, e.now))...)
 	}
 	d = d.Without(e.core.Version)
-	if err := e.core.CheckSize(e.stored(), d); err != nil {
+	err := once.Remember(e.core, e.now, &d)
+	if err == nil {
+		err = e.core.CheckSize(e.stored(), d)
+	}
+	if err != nil {
 		return fmt.Errorf("item %v: %w", e.key, err)
 	}
 	e.change(d)
@@ -150,7 +172,7 @@ func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change 
 	if change == nil {
 		return item, cas.NoChange()
 	}
-	err = v.on(ctx, key, func(ctx context.Context, e *entry) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
@@ -158,7 +180,7 @@ func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change 
 		if hidden && !create {
 			return lock.NotFound(key, e.core.Name)
 		}
-		edit, err := v.edit(ctx, e, hidden, change)
+		edit, err := v.edit(ctx, e, hidden, change, once)
 		switch {
 		case err != nil:
 			return err
@@ -184,7 +206,7 @@ func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change 
 
 // edit runs a change. The item is nobody else's meanwhile, in this transaction
 // either.
-func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, *T) error) (edit cas.Edit[T], err error) {
+func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, *T) error, once *cas.Once) (edit cas.Edit[T], err error) {
 	var from cas.Snapshot[T]
 	if hidden {
 		from, err = cas.NewSnapshot(v.s.Table, e.raw)
@@ -197,7 +219,7 @@ func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(c
 	}
 	e.changing.Store(true)
 	defer e.changing.Store(false)
-	edit, err = cas.Change(ctx, v.s.Table, from, change)
+	edit, err = cas.ChangeOnce(ctx, v.s.Table, from, change, once)
 	if err != nil || edit.Remove || edit.Diff.Empty() && !hidden {
 		return edit, err
 	}
@@ -222,98 +244,18 @@ func (v *View[T]) remove(e *entry) {
 	}
 }
 
-// Delete deletes an item.
+// Delete deletes an item, but not one that was changed under the id of the view.
 func (v *View[T]) Delete(ctx context.Context, key repo.Key) error {
-	return v.on(ctx, key, func(ctx context.Context, e *entry) error {
+	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
 		if e.core.Hidden(e.now) {
 			return lock.NotFound(key, e.core.Name)
 		}
-		v.remove(e)
+		if !once.In(e.core, e.now) {
+			v.remove(e)
+		}
 		return nil
 	})
-}
-
-// Event is a write that knows no more of its item than what it writes.
-type Event struct {
-	Raw ddb.Item // key, event time and event id
-	// Fill makes the write with its conditions; hidden is the stub or tombstone
-	// that it takes the place of, if any.
-	Fill func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error
-	// Do is what it makes of an item that was read; nil: only DynamoDB knows.
-	Do func(now ddb.Item) (ddb.Item, error)
-	// Whole is, for an item that has to be as in an encoding, that encoding.
-	Whole ddb.Item
-}
-
-// Apply does an event to its item, unless the item has it already, or a later one
-// (ErrStale). Of an item that is not known it reads nothing.
-func (v *View[T]) Apply(ctx context.Context, key repo.Key, ev Event) error {
-	return v.on(ctx, key, func(ctx context.Context, e *entry) error {
-		if !e.known && e.blind == nil {
-			e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
-			if ev.Do != nil || ev.Whole != nil {
-				e.blind.replay = func(e *entry) error { return e.apply(ev) }
-			}
-			return nil
-		}
-		if err := e.open(ctx, v.tx, true); err != nil {
-			return err
-		}
-		return e.apply(ev)
-	})
-}
-
-// errDuplicate says that an event is stored already.
-var errDuplicate = errors.New("the event is stored already")
-
-// apply does an event to the item, which is known.
-func (e *entry) apply(ev Event) error {
-	switch err := e.checkNewer(ev.Raw); {
-	case errors.Is(err, errDuplicate):
-		return nil
-	case err != nil:
-		return fmt.Errorf("item %v: %w", e.key, err)
-	case ev.Whole != nil:
-		return e.put(ev.Whole)
-	case ev.Do != nil:
-		now, err := ev.Do(e.now)
-		if err == nil {
-			e.now, e.count = now, e.count+1
-		}
-		return err
-	case e.changed():
-		return e.unreadable()
-	}
-	image := e.image
-	e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error {
-		hidden := image
-		if !e.core.Hidden(image) || len(image) == 0 {
-			hidden = nil
-		}
-		if err := ev.Fill(w, id, hidden); err != nil {
-			return err
-		}
-		w.IfAsRead(image)
-		return nil
-	}}
-	return nil
-}
-
-// checkNewer refuses an event that is not newer than the stored one.
-func (e *entry) checkNewer(raw ddb.Item) error {
-	if len(e.now) == 0 || e.now[e.core.EventTime] == nil {
-		return nil
-	}
-	switch order, ok := e.core.EventOrder(e.now, raw); {
-	case !ok:
-		return fmt.Errorf("%w: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.core.EventTime, e.core.EventID)
-	case order == 0:
-		return errDuplicate
-	case order > 0:
-		return repo.ErrStale
-	}
-	return nil
 }

@@ -96,6 +96,24 @@ func transactionOperations() (all []operation) {
 	all = append(all, strategyInside("pessimistic, fair", func(t *testing.T, table *repo.Table[item]) member {
 		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Fair: true}))(t)
 	})[1])
+	all = append(all, operation{name: "txn.Once: Create, Update under an id, Put", prepare: func(t *testing.T, b *bench) func() error {
+		table := stored(t, b)
+		events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+		versions := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+		return func() error {
+			return txn.Once("message").Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				made, other := first, next
+				made.Seq, other.Seq = 3, 4
+				if _, err := versions.In(tx).Create(ctx, made); err != nil {
+					return err
+				}
+				if _, err := versions.Once("line").In(tx).Update(ctx, key, addOne); err != nil {
+					return err
+				}
+				return events.In(tx).Put(ctx, other)
+			})
+		}
+	}})
 	return append(all, operation{name: "txn, nolock: Put, Apply and DeleteAt", prepare: func(t *testing.T, b *bench) func() error {
 		r := rig.Must(nolock.New(stored(t, b), nolock.Config{}))(t)
 		return func() error {

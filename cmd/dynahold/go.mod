@@ -2,11 +2,9 @@ module github.com/dynahold/dynahold/cmd/dynahold
 
 go 1.25.0
 
-replace github.com/dynahold/dynahold => ../..
-
 require (
 	github.com/alecthomas/kong v1.17.0
-	github.com/dynahold/dynahold v0.0.0
+	github.com/dynahold/dynahold v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/schollz/progressbar/v3 v3.19.1
 	golang.org/x/term v0.44.0

@@ -6,7 +6,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -30,7 +32,7 @@ type (
 
 // The items of the README's order.
 type (
-	product  struct{}
+	product  struct{ Stock int }
 	customer struct{}
 	order    struct {
 		Customer string
@@ -143,5 +145,67 @@ func migrationMutex(ctx context.Context, client mutex.Client) error {
 	}
 	// the work, under lock.Context()
 	err = lock.Unlock(ctx)
+	return err
+}
+
+// parcel is the item of an event.
+type parcel struct {
+	ID, Place string
+	Seen      int64
+}
+
+func packagePessimistic(ctx context.Context, table *repo.Table[product]) error {
+	// shown
+	products, err := pessimistic.New(table, pessimistic.Config{})
+	if err != nil {
+		return err
+	}
+	apple, err := products.Update(ctx, repo.Key{Partition: "apple"}, func(ctx context.Context, p *product) error {
+		p.Stock-- // nobody else changes this apple meanwhile
+		return nil
+	})
+	_ = apple
+	return err
+}
+
+func packageOptimistic(ctx context.Context, table *repo.Table[product]) error {
+	// shown
+	products, err := optimistic.New(table, optimistic.Config{})
+	if err != nil {
+		return err
+	}
+	apple, err := products.Update(ctx, repo.Key{Partition: "apple"}, func(ctx context.Context, p *product) error {
+		p.Stock-- // runs again, from the item as it is then, if somebody else was first
+		return nil
+	})
+	_ = apple
+	return err
+}
+
+func packageNolock(ctx context.Context, table *repo.Table[parcel], seen int64) error {
+	// shown
+	parcels, err := nolock.New(table, nolock.Config{})
+	if err != nil {
+		return err
+	}
+	err = parcels.Put(ctx, parcel{ID: "p1", Place: "depot", Seen: seen}) // repo.ErrStale if a later one is there
+	return err
+}
+
+func packageLockedread(ctx context.Context, table *repo.Table[product]) error {
+	// shown
+	products, err := lockedread.New(table, lockedread.Config{})
+	if err != nil {
+		return err
+	}
+	held, err := products.Acquire(ctx, repo.Key{Partition: "apple"})
+	if err != nil {
+		return err
+	}
+	defer held.Release(ctx) //nolint:errcheck // does nothing after Commit
+	apple := held.Item()
+	apple.Stock-- // under held.Context()
+	apple, err = held.Commit(ctx, apple)
+	_ = apple
 	return err
 }

@@ -2,6 +2,19 @@
 // same request, and commits a change and releases the lock in another: two
 // requests for a safe read-modify-write.
 //
+//	products, err := lockedread.New(table, lockedread.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	held, err := products.Acquire(ctx, repo.Key{Partition: "apple"})
+//	if err != nil {
+//		return err
+//	}
+//	defer held.Release(ctx) // does nothing after Commit
+//	apple := held.Item()
+//	apple.Stock-- // under held.Context()
+//	apple, err = held.Commit(ctx, apple)
+//
 // The technique is from the article "Practical DynamoDB - Locking Reads"; the
 // attributes lockedBy and lockTime are used as there, so that programs which
 // follow the article by hand and this package exclude each other. Fencing

@@ -1,6 +1,14 @@
 // Package mutex gives named locks, kept in a DynamoDB table, with fencing
 // tokens.
 //
+//	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Heartbeat: 10 * time.Second})
+//	if err != nil {
+//		return err
+//	}
+//	err = locks.Do(ctx, "nightly-report", func(ctx context.Context, lock *mutex.Lock) error {
+//		return writeReport(ctx, lock.Token()) // storage refuses smaller tokens
+//	})
+//
 // # Promise
 //
 // A name is held by one holder at a time, as long as clocks differ by less

@@ -1,6 +1,12 @@
 // Package nolock is the strategy "event time": a write happens if its event is
 // later than the stored one. No read, no lock, one request.
 //
+//	parcels, err := nolock.New(table, nolock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	err = parcels.Put(ctx, parcel{ID: "p1", Place: "depot", Seen: seen}) // repo.ErrStale if a later one is there
+//
 // Choose it where items mirror events that carry their own time and may arrive
 // twice or out of order, such as status messages from a queue: the latest event
 // wins, older ones are dropped.

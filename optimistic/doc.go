@@ -1,6 +1,15 @@
 // Package optimistic is the strategy "version": read, change, and write only
 // if the version is still the one that was read. Nobody holds a lock.
 //
+//	products, err := optimistic.New(table, optimistic.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	apple, err := products.Update(ctx, repo.Key{Partition: "apple"}, func(ctx context.Context, p *product) error {
+//		p.Stock-- // runs again, from the item as it is then, if somebody else was first
+//		return nil
+//	})
+//
 // Choose it where changes of one item seldom collide, or where items are large:
 // a change costs a read and one write. change may run several times.
 //

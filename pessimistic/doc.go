@@ -2,6 +2,15 @@
 // item's lock and returns the item, one commits the change and releases the
 // lock. Others wait meanwhile.
 //
+//	products, err := pessimistic.New(table, pessimistic.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	apple, err := products.Update(ctx, repo.Key{Partition: "apple"}, func(ctx context.Context, p *product) error {
+//		p.Stock-- // nobody else changes this apple meanwhile
+//		return nil
+//	})
+//
 // Choose it where changes of one item collide often, take long, or have side
 // effects that must not run twice at once: change runs once, under the lock.
 // It bills two writes of the whole item per change, so from some 10 KB on

@@ -3,6 +3,17 @@
 // Resources come into being when they are first used; work on one never waits
 // for work on another.
 //
+//	deploys, err := semaphore.New[Deploy](client, "deploys", semaphore.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	if _, err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
+//		return err
+//	}
+//	err = deploys.Run(ctx, func(ctx context.Context, job *semaphore.Job[Deploy]) error {
+//		return deploy(ctx, job.Resource(), job.Value()) // one at a time for each environment
+//	})
+//
 // # Promise
 //
 // No more permits and running jobs of a resource than its limit, as long as

@@ -2,6 +2,14 @@
 // a number and stands in a queue, the lowest number holds the lock, and the
 // number is its fencing token.
 //
+//	queue, err := ticket.New(client, "queues", ticket.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	err = queue.Do(ctx, "printer", func(ctx context.Context, turn *ticket.Turn) error {
+//		return printPage(ctx, turn.Number()) // in the order of asking
+//	})
+//
 // The technique is from the article "Distributed Locking in DynamoDB" (ticket
 // queue); locks by tickets go back to Lamport, "A New Solution of Dijkstra's
 // Concurrent Programming Problem" (1974, the bakery), and Reed and Kanodia,

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -90,6 +91,24 @@ func readmeOnce(ctx context.Context, products *pessimistic.Repository[product], 
 		return err // the message comes again, and is taken once
 	}
 	err = inbox.Delete(ctx, m) // if this fails it comes again too, and changes nothing
+	return err
+}
+
+// provider takes money, once for each id.
+type (
+	provider interface {
+		Charge(ctx context.Context, m message, id string) (Receipt, error)
+	}
+	// Receipt is the result in the README.
+	Receipt struct{}
+)
+
+func readmeOnceDo(ctx context.Context, payments *once.Store, provider provider, m message) error {
+	// shown
+	receipt, err := once.Do(ctx, payments, m.ID, func(ctx context.Context, run once.Run) (Receipt, error) {
+		return provider.Charge(ctx, m, run.ID) // comes twice if this process dies behind it: the provider knows the id
+	})
+	_ = receipt
 	return err
 }
 

@@ -117,7 +117,7 @@ func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event)
 	if err := v.r.checkAhead(ev.Raw[v.r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	return v.view.Apply(ctx, key, ev)
+	return v.view.Write(ctx, key, ev)
 }
 
 // buried is the tombstone that a deletion leaves of an item.

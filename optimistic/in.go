@@ -1,17 +1,40 @@
 package optimistic
 
 import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
 
-// In is the repository inside a transaction, whose writes it sees. The first touch
-// of an item reads it, but for Create; the commit demands the version that was
-// read, also of items that were only read. Combine, Warm and Fair have no effect
-// there.
-func (r *Repository[T]) In(tx *txn.Tx) repo.Repository[T] {
-	return r.strategy().In(transaction.Of(tx))
+// View is a repository inside a transaction, whose writes it sees.
+type View[T any] struct {
+	repo.Repository[T]
+	r    *Repository[T]
+	view *transaction.View[T]
+}
+
+// In is the repository inside a transaction. The first touch of an item reads it, but
+// for Create, Save, Remove and Apply; the commit demands the version that was read,
+// also of items that were only read. Combine, Warm and Fair have no effect there.
+func (r *Repository[T]) In(tx *txn.Tx) *View[T] { return r.viewOf(tx, nil) }
+
+// In is [Repository.In] under the id: a change of an item, among others, that is made
+// once. The id is written if the transaction is. To apply a transaction once as a
+// whole, see [txn.Once].
+func (o *Once[T]) In(tx *txn.Tx) *View[T] { return o.r.viewOf(tx, &o.calls) }
+
+func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
+	view := r.strategy().OnceIn(transaction.Of(tx), ids)
+	return &View[T]{view, r, view}
 }
 
 // Keys are keys of the repository, for [txn.Tx.Prefetch].
@@ -19,4 +42,64 @@ func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Ke
 
 func (r *Repository[T]) strategy() *transaction.Strategy[T] {
 	return &transaction.Strategy[T]{Table: r.table, By: r, Settings: r.policy.Settings}
+}
+
+// Apply changes an item by an expression, as [Repository.Apply] does, and must be the
+// last operation of the transaction on its item, and the only one that changes it: what
+// it makes of the item is known to DynamoDB alone. If a condition does not hold, the
+// transaction fails for the item with *repo.ConditionError.
+func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
+	return v.view.Apply(ctx, key, update, conditions...)
+}
+
+// Save writes the whole item if the version, stored or as the transaction has left it,
+// is still item's, and returns it with its new version. See [Repository.Save].
+func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
+	r := v.r
+	version := r.table.Version(item)
+	if version == 0 {
+		return v.Create(ctx, item)
+	}
+	raw, err := r.table.EncodeGiven(item)
+	if err == nil {
+		err = v.view.Write(ctx, r.table.KeyOf(item), transaction.Event{
+			Whole: raw,
+			Check: r.checkVersion(item),
+			Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
+				return r.saving(w, raw, id, version)
+			},
+		})
+	}
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return r.table.WithVersion(item, version+1), nil
+}
+
+// Remove deletes an item if its version is still item's. See [Repository.Remove].
+func (v *View[T]) Remove(ctx context.Context, item T) error {
+	r := v.r
+	return v.view.Write(ctx, r.table.KeyOf(item), transaction.Event{
+		Deletes: true, Single: true,
+		Check: r.checkVersion(item),
+		Fill: func(w *protocol.Write, _ protocol.WriteID, _ ddb.Item) error {
+			atVersion(r.table.Core, w, r.table.Version(item))
+			return nil
+		},
+	})
+}
+
+// checkVersion refuses an item that is not at the version of another.
+func (r *Repository[T]) checkVersion(item T) func(ddb.Item) error {
+	key, given := r.table.KeyOf(item), r.table.Version(item)
+	return func(now ddb.Item) error {
+		if r.table.Core.Hidden(now) {
+			return lock.NotFound(key, r.table.Core.Name)
+		}
+		if stored := cas.Version(r.table.Core, now); stored != given {
+			return fmt.Errorf("%w: version %d is stored, the item has %d", &repo.ConflictError{Key: key, Attempts: 1}, stored, given)
+		}
+		return nil
+	}
 }

@@ -20,17 +20,12 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		return zero, err
 	}
 	core := r.table.Core
-	d := core.Whole(raw).Without(core.Version)
-	if err := core.CheckSize(core.Key(raw), d); err != nil {
-		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
-	}
 	version := r.table.Version(item)
 	id := protocol.NewWriteID()
 	w := core.NewWrite()
-	w.Apply(d)
-	w.Set(core.Version, ddb.Integer(version+1))
-	w.Set(core.Attr.Writers, id.Push(nil))
-	atVersion(core, w, version)
+	if err := r.saving(w, raw, id, version); err != nil {
+		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
+	}
 	in, err := w.Update(core.Key(raw))
 	if err != nil {
 		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
@@ -40,6 +35,20 @@ func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
 		return zero, err
 	}
 	return r.table.WithVersion(item, version+1), nil
+}
+
+// saving makes a write of a whole item at its version.
+func (r *Repository[T]) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
+	core := r.table.Core
+	d := core.Whole(raw).Without(core.Version)
+	if err := core.CheckSize(core.Key(raw), d); err != nil {
+		return err
+	}
+	w.Apply(d)
+	w.Set(core.Version, ddb.Integer(version+1))
+	w.Set(core.Attr.Writers, id.Push(nil))
+	atVersion(core, w, version)
+	return nil
 }
 
 func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {

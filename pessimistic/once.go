@@ -6,10 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/txn"
 )
 
 // Once is a repository whose changes are made once for one id: see
@@ -44,13 +42,6 @@ func (r *Repository[T]) Once(id string) *Once[T] {
 // Repeated reports whether the call of this view that ended last has found its id
 // on the item.
 func (o *Once[T]) Repeated() bool { return o.calls.Repeated() }
-
-// In is [Repository.In] under the id: a change of an item, among others, that is made
-// once. The id is written if the transaction is. To apply a transaction once as a
-// whole, see [txn.Once].
-func (o *Once[T]) In(tx *txn.Tx) repo.Repository[T] {
-	return o.r.strategy().OnceIn(transaction.Of(tx), &o.calls)
-}
 
 // Get is [Repository.Get].
 func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {

@@ -46,7 +46,8 @@
 // One item costs what it costs alone. Of more: k items named beforehand
 // ([Tx.Prefetch]) are two requests, found on the way k reads and one; a conflict
 // costs one more; each item of a pessimistic repository one request for its lock, in
-// the place of its read. Create, and Put, Apply and DeleteAt of nolock, read nothing.
+// the place of its read. Create, and Put, Apply and DeleteAt of nolock, read nothing;
+// neither do Apply, Save and Remove of the others, unless they have an id or were refused.
 // DynamoDB bills an item in a transaction, written, checked or read, with twice the
 // units. Only reads: nothing beside them where they were of one request or of one
 // item, else one TransactGetItems at the end.
@@ -78,7 +79,8 @@
 // # Errors
 //
 // An error of the closure comes back as it is. If the commit fails it is an *[Error],
-// which names the items and the error of each; errors.Is finds any of them. At most
+// which names the items and the error of each; errors.Is finds any of them. A condition
+// of an Apply that does not hold is one of those (*repo.ConditionError, with the item). At most
 // 100 items and 4 MB: [ErrTooLarge], before the commit is sent. Global tables with
 // strong consistency have no transactions: two or more items of one are
 // repo.ErrSchema.

@@ -169,16 +169,21 @@ func openLeased(t testing.TB, r *rig.Rig, ensure bool, lease time.Duration) *wor
 		return of[counted]{r, func(id string, n int) counted { return counted{ID: id, N: n} }, func(c *counted) *int { return &c.N }, func(c *counted) *[]string { return &c.Log }, view, keys}
 	}
 	o := rig.Must(optimistic.New(table[counted](t, r, "-o", ensure), optimistic.Config{}))(t)
-	w.stores["optimistic"] = countedStore(o, o.In, o.Keys)
+	w.stores["optimistic"] = countedStore(o, func(tx *txn.Tx) repo.Repository[counted] { return o.In(tx) }, o.Keys)
 	v := rig.Must(pessimistic.New(table[counted](t, r, "-v", ensure), pessimistic.Config{Lease: lease}))(t)
-	w.stores["pessimistic, versions"] = countedStore(v, v.In, v.Keys)
+	w.stores["pessimistic, versions"] = countedStore(v, func(tx *txn.Tx) repo.Repository[counted] { return v.In(tx) }, v.Keys)
 	p := rig.Must(pessimistic.New(table[plain](t, r, "-p", ensure), pessimistic.Config{Lease: lease}))(t)
-	w.stores["pessimistic"] = of[plain]{p, func(id string, n int) plain { return plain{ID: id, N: n} }, func(c *plain) *int { return &c.N }, func(c *plain) *[]string { return &c.Log }, p.In, p.Keys}
+	w.stores["pessimistic"] = plainStore(p)
 	f := rig.Must(pessimistic.New(table[plain](t, r, "-f", ensure), pessimistic.Config{Lease: lease, Fair: true}))(t)
-	w.stores["fair"] = of[plain]{f, func(id string, n int) plain { return plain{ID: id, N: n} }, func(c *plain) *int { return &c.N }, func(c *plain) *[]string { return &c.Log }, f.In, f.Keys}
+	w.stores["fair"] = plainStore(f)
 	n := rig.Must(nolock.New(table[event](t, r, "-n", ensure), nolock.Config{}))(t)
 	w.stores["nolock"] = eventStore(n)
 	return w
+}
+
+func plainStore(p *pessimistic.Repository[plain]) store {
+	return of[plain]{p, func(id string, n int) plain { return plain{ID: id, N: n} }, func(c *plain) *int { return &c.N }, func(c *plain) *[]string { return &c.Log },
+		func(tx *txn.Tx) repo.Repository[plain] { return p.In(tx) }, p.Keys}
 }
 
 func eventStore(n *nolock.Repository[event]) store {

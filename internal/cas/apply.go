@@ -68,18 +68,7 @@ type applying[T any] struct {
 func (a *applying[T]) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
-	w.IfExists(core.Partition)
-	w.IfAbsent(core.Attr.LockStub)
-	w.IfAbsent(core.Attr.Tombstone)
-	w.IfUnlocked()
-	w.IfOurs()
-	w.CountVersion()
-	w.Set(core.Attr.Writers, a.id.Push(nil))
-	// Against a copy that something on the way has made, while nobody else has
-	// written. Behind another write it would be applied: that is the limit of a
-	// request which is bound to nothing.
-	ring := w.Name(core.Attr.Writers)
-	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(a.id.Push(nil)) + ")")
+	MarkUnread(core, w, a.id)
 	if a.once != nil {
 		a.ids.Add(w)
 	}
@@ -91,6 +80,23 @@ func (a *applying[T]) write() (*dynamodb.UpdateItemInput, error) {
 		in.ReturnValues = types.ReturnValueAllNew
 	}
 	return in, err
+}
+
+// MarkUnread puts the marks of the protocol on a write that changes an item which is
+// there, and has not read it.
+func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
+	w.IfExists(core.Partition)
+	w.IfAbsent(core.Attr.LockStub)
+	w.IfAbsent(core.Attr.Tombstone)
+	w.IfUnlocked()
+	w.IfOurs()
+	w.CountVersion()
+	w.Set(core.Attr.Writers, id.Push(nil))
+	// Against a copy that something on the way has made, while nobody else has
+	// written. Behind another write it would be applied: that is the limit of a
+	// request which is bound to nothing.
+	ring := w.Name(core.Attr.Writers)
+	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(id.Push(nil)) + ")")
 }
 
 // CheckTarget refuses an attribute that is not for a user's expression to change.

@@ -120,7 +120,13 @@ func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 	if err := c.once.Remember(core, hidden, &d); err != nil {
 		return nil, err
 	}
-	if err := core.CheckSize(core.Key(raw), d); err != nil {
+	base := core.Key(raw)
+	for _, name := range core.Attr.OnceNames() {
+		if ids := hidden[name]; ids != nil { // those of the item before stay
+			base[name] = ids
+		}
+	}
+	if err := core.CheckSize(base, d); err != nil {
 		return nil, err
 	}
 	w := core.NewWrite()

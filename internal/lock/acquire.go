@@ -25,6 +25,9 @@ type Request struct {
 	Orphan *Orphan
 	// OnWait is told whom the acquisition waits for; nil: nobody asks.
 	OnWait func(protocol.Record)
+	// Needless, if set, is the error that ends the waiting for a lock that the image of
+	// its item makes needless.
+	Needless func(image ddb.Item) error
 }
 
 // stubLife is how long after its lease DynamoDB's TTL may remove a stub that
@@ -204,6 +207,11 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 		// hold would be to wait for ever.
 		a.observed = observation{}
 		return nil, nil
+	}
+	if a.Needless != nil {
+		if err := a.Needless(image); err != nil {
+			return nil, err
+		}
 	}
 	if a.locker.Clockless {
 		a.observed.observe(image, l, core, a.locker.Lease, a.Clock())

@@ -166,6 +166,32 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 		return err
 	}
 	defer h.Done()
+	return h.write(ctx, set)
+}
+
+// Leave sends an update of the item that leaves the lock in place, until the time that
+// set gives it, and ends the hold: nobody looks after it any more. It may be repeated,
+// as Write.
+func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
+	if err := h.BeginLast(ctx); err != nil {
+		return err
+	}
+	defer h.Done()
+	if err := h.Usable(); err != nil {
+		return err
+	}
+	h.Halt()
+	err := h.write(ctx, set)
+	if err == nil {
+		h.Finish(repo.ErrReleased)
+	} else {
+		h.Forget(repo.ErrReleased) // it ends with its lease at the latest
+	}
+	return err
+}
+
+// write sends an update of the item. The caller holds op.
+func (h *Lock) write(ctx context.Context, set func(*protocol.Write)) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}

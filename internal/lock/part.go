@@ -49,6 +49,13 @@ func (p *Part) RefusedByQueue(image ddb.Item) bool {
 	return p.lock.locker.Fair && p.lock.queueChanged(image, p.now)
 }
 
+// Stands reports whether an image shows the lock in place, so that it is not why the
+// write was refused.
+func (p *Part) Stands(image ddb.Item) bool {
+	l, err := p.lock.locker.Core.ParseRecord(image)
+	return err == nil && l.By == p.lock.id && l.Held == p.lock.token && (p.now.IsZero() || l.Until.After(p.now))
+}
+
 // Lost ends the lock because the write was refused by an image, and nothing was
 // written. It returns why, nil where the image does not speak against the lock.
 func (p *Part) Lost(image ddb.Item) error {

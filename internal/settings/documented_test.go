@@ -16,7 +16,7 @@ import (
 func TestEverySettingIsDocumented(t *testing.T) {
 	built := map[string][]string{} // field -> packages
 	for folder, name := range map[string]string{
-		"lockedread": "Config", "optimistic": "Config", "nolock": "Config", "mutex": "Config", "ticket": "Config", "semaphore": "Config", "repo": "TableConfig",
+		"lockedread": "Config", "optimistic": "Config", "nolock": "Config", "mutex": "Config", "once": "Config", "ticket": "Config", "semaphore": "Config", "repo": "TableConfig",
 	} {
 		for _, field := range fieldsOf(t, filepath.Join("..", "..", folder), name) {
 			built[field] = append(built[field], folder)

@@ -51,7 +51,7 @@ func (c *call) commit(ctx context.Context, touched []*entry) error {
 	switch {
 	case !changed && len(m.held) == 0:
 		return c.verify(ctx, touched)
-	case len(m.parts) == 1 && len(m.held) == 1:
+	case len(m.parts) == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
 		return m.end(ctx, m.parts[0])
 	case len(m.parts) > maxItems:
 		return tooMany()
@@ -135,6 +135,9 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		writes = append(writes, w)
 		if len(p.entry.image) == 0 && p.blind == nil {
 			opt.OnItems = append(opt.OnItems, i)
+		}
+		if p.blind != nil && p.blind.Single && !p.known && len(m.parts) == 1 {
+			opt.Once, opt.AwaitAnswer = true, true
 		}
 	}
 	core := m.parts[0].core
@@ -233,19 +236,26 @@ func (m *commit) refused(res ddb.Result) error {
 	case verdict == protocol.Undecided:
 		return errDoubt
 	}
-	var broken []Failure
+	var broken, refused []Failure
+	failed := 0
 	for _, p := range m.parts {
 		if !p.failed {
 			continue
 		}
+		failed++
 		if err := p.waiter.CheckShape(p.image); err != nil {
 			broken = append(broken, p.failure(err))
+		} else if p.conditionFails(m.call.once) {
+			refused = append(refused, p.failure(p.blind.Condition(p.image)))
 		} else if p.ending != nil && !p.queue {
 			broken = append(broken, p.failure(p.ending.Lost(p.image)))
 		}
 	}
 	if broken != nil {
 		return fail(broken...)
+	}
+	if len(refused) == failed { // all else that the transaction demands was there at that moment
+		return fail(refused...)
 	}
 	return m.runAgain(queue)
 }
@@ -259,7 +269,7 @@ func (m *commit) runAgain(queue bool) error {
 			continue
 		}
 		e := p.entry
-		e.refuted = e.moment == 0 && e.blind == nil
+		e.refuted = e.moment == 0 && (e.blind == nil || e.blind.Check != nil)
 		e.known, e.image, e.moment = true, p.image, m.call.tick()
 		switch {
 		case e.image[e.core.Attr.LockedBy] != nil:

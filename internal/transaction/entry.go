@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -51,8 +52,10 @@ type entry struct {
 	blind *event   // an event write that has not read the item
 }
 
-// event is a write that knows no more of its item than what it writes.
+// event is such a write in a run.
 type event struct {
+	Event
+	once *cas.Once // the id that it has of its own; nil: none
 	// fill makes the write with its conditions.
 	fill func(w *protocol.Write, id protocol.WriteID) error
 	// replay does the same to an item that was read; nil: it cannot be told.

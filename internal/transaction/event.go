@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -16,27 +18,46 @@ type Event struct {
 	// Fill makes the write with its conditions; hidden is the stub or tombstone
 	// that it takes the place of, if any.
 	Fill func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error
+	// Known, if set, makes it in the place of Fill on an item that was read: as the
+	// image shows, and as whatever else the transaction does demands.
+	Known func(w *protocol.Write, id protocol.WriteID, image ddb.Item) error
+	// Check refuses an item as those conditions do; nil: the event must be newer than
+	// the stored one.
+	Check func(now ddb.Item) error
 	// Do is what it makes of an item that was read; nil: only DynamoDB knows.
 	Do func(now ddb.Item) (ddb.Item, error)
 	// Whole is, for an item that has to be as in an encoding, that encoding.
 	Whole ddb.Item
+	// Deletes says that it is the item's deletion, and Single that it must not be sent
+	// twice by itself: nothing in its conditions keeps it from being applied again.
+	Deletes, Single bool
+	// Condition is the error of a caller's own condition that an item fails; nil:
+	// there is none.
+	Condition func(image ddb.Item) error
 }
 
-// Apply does an event to its item, unless the item has it already, or a later one
-// (ErrStale). Of an item that is not known it reads nothing.
-func (v *View[T]) Apply(ctx context.Context, key repo.Key, ev Event) error {
-	return v.on(ctx, key, func(ctx context.Context, e *entry) error {
-		if !e.known && e.blind == nil {
-			e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
-			if ev.Do != nil || ev.Whole != nil {
-				e.blind.replay = func(e *entry) error { return e.apply(ev) }
+// Write makes a write that needs not know its item. Of an item that is not known it
+// reads nothing, unless such a write was refused before, or has an id of its own.
+func (v *View[T]) Write(ctx context.Context, key repo.Key, ev Event) error {
+	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
+		unread := !e.known && e.blind == nil && once == nil && (ev.Check == nil || !e.refuted)
+		if unread && !(ev.Deletes && v.tx.call.once != nil) { // a deletion leaves no id: the item is asked for it
+			e.blind = &event{Event: ev, fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
+			if ev.Do != nil || ev.Whole != nil || ev.Deletes {
+				e.blind.replay = func(e *entry) error { return v.apply(e, ev, nil) }
 			}
 			return nil
 		}
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		return e.apply(ev)
+		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
+		case hidden && made: // and deleted by an event since
+			return lock.NotFound(key, e.core.Name)
+		case made:
+			return nil
+		}
+		return v.apply(e, ev, once)
 	})
 }
 
@@ -44,14 +65,21 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, ev Event) error {
 var errDuplicate = errors.New("the event is stored already")
 
 // apply does an event to the item, which is known.
-func (e *entry) apply(ev Event) error {
-	switch err := e.checkNewer(ev.Raw); {
+func (v *View[T]) apply(e *entry, ev Event, once *cas.Once) error {
+	check := ev.Check
+	if check == nil {
+		check = func(ddb.Item) error { return e.checkNewer(ev.Raw) }
+	}
+	switch err := check(e.now); {
 	case errors.Is(err, errDuplicate):
 		return nil
 	case err != nil:
 		return fmt.Errorf("item %v: %w", e.key, err)
 	case ev.Whole != nil:
-		return e.put(ev.Whole, nil)
+		return e.put(ev.Whole, once)
+	case ev.Deletes:
+		v.remove(e)
+		return nil
 	case ev.Do != nil:
 		now, err := ev.Do(e.now)
 		if err == nil {
@@ -62,16 +90,14 @@ func (e *entry) apply(ev Event) error {
 		return e.unreadable()
 	}
 	image := e.image
-	e.blind = &event{fill: func(w *protocol.Write, id protocol.WriteID) error {
-		hidden := image
-		if !e.core.Hidden(image) || len(image) == 0 {
-			hidden = nil
+	e.blind = &event{Event: ev, once: once, fill: func(w *protocol.Write, id protocol.WriteID) error {
+		switch {
+		case ev.Known != nil:
+			return ev.Known(w, id, image)
+		case !e.core.Hidden(image) || len(image) == 0:
+			return ev.Fill(w, id, nil)
 		}
-		if err := ev.Fill(w, id, hidden); err != nil {
-			return err
-		}
-		w.IfAsRead(image)
-		return nil
+		return ev.Fill(w, id, image)
 	}}
 	return nil
 }

@@ -51,32 +51,41 @@ func (tx *Tx) refuseMade(e *entry) error {
 	return errMade
 }
 
-// remembering is the item as the closure has left it, with the transaction's id.
-func (e *entry) remembering(once *cas.Once) (ddb.Item, error) {
-	var d ddb.Diff
-	if err := once.Remember(e.core, e.now, &d); err != nil || d.Empty() {
-		return e.now, err
+// remembering is what an item is with some ids.
+func (e *entry) remembering(item ddb.Item, ids ...*cas.Once) (ddb.Item, error) {
+	for _, id := range ids {
+		var d ddb.Diff
+		if err := id.Remember(e.core, item, &d); err != nil {
+			return nil, err
+		}
+		if d.Empty() {
+			continue
+		}
+		item = maps.Clone(item)
+		for _, a := range d.Set {
+			item[a.Name] = a.Value
+		}
 	}
-	now := maps.Clone(e.now)
-	for _, a := range d.Set {
-		now[a.Name] = a.Value
-	}
-	return now, nil
+	return item, nil
 }
 
-// rememberUnread makes an event's write, that has not read its item or is not to
-// change anything else that was read, leave the transaction's id.
-func (e *entry) rememberUnread(w *protocol.Write, once *cas.Once) error {
-	var d ddb.Diff
-	switch {
-	case once == nil:
-	case e.known:
-		if err := once.Remember(e.core, e.image, &d); err != nil {
-			return err
+// remember makes an event's write leave its ids: that of its operation, and that of
+// the whole transaction.
+func (b *event) remember(w *protocol.Write, e *entry, once *cas.Once) error {
+	if !e.known {
+		if once != nil {
+			once.Unread(e.core).Add(w)
 		}
-		w.Apply(d)
-	default:
-		once.Unread(e.core).Add(w)
+		return nil
+	}
+	now, err := e.remembering(e.image, b.once, once)
+	if err != nil {
+		return err
+	}
+	for _, name := range e.core.Attr.OnceNames() {
+		if v := now[name]; v != nil && !ddb.Equal(v, e.image[name]) {
+			w.Set(name, v)
+		}
 	}
 	return nil
 }

@@ -27,15 +27,24 @@ func (e *entry) changed() bool {
 }
 
 // removed reports whether the item is to be deleted.
-func (e *entry) removed() bool { return len(e.now) == 0 && !e.core.Hidden(e.image) }
+func (e *entry) removed() bool {
+	return e.blind != nil && e.blind.Deletes || len(e.now) == 0 && !e.core.Hidden(e.image)
+}
 
 // write makes the item's part of a transaction.
 func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWriteItem, err error) {
 	w := p.core.NewWrite()
 	switch {
-	case p.blind != nil:
+	case p.blind != nil && p.blind.Deletes:
 		if err = p.blind.fill(w, id); err == nil {
-			err = p.rememberUnread(w, once)
+			return ddb.DeleteOf(w.Delete(p.raw)), nil
+		}
+	case p.blind != nil:
+		if err = p.blind.fill(w, id); err == nil && p.known {
+			p.demand(w)
+		}
+		if err == nil {
+			err = p.blind.remember(w, p.entry, once)
 		}
 	case p.removed():
 		p.demand(w)
@@ -75,7 +84,7 @@ func (p *part) demand(w *protocol.Write) {
 // fill adds what the closure has made of the item: the difference, with the id that
 // the transaction has, the version and the ring.
 func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *cas.Once) error {
-	now, err := e.remembering(once)
+	now, err := e.remembering(e.now, once)
 	if err != nil {
 		return err
 	}
@@ -122,6 +131,22 @@ func (e *entry) difference(now ddb.Item) (d ddb.Diff) {
 		}
 	}
 	return d
+}
+
+// conditionFails reports whether it was its caller's own condition that has refused
+// an item's write: nothing else of what the write demands is missing in the image.
+func (p *part) conditionFails(once *cas.Once) bool {
+	switch {
+	case p.blind == nil || p.blind.Condition == nil:
+		return false
+	case p.ending != nil:
+		return !p.queue && p.ending.Stands(p.image)
+	case p.core.Hidden(p.image) || p.image[p.core.Attr.LockedBy] != nil:
+		return false
+	case p.known:
+		return p.core.AsRead(p.entry.image, p.image)
+	}
+	return once == nil // else the id may be why
 }
 
 // judged is what the item's image can prove.

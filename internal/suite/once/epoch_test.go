@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -226,4 +227,29 @@ func TestATombstoneRemembers(t *testing.T) {
 	if got := rig.Must(o.Update(t.Context(), key, make))(t); got.Stock != 1 || !o.Repeated() {
 		t.Errorf("%+v, repeated %v", got, o.Repeated())
 	}
+}
+
+// What a tombstone remembers counts in the size of the item that takes its place: one
+// that could not be locked any more is refused.
+func TestTheIDsOfATombstoneCount(t *testing.T) {
+	type large struct {
+		SKU  string `dynamodbav:"sku" repo:"pk"`
+		Text string `dynamodbav:"text,omitempty"`
+		At   int64  `dynamodbav:"at" repo:"eventtime"`
+	}
+	s := &store{Rig: rig.New(t)}
+	table := rig.Must(repo.NewTable[large](s.Client, s.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(t.Context()))
+	r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	ids := make([][]byte, 4096)
+	for i := range ids {
+		ids[i] = binary.BigEndian.AppendUint32(make([]byte, 8), uint32(i))
+	}
+	s.set(t, "SET tombstone = :t, once = :a, onceEpoch = :e", map[string]types.AttributeValue{":t": &types.AttributeValueMemberBOOL{Value: true}, ":a": set(ids...), ":e": number(now())})
+	const fits = 409_600 - 1024 - 4096*12 - 100
+	_, err := r.Create(t.Context(), large{SKU: "apple", At: 2, Text: strings.Repeat("x", fits+200)})
+	rig.Is(t, err, repo.ErrTooLarge)
+	rig.Must(r.Create(t.Context(), large{SKU: "apple", At: 2, Text: strings.Repeat("x", fits)}))(t)
+	held := rig.Must(r.Acquire(t.Context(), key))(t)
+	rig.Is(t, held.Release(t.Context()))
 }

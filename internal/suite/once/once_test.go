@@ -19,7 +19,6 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/txn"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }
@@ -39,7 +38,6 @@ type view interface {
 	repo.Repository[product]
 	Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (product, error)
 	Repeated() bool
-	In(tx *txn.Tx) repo.Repository[product]
 }
 
 // store is a table with an item of ten, and the views of one strategy.

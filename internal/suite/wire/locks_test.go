@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
 )
@@ -18,6 +19,37 @@ func locked(err error) error {
 		return nil
 	}
 	return fmt.Errorf("not refused by the lock: %w", err)
+}
+
+// onceOperations are those of an id that is new, and of one that is completed.
+func onceOperations() (all []operation) {
+	for _, again := range []bool{false, true} {
+		name := map[bool]string{false: "Do", true: "Do, again"}[again]
+		all = append(all, operation{name: "once: " + name, prepare: func(t *testing.T, b *bench) func() error {
+			s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
+			rig.Is(t, s.EnsureTable(t.Context()))
+			do := func() error {
+				_, err := once.Do(t.Context(), s, "order", func(context.Context, once.Run) (string, error) { return "paid", nil })
+				return err
+			}
+			if again {
+				rig.Is(t, do())
+			}
+			return do
+		}})
+	}
+	return append(all, operation{name: "once: Do that fails", prepare: func(t *testing.T, b *bench) func() error {
+		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
+		rig.Is(t, s.EnsureTable(t.Context()))
+		return func() error {
+			failed := errors.New("failed")
+			_, err := once.Do(t.Context(), s, "order", func(context.Context, once.Run) (string, error) { return "", failed })
+			if errors.Is(err, failed) {
+				return nil
+			}
+			return err
+		}
+	}})
 }
 
 func mutexOperations() (all []operation) {

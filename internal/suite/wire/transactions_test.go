@@ -25,6 +25,16 @@ type events struct{ *nolock.Repository[item] }
 
 func (e events) In(tx *txn.Tx) repo.Repository[item] { return e.Repository.In(tx) }
 
+// versions are optimistic's.
+type versions struct{ *optimistic.Repository[item] }
+
+func (v versions) In(tx *txn.Tx) repo.Repository[item] { return v.Repository.In(tx) }
+
+// locks are pessimistic's.
+type locks struct{ *pessimistic.Repository[item] }
+
+func (l locks) In(tx *txn.Tx) repo.Repository[item] { return l.Repository.In(tx) }
+
 var second = repo.Key{Partition: "p", Sort: 2}
 
 // strategyInside makes the operations of a repository inside transactions, on
@@ -88,13 +98,13 @@ func transactionOperations() (all []operation) {
 		return events{rig.Must(nolock.New(table, nolock.Config{}))(t)}
 	})...)
 	all = append(all, strategyInside("optimistic", func(t *testing.T, table *repo.Table[item]) member {
-		return rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+		return versions{rig.Must(optimistic.New(table, optimistic.Config{}))(t)}
 	})...)
 	all = append(all, strategyInside("pessimistic", func(t *testing.T, table *repo.Table[item]) member {
-		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)
+		return locks{rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)}
 	})...)
 	all = append(all, strategyInside("pessimistic, fair", func(t *testing.T, table *repo.Table[item]) member {
-		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Fair: true}))(t)
+		return locks{rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Fair: true}))(t)}
 	})[1])
 	all = append(all, operation{name: "txn.Once: Create, Update under an id, Put", prepare: func(t *testing.T, b *bench) func() error {
 		table := stored(t, b)
@@ -111,6 +121,32 @@ func transactionOperations() (all []operation) {
 					return err
 				}
 				return events.In(tx).Put(ctx, other)
+			})
+		}
+	}})
+	all = append(all, operation{name: "txn: Apply of both, Save and Remove", prepare: func(t *testing.T, b *bench) func() error {
+		table := stored(t, b)
+		versions, locks := rig.Must(optimistic.New(table, optimistic.Config{}))(t), rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)
+		var made []item
+		for seq := range 3 {
+			one := first
+			one.Seq = 3 + seq
+			made = append(made, rig.Must(versions.Create(t.Context(), one))(t))
+		}
+		add := expression.Add(expression.Name("balance"), expression.Value(1))
+		rich := expression.Name("balance").GreaterThan(expression.Value(0))
+		return func() error {
+			return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				if err := versions.In(tx).Apply(ctx, key, add, rich); err != nil {
+					return err
+				}
+				if err := locks.In(tx).Apply(ctx, repo.Key{Partition: "p", Sort: 3}, add); err != nil {
+					return err
+				}
+				if _, err := versions.In(tx).Save(ctx, made[1]); err != nil {
+					return err
+				}
+				return versions.In(tx).Remove(ctx, made[2])
 			})
 		}
 	}})

@@ -1,0 +1,61 @@
+// Package once runs an operation with effects outside DynamoDB, such as a payment, once
+// for each id, and gives its result to whoever brings the id again.
+//
+//	receipt, err := once.Do(ctx, payments, order.ID, func(ctx context.Context, run once.Run) (Receipt, error) {
+//		return provider.Charge(ctx, order.Amount, run.ID) // the provider knows the id too
+//	})
+//
+// For a change of an item of a repository take Once(id) of its strategy, and for
+// several items txn.Once: there id and change are one write, and nothing can come
+// between them.
+//
+// # Promise
+//
+// At most one run of an id is completed, and all callers get its result. While one runs,
+// the others wait for it. A run that fails or panics releases the id, so that it can be
+// tried again, by whoever waits or comes later.
+//
+// The effect itself can happen twice: nothing outside DynamoDB is written together with
+// the row, so a process that dies behind the effect, and before its completion, leaves
+// an id that is run again when its lease is over. Pass [Run] on: an outside
+// service that knows the id as an idempotency key does it once, one that compares
+// tokens refuses the smaller one. A run that has lost its lease, because its process
+// stood still, gets ErrLockLost or ErrLockExpired in the place of completing: its context
+// ends before, and another may be at work. This is the difference from libraries that
+// complete without a condition: there, the result of whoever comes last is kept.
+//
+// An id is remembered for TableConfig.Remember (1 h by default), counted from its
+// completion. After that it is a new one. What stands under an id that was completed is
+// removed by TTL then; an id whose process died stays until it comes again.
+//
+// # Protocol
+//
+// The row of an id is the item lock (package lockedread): the run acquires it, with the
+// row if there is none, and renews its lease. To complete it is to leave the lock in
+// place, until the id may be forgotten, with the result and the token of the run beside
+// it: one write, on the condition that the lock is still the run's own. It can be sent
+// any number of times. Whoever finds a lock with the result of its own holder is done;
+// whoever finds another waits for it. A release deletes the row.
+//
+// # Costs
+//
+// The first call is two requests, one that acquires and one that completes, and bills
+// two write units for a result under 1 KB. A repetition is one, which bills one write
+// unit per KB of the result. A caller that waits sends one for each look. A run longer
+// than a third of the lease renews it.
+//
+// # Errors
+//
+// The error of fn comes back as it is. repo.ErrKey: the id is empty, or has more than
+// 2,048 bytes. repo.ErrLocked: another runs the id, and ctx or Config.Wait ended the
+// waiting. [ErrNoResult]: completed, but there is no result to return; a result of
+// more than 396 KB is not kept, for it does not fit into an item. repo.ErrSchema: the result that is kept does
+// not fit the type that is asked for. repo.ErrOutcomeUnknown: fn has returned, and whether
+// that is known to others nobody can tell; the same call tells, or runs it again.
+//
+// # Sources
+//
+// Idempotency keys with stored results are those of Stripe's API ("Designing robust and
+// predictable APIs with idempotency", 2017) and of AWS Lambda Powertools. The lease, the
+// token, and the condition of the completion are this module's.
+package once

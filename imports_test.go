@@ -58,6 +58,7 @@ var layout = []row{
 	{folder: "internal/load", may: []string{"localdb", "public"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
 	{folder: "examples/internal/crew", why: "processes that start, pause and kill each other; knows nothing of what an example shows"},
+	{folder: "examples/lambda", may: []string{"public", "examples/internal/crew"}, module: "examples/lambda", why: "what a user deploys to AWS Lambda, which needs a module of Amazon's; and its stage"},
 	{folder: "examples/...", may: []string{"public", "examples/internal/crew"}, why: "what a user can write, and of each example only its own lesson"},
 	{folder: "cmd/dynahold", may: []string{"public", "internal/load", "cmd/dynahold/internal/compare"}, module: "cmd/dynahold", why: "everything that the tool does, the library can do; compare measures as the bench does"},
 	{folder: "cmd/dynahold/internal/compare", may: []string{"internal/load"}, module: "cmd/dynahold", why: "the judgement of what was measured; knows no terminal"},
@@ -122,6 +123,9 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"examples/quickstart/planted.go", module + "/internal/ddb", "examples/quickstart must not import internal/ddb"},
 		{"bench/planted.go", module + "/internal/lock", "bench must not import internal/lock"},
 		{"bench/planted.go", "example.org/peer", good}, // a module of its own
+		{"examples/lambda/planted.go", module + "/internal/ddb", "examples/lambda must not import internal/ddb"},
+		{"examples/lambda/planted.go", "example.org/peer", good},
+		{"examples/orders/planted.go", "example.org/peer", "examples/orders must not import example.org/peer"},
 		{"cmd/dynahold/planted.go", module + "/internal/ddb", "cmd/dynahold must not import internal/ddb"},
 		{"docs/tablecheck/planted_test.go", module + "/internal/ddb", "tests of docs/tablecheck must not import internal/ddb"},
 		{"repo/planted.go", "example.org/peer", "repo must not import example.org/peer"},

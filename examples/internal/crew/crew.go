@@ -26,6 +26,7 @@ type Config struct {
 	Prefix   string                     // of their names: the first of prefix "w" is w1
 	Size     int                        // how many
 	Args     func(name string) []string // the flags that make the program this member
+	Env      func(name string) []string // of its environment, what is not this program's; nil: nothing
 	Endpoint string                     // of the engine that all use
 	Grace    time.Duration              // to end by themselves when ctx ends; zero: they are killed
 }
@@ -57,6 +58,9 @@ func Start[E any](ctx context.Context, cfg Config) (*Crew[E], error) {
 		}
 		apart(cmd)
 		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+cfg.Endpoint, memberEnv+"=1")
+		if cfg.Env != nil {
+			cmd.Env = append(cmd.Env, cfg.Env(name)...)
+		}
 		if cfg.Grace > 0 {
 			cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 			cmd.WaitDelay = cfg.Grace // then it is killed

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/localdb"
+)
+
+// event is what a server says on its standard output: where it listens.
+type event struct {
+	Who     string `json:"who"`
+	Address string `json:"address"`
+}
+
+// wrap lets tests stand between clients and the shop.
+var wrap = func(api http.Handler) http.Handler { return api }
+
+// serve is a server's process, until it is told to end or its parent is gone.
+func serve(ctx context.Context, s settings) error {
+	ctx, cancel := crew.WithParent(ctx)
+	defer cancel()
+	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	shop, err := openShop(engine.Client(), s.tables)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: wrap(shop.api()), ReadHeaderTimeout: patience}
+	var running sync.WaitGroup
+	running.Go(func() { shop.relay(ctx, s.warehouse) })
+	running.Go(func() {
+		<-ctx.Done()
+		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), patience+time.Second)
+		defer stop()
+		_ = server.Shutdown(ending) // when those under way are answered
+	})
+	defer running.Wait()
+	defer cancel()
+	crew.Say(event{s.server, listener.Addr().String()})
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -31,7 +31,7 @@ type state struct {
 	products  []product
 	customers []customer
 	orders    []order
-	locked    []string // keys of items that somebody holds
+	locked    []string // items that somebody holds
 }
 
 // audit recomputes stock and money from the orders, and compares the orders with what
@@ -182,7 +182,7 @@ func scan[T any](ctx context.Context, client *dynamodb.Client, table string, int
 		}
 		for _, item := range page.Items {
 			if item["lockedBy"] != nil {
-				*locked = append(*locked, table)
+				*locked = append(*locked, fmt.Sprintf("an item of %s", table))
 			}
 		}
 		var items []T

@@ -22,6 +22,10 @@ var (
 // customer, and leaves a notice for the warehouse. An order that is there already is
 // returned as it is.
 //
+// The order itself is the evidence that the key was used, for as long as it is there.
+// txn.Once would do too, for an hour: it leaves the key on every item that is written,
+// which the products that everybody buys would notice.
+//
 // All items are known beforehand, so that this takes two requests: one reads them, one
 // writes them. Where another order was first, it runs again with what that has left.
 func (s *shop) place(ctx context.Context, wanted order) (o order, repeated bool, err error) {

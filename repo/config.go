@@ -45,6 +45,9 @@ type TableConfig struct {
 	// as operations come. Longer than a message may come again; the same in all
 	// programs. Default 1 h, at least 1 min.
 	Remember time.Duration
+	// PageSecret encrypts the tokens of Page: 16 bytes or more that nobody can guess,
+	// the same in all processes. Default: none, and Page is ErrConfig.
+	PageSecret []byte
 	// AllowReplicas accepts a global table with eventually consistent
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool

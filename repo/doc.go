@@ -30,6 +30,17 @@
 // Beside them the library keeps attributes of its own on an item, named by
 // [Attributes]. They never reach T.
 //
+// # Reads
+//
+// A table is read by key (Get, GetMany), by partition (Query, Page) or as a whole
+// (Scan). The options of a query order, narrow, filter and bound it, and name a
+// secondary index:
+//
+//	for order, err := range orders.Query(ctx, "ann", repo.Index("byCustomer", "customer", "placed"), repo.Descending(), repo.Limit(10)) {
+//
+// Reads are consistent, but of an index, and with [Eventually]. A locked item is
+// read as it was committed last. Stubs and tombstones never come out.
+//
 // # Contexts and errors
 //
 // A context governs waiting and sending. Cancelled in the middle of a write,

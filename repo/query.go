@@ -4,82 +4,16 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strconv"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 )
-
-// QueryOption narrows or orders a query.
-type QueryOption func(*queryPlan)
-
-type queryPlan struct {
-	narrow     func(sk field) (expression.KeyConditionBuilder, error)
-	descending bool
-	eventually bool
-	pageSize   int32
-	err        error
-}
-
-// Descending returns the greatest sort key first.
-func Descending() QueryOption { return func(p *queryPlan) { p.descending = true } }
-
-// Eventually reads with eventual consistency, at half the price.
-func Eventually() QueryOption { return func(p *queryPlan) { p.eventually = true } }
-
-// PageSize bounds how many items one request reads. Default: DynamoDB's 1 MB.
-func PageSize(n int) QueryOption {
-	return func(p *queryPlan) {
-		if n < 1 || n > 1<<20 {
-			p.err = fmt.Errorf("%w: PageSize(%d): use 1 to %d", ErrConfig, n, 1<<20)
-			return
-		}
-		p.pageSize = int32(n)
-	}
-}
-
-// SortPrefix keeps items whose sort key, a text, begins with prefix.
-func SortPrefix(prefix string) QueryOption {
-	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
-		if sk.kind != "S" {
-			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
-		}
-		if err := ddb.KeptText(ddb.Text(prefix)); err != nil {
-			return cond, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
-		}
-		return expression.Key(sk.name).BeginsWith(prefix), nil
-	})
-}
-
-// SortBetween keeps items whose sort key is from lo to hi, both included.
-func SortBetween(lo, hi any) QueryOption {
-	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
-		from, err := encodePart("sort", lo, sk, maxSort)
-		if err != nil {
-			return cond, fmt.Errorf("SortBetween from: %w", err)
-		}
-		to, err := encodePart("sort", hi, sk, maxSort)
-		if err != nil {
-			return cond, fmt.Errorf("SortBetween to: %w", err)
-		}
-		if order, _ := protocol.Compare(from, to); order > 0 {
-			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
-		}
-		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil
-	})
-}
-
-// narrowed is an option that can be given once.
-func narrowed(narrow func(sk field) (expression.KeyConditionBuilder, error)) QueryOption {
-	return func(p *queryPlan) {
-		if p.narrow != nil {
-			p.err = fmt.Errorf("%w: the query narrows the sort key twice: DynamoDB takes one condition", ErrConfig)
-		}
-		p.narrow = narrow
-	}
-}
 
 // Query iterates over the items of a partition in the order of their sort
 // keys, with consistent reads. Stubs and tombstones are left out. An error
@@ -87,75 +21,177 @@ func narrowed(narrow func(sk field) (expression.KeyConditionBuilder, error)) Que
 func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		in, err := t.queryInput(partition, options)
+		q, err := t.newQuery(partition, options)
 		if err != nil {
 			yield(zero, err)
 			return
 		}
-		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
-			in.ExclusiveStartKey = start
-			out, err := t.client.Query(ctx, in, o)
-			if err != nil {
-				return nil, nil, err
-			}
-			return out.Items, out.LastEvaluatedKey, nil
+		in := q.input
+		if q.plan.limit > 0 && in.Limit == nil {
+			in.Limit = aws.Int32(int32(min(q.plan.limit, maxPageSize)))
 		}
-		for raw, err := range t.core.Pages(ctx, "Query", page) {
-			if err != nil {
-				yield(zero, err)
-				return
-			}
-			var item T
-			if err = t.checkShape(raw); err == nil && t.core.Hidden(raw) {
-				continue
-			} else if err == nil {
-				item, err = t.decode(raw)
-			}
-			if !yield(item, err) || err != nil {
-				return
-			}
+		t.deliver(t.queryPages(ctx, in), q.plan, yield)
+	}
+}
+
+// deliver decodes items, and hands out those that readers see.
+func (t *Table[T]) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yield func(T, error) bool) {
+	n := 0
+	for raw, err := range items {
+		var item T
+		shown := true
+		if err == nil {
+			item, shown, err = t.shown(raw, plan)
+		}
+		if !shown {
+			continue
+		}
+		if !yield(item, err) || err != nil {
+			return
+		}
+		if n++; n == plan.limit {
+			return
 		}
 	}
 }
 
-func (t *Table[T]) queryInput(partition any, options []QueryOption) (*dynamodb.QueryInput, error) {
-	var plan queryPlan
-	for _, o := range options {
-		o(&plan)
+// shown decodes an item that was read, unless readers are not to see it.
+func (t *Table[T]) shown(raw ddb.Item, plan *queryPlan) (item T, shown bool, err error) {
+	if err = t.checkShape(raw); err != nil {
+		return item, true, err
 	}
-	if plan.err != nil {
-		return nil, plan.err
+	if t.core.Hidden(raw) || plan.unexpired && t.expired(raw) {
+		return item, false, nil
 	}
-	pk, err := encodePart("partition", partition, t.schema.pk, maxPartition)
+	item, err = t.decode(raw)
+	return item, true, err
+}
+
+// expired reports whether the time to live of an item is over.
+func (t *Table[T]) expired(raw ddb.Item) bool {
+	n, ok := raw[t.core.Attr.TTL].(*types.AttributeValueMemberN)
+	if !ok {
+		return false
+	}
+	until, err := strconv.ParseFloat(n.Value, 64)
+	return err == nil && until < float64(time.Now().Unix())
+}
+
+// query is a query that can be sent.
+type query struct {
+	plan  *queryPlan
+	input *dynamodb.QueryInput
+	keys  []string // the attributes by which a page begins
+
+	partition scalarValue
+}
+
+func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error) {
+	plan, err := planOf(options)
 	if err != nil {
 		return nil, err
 	}
-	cond := expression.Key(t.schema.pk.name).Equal(expression.Value(pk))
+	if plan.segments > 0 {
+		return nil, fmt.Errorf("%w: Segments is for Scan: a query reads one partition", ErrConfig)
+	}
+	pk, sk, err := t.keysOf(plan.index)
+	if err != nil {
+		return nil, err
+	}
+	of, err := encodePart("partition", partition, pk, maxPartition)
+	if err != nil {
+		return nil, err
+	}
+	cond := expression.Key(pk.name).Equal(expression.Value(of))
 	if plan.narrow != nil {
-		if t.schema.sk.name == "" {
-			return nil, fmt.Errorf("%w: the query narrows the sort key, but the table has none", ErrKey)
+		if sk.name == "" {
+			return nil, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
 		}
-		sort, err := plan.narrow(t.schema.sk)
+		sort, err := plan.narrow(sk)
 		if err != nil {
 			return nil, err
 		}
 		cond = cond.And(sort)
 	}
-	expr, err := expression.NewBuilder().WithKeyCondition(cond).Build()
-	if err != nil {
-		return nil, fmt.Errorf("%w: query: %w", ErrKey, err)
+	builder := expression.NewBuilder().WithKeyCondition(cond)
+	if plan.filter != nil {
+		builder = builder.WithFilter(*plan.filter)
 	}
-	consistent, forward := !plan.eventually, !plan.descending
-	in := &dynamodb.QueryInput{
+	expr, err := builder.Build()
+	if err != nil {
+		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
+	}
+	q := &query{plan: plan, keys: t.startKeys(pk, sk)}
+	if q.partition, err = toScalar(of); err != nil {
+		return nil, err
+	}
+	q.input = &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),
+		FilterExpression:          expr.Filter(),
 		ExpressionAttributeNames:  expr.Names(),
 		ExpressionAttributeValues: expr.Values(),
-		ConsistentRead:            &consistent,
-		ScanIndexForward:          &forward,
+		ConsistentRead:            aws.Bool(!plan.eventually && plan.index == nil),
+		ScanIndexForward:          aws.Bool(!plan.descending),
+	}
+	if plan.index != nil {
+		q.input.IndexName, q.input.Select = &plan.index.name, types.SelectAllAttributes
 	}
 	if plan.pageSize > 0 {
-		in.Limit = &plan.pageSize
+		q.input.Limit = &plan.pageSize
 	}
-	return in, nil
+	return q, nil
+}
+
+// keysOf returns the key attributes of the table, or of an index.
+func (t *Table[T]) keysOf(in *index) (pk, sk field, err error) {
+	if in == nil {
+		return t.schema.pk, t.schema.sk, nil
+	}
+	if pk, err = t.schema.keyField(in, in.partition); err == nil && in.sort != "" {
+		sk, err = t.schema.keyField(in, in.sort)
+	}
+	return pk, sk, err
+}
+
+// keyField is the field that maps a key attribute of an index.
+func (s *schema) keyField(in *index, name string) (field, error) {
+	for _, f := range s.fields {
+		if f.name != name {
+			continue
+		}
+		f, err := checkKeyField(f)
+		if err != nil {
+			err = fmt.Errorf("%w: index %q: %w", ErrSchema, in.name, err)
+		}
+		return f, err
+	}
+	return field{}, fmt.Errorf("%w: index %q: no field maps its key attribute %q", ErrSchema, in.name, name)
+}
+
+// startKeys are the attributes that say where a page begins: the table's key, and
+// the index's.
+func (t *Table[T]) startKeys(more ...field) []string {
+	var names []string
+	for _, f := range append([]field{t.schema.pk, t.schema.sk}, more...) {
+		if f.name != "" {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// queryPages iterates over the items of all pages of a query.
+func (t *Table[T]) queryPages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[ddb.Item, error] {
+	first := in.ExclusiveStartKey
+	return t.core.Pages(ctx, "Query", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+		if in.ExclusiveStartKey = start; start == nil {
+			in.ExclusiveStartKey = first
+		}
+		out, err := t.client.Query(ctx, in, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
 }

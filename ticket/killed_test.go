@@ -33,7 +33,8 @@ func TestS4_4_AKilledProcessIsPassedOver(t *testing.T) {
 	if _, err := out.Read(word); err != nil || !strings.HasPrefix(string(word), "locked") {
 		t.Fatalf("%q, %v", word, err)
 	}
-	q := b.queue(t, short)
+	// Only the killed process has a lease to be waited for.
+	q := b.queue(t, ticket.Config{ClockSkew: short.ClockSkew})
 	k := join(t, q, "door")
 	if at, err := k.Position(t.Context()); at != 1 || err != nil {
 		t.Errorf("position %d, %v", at, err)

@@ -1,0 +1,329 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/suite"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// order is found by its shop, and by its customer and time.
+type order struct {
+	Shop     string `dynamodbav:"shop" repo:"pk"`
+	N        int    `dynamodbav:"n" repo:"sk"`
+	Customer string `dynamodbav:"customer"`
+	Placed   int64  `dynamodbav:"placed"`
+	Until    int64  `dynamodbav:"expiresAt,omitempty"`
+	Version  int64  `dynamodbav:"version" repo:"version"`
+}
+
+var secret = []byte("sixteen bytes, or more")
+
+// shop is a table of orders with an index over customers, and stubs, tombstones and
+// locks between them that no reader may see.
+func shop(t *testing.T, orders int) (*repo.Table[order], *suite.Fixture) {
+	f := suite.Empty(t)
+	attribute := func(name string, of types.ScalarAttributeType) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: &name, AttributeType: of}
+	}
+	key := func(pk, sk string) []types.KeySchemaElement {
+		return []types.KeySchemaElement{{AttributeName: &pk, KeyType: types.KeyTypeHash}, {AttributeName: &sk, KeyType: types.KeyTypeRange}}
+	}
+	rig.Must(f.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &f.Table, BillingMode: types.BillingModePayPerRequest, KeySchema: key("shop", "n"),
+		AttributeDefinitions: []types.AttributeDefinition{attribute("shop", "S"), attribute("n", "N"), attribute("customer", "S"), attribute("placed", "N")},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{IndexName: aws.String("byCustomer"), KeySchema: key("customer", "placed"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll}}},
+	}))(t)
+	table := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: secret}))(t)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	for n := range orders {
+		o := order{Shop: "north", N: n, Customer: []string{"ann", "bob"}[n%2], Placed: int64(1000 - n)}
+		if n == 3 {
+			o.Until = time.Now().Add(-time.Hour).Unix()
+		}
+		rig.Must(r.Create(t.Context(), o))(t)
+	}
+	locker := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
+	for n := range 3 { // keys that are locked before they have data
+		stub := rig.Must(locker.AcquireOrCreate(t.Context(), repo.Key{Partition: "north", Sort: 1000 + n}))(t)
+		t.Cleanup(func() { rig.Is(t, stub.Release(context.Background())) })
+	}
+	return table, f
+}
+
+// numbers are those of the orders that come out.
+func numbers(items iter.Seq2[order, error]) (n []int, err error) {
+	for o, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		n = append(n, o.N)
+	}
+	return n, nil
+}
+
+func TestQueriesOfTableAndIndex(t *testing.T) {
+	t.Parallel()
+	table, _ := shop(t, 8)
+	cheap := expression.Name("placed").LessThan(expression.Value(997))
+	for name, c := range map[string]struct {
+		partition any
+		options   []repo.QueryOption
+		want      []int
+		err       error
+	}{
+		"all":                 {"north", nil, []int{0, 1, 2, 3, 4, 5, 6, 7}, nil},
+		"some":                {"north", []repo.QueryOption{repo.Limit(3)}, []int{0, 1, 2}, nil},
+		"the last":            {"north", []repo.QueryOption{repo.Limit(2), repo.Descending()}, []int{7, 6}, nil},
+		"filtered":            {"north", []repo.QueryOption{repo.Filter(cheap)}, []int{4, 5, 6, 7}, nil},
+		"filtered twice":      {"north", []repo.QueryOption{repo.Filter(cheap), repo.Filter(expression.Name("customer").Equal(expression.Value("bob"))), repo.Limit(1)}, []int{5}, nil},
+		"not expired":         {"north", []repo.QueryOption{repo.Unexpired(), repo.Limit(5)}, []int{0, 1, 2, 4, 5}, nil},
+		"index":               {"bob", []repo.QueryOption{repo.Index("byCustomer", "customer", "placed")}, []int{7, 5, 3, 1}, nil},
+		"index, narrowed":     {"ann", []repo.QueryOption{repo.Index("byCustomer", "customer", "placed"), repo.SortBetween(996, 1000)}, []int{4, 2, 0}, nil},
+		"no such index":       {"ann", []repo.QueryOption{repo.Index("bySize", "customer")}, nil, repo.ErrSchema},
+		"an index's no field": {"ann", []repo.QueryOption{repo.Index("byCustomer", "size")}, nil, repo.ErrSchema},
+		"an index's keys":     {"ann", []repo.QueryOption{repo.Index("byCustomer", "customer", "placed", "n")}, nil, repo.ErrConfig},
+		"an index's key":      {17, []repo.QueryOption{repo.Index("byCustomer", "customer", "placed")}, nil, repo.ErrKey},
+		"nothing at most":     {"north", []repo.QueryOption{repo.Limit(0)}, nil, repo.ErrConfig},
+		"an empty filter":     {"north", []repo.QueryOption{repo.Filter(expression.ConditionBuilder{})}, nil, repo.ErrConfig},
+		"segments":            {"north", []repo.QueryOption{repo.Segments(2)}, nil, repo.ErrConfig},
+	} {
+		if got, err := numbers(table.Query(t.Context(), c.partition, c.options...)); !errors.Is(err, c.err) || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v, %v", name, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestScans(t *testing.T) {
+	t.Parallel()
+	table, f := shop(t, 40)
+	for name, c := range map[string]struct {
+		options []repo.QueryOption
+		want    int
+		err     error
+	}{
+		"all":            {nil, 40, nil},
+		"in parts":       {[]repo.QueryOption{repo.Segments(4), repo.PageSize(3)}, 40, nil},
+		"some, in parts": {[]repo.QueryOption{repo.Segments(4), repo.Limit(5)}, 5, nil},
+		"filtered":       {[]repo.QueryOption{repo.Filter(expression.Name("customer").Equal(expression.Value("ann")))}, 20, nil},
+		"index":          {[]repo.QueryOption{repo.Index("byCustomer", "customer", "placed"), repo.Unexpired()}, 39, nil},
+		"in order":       {[]repo.QueryOption{repo.Descending()}, 0, repo.ErrConfig},
+		"narrowed":       {[]repo.QueryOption{repo.SortBetween(1, 2)}, 0, repo.ErrConfig},
+		"no parts":       {[]repo.QueryOption{repo.Segments(0)}, 0, repo.ErrConfig},
+		"no such index":  {[]repo.QueryOption{repo.Index("bySize", "customer"), repo.Segments(3)}, 0, repo.ErrSchema},
+	} {
+		got, err := numbers(table.Scan(t.Context(), c.options...))
+		slices.Sort(got)
+		if !errors.Is(err, c.err) || len(slices.Compact(got)) != c.want {
+			t.Errorf("%s: %v, %v; want %v, %v", name, got, err, c.want, c.err)
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := numbers(table.Scan(gone, repo.Segments(3)))
+	rig.Is(t, err, context.Canceled)
+	poor := rig.Must(repo.NewTable[order](struct{ repo.Client }{f.Client}, f.Table, repo.TableConfig{}))(t)
+	_, err = numbers(poor.Scan(t.Context()))
+	rig.Is(t, err, repo.ErrConfig)
+	_, err = poor.GetMany(t.Context(), repo.Key{Partition: "north", Sort: 1})
+	rig.Is(t, err, repo.ErrConfig)
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	table, f := shop(t, 10)
+	byCustomer := repo.Index("byCustomer", "customer", "placed")
+	for name, c := range map[string]struct {
+		partition string
+		options   []repo.QueryOption
+		want      string
+	}{
+		"all":        {"north", nil, "[0 1 2 3 4 5 6 7 8 9]"},
+		"by four":    {"north", []repo.QueryOption{repo.Limit(4)}, "[0 1 2 3] [4 5 6 7] [8 9]"},
+		"by five":    {"north", []repo.QueryOption{repo.Limit(5), repo.Descending()}, "[9 8 7 6 5] [4 3 2 1 0]"},
+		"small ones": {"north", []repo.QueryOption{repo.Limit(4), repo.PageSize(1), repo.Unexpired()}, "[0 1 2 4] [5 6 7 8] [9]"},
+		"index":      {"ann", []repo.QueryOption{byCustomer, repo.Limit(2)}, "[8 6] [4 2] [0]"},
+		"nothing":    {"south", nil, "[]"},
+	} {
+		var pages []string
+		for token := ""; ; {
+			orders, next, err := table.Page(t.Context(), c.partition, token, c.options...)
+			rig.Is(t, err)
+			of := make([]int, len(orders))
+			for i, o := range orders {
+				of[i] = o.N
+			}
+			pages = append(pages, fmt.Sprint(of))
+			if token = next; token == "" || err != nil {
+				break
+			}
+		}
+		if got := strings.Join(pages, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	_, token, err := table.Page(t.Context(), "north", "", repo.Limit(2))
+	rig.Is(t, err)
+	_, again, err := table.Page(t.Context(), "north", "", repo.Limit(2))
+	rig.Is(t, err)
+	if token == again || strings.Contains(token, "north") {
+		t.Errorf("the token %q shows where it points", token)
+	}
+	other := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: []byte("another secret that nobody knows")}))(t)
+	open := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: []byte("short")}))(t)
+	for name, c := range map[string]struct {
+		table     *repo.Table[order]
+		partition string
+		token     string
+		options   []repo.QueryOption
+		want      error
+	}{
+		"altered":         {table, "north", token[:len(token)-2] + "xx", nil, repo.ErrPage},
+		"no token":        {table, "north", "3", nil, repo.ErrPage},
+		"no base64":       {table, "north", "!", nil, repo.ErrPage},
+		"other partition": {table, "south", token, nil, repo.ErrPage},
+		"other order":     {table, "north", token, []repo.QueryOption{repo.Descending()}, repo.ErrPage},
+		"other index":     {table, "north", token, []repo.QueryOption{byCustomer}, repo.ErrPage},
+		"other secret":    {other, "north", token, nil, repo.ErrPage},
+		"no secret":       {open, "north", "", nil, repo.ErrConfig},
+	} {
+		_, _, err := c.table.Page(t.Context(), c.partition, c.token, c.options...)
+		t.Run(name, func(t *testing.T) { rig.Is(t, err, c.want) })
+	}
+}
+
+// batches is a client whose service leaves most of each batch over.
+type batches struct {
+	*dynamodb.Client
+	sent int
+}
+
+func (b *batches) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	b.sent++
+	most := 40
+	if b.sent%2 == 1 {
+		most = 0 // throttled
+	}
+	asked, left := map[string]types.KeysAndAttributes{}, map[string]types.KeysAndAttributes{}
+	for name, of := range in.RequestItems {
+		n := min(most, len(of.Keys))
+		asked[name] = types.KeysAndAttributes{Keys: of.Keys[:n], ConsistentRead: of.ConsistentRead}
+		if n < len(of.Keys) {
+			left[name] = types.KeysAndAttributes{Keys: of.Keys[n:], ConsistentRead: of.ConsistentRead}
+		}
+		if n == 0 {
+			asked[name] = types.KeysAndAttributes{Keys: of.Keys[:1], ConsistentRead: of.ConsistentRead}
+		}
+	}
+	less := *in
+	less.RequestItems = asked
+	out, err := b.Client.BatchGetItem(ctx, &less, o...)
+	if err == nil {
+		out.UnprocessedKeys = left
+		if most == 0 {
+			out.Responses = nil
+		}
+	}
+	return out, err
+}
+
+func TestGetMany(t *testing.T) {
+	t.Parallel()
+	_, f := shop(t, 130)
+	client := &batches{Client: f.Client}
+	table := rig.Must(repo.NewTable[order](client, f.Table, repo.TableConfig{}))(t)
+	var keys []repo.Key
+	for n := range 260 { // in an order of their own, half of them missing, some twice
+		keys = append(keys, repo.Key{Partition: "north", Sort: float64(n*7%260) + 0.0})
+	}
+	keys = append(keys, repo.Key{Partition: "north", Sort: 1000}, repo.Key{Partition: "north", Sort: 5}) // a stub, and one again
+	items, err := table.GetMany(t.Context(), keys...)
+	rig.Is(t, err)
+	if len(items) != len(keys) {
+		t.Fatalf("%d items for %d keys", len(items), len(keys))
+	}
+	for i, item := range items {
+		n := 1000
+		switch sort := keys[i].Sort.(type) {
+		case float64:
+			n = int(sort)
+		case int:
+			n = sort
+		}
+		if (item != nil) != (n < 130) || item != nil && item.N != n {
+			t.Errorf("key %v: %+v", keys[i], item)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = table.GetMany(ctx, keys...)
+	rig.Is(t, err, context.Canceled)
+	_, err = table.GetMany(t.Context(), repo.Key{Partition: "north"})
+	rig.Is(t, err, repo.ErrKey)
+	if none, err := table.GetMany(t.Context()); err != nil || len(none) != 0 {
+		t.Errorf("no keys: %v, %v", none, err)
+	}
+}
+
+// What a stream's consumer sees of an item's life, locks left out.
+func TestImagesOfAStream(t *testing.T) {
+	t.Parallel()
+	f := suite.New(t)
+	table := f.Items(t, f.Client)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
+	locker := f.Locker(t, f.Client, lockedread.Config{})
+	key := repo.Key{Partition: "p", Sort: 1}
+	image := func() map[string]types.AttributeValue { return f.Raw(t, key) }
+	var hold *lockedread.Held[suite.Account]
+	before := image()
+	for _, step := range []struct {
+		name                  string
+		do                    func() error
+		was, is, changed, bad bool
+	}{
+		{"a stub", func() (err error) {
+			hold, err = locker.AcquireOrCreate(t.Context(), key)
+			return err
+		}, false, false, false, false},
+		{"released", func() error { return hold.Release(t.Context()) }, false, false, false, false},
+		{"created", func() error {
+			_, err := r.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1, Balance: 1})
+			return err
+		}, false, true, true, false},
+		{"locked", func() (err error) { hold, err = locker.Acquire(t.Context(), key); return err }, true, true, false, false},
+		{"unlocked", func() error { return hold.Release(t.Context()) }, true, true, false, false},
+		{"changed", func() error { _, err := r.Update(t.Context(), key, suite.AddOne); return err }, true, true, true, false},
+		{"a tombstone", func() error { return events.DeleteAt(t.Context(), key, 9) }, true, false, true, false},
+	} {
+		rig.Is(t, step.do())
+		after := image()
+		was, is, changed, err := table.Images(before, after)
+		rig.Is(t, err)
+		if (was != nil) != step.was || (is != nil) != step.is || changed != step.changed {
+			t.Errorf("%s: %+v, %+v, changed %v", step.name, was, is, changed)
+		}
+		before = after
+	}
+	if _, _, _, err := table.Images(nil, map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
+		"lockedBy": &types.AttributeValueMemberBOOL{}}); !errors.Is(err, repo.ErrSchema) {
+		t.Errorf("a foreign image: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// batchReader is what GetMany needs of *dynamodb.Client beside [Client].
+type batchReader interface {
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}
+
+// maxBatch is how many items DynamoDB reads with one request.
+const maxBatch = 100
+
+// GetMany reads items with consistent reads, each by itself: they may be of
+// different moments (see txn for one). The result has one element for each key, in
+// their order, nil where there is no item. On an error nothing is returned. One
+// request per 100 keys, one read unit per 4 KB of each item; what the service leaves
+// over (16 MB a request, throttling) is asked for again, after pauses of up to
+// 20 ms that double up to 1 s. ErrConfig if the client has no method BatchGetItem.
+func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
+	client, ok := t.client.(batchReader)
+	if !ok {
+		return nil, fmt.Errorf("%w: the client has no method BatchGetItem: give it that of *dynamodb.Client", ErrConfig)
+	}
+	wanted := make([]string, len(keys)) // the key of each, as a text
+	var missing []map[string]types.AttributeValue
+	found := map[string]ddb.Item{}
+	for i, key := range keys {
+		raw, err := t.EncodeKey(key)
+		if err != nil {
+			return nil, err
+		}
+		wanted[i] = t.keyText(raw)
+		if _, twice := found[wanted[i]]; !twice {
+			found[wanted[i]] = nil
+			missing = append(missing, raw)
+		}
+	}
+	for len(missing) > 0 {
+		n := min(len(missing), maxBatch)
+		if err := t.getBatch(ctx, client, missing[:n], found); err != nil {
+			return nil, err
+		}
+		missing = missing[n:]
+	}
+	items := make([]*T, len(keys))
+	for i, text := range wanted {
+		item, shown, err := t.shown(found[text], &queryPlan{})
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			items[i] = &item
+		}
+	}
+	return items, nil
+}
+
+// getBatch reads items until none is left over.
+func (t *Table[T]) getBatch(ctx context.Context, client batchReader, keys []map[string]types.AttributeValue, found map[string]ddb.Item) error {
+	pause := ddb.Backoff{Min: 20 * time.Millisecond, Max: time.Second}
+	for {
+		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.core.Name: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
+		var out *dynamodb.BatchGetItemOutput
+		err := t.core.ReadWith(ctx, "BatchGetItem", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+			out, err = client.BatchGetItem(ctx, in, o)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		// An ARN is answered by the table's name: whatever table it is, it is the one.
+		read := 0
+		for _, items := range out.Responses {
+			for _, raw := range items {
+				found[t.keyText(raw)] = raw
+				read++
+			}
+		}
+		left := 0
+		for _, unread := range out.UnprocessedKeys {
+			keys, left = unread.Keys, len(unread.Keys)
+		}
+		if left == 0 {
+			return nil
+		}
+		if read == 0 {
+			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
+		} else {
+			pause = ddb.Backoff{Min: pause.Min, Max: pause.Max}
+		}
+		if err := ddb.CtxError(ctx); err != nil {
+			return fmt.Errorf("%d of %d items of table %q were not read: %w", left, len(found), t.Name(), err)
+		}
+	}
+}
+
+// keyText is a text for the key of an item. The service writes numbers in a form of
+// its own: equal ones get the same text.
+func (t *Table[T]) keyText(raw ddb.Item) string {
+	key := t.core.Key(raw)
+	for name, v := range key {
+		if n, ok := v.(*types.AttributeValueMemberN); ok {
+			if exact, ok := new(big.Rat).SetString(n.Value); ok {
+				key[name] = ddb.Number(exact.RatString())
+			}
+		}
+	}
+	return t.core.KeyText(key)
+}

@@ -1,0 +1,170 @@
+package repo
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// ErrPage: a page token is damaged, of another query, or of a table with another
+// secret. Nothing was sent.
+var ErrPage = errors.New("invalid page token")
+
+const defaultPage = 100
+
+// Page reads one page of a query, for clients that ask for the next one later: at
+// most as many items as Limit says (default 100), and a token of the next page, ""
+// after the last. token is "" for the first page. A token is encrypted with
+// TableConfig.PageSecret, and says neither a key nor a number: whoever has it can do
+// nothing with it but ask for the page, of the same partition, in the same order.
+// ErrPage if it was altered. It stays valid; what is written meanwhile is in the
+// pages that come after its place. One request for each 1 MB read, as of Query.
+func (t *Table[T]) Page(ctx context.Context, partition any, token string, options ...QueryOption) (items []T, next string, err error) {
+	q, err := t.newQuery(partition, options)
+	if err != nil {
+		return nil, "", err
+	}
+	seal, err := t.sealOf(q)
+	if err != nil {
+		return nil, "", err
+	}
+	if token != "" {
+		if q.input.ExclusiveStartKey, err = seal.open(token); err != nil {
+			return nil, "", err
+		}
+	}
+	n := q.plan.limit
+	if n == 0 {
+		n = defaultPage
+	}
+	if q.input.Limit == nil {
+		q.input.Limit = aws.Int32(int32(min(n+1, maxPageSize))) // one more tells whether there is a next page
+	}
+	var last ddb.Item
+	for raw, err := range t.queryPages(ctx, q.input) {
+		if err != nil {
+			return nil, "", err
+		}
+		item, shown, err := t.shown(raw, q.plan)
+		if err != nil {
+			return nil, "", err
+		}
+		if !shown {
+			continue
+		}
+		if len(items) == n {
+			next, err = seal.close(last)
+			return items, next, err
+		}
+		items, last = append(items, item), raw
+	}
+	return items, "", nil
+}
+
+// seal makes page tokens of one query, and reads them.
+type seal struct {
+	cipher cipher.AEAD
+	query  []byte // what a token is bound to
+	keys   []string
+}
+
+// minSecret is the least length of a secret, in bytes.
+const minSecret = 16
+
+func (t *Table[T]) sealOf(q *query) (*seal, error) {
+	secret := t.cfg.PageSecret
+	if len(secret) < minSecret {
+		return nil, fmt.Errorf("%w: TableConfig.PageSecret has %d bytes, page tokens need %d at least, the same in all processes", ErrConfig, len(secret), minSecret)
+	}
+	key := sha256.Sum256(append([]byte("dynahold page token 1\x00"), secret...))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: PageSecret: %w", ErrConfig, err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("%w: PageSecret: %w", ErrConfig, err)
+	}
+	partition, err := json.Marshal([]any{t.Name(), q.input.IndexName, q.partition, q.plan.descending})
+	if err != nil {
+		return nil, fmt.Errorf("%w: the partition key: %w", ErrKey, err)
+	}
+	return &seal{cipher: aead, query: partition, keys: q.keys}, nil
+}
+
+// close makes the token of the page behind an item.
+func (s *seal) close(last ddb.Item) (string, error) {
+	at := map[string]scalarValue{}
+	for _, name := range s.keys {
+		v, err := toScalar(last[name])
+		if err != nil {
+			return "", fmt.Errorf("%w: the item lacks the index's key attribute %q", ErrSchema, name)
+		}
+		at[name] = v
+	}
+	plain, err := json.Marshal(at)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(s.cipher.Seal(nil, nil, plain, s.query)), nil
+}
+
+// open returns the place that a token stands for.
+func (s *seal) open(token string) (ddb.Item, error) {
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it is not base64", ErrPage)
+	}
+	plain, err := s.cipher.Open(nil, nil, sealed, s.query)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it was altered, or is of another query, table or secret", ErrPage)
+	}
+	var at map[string]scalarValue
+	if err := json.Unmarshal(plain, &at); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPage, err)
+	}
+	start := ddb.Item{}
+	for name, v := range at {
+		start[name] = v.attribute()
+	}
+	return start, nil
+}
+
+// scalarValue is a key attribute in a token: one of the three is set.
+type scalarValue struct {
+	S string `json:"s,omitempty"`
+	N string `json:"n,omitempty"`
+	B []byte `json:"b,omitempty"`
+}
+
+func toScalar(v types.AttributeValue) (scalarValue, error) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return scalarValue{S: v.Value}, nil
+	case *types.AttributeValueMemberN:
+		return scalarValue{N: v.Value}, nil
+	case *types.AttributeValueMemberB:
+		return scalarValue{B: v.Value}, nil
+	}
+	return scalarValue{}, ErrSchema
+}
+
+func (v scalarValue) attribute() types.AttributeValue {
+	switch {
+	case v.N != "":
+		return ddb.Number(v.N)
+	case len(v.B) > 0:
+		return ddb.Bytes(v.B)
+	}
+	return ddb.Text(v.S)
+}

@@ -1,0 +1,161 @@
+package repo
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// QueryOption narrows, orders or bounds what a Query, a Page or a Scan reads.
+type QueryOption func(*queryPlan)
+
+// queryPlan is what the options of a query say together.
+type queryPlan struct {
+	narrow     func(sk field) (expression.KeyConditionBuilder, error)
+	index      *index
+	filter     *expression.ConditionBuilder
+	descending bool
+	eventually bool
+	unexpired  bool
+	pageSize   int32
+	limit      int
+	segments   int
+	err        error // of the first option that makes no sense
+}
+
+func planOf(options []QueryOption) (*queryPlan, error) {
+	plan := &queryPlan{}
+	for _, o := range options {
+		o(plan)
+	}
+	return plan, plan.err
+}
+
+func (p *queryPlan) refuse(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...)
+	}
+}
+
+// Descending returns the greatest sort key first.
+func Descending() QueryOption { return func(p *queryPlan) { p.descending = true } }
+
+// Eventually reads with eventual consistency, at half the price.
+func Eventually() QueryOption { return func(p *queryPlan) { p.eventually = true } }
+
+// Unexpired leaves out items whose time to live is over (TableConfig.Attributes.TTL,
+// in Unix seconds), by the local clock: DynamoDB removes them within days.
+func Unexpired() QueryOption { return func(p *queryPlan) { p.unexpired = true } }
+
+// Limit ends the reading after n items that come out. Of a Page it is the greatest
+// number of its items.
+func Limit(n int) QueryOption {
+	return func(p *queryPlan) {
+		if p.limit = n; n < 1 {
+			p.refuse("Limit(%d): use 1 or more", n)
+		}
+	}
+}
+
+// PageSize bounds how many items one request reads. Default: DynamoDB's 1 MB, or
+// as many as a Limit wants.
+func PageSize(n int) QueryOption {
+	return func(p *queryPlan) {
+		if n < 1 || n > maxPageSize {
+			p.refuse("PageSize(%d): use 1 to %d", n, maxPageSize)
+			return
+		}
+		p.pageSize = int32(n)
+	}
+}
+
+const maxPageSize = 1 << 20
+
+// Segments lets a Scan read so many parts of the table side by side. The items of
+// different parts come out in any order.
+func Segments(n int) QueryOption {
+	return func(p *queryPlan) {
+		if p.segments = n; n < 1 || n > maxSegments {
+			p.refuse("Segments(%d): use 1 to %d", n, maxSegments)
+		}
+	}
+}
+
+const maxSegments = 1000 // more than this helps nobody; DynamoDB takes a million
+
+// Filter keeps items for which a condition holds that the SDK's package expression
+// builds. DynamoDB bills what is read, not what is kept.
+func Filter(condition expression.ConditionBuilder) QueryOption {
+	return func(p *queryPlan) {
+		if p.filter != nil {
+			condition = p.filter.And(condition)
+		}
+		p.filter = &condition
+	}
+}
+
+// index is a secondary index, by the names of its key attributes.
+type index struct{ name, partition, sort string }
+
+// Index reads a secondary index in the place of the table. partition and sort are
+// the attributes that are its key, which fields of T map; sort is left out where it
+// has none. Reads are eventually consistent: an item that was just written may be
+// missing, or come as it was before. The index must project all attributes: on
+// those that it leaves out, an item would be changed from an image that is not whole.
+func Index(name, partition string, sort ...string) QueryOption {
+	return func(p *queryPlan) {
+		p.index = &index{name: name, partition: partition}
+		switch {
+		case name == "" || partition == "":
+			p.refuse("Index(%q, %q): an index has a name and a partition key", name, partition)
+		case len(sort) > 1:
+			p.refuse("Index(%q): an index has one sort key, not %d", name, len(sort))
+		case len(sort) == 1:
+			p.index.sort = sort[0]
+		}
+	}
+}
+
+// SortPrefix keeps items whose sort key, a text, begins with prefix.
+func SortPrefix(prefix string) QueryOption {
+	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
+		if sk.kind != "S" {
+			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
+		}
+		if err := ddb.KeptText(ddb.Text(prefix)); err != nil {
+			return cond, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
+		}
+		return expression.Key(sk.name).BeginsWith(prefix), nil
+	})
+}
+
+// SortBetween keeps items whose sort key is from lo to hi, both included.
+func SortBetween(lo, hi any) QueryOption {
+	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
+		from, err := encodePart("sort", lo, sk, maxSort)
+		if err != nil {
+			return cond, fmt.Errorf("SortBetween from: %w", err)
+		}
+		to, err := encodePart("sort", hi, sk, maxSort)
+		if err != nil {
+			return cond, fmt.Errorf("SortBetween to: %w", err)
+		}
+		if order, _ := protocol.Compare(from, to); order > 0 {
+			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
+		}
+		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil
+	})
+}
+
+// narrowed is an option that can be given once.
+func narrowed(narrow func(sk field) (expression.KeyConditionBuilder, error)) QueryOption {
+	return func(p *queryPlan) {
+		if p.narrow != nil {
+			p.refuse("the query narrows the sort key twice: DynamoDB takes one condition")
+		}
+		p.narrow = narrow
+	}
+}

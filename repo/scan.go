@@ -1,0 +1,126 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// scanner is what Scan needs of *dynamodb.Client beside [Client].
+type scanner interface {
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+// Scan iterates over all items of the table, or of an index, in no order, with
+// consistent reads (of an index: eventually consistent ones). What is written
+// meanwhile may come out or not. Stubs and tombstones are left out. An error ends
+// the iteration. One request per page of 1 MB, one read unit per 4 KB read: a scan
+// reads, and costs, the whole table. ErrConfig if the client has no method Scan.
+func (t *Table[T]) Scan(ctx context.Context, options ...QueryOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		plan, in, err := t.scanInput(options)
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		client, ok := t.client.(scanner)
+		if !ok {
+			yield(zero, fmt.Errorf("%w: the client has no method Scan: give it that of *dynamodb.Client", ErrConfig))
+			return
+		}
+		t.deliver(t.segments(ctx, client, plan, in), plan, yield)
+	}
+}
+
+func (t *Table[T]) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanInput, error) {
+	plan, err := planOf(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if plan.narrow != nil || plan.descending {
+		return nil, nil, fmt.Errorf("%w: a scan has no order, and no sort key to narrow: use Query, or Filter", ErrConfig)
+	}
+	in := &dynamodb.ScanInput{TableName: &t.core.Name, ConsistentRead: aws.Bool(!plan.eventually && plan.index == nil)}
+	if plan.index != nil {
+		if _, _, err := t.keysOf(plan.index); err != nil {
+			return nil, nil, err
+		}
+		in.IndexName, in.Select = &plan.index.name, types.SelectAllAttributes
+	}
+	if plan.filter != nil {
+		expr, err := expression.NewBuilder().WithFilter(*plan.filter).Build()
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: scan: %w", ErrConfig, err)
+		}
+		in.FilterExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = expr.Filter(), expr.Names(), expr.Values()
+	}
+	if plan.pageSize > 0 {
+		in.Limit = &plan.pageSize
+	}
+	return plan, in, nil
+}
+
+// segments iterates over the items of all parts of the table, which are read side
+// by side.
+func (t *Table[T]) segments(ctx context.Context, client scanner, plan *queryPlan, in *dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+	if plan.segments <= 1 {
+		return t.scanPages(ctx, client, *in)
+	}
+	return func(yield func(ddb.Item, error) bool) {
+		type found struct {
+			item ddb.Item
+			err  error
+		}
+		ctx, stop := context.WithCancel(ctx)
+		all := make(chan found)
+		var readers sync.WaitGroup
+		for i := range plan.segments {
+			part := *in
+			part.Segment, part.TotalSegments = aws.Int32(int32(i)), aws.Int32(int32(plan.segments))
+			readers.Go(func() {
+				for item, err := range t.scanPages(ctx, client, part) {
+					select {
+					case all <- found{item, err}:
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+		}
+		go func() { readers.Wait(); close(all) }()
+		defer func() { // nobody reads on when the iteration is over
+			stop()
+			for range all {
+			}
+		}()
+		for f := range all {
+			if !yield(f.item, f.err) {
+				return
+			}
+		}
+		if err := ddb.CtxError(ctx); err != nil { // the readers have left without a word
+			yield(nil, err)
+		}
+	}
+}
+
+// scanPages iterates over the items of all pages of a scan.
+func (t *Table[T]) scanPages(ctx context.Context, client scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+	return t.core.Pages(ctx, "Scan", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+		in.ExclusiveStartKey = start
+		out, err := client.Scan(ctx, &in, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
+}

@@ -1,0 +1,65 @@
+package repo
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+)
+
+// Verdict is what became of a change.
+type Verdict int
+
+const (
+	Written    Verdict = iota // it was applied, once
+	NotWritten                // nothing was written, and nothing of it will be
+	Unknown                   // it was applied, or was not, and no evidence is left
+)
+
+func (v Verdict) String() string {
+	return [...]string{"written", "not written", "unknown"}[v]
+}
+
+// VerdictOf tells by the error of a call what became of its change: whoever keeps
+// accounts of what was done needs no more than this. It knows the errors of all
+// packages of this module; nil is Written, also where the change had nothing to
+// write.
+func VerdictOf(err error) Verdict {
+	switch {
+	case err == nil:
+		return Written
+	case errors.Is(err, ErrOutcomeUnknown):
+		return Unknown
+	}
+	return NotWritten
+}
+
+// Retryable reports whether a call that failed wrote nothing and may go through if
+// it is made again: others held the item or wrote first, a lock was lost, the
+// service was busy or out of reach. Not after [ErrOutcomeUnknown], which only a
+// change under an id (Once) may follow, nor after an error of the program's own, nor
+// where nothing but the caller's context ended the call.
+func Retryable(err error) bool {
+	if VerdictOf(err) != NotWritten {
+		return false
+	}
+	for _, final := range []error{ErrNotFound, ErrExists, ErrStale, ErrCondition, ErrReleased, ErrNotHeld, ErrSchema, ErrKey, ErrFixed, ErrTooLarge, ErrNoTable, ErrDenied, ErrConfig, ErrPage} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	for _, passing := range []error{ErrConflict, ErrLocked, ErrLockExpired, ErrLockLost} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer {
+		return true
+	}
+	return slices.ContainsFunc(retry.DefaultRetryables, func(r retry.IsErrorRetryable) bool {
+		return r.IsErrorRetryable(err) == aws.TrueTernary
+	})
+}

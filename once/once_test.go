@@ -55,7 +55,7 @@ func rawKey(id string) map[string]types.AttributeValue {
 // set writes to a row as a stranger does.
 func (s *store) set(t testing.TB, id, update string, n int64) {
 	t.Helper()
-	rig.Must(s.Rig.Client.UpdateItem(context.WithoutCancel(t.Context()), &dynamodb.UpdateItemInput{TableName: &s.Table, Key: rawKey(id), UpdateExpression: aws.String(update),
+	rig.Must(s.Client.UpdateItem(context.WithoutCancel(t.Context()), &dynamodb.UpdateItemInput{TableName: &s.Table, Key: rawKey(id), UpdateExpression: aws.String(update),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: fmt.Sprint(n)}}}))(t)
 }
 
@@ -199,7 +199,7 @@ func TestOnlyTheHolderCompletes(t *testing.T) {
 			return rig.Must(once.Do(t.Context(), other, id, func(context.Context, once.Run) (receipt, error) { return receipt{2, "other"}, nil }))(t)
 		},
 		"removed": func(id string) receipt {
-			rig.Must(s.Rig.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: rawKey(id)}))(t)
+			rig.Must(s.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: rawKey(id)}))(t)
 			return receipt{}
 		},
 	} {

@@ -41,7 +41,7 @@ type Event struct {
 func (v *View[T]) Write(ctx context.Context, key repo.Key, ev Event) error {
 	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		unread := !e.known && e.blind == nil && once == nil && (ev.Check == nil || !e.refuted)
-		if unread && !(ev.Deletes && v.tx.call.once != nil) { // a deletion leaves no id: the item is asked for it
+		if unread && (!ev.Deletes || v.tx.call.once == nil) { // a deletion leaves no id: the item is asked for it
 			e.blind = &event{Event: ev, fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
 			if ev.Do != nil || ev.Whole != nil || ev.Deletes {
 				e.blind.replay = func(e *entry) error { return v.apply(e, ev, nil) }

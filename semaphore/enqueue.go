@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -93,12 +94,25 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 	for _, o := range options {
 		o(&e)
 	}
+	row, id, err := s.newRow(resource, job, e)
+	if err != nil {
+		return id, err
+	}
+	if err := s.put(ctx, resource, id, row); err != nil {
+		return id, err
+	}
+	s.wake(resource)
+	return id, nil
+}
+
+// newRow makes the row of a job, at its place in line.
+func (s *Semaphore[J]) newRow(resource string, job J, e enqueuing) (row ddb.Item, id string, err error) {
 	if err := s.checkJobs(resource, &e); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
-		return "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
+		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
 	}
 	place := s.ids.next(s.clock())
 	at, again := madeAt(e.id)
@@ -107,12 +121,12 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 		id = place
 	case again:
 		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
-			return id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
+			return nil, id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
 		}
 	default:
 		id = e.id
 	}
-	row := rowKey(jobsPrefix+resource, place)
+	row = rowKey(jobsPrefix+resource, place)
 	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
 	if e.given && !again {
 		row[aMarked] = ddb.True()
@@ -120,13 +134,9 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 	// What a failed and started job has beside its value must fit too.
 	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
 	if err := s.core.CheckSize(row, later); err != nil {
-		return "", fmt.Errorf("job for %q: %w", resource, err)
+		return nil, "", fmt.Errorf("job for %q: %w", resource, err)
 	}
-	if err := s.put(ctx, resource, id, row); err != nil {
-		return id, err
-	}
-	s.wake(resource)
-	return id, nil
+	return row, id, nil
 }
 
 // put sends the transaction of an Enqueue. Calls with the same id are one for
@@ -185,10 +195,14 @@ func (st *store) unmark(c *change, resource string, j jobRow) {
 	if !j.marked() {
 		return
 	}
-	w := st.core.NewWrite()
-	w.Set(st.core.Attr.TTL, ddb.Integer(st.clock().Add(rememberIDs).Unix()))
-	in, _ := w.Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
+	in, _ := st.forget(st.core.NewWrite()).Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
 	c.writes = append(c.writes, ddb.UpdateOf(in))
+}
+
+// forget gives the row of an id its end.
+func (st *store) forget(w *protocol.Write) *protocol.Write {
+	w.Set(st.core.Attr.TTL, ddb.Integer(st.clock().Add(rememberIDs).Unix()))
+	return w
 }
 
 // maxOwner is the most that a job's owner, its times and its token take, in

@@ -105,13 +105,15 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 // Return gives the job back to its place, at once and without counting the
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
 func (j *Job[J]) Return(ctx context.Context) error {
-	return j.end(ctx, func(w *protocol.Write) *change {
-		w.Set(aState, ddb.Text(queued))
-		w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
-		w.Remove(aUntil, aOwner, aNotBefore)
-		in, _ := w.Update(j.key()) // far below the limit of an expression
-		return &change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)}}
-	})
+	return j.end(ctx, j.returned)
+}
+
+func (j *Job[J]) returned(w *protocol.Write) *change {
+	w.Set(aState, ddb.Text(queued))
+	w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
+	w.Remove(aUntil, aOwner, aNotBefore)
+	in, _ := w.Update(j.key()) // far below the limit of an expression
+	return &change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)}}
 }
 
 func (j *Job[J]) key() ddb.Item { return j.s.core.Key(j.row.row) }

@@ -2,6 +2,7 @@ package txn
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/transaction"
@@ -106,6 +107,36 @@ func (tx *Tx) Prefetch(ctx context.Context, keys ...Keys) error {
 		}
 	}
 	return public(transaction.Of(tx).Prefetch(ctx, all...))
+}
+
+// Held is something held that a transaction can require: a *mutex.Lock or
+// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, or a *semaphore.Job.
+type Held interface {
+	// RequireIn is [Tx.Require] of this one.
+	RequireIn(tx *Tx) error
+}
+
+// Require lets the transaction be applied only if all of this is still held: the
+// commit compares holder and token on the row of each, in DynamoDB, so that nobody
+// who has taken it over can come between. What was lost fails the transaction, with
+// an *[Error] that has ErrLockLost for its row; nothing is written, the closure does
+// not run again, and the handle's context ends. What has ended already is refused at
+// once, and the transaction with it. A lease that runs out after Require is not
+// missed: until somebody takes it over, it is held.
+//
+// Each row is one more item of the commit, of two write units; renewals go on
+// meanwhile. A transaction that writes nothing demands of one moment all that it has
+// read, and that it was held.
+func (tx *Tx) Require(held ...Held) error {
+	for _, h := range held {
+		if h == nil {
+			return fmt.Errorf("%w: what is to be held is nil", repo.ErrConfig)
+		}
+		if err := h.RequireIn(tx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ErrTooLarge is [repo.ErrTooLarge]: of a transaction with more than 100 items or

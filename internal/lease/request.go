@@ -161,3 +161,16 @@ func (l *Lease) Missing() error {
 	}
 	return l.Lose()
 }
+
+// Gone is Missing for who has seen, beside a request of its own, that the hold is
+// gone.
+func (l *Lease) Gone(ctx context.Context) error {
+	if err := l.BeginLast(ctx); err != nil {
+		return l.kind.Describe(fmt.Errorf("%w: %w", repo.ErrLockLost, err))
+	}
+	defer l.Done()
+	return l.Missing()
+}
+
+// Describe says of an error which hold it is about.
+func (l *Lease) Describe(err error) error { return l.kind.Describe(err) }

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -68,3 +70,16 @@ func (p *Part) Ended() { p.lock.Finish(repo.ErrReleased) }
 // InDoubt notes that nobody knows whether the transaction was applied: the release
 // after it may tell (OutcomeOfUndecided).
 func (p *Part) InDoubt() { p.lock.inDoubt = true }
+
+// Refuted ends the lock because a transaction that requires it, without ending it,
+// was refused by an image. It returns why.
+func (h *Lock) Refuted(ctx context.Context, image ddb.Item) error {
+	if err := h.Lease.BeginLast(ctx); err != nil {
+		return h.Describe(fmt.Errorf("%w: %w", repo.ErrLockLost, err))
+	}
+	defer h.Done()
+	if err := h.Usable(); err != nil {
+		return err
+	}
+	return h.lostRenewal(ddb.Result{Outcome: ddb.Condition, Image: image, Clean: true})
+}

@@ -97,7 +97,7 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 		}
 		return err
 	}
-	return c.commit(ctx, tx.touched())
+	return c.commit(ctx, tx.touched(), tx.rows.inOrder())
 }
 
 // lost is the error of a lock that was lost while the closure ran.

@@ -19,6 +19,8 @@ type commit struct {
 	call  *call
 	parts []*part
 	held  []*part // those whose locks it ends, in the order of items
+	rows  []*Row  // what is no item of a repository, in the same order
+	sent  []*Row  // those that are in the last request, behind the items
 	id    protocol.WriteID
 	wrote []*entry // items that others have written first
 }
@@ -27,13 +29,13 @@ type commit struct {
 // and an error for the user.
 var (
 	errBusy  = errors.New("others were at the items")                // to be sent again, after a sleep
-	errQueue = errors.New("the queue of an item has changed")        // to be sent again, in another form
+	errForm  = errors.New("an item or a row wants another write")    // to be sent again, in another form
 	errDoubt = errors.New("nobody knows whether it was applied yet") // to be asked for by releasing
 )
 
 // commit writes what a run has made of the items that it touched.
-func (c *call) commit(ctx context.Context, touched []*entry) error {
-	m := &commit{call: c}
+func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error {
+	m := &commit{call: c, rows: rows}
 	changed, size := false, 0
 	for _, e := range touched {
 		if !e.known && e.blind == nil {
@@ -48,15 +50,22 @@ func (c *call) commit(ctx context.Context, touched []*entry) error {
 		i := slices.IndexFunc(m.parts, func(p *part) bool { return p.entry == e })
 		m.held = append(m.held, m.parts[i])
 	}
+	for _, r := range rows {
+		size += r.Size
+	}
+	n := len(m.parts) + len(rows)
 	switch {
-	case !changed && len(m.held) == 0:
+	case len(rows) == 0 && !changed && len(m.held) == 0:
 		return c.verify(ctx, touched)
-	case len(m.parts) == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
+	case n == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
 		return m.end(ctx, m.parts[0])
-	case len(m.parts) > maxItems:
+	case n > maxItems:
 		return tooMany()
-	case len(m.parts) > 1 && size > maxBytes:
+	case n > 1 && size > maxBytes:
 		return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
+	}
+	if err := m.checkRows(); err != nil {
+		return err
 	}
 	for {
 		res, err := m.send(ctx)
@@ -68,7 +77,7 @@ func (c *call) commit(ctx context.Context, touched []*entry) error {
 			if c.sleep(ctx); ctx.Err() != nil {
 				return because(m.exhausted(res), ddb.CtxError(ctx))
 			}
-		case errors.Is(err, errQueue):
+		case errors.Is(err, errForm):
 		case errors.Is(err, errDoubt):
 			return m.settle(ctx, res)
 		case errors.Is(err, errAgain) && len(m.wrote) > 0:
@@ -126,6 +135,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 	}
 	m.id = protocol.NewWriteID()
 	var writes []types.TransactWriteItem
+	single := false
 	for i, p := range m.parts {
 		p.image, p.failed = nil, false
 		w, err := p.write(m.id, m.call.once)
@@ -136,19 +146,30 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		if len(p.entry.image) == 0 && p.blind == nil {
 			opt.OnItems = append(opt.OnItems, i)
 		}
-		if p.blind != nil && p.blind.Single && !p.known && len(m.parts) == 1 {
-			opt.Once, opt.AwaitAnswer = true, true
-		}
+		single = p.blind != nil && p.blind.Single && !p.known
 	}
-	core := m.parts[0].core
-	if len(writes) == 1 {
+	more, done, err := m.beginRows(ctx, &opt)
+	if err != nil {
+		return res, err
+	}
+	defer done()
+	if writes = append(writes, more...); len(writes) == 0 {
+		return res, nil // jobs that are queued already, and nothing else
+	}
+	if single && len(writes) == 1 { // it has no token
+		opt.Once, opt.AwaitAnswer = true, true
+	}
+	core := m.cores(m.sent)[0]
+	if len(writes) == 1 && writes[0].ConditionCheck == nil && writes[0].Put == nil {
 		res = core.Alone(ctx, opt, writes[0])
 	} else if client, ok := core.Client.(ddb.Transactor); ok {
 		res = core.Transact(ctx, client, opt, writes...)
 	} else {
 		return res, fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
 	}
-	err = m.judge(ctx, res)
+	if err = m.judge(ctx, res); err == nil {
+		m.appliedRows()
+	}
 	for _, p := range m.held {
 		switch {
 		case err == nil:
@@ -167,7 +188,7 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) error {
 	case ddb.Applied:
 		return nil
 	case ddb.Condition:
-		return m.refused(res)
+		return m.refused(ctx, res)
 	case ddb.Unknown:
 		return errDoubt
 	}
@@ -178,44 +199,34 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) error {
 	if failed := m.reasons(res.Err); failed != nil {
 		return failed
 	}
-	err := m.call.explain(ctx, m.parts, res.Err)
-	if len(m.parts) == 1 {
-		return fail(m.parts[0].failure(err))
+	if len(m.parts) == 1 && len(m.sent) == 0 {
+		return fail(m.parts[0].failure(res.Err))
 	}
-	return err
+	return m.call.explain(ctx, m.cores(m.sent), res.Err)
 }
 
 // reasons are why single items cancelled a transaction; nil: none of them did.
 func (m *commit) reasons(err error) error {
-	var failed []Failure
-	for i, reason := range ddb.Reasons(err) {
-		if reason != nil && i < len(m.parts) {
-			p := m.parts[i]
-			failed = append(failed, p.failure(p.core.Classify(fmt.Errorf("item %v: %w", p.key, reason))))
-		}
-	}
-	return fail(failed...)
+	return fail(m.blamed(ddb.Reasons(err), func(core *protocol.Core, key repo.Key, reason error) error {
+		return core.Classify(fmt.Errorf("item %v: %w", key, reason))
+	})...)
 }
 
 // exhausted says that others were at the items, each time.
 func (m *commit) exhausted(res ddb.Result) error {
-	var at []*entry
-	for i, reason := range ddb.Reasons(res.Err) {
-		if reason != nil && i < len(m.parts) {
-			at = append(at, m.parts[i].entry)
-		}
+	conflict := func(_ *protocol.Core, key repo.Key, _ error) error {
+		return &repo.ConflictError{Key: key, Attempts: m.call.tries}
 	}
+	at := m.blamed(ddb.Reasons(res.Err), conflict)
 	if at == nil {
-		for _, p := range m.parts {
-			at = append(at, p.entry)
-		}
+		at = m.all(res.Err, conflict)
 	}
-	return because(m.call.exhausted(at), res.Err)
+	return because(fail(at...), res.Err)
 }
 
 // refused draws the conclusion from the images of the items whose condition failed.
-func (m *commit) refused(res ddb.Result) error {
-	var verdicts []protocol.Verdict
+func (m *commit) refused(ctx context.Context, res ddb.Result) error {
+	verdicts := m.judgeRows(res)
 	queue := false
 	for i, p := range m.parts {
 		if i >= len(res.Images) || !res.Images[i].Failed {
@@ -236,7 +247,8 @@ func (m *commit) refused(res ddb.Result) error {
 	case verdict == protocol.Undecided:
 		return errDoubt
 	}
-	var broken, refused []Failure
+	broken, again := m.refusedRows(ctx, res)
+	var refused []Failure
 	failed := 0
 	for _, p := range m.parts {
 		if !p.failed {
@@ -254,15 +266,16 @@ func (m *commit) refused(res ddb.Result) error {
 	if broken != nil {
 		return fail(broken...)
 	}
-	if len(refused) == failed { // all else that the transaction demands was there at that moment
+	if failed > 0 && len(refused) == failed { // all else that the transaction demands was there at that moment
 		return fail(refused...)
 	}
-	return m.runAgain(queue)
+	return m.runAgain(queue || again)
 }
 
 // runAgain notes what the images show, for another run. What somebody else holds is
-// waited for before that, which is no try in vain.
-func (m *commit) runAgain(queue bool) error {
+// waited for before that, which is no try in vain. form says that the same run may be
+// written in another form.
+func (m *commit) runAgain(form bool) error {
 	awaited := false
 	for _, p := range m.parts {
 		if !p.failed || p.ending != nil {
@@ -282,8 +295,8 @@ func (m *commit) runAgain(queue bool) error {
 			m.wrote = append(m.wrote, e)
 		}
 	}
-	if queue && !awaited && len(m.wrote) == 0 {
-		return errQueue
+	if form && !awaited && len(m.wrote) == 0 {
+		return errForm
 	}
 	return errAgain
 }
@@ -297,22 +310,19 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		verdict = protocol.JudgeParts(verdict, p.hold.OutcomeOfUndecided())
 		p.released(m.call)
 	}
-	var failed []Failure
-	for _, p := range m.parts {
-		why := res.Err
-		if why == nil {
-			why = errNoEvidence
-		}
-		if verdict == protocol.Lost {
-			failed = append(failed, p.failure(lock.Unwritten(p.key, why)))
-		} else {
-			failed = append(failed, p.failure(lock.UnknownOutcome(p.key, why)))
-		}
+	verdict = protocol.JudgeParts(verdict, m.settleRows(ctx))
+	why := res.Err
+	if why == nil {
+		why = errNoEvidence
 	}
-	if verdict == protocol.Committed {
+	switch verdict {
+	case protocol.Committed:
+		m.appliedRows()
 		return nil
+	case protocol.Lost:
+		return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.Unwritten(key, why) })...)
 	}
-	return fail(failed...)
+	return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.UnknownOutcome(key, why) })...)
 }
 
 var errNoEvidence = errors.New("an attempt of the transaction had no clear answer, and the items show no evidence of it, nor against it")

@@ -16,6 +16,7 @@ type Tx struct {
 	ctx    context.Context // ends with the run, and when a lock is lost
 	cancel context.CancelCauseFunc
 	ops    sync.WaitGroup // operations under way
+	rows   rows
 
 	mu     sync.Mutex
 	over   bool          // guarded by mu: the closure has returned

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -88,7 +89,7 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 			}
 			return items, nil
 		case !ddb.Conflicted(res.Err):
-			return nil, c.explain(ctx, partsOf(entries), res.Err)
+			return nil, c.explain(ctx, coresOf(entries), res.Err)
 		}
 		if c.tries++; c.tries >= c.Attempts {
 			return nil, because(c.exhausted(entries), res.Err)
@@ -99,34 +100,34 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 	}
 }
 
-func partsOf(entries []*entry) (parts []*part) {
+func coresOf(entries []*entry) (cores []*protocol.Core) {
 	for _, e := range entries {
-		parts = append(parts, &part{entry: e})
+		cores = append(cores, e.core)
 	}
-	return parts
+	return cores
 }
 
-// explain says of a request that was refused as a whole whether a table has no
-// transactions. A request for each table, in that case only.
-func (c *call) explain(ctx context.Context, parts []*part, err error) error {
+// explain says of a transaction that was refused as a whole whether a table has
+// none. A request for each table, in that case only.
+func (c *call) explain(ctx context.Context, cores []*protocol.Core, err error) error {
 	var api smithy.APIError
-	if len(parts) < 2 || !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
+	if !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
 		return err
 	}
 	asked := map[string]bool{}
-	for _, p := range parts {
-		client, ok := p.core.Client.(repo.Client)
-		if !ok || asked[p.core.Name] {
+	for _, core := range cores {
+		client, ok := core.Client.(repo.Client)
+		if !ok || asked[core.Name] {
 			continue
 		}
-		asked[p.core.Name] = true
+		asked[core.Name] = true
 		var out *dynamodb.DescribeTableOutput
-		failed := p.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-			out, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.core.Name}, o)
+		failed := core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+			out, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &core.Name}, o)
 			return err
 		})
 		if failed == nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
-			return fmt.Errorf("table %q is a global table with strong consistency, which has no transactions: two or more items need a table in one Region: %w", p.core.Name, err)
+			return fmt.Errorf("table %q is a global table with strong consistency, which has no transactions: two or more items need a table in one Region: %w", core.Name, err)
 		}
 	}
 	return err

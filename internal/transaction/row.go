@@ -1,0 +1,336 @@
+package transaction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Row is a row that is no item of a repository: that of a named lock, a queue, a
+// resource or a job. A transaction demands that something of it is still held, does
+// something to it, or both, in one part of the commit.
+type Row struct {
+	core  *protocol.Core
+	key   repo.Key
+	raw   ddb.Item // the key, encoded
+	holds []Hold
+	Deed  Deed // nil: nothing is done to it
+	Size  int  // in bytes, of what is put there
+}
+
+// Hold is something held that a transaction requires.
+type Hold struct {
+	Lease *lease.Lease
+	// Own adds the holder's condition, of which a renewal changes nothing.
+	Own func(w *protocol.Write)
+	// Lost ends the handle, because the row, as in the image, has refused the
+	// transaction. It returns why; nil where the image does not speak against it.
+	Lost func(ctx context.Context, image ddb.Item) error
+}
+
+// Deed is what a transaction does to a row.
+type Deed interface {
+	// Write makes the row's part of a request; w has the conditions of what is
+	// held. None: there is nothing to do.
+	Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error)
+	// Judge says what the image of the row, which has refused a transaction, tells
+	// of the whole; clean says that no earlier attempt of it may have been applied.
+	Judge(image ddb.Item, clean bool) protocol.Verdict
+	// Refused says why the row, as in the image, has refused a transaction of which
+	// nothing was written. Nil: it is not to blame, or wants something else now.
+	Refused(image ddb.Item) error
+	// Applied is called when the transaction is.
+	Applied()
+}
+
+// Ending is a deed that ends something held. Nothing else is sent for that while a
+// request of the transaction is under way.
+type Ending interface {
+	Deed
+	Begin(ctx context.Context) error // Done follows, unless there is an error
+	Done()
+	Timeout() time.Duration // of an attempt
+	// Settle gives back what is held after a request without a verdict, and says
+	// what that tells of the transaction.
+	Settle(ctx context.Context) protocol.Verdict
+}
+
+// rows are the rows of a run.
+type rows struct {
+	mu sync.Mutex
+	at map[string]*Row // guarded by mu: by place
+}
+
+// Rows are the rows of a run, for who is adding to them.
+type Rows struct{ of *rows }
+
+// At is the row of a key.
+func (r Rows) At(core *protocol.Core, key repo.Key, raw ddb.Item) *Row {
+	row := &Row{core: core, key: key, raw: raw}
+	if known := r.of.at[row.place()]; known != nil {
+		return known
+	}
+	if r.of.at == nil {
+		r.of.at = map[string]*Row{}
+	}
+	r.of.at[row.place()] = row
+	return row
+}
+
+// Rows lets somebody add to the rows of the run, alone.
+func (tx *Tx) Rows(add func(Rows)) error {
+	_, done, err := tx.enter(context.Background())
+	if err != nil {
+		return err
+	}
+	defer done()
+	tx.rows.mu.Lock()
+	defer tx.rows.mu.Unlock()
+	add(Rows{&tx.rows})
+	return nil
+}
+
+// Require demands that something is still held when the transaction is applied. If
+// it has ended already the run cannot be committed, whatever its closure makes of
+// the error.
+func (tx *Tx) Require(core *protocol.Core, key repo.Key, raw ddb.Item, h Hold) error {
+	err := tx.Rows(func(all Rows) {
+		row := all.At(core, key, raw)
+		if !slices.ContainsFunc(row.holds, func(other Hold) bool { return other.Lease == h.Lease }) {
+			row.holds = append(row.holds, h)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if cause := h.Lease.Cause(); cause != nil {
+		return tx.doom(h.Lease.Describe(cause))
+	}
+	return nil
+}
+
+// inOrder are the rows, in the one order of all transactions.
+func (r *rows) inOrder() []*Row {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.at), func(a, b *Row) int { return cmp.Compare(a.place(), b.place()) })
+}
+
+func (r *Row) place() string { return placeOf(r.core, r.raw) }
+
+// placeOf is where something is in the order of all items and rows.
+func placeOf(core *protocol.Core, raw ddb.Item) string { return core.Name + "\x00" + core.KeyText(raw) }
+
+func (r *Row) failure(err error) Failure { return Failure{Table: r.core.Name, Key: r.key, Err: err} }
+
+// usable returns why something that is required has ended, as far as is known. That
+// its lease is over is no reason: it is held until somebody takes it over.
+func (r *Row) usable() error {
+	for _, h := range r.holds {
+		if why := h.Lease.Ended(); why != nil {
+			return h.Lease.Describe(why)
+		}
+	}
+	return nil
+}
+
+// write makes the row's part of a request.
+func (r *Row) write() (part types.TransactWriteItem, some bool, err error) {
+	w := r.core.NewWrite()
+	for _, h := range r.holds {
+		h.Own(w)
+	}
+	if r.Deed != nil {
+		if part, some, err = r.Deed.Write(w); some || err != nil {
+			return part, some, err
+		}
+	}
+	if len(r.holds) == 0 {
+		return part, false, nil
+	}
+	part, err = w.Check(r.raw)
+	return part, true, err
+}
+
+// judge says what the image of the row tells of a transaction that it refused.
+func (r *Row) judge(id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if r.Deed != nil {
+		return r.Deed.Judge(image, clean)
+	}
+	return r.core.JudgePart(protocol.Part{}, id, image, clean) // it keeps no trace
+}
+
+// refused says why the row refused a transaction of which nothing was written. Nil:
+// it wants something else now.
+func (r *Row) refused(ctx context.Context, image ddb.Item) error {
+	if r.Deed != nil {
+		if why := r.Deed.Refused(image); why != nil {
+			return why
+		}
+	}
+	var lost []error
+	for _, h := range r.holds {
+		if why := h.Lost(ctx, image); why != nil {
+			lost = append(lost, why)
+		}
+	}
+	return errors.Join(lost...)
+}
+
+// ending is the row's deed, if that ends something held.
+func (r *Row) ending() (e Ending, ok bool) {
+	e, ok = r.Deed.(Ending)
+	return e, ok
+}
+
+// checkRows refuses rows that cannot be in one transaction with its items.
+func (m *commit) checkRows() error {
+	at := map[string]bool{}
+	cores := m.cores(m.rows)
+	for i, core := range cores {
+		if core.Client != cores[0].Client {
+			return fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, core.Name, cores[0].Name)
+		}
+		if i < len(m.parts) {
+			at[m.parts[i].place] = true
+		}
+	}
+	for _, r := range m.rows {
+		if at[r.place()] {
+			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.key, r.core.Name)
+		}
+		if err := r.usable(); err != nil {
+			return fail(r.failure(fmt.Errorf("%w: nothing was written", err)))
+		}
+	}
+	return nil
+}
+
+// cores are the tables of the items, and of some rows behind them.
+func (m *commit) cores(rows []*Row) (cores []*protocol.Core) {
+	for _, p := range m.parts {
+		cores = append(cores, p.core)
+	}
+	for _, r := range rows {
+		cores = append(cores, r.core)
+	}
+	return cores
+}
+
+// blamed are the failures of the parts of the last request that have a reason.
+func (m *commit) blamed(reasons []error, as func(core *protocol.Core, key repo.Key, reason error) error) (failed []Failure) {
+	n := len(m.parts)
+	for i, reason := range reasons {
+		switch {
+		case reason == nil || i >= n+len(m.sent):
+		case i < n:
+			p := m.parts[i]
+			failed = append(failed, p.failure(as(p.core, p.key, reason)))
+		default:
+			r := m.sent[i-n]
+			failed = append(failed, r.failure(as(r.core, r.key, reason)))
+		}
+	}
+	return failed
+}
+
+// all blames every part of the last request for one reason.
+func (m *commit) all(reason error, as func(core *protocol.Core, key repo.Key, reason error) error) []Failure {
+	return m.blamed(slices.Repeat([]error{reason}, len(m.parts)+len(m.sent)), as)
+}
+
+// beginRows begins the ends of what is held, and makes the parts of the rows.
+func (m *commit) beginRows(ctx context.Context, opt *ddb.Options) (writes []types.TransactWriteItem, done func(), err error) {
+	var begun []Ending
+	done = func() {
+		for _, e := range begun {
+			e.Done()
+		}
+	}
+	m.sent = nil
+	for _, r := range m.rows {
+		if e, ok := r.ending(); ok {
+			if err = e.Begin(ctx); err != nil {
+				err = fail(r.failure(err))
+				break
+			}
+			begun = append(begun, e)
+			opt.Holding = true
+			if d := e.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
+				opt.Timeout = d
+			}
+		}
+		part, some, wrong := r.write()
+		if wrong != nil {
+			err = fail(r.failure(wrong))
+			break
+		}
+		if some {
+			m.sent, writes = append(m.sent, r), append(writes, part)
+		}
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return writes, done, nil
+}
+
+// judgeRows says what the rows whose condition has failed tell.
+func (m *commit) judgeRows(res ddb.Result) (verdicts []protocol.Verdict) {
+	for i, r := range m.sent {
+		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
+			verdicts = append(verdicts, r.judge(m.id, res.Images[n].Item, res.Clean))
+		}
+	}
+	return verdicts
+}
+
+// refusedRows are the failures of rows, where nothing was written; again says that
+// some want something else now, so that another request may pass.
+func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Failure, again bool) {
+	for i, r := range m.sent {
+		n := len(m.parts) + i
+		if n >= len(res.Images) || !res.Images[n].Failed {
+			continue
+		}
+		if why := r.refused(ctx, res.Images[n].Item); why != nil {
+			broken = append(broken, r.failure(fmt.Errorf("%w: nothing was written", why)))
+		} else {
+			again = true
+		}
+	}
+	return broken, again
+}
+
+// appliedRows tells the rows that the transaction was applied.
+func (m *commit) appliedRows() {
+	for _, r := range m.sent {
+		if r.Deed != nil {
+			r.Deed.Applied()
+		}
+	}
+}
+
+// settleRows gives back what the transaction was to end, after a request without a
+// verdict.
+func (m *commit) settleRows(ctx context.Context) (verdict protocol.Verdict) {
+	for _, r := range m.sent {
+		if e, ok := r.ending(); ok {
+			verdict = protocol.JudgeParts(verdict, e.Settle(ctx))
+		}
+	}
+	return verdict
+}

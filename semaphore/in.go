@@ -1,0 +1,175 @@
+package semaphore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// View is a semaphore inside a transaction.
+type View[J any] struct {
+	s  *Semaphore[J]
+	tx *txn.Tx
+}
+
+// In is the semaphore inside a transaction, for jobs that the change of items brings
+// about: they are queued if the transaction is applied, and only then.
+func (s *Semaphore[J]) In(tx *txn.Tx) *View[J] { return &View[J]{s, tx} }
+
+// Enqueue puts a job at the end of a resource's line when the transaction is applied.
+// It is [Semaphore.Enqueue] otherwise, and sends nothing itself: in the commit it is
+// two items, the job and its resource, which jobs of one resource share, and one more
+// with an id of the caller's own. Such an id that is in the table already, or was
+// lately, is no reason for the transaction to fail: it is applied without the job, by
+// one request more. An id that Enqueue made cannot be repeated here (ErrConfig). The
+// id of the job is that of the closure's last run.
+func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
+	var e enqueuing
+	for _, o := range options {
+		o(&e)
+	}
+	if _, made := madeAt(e.id); made {
+		return "", fmt.Errorf("%w: the id %s was made by Enqueue: in a transaction it cannot be told whether its job is done already; use an id of your own", repo.ErrConfig, e.id)
+	}
+	row, id, err := v.s.newRow(resource, job, e)
+	if err != nil {
+		return "", err
+	}
+	st := v.s.store
+	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
+		j := &entering{st: st, resource: resource, id: id, row: row}
+		if row[aMarked] != nil {
+			mark := rowKey(idsPrefix+resource, id)
+			at := all.At(st.core, keyOf(mark), mark)
+			if at.Deed != nil {
+				return // by an earlier call, or its job ends in the same transaction
+			}
+			at.Deed = marking{j}
+		}
+		at := all.At(st.core, keyOf(row), st.core.Key(row))
+		at.Deed, at.Size = j, protocol.Size(row)
+		t := st.tallyOf(all, resource)
+		t.entering = append(t.entering, j)
+	})
+}
+
+// entering is the row of a job that a transaction enqueues.
+type entering struct {
+	st           *store
+	resource, id string
+	row          ddb.Item
+	known        bool // its id is in the table already: nothing is to be done
+}
+
+// Write demands that the row is new.
+func (j *entering) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
+	return j.st.core.PutOf(j.row), !j.known, nil
+}
+
+// Judge believes the row: the place in line was made for this transaction.
+func (j *entering) Judge(image ddb.Item, clean bool) protocol.Verdict {
+	if len(image) > 0 {
+		return protocol.Committed
+	}
+	return withoutTrace(clean)
+}
+
+// Refused is not to be blamed: a row that is there is the transaction's own.
+func (j *entering) Refused(ddb.Item) error { return nil }
+
+// Applied tells the dispatchers of this process.
+func (j *entering) Applied() { j.st.wake(j.resource) }
+
+// withoutTrace is the verdict of a row that tells nothing of the transaction.
+func withoutTrace(clean bool) protocol.Verdict {
+	if clean {
+		return protocol.Lost
+	}
+	return protocol.Undecided
+}
+
+// marking is the row of the id that a caller gave to a job.
+type marking struct{ *entering }
+
+// Write demands that nobody has used the id lately.
+func (m marking) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
+	return m.st.mark(m.resource, m.id), !m.known, nil
+}
+
+// Judge cannot tell who has used the id.
+func (marking) Judge(_ ddb.Item, clean bool) protocol.Verdict { return withoutTrace(clean) }
+
+// Refused learns that the id has been used: the transaction goes on without the job.
+func (m marking) Refused(ddb.Item) error {
+	m.known = true
+	return nil
+}
+
+// Applied is left to the job's own row.
+func (marking) Applied() {}
+
+// tally is what a transaction does to the row of a resource.
+type tally struct {
+	st       *store
+	resource string
+	entering []*entering
+	ends     int64
+}
+
+// tallyOf finds or makes it.
+func (st *store) tallyOf(all transaction.Rows, resource string) *tally {
+	raw := resourceKey(resource)
+	at := all.At(st.core, keyOf(raw), raw)
+	if at.Deed == nil {
+		at.Deed = &tally{st: st, resource: resource}
+	}
+	return at.Deed.(*tally)
+}
+
+// Write counts what comes and what ends.
+func (t *tally) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
+	var comes int64
+	for _, j := range t.entering {
+		if !j.known {
+			comes++
+		}
+	}
+	if comes == 0 && t.ends == 0 {
+		return part, false, nil
+	}
+	if comes > 0 {
+		register(w, t.st.cfg)
+		count(w, aQueued, comes)
+	}
+	count(w, aRunning, -t.ends)
+	count(w, aChanges, 1)
+	if t.ends > 0 {
+		w.IfExists(aRunning)
+	}
+	in, err := w.Update(resourceKey(t.resource))
+	if err != nil {
+		return part, false, err
+	}
+	return ddb.UpdateOf(in), true, nil
+}
+
+// Judge cannot tell by whom the resource was counted.
+func (t *tally) Judge(_ ddb.Item, clean bool) protocol.Verdict { return withoutTrace(clean) }
+
+// Refused is the error of a row without its counter.
+func (t *tally) Refused(image ddb.Item) error {
+	if t.ends > 0 && image[aRunning] == nil {
+		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, t.resource)
+	}
+	return nil
+}
+
+// Applied is left to the jobs.
+func (t *tally) Applied() {}

@@ -1,0 +1,311 @@
+package txn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// holds are the tables of what can be held beside items, as one process has them.
+type holds struct {
+	closed, open *mutex.Locker
+	queue        *ticket.Queue
+	sem          *semaphore.Semaphore[int]
+}
+
+var holdTables sync.Once
+
+// holds opens the tables; whoever holds something for so short, and is cut off, is
+// soon taken over.
+func (w *world) holds(t testing.TB, lease time.Duration) holds {
+	t.Helper()
+	h := holds{
+		closed: rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{}))(t),
+		open:   rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease}))(t),
+		queue:  rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1}))(t),
+		sem:    rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Retry: semaphore.Retry{Min: 1, Max: 1}}))(t),
+	}
+	holdTables.Do(func() {
+		rig.Is(t, h.closed.EnsureTable(t.Context()))
+		rig.Is(t, h.queue.EnsureTable(t.Context()))
+		rig.Is(t, h.sem.EnsureTable(t.Context()))
+	})
+	return h
+}
+
+// holding is something held: how others take it over, and how its holder ends it.
+type holding struct {
+	txn.Held
+	row      repo.Key
+	table    string
+	takeOver func()
+	end      func(context.Context) error
+}
+
+// kindsOfHold take each kind of hold. Where only the end of a lease makes way for
+// others, cut says that the holder is cut off.
+var kindsOfHold = []struct {
+	name string
+	cut  bool
+	take func(t *testing.T, w *world, mine, others holds) holding
+}{
+	{"a fail-closed lock", false, func(t *testing.T, w *world, mine, others holds) holding {
+		return lockOf(t, w, mine.closed, others.closed)
+	}},
+	{"a fail-open lock", false, func(t *testing.T, w *world, mine, others holds) holding {
+		return lockOf(t, w, mine.open, others.open)
+	}},
+	{"a group of locks", false, func(t *testing.T, w *world, mine, others holds) holding {
+		g := rig.Must(mine.closed.LockAll(t.Context(), w.id("l1"), w.id("l2")))(t)
+		second := g.Locks()[1]
+		return holding{Held: g, row: second.Key(), table: w.Table + "-m", end: g.Unlock, takeOver: func() {
+			rig.Is(t, others.closed.Break(t.Context(), second.Key(), second.Token()))
+		}}
+	}},
+	{"a turn", true, func(t *testing.T, w *world, mine, others holds) holding {
+		turn := rig.Must(mine.queue.Lock(t.Context(), w.id("q")))(t)
+		return holding{Held: turn, row: key("/" + w.id("q")), table: w.Table + "-t", end: turn.Done, takeOver: func() {
+			rig.Must(others.queue.Lock(t.Context(), w.id("q")))(t)
+		}}
+	}},
+	{"a permit", true, func(t *testing.T, w *world, mine, others holds) holding {
+		p := rig.Must(mine.sem.Acquire(t.Context(), w.id("p")))(t)
+		return holding{Held: p, row: w.resource(t, w.id("p")), table: w.Table + "-s", end: p.Release, takeOver: func() {
+			rig.Must(others.sem.Acquire(t.Context(), w.id("p")))(t)
+		}}
+	}},
+	{"a job", true, func(t *testing.T, w *world, mine, others holds) holding {
+		rig.Must(mine.sem.Enqueue(t.Context(), w.id("j"), 1))(t)
+		job := rig.Must(mine.sem.Next(t.Context(), w.id("j")))(t)
+		return holding{Held: job, row: repo.Key{Partition: "JOBS#" + w.id("j"), Sort: job.ID()}, table: w.Table + "-s", end: job.Done, takeOver: func() {
+			rig.Await(t, "the job is taken over", func() bool { _, err := others.sem.Next(t.Context(), w.id("j")); return err == nil })
+		}}
+	}},
+}
+
+func lockOf(t *testing.T, w *world, mine, others *mutex.Locker) holding {
+	lock := rig.Must(mine.Lock(t.Context(), w.id("l")))(t)
+	return holding{Held: lock, row: lock.Key(), table: w.Table + "-m", end: lock.Unlock, takeOver: func() {
+		rig.Is(t, others.Break(t.Context(), lock.Key(), lock.Token()))
+		rig.Must(others.TryLock(t.Context(), lock.Key()))(t)
+	}}
+}
+
+// resource is the key of a resource's row.
+func (w *world) resource(t *testing.T, name string) repo.Key {
+	t.Helper()
+	table := w.Table + "-s"
+	out, err := w.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+	rig.Is(t, err)
+	for _, row := range out.Items {
+		if sk := row["sk"].(*types.AttributeValueMemberS).Value; sk == name {
+			return repo.Key{Partition: row["pk"].(*types.AttributeValueMemberS).Value, Sort: sk}
+		}
+	}
+	t.Fatalf("no resource %q", name)
+	return repo.Key{}
+}
+
+// What is required and still held does not stand in the way; what others have taken
+// over in the middle of the transaction does, whatever it writes, and its handle
+// learns of it.
+func TestRequire(t *testing.T) {
+	for _, kind := range kindsOfHold {
+		for _, store := range []string{"optimistic", "pessimistic", "only reads"} {
+			t.Run(kind.name+", "+store, func(t *testing.T) {
+				t.Parallel()
+				lease := time.Minute
+				if kind.cut {
+					lease = time.Second
+				}
+				w := newWorld(t)
+				mine, others := w.holds(t, lease), openPeer(t, w).world.holds(t, lease)
+				reads := store == "only reads"
+				if reads {
+					store = "optimistic"
+				}
+				s, x := w.stores[store], w.id("x")
+				rig.Is(t, s.create(t.Context(), x, 10))
+				held := kind.take(t, w, mine, others)
+				runs := 0
+				run := func(meanwhile func()) error {
+					return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+						runs++
+						if err := tx.Require(held, held); err != nil {
+							return err
+						}
+						meanwhile()
+						if reads {
+							_, err := s.in(tx).get(ctx, x)
+							return err
+						}
+						return s.in(tx).add(ctx, x, 1)
+					})
+				}
+				rig.Is(t, run(func() {}))
+				want := 11
+				if reads {
+					want = 10
+				}
+				has(t, s, x, want)
+				runs = 0
+				err := run(func() {
+					if kind.cut {
+						w.cutOff("UpdateItem")
+					}
+					held.takeOver()
+					w.Faults(nil)
+				})
+				rig.Is(t, err, repo.ErrLockLost)
+				var failed *txn.Error
+				if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Table != held.table || failed.Failed[0].Key != held.row {
+					t.Errorf("failed: %+v", failed)
+				}
+				if runs != 1 {
+					t.Errorf("%d runs", runs)
+				}
+				has(t, s, x, want)
+				rig.Ended(held.Held.(interface{ Context() context.Context }).Context(), t)
+				rig.Is(t, held.end(t.Context()), repo.ErrLockLost)
+				rig.Is(t, s.add(t.Context(), x, 1)) // nobody holds it
+			})
+		}
+	}
+}
+
+// cutOff lets no request of an operation pass.
+func (w *world) cutOff(op string) {
+	w.Faults(func(o string, _ int, _ []byte) fault.Kind {
+		if o == op {
+			return fault.DropRequest
+		}
+		return fault.None
+	})
+}
+
+// A lease that runs out while nobody takes over is not missed; that it has run out
+// before is.
+func TestRequireOfWhatHasExpired(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Second)
+	s, x := w.stores["optimistic"], w.id("x")
+	rig.Is(t, s.create(t.Context(), x, 10))
+	permit := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
+	w.cutOff("UpdateItem")
+	run := func(meanwhile func()) error {
+		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			err := tx.Require(permit)
+			meanwhile()
+			return errors.Join(err, s.in(tx).upsert(ctx, x, 1), s.in(tx).upsert(ctx, w.id("new"), 1))
+		})
+	}
+	rig.Is(t, run(func() { rig.Ended(permit.Context(), t) }))
+	has(t, s, x, 11)
+	rig.Is(t, run(func() {}), repo.ErrLockExpired)
+	has(t, s, x, 11)
+}
+
+// What has ended is refused at once, by its own error, also if the closure does not
+// look at it.
+func TestRequireOfWhatHasEnded(t *testing.T) {
+	for _, kind := range kindsOfHold {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			h := w.holds(t, time.Minute)
+			s, x := w.stores["optimistic"], w.id("x")
+			held := kind.take(t, w, h, h)
+			rig.Is(t, held.end(t.Context()))
+			w.Count.Reset()
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				rig.Is(t, tx.Require(held), repo.ErrReleased)
+				_ = s.in(tx).create(ctx, x, 1)
+				return nil
+			}), repo.ErrReleased)
+			if n := w.Count.Total(); n != 0 {
+				t.Errorf("%v", w.Count.Counts())
+			}
+		})
+	}
+}
+
+// What is released after it was required has no longer been held.
+func TestRequireOfWhatEndsMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x := w.stores["optimistic"], w.id("x")
+	lock := rig.Must(h.closed.Lock(t.Context(), w.id("l")))(t)
+	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		rig.Is(t, tx.Require(lock))
+		rig.Is(t, lock.Unlock(ctx))
+		return s.in(tx).create(ctx, x, 1)
+	})
+	rig.Is(t, err, repo.ErrReleased)
+	has(t, s, x, -1)
+}
+
+// Two permits of a resource are one row of the commit.
+func TestRequireTwoOnOneRow(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x := w.stores["optimistic"], w.id("x")
+	rig.Is(t, h.sem.SetLimit(t.Context(), w.id("p"), 2))
+	one, other := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t), rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
+	w.Count.Reset()
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		return errors.Join(tx.Require(one, other), s.in(tx).create(ctx, x, 1))
+	}))
+	if n := w.Count.Total(); n != 1 {
+		t.Errorf("%v", w.Count.Counts())
+	}
+	has(t, s, x, 1)
+}
+
+// Misuse has a word of what is wrong.
+func TestRequireBadInput(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x := w.stores["optimistic"], w.id("x")
+	lock := rig.Must(h.closed.Lock(t.Context(), w.id("l")))(t)
+	peer := rig.Must(openPeer(t, w).world.holds(t, time.Minute).closed.Lock(t.Context(), w.id("l2")))(t)
+	var kept *txn.Tx
+	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { kept = tx; return nil }))
+	for name, c := range map[string]struct {
+		run  func(tx *txn.Tx) error
+		text string
+	}{
+		"nothing":                {func(tx *txn.Tx) error { return tx.Require(nil) }, "nil"},
+		"another client":         {func(tx *txn.Tx) error { return tx.Require(peer) }, "another client"},
+		"the transaction before": {func(*txn.Tx) error { return kept.Require(lock) }, "over"},
+		"no transaction":         {func(*txn.Tx) error { return lock.RequireIn(nil) }, "nil"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				if err := c.run(tx); err != nil {
+					return err
+				}
+				return s.in(tx).create(ctx, x, 1)
+			})
+			rig.Is(t, err, repo.ErrConfig)
+			if !strings.Contains(fmt.Sprint(err), c.text) {
+				t.Errorf("error %v does not say %q", err, c.text)
+			}
+			has(t, s, x, -1)
+		})
+	}
+}

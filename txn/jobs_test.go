@@ -1,0 +1,471 @@
+package txn_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// line fails the test unless so many jobs of a resource wait and run, and the counters
+// say so.
+func (h holds) line(t *testing.T, resource string, queued, running int) {
+	t.Helper()
+	r := rig.Must(h.sem.Resource(t.Context(), resource))(t)
+	jobs := map[bool]int{}
+	for job, err := range h.sem.Jobs(t.Context(), resource) {
+		rig.Is(t, err)
+		jobs[job.Running]++
+	}
+	if r.Queued != queued || r.Running != running || jobs[false] != queued || jobs[true] != running {
+		t.Errorf("counted %d queued and %d running, rows %v, want %d and %d", r.Queued, r.Running, jobs, queued, running)
+	}
+}
+
+// Jobs are queued if the transaction is applied, and only then; those of one resource
+// share its row.
+func TestEnqueue(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	w.Count.Reset()
+	var ids []string
+	run := func(end error) error {
+		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			ids = nil
+			for n := range 3 {
+				ids = append(ids, rig.Must(h.sem.In(tx).Enqueue(ctx, line, n))(t))
+			}
+			return errors.Join(s.in(tx).create(ctx, x, 1), end)
+		})
+	}
+	rig.Is(t, run(errStop), errStop)
+	if n := w.Count.Total(); n != 0 {
+		t.Errorf("%v", w.Count.Counts())
+	}
+	rig.Is(t, run(nil))
+	if n := w.Count.Total(); n != 1 {
+		t.Errorf("%v", w.Count.Counts())
+	}
+	h.line(t, line, 3, 0)
+	var found []string
+	for job, err := range h.sem.Jobs(t.Context(), line) {
+		rig.Is(t, err)
+		found = append(found, job.ID)
+	}
+	if !slices.Equal(found, ids) {
+		t.Errorf("jobs %q, want %q", found, ids)
+	}
+	rig.Is(t, run(nil), repo.ErrExists)
+	h.line(t, line, 3, 0)
+}
+
+// An id of the caller's own makes one job, in however many transactions: the others
+// are applied without it.
+func TestEnqueueTwice(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	rig.Is(t, s.create(t.Context(), x, 0))
+	run := func(more bool) error {
+		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			for range 2 {
+				if id, err := h.sem.In(tx).Enqueue(ctx, line, 1, semaphore.WithID("message")); err != nil || id != "message" {
+					return fmt.Errorf("id %q: %w", id, err)
+				}
+			}
+			if more {
+				rig.Must(h.sem.In(tx).Enqueue(ctx, line, 2))(t)
+				return s.in(tx).add(ctx, x, 1)
+			}
+			return nil
+		})
+	}
+	rig.Is(t, run(true))
+	h.line(t, line, 1+1, 0)
+	rig.Is(t, run(true))
+	h.line(t, line, 1+2, 0)
+	w.Count.Reset()
+	rig.Is(t, run(false))
+	if n := w.Count.Total(); n != 1 {
+		t.Errorf("%v", w.Count.Counts())
+	}
+	h.line(t, line, 1+2, 0)
+	has(t, s, x, 2)
+	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		if _, err := h.sem.In(tx).Enqueue(ctx, line, 1, semaphore.WithID("message")); err != nil {
+			return err
+		}
+		return job.DoneIn(tx)
+	}))
+	rig.Is(t, run(false)) // it was done lately
+	h.line(t, line, 2, 0)
+}
+
+// Where others write first, the jobs of the run that is applied are queued, once.
+func TestEnqueueAndRunAgain(t *testing.T) {
+	w := newWorld(t)
+	h, peer := w.holds(t, time.Minute), openPeer(t, w)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	rig.Is(t, s.create(t.Context(), x, 10))
+	runs := 0
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		runs++
+		if err := s.in(tx).add(ctx, x, 1); err != nil {
+			return err
+		}
+		if runs == 1 {
+			rig.Is(t, peer.of(w, s).add(t.Context(), x, 1))
+		}
+		_, err := h.sem.In(tx).Enqueue(ctx, line, runs)
+		return err
+	}))
+	h.line(t, line, 1, 0)
+	if job := rig.Must(h.sem.Next(t.Context(), line))(t); runs != 2 || job.Value() != 2 {
+		t.Errorf("%d runs, job of run %d", runs, job.Value())
+	}
+}
+
+// A job ends with the change that it makes, or goes on without it.
+func TestDoneIn(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, time.Minute)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	rig.Is(t, s.create(t.Context(), x, 0))
+	rig.Must(h.sem.Enqueue(t.Context(), line, 1, semaphore.WithID("message")))(t)
+	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	run := func(end error) error {
+		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			return errors.Join(tx.Require(job), job.DoneIn(tx), job.DoneIn(tx), s.in(tx).add(ctx, x, 1), end)
+		})
+	}
+	rig.Is(t, run(errStop), errStop)
+	h.line(t, line, 0, 1)
+	rig.Is(t, context.Cause(job.Context()))
+	w.Count.Reset()
+	rig.Is(t, run(nil))
+	if n := w.Count.Total(); n != 2 {
+		t.Errorf("%v", w.Count.Counts())
+	}
+	h.line(t, line, 0, 0)
+	has(t, s, x, 1)
+	rig.Is(t, context.Cause(job.Context()), repo.ErrReleased)
+	rig.Is(t, job.Done(t.Context()), repo.ErrReleased)
+	rig.Is(t, run(nil), repo.ErrReleased)
+	has(t, s, x, 1)
+}
+
+// A job that another works on meanwhile is not ended, and nothing is written.
+func TestDoneInOfAJobThatIsLost(t *testing.T) {
+	w := newWorld(t)
+	h, others := w.holds(t, time.Second), openPeer(t, w).world.holds(t, time.Minute)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		rig.Is(t, job.DoneIn(tx))
+		w.cutOff("UpdateItem")
+		rig.Await(t, "it is taken over", func() bool { _, err := others.sem.Next(t.Context(), line); return err == nil })
+		w.Faults(nil)
+		return s.in(tx).create(ctx, x, 1)
+	})
+	rig.Is(t, err, repo.ErrLockLost)
+	var failed *txn.Error
+	if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Key != (repo.Key{Partition: "JOBS#" + line, Sort: job.ID()}) {
+		t.Errorf("failed: %+v", failed)
+	}
+	has(t, s, x, -1)
+	h.line(t, line, 0, 1)
+	rig.Is(t, job.Done(t.Context()), repo.ErrLockLost)
+}
+
+// A dispatcher whose handlers end their jobs with their changes, and queue the next
+// ones, makes each change once, over a bad network.
+func TestDispatcherWithTransactions(t *testing.T) {
+	jobs := rig.Share(5, 50)
+	w := newWorld(t)
+	p := w.process(t, 7, 0.05)
+	open := func(w *world) *semaphore.Semaphore[int] {
+		return rig.Must(semaphore.New[int](w.Client, w.Table+"-d", semaphore.Config{Lease: shortLease, ClockSkew: -1, Retry: semaphore.Retry{Attempts: 1000, Min: 1, Max: 1}}))(t)
+	}
+	s, mine, clean, sem := w.stores["optimistic"], p.stores["optimistic"], open(w), open(p)
+	rig.Is(t, clean.EnsureTable(t.Context()))
+	x := w.id("x")
+	rig.Is(t, s.create(t.Context(), x, 0))
+	for n := range jobs {
+		rig.Must(clean.Enqueue(t.Context(), "first", n))(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	rig.Is(t, sem.Run(ctx, func(ctx context.Context, job *semaphore.Job[int]) error {
+		err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			if job.Resource() == "first" {
+				if _, err := sem.In(tx).Enqueue(ctx, "second", job.Value()); err != nil {
+					return err
+				}
+			}
+			if err := mine.in(tx).add(ctx, x, 1); err != nil {
+				return err
+			}
+			return job.DoneIn(tx)
+		})
+		if n, _ := s.get(t.Context(), x); n == 2*jobs {
+			cancel()
+		}
+		return err
+	}))
+	p.Faults(nil)
+	p.Net.Wait()
+	has(t, s, x, 2*jobs)
+	for tally, err := range clean.Audit(t.Context()) {
+		rig.Is(t, err)
+		if !tally.OK() || tally.Queued+tally.Running+tally.Dead != 0 {
+			t.Errorf("counters: %v", tally)
+		}
+	}
+}
+
+// everything is a transaction that changes an item, requires a lock, a turn and a
+// permit, ends a job and queues two.
+type everything struct {
+	*world
+	holds
+	t     *testing.T
+	held  []txn.Held
+	job   *semaphore.Job[int]
+	store store
+}
+
+func newEverything(t *testing.T, kind string) *everything {
+	t.Helper()
+	w := newWorld(t)
+	e := &everything{world: w, holds: w.holds(t, time.Minute), t: t, store: w.stores[kind]}
+	rig.Is(t, e.store.create(t.Context(), w.id("x"), 10))
+	e.held = []txn.Held{
+		rig.Must(e.closed.Lock(t.Context(), w.id("lock")))(t), rig.Must(e.open.Lock(t.Context(), w.id("open")))(t),
+		rig.Must(e.queue.Lock(t.Context(), w.id("queue")))(t), rig.Must(e.sem.Acquire(t.Context(), w.id("permit")))(t),
+	}
+	rig.Must(e.sem.Enqueue(t.Context(), w.id("first"), 1, semaphore.WithID("first")))(t)
+	e.job = rig.Must(e.sem.Next(t.Context(), w.id("first")))(t)
+	return e
+}
+
+func (e *everything) run(ctx context.Context) error {
+	return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		if err := e.store.in(tx).add(ctx, e.id("x"), 1); err != nil {
+			return err
+		}
+		if err := tx.Require(e.held...); err != nil {
+			return err
+		}
+		if _, err := e.sem.In(tx).Enqueue(ctx, e.id("second"), 1); err != nil {
+			return err
+		}
+		if _, err := e.sem.In(tx).Enqueue(ctx, e.id("second"), 2, semaphore.WithID("second")); err != nil {
+			return err
+		}
+		return e.job.DoneIn(tx)
+	})
+}
+
+// verdict fails the test unless what the transaction said is true of everything.
+func (e *everything) verdict(what any, err error) {
+	e.t.Helper()
+	n, wrong := e.store.get(e.t.Context(), e.id("x"))
+	rig.Is(e.t, wrong)
+	first, second := rig.Must(e.sem.Resource(e.t.Context(), e.id("first")))(e.t), rig.Must(e.sem.Resource(e.t.Context(), e.id("second")))(e.t)
+	applied := n == 11
+	jobs := first.Queued + first.Running
+	ended := context.Cause(e.job.Context())
+	switch {
+	case applied && (jobs != 0 || second.Queued != 2), !applied && (n != 10 || jobs != 1 || second.Queued != 0):
+		e.t.Errorf("%v: the item has %d, %d jobs are there and %d are new", what, n, jobs, second.Queued)
+	case err == nil && !applied:
+		e.t.Errorf("%v: not applied, without an error", what)
+	case err == nil && !errors.Is(ended, repo.ErrReleased):
+		e.t.Errorf("%v: the job has ended with %v", what, ended)
+	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) && applied:
+		e.t.Errorf("%v: applied, with %v", what, err)
+	case errors.Is(err, repo.ErrOutcomeUnknown) && !errors.Is(e.job.Done(e.t.Context()), repo.ErrOutcomeUnknown):
+		e.t.Errorf("%v: the job says something else than %v", what, err)
+	}
+	e.line(e.t, e.id("first"), first.Queued, first.Running)
+	e.line(e.t, e.id("second"), second.Queued, 0)
+}
+
+// Every fault on every request of a transaction with rows of all kinds, once.
+func TestOneFaultOnRows(t *testing.T) {
+	for _, kind := range rig.Share([]string{"optimistic"}, kinds) {
+		for nth := range 2 {
+			t.Run(fmt.Sprintf("%s, request %d", kind, nth), func(t *testing.T) {
+				t.Parallel()
+				for _, fault := range fault.AllKinds() {
+					e := newEverything(t, kind)
+					var n atomic.Int64
+					e.Faults(script(&n, func(m int64) bool { return m == int64(nth) }, fault))
+					err := e.run(t.Context())
+					e.Faults(nil)
+					e.Net.Wait()
+					if err != nil {
+						t.Errorf("%v: %v", fault, err)
+					}
+					e.verdict(fault, err)
+				}
+			})
+		}
+	}
+}
+
+func script(n *atomic.Int64, hit func(n int64) bool, kind fault.Kind) rig.Script {
+	return func(string, int, []byte) fault.Kind {
+		if hit(n.Add(1) - 1) {
+			return kind
+		}
+		return fault.None
+	}
+}
+
+// The same fault on everything from one request on.
+func TestFaultsWithoutEndOnRows(t *testing.T) {
+	for nth := range 2 {
+		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse} {
+			t.Run(fmt.Sprintf("from request %d, %v", nth, kind), func(t *testing.T) {
+				t.Parallel()
+				e := newEverything(t, "optimistic")
+				var n atomic.Int64
+				e.Faults(script(&n, func(m int64) bool { return m >= int64(nth) }, kind))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err := e.run(ctx)
+				e.Faults(nil)
+				e.Net.Wait()
+				if err == nil {
+					t.Error("no error")
+				}
+				e.verdict(kind, err)
+			})
+		}
+	}
+}
+
+// A commit that never gets an answer is decided by the job that it would have ended:
+// it is given back, or gone.
+func TestReturnTells(t *testing.T) {
+	for kind, applied := range map[fault.Kind]bool{fault.LoseResponse: true, fault.DropRequest: false} {
+		e := newEverything(t, "optimistic")
+		e.Faults(func(op string, _ int, body []byte) fault.Kind {
+			if op == "TransactWriteItems" && strings.Contains(string(body), "ConditionCheck\"") {
+				return kind
+			}
+			return fault.None
+		})
+		err := e.run(t.Context())
+		e.Faults(nil)
+		if (err == nil) != applied || errors.Is(err, repo.ErrOutcomeUnknown) {
+			t.Errorf("%v: error %v", kind, err)
+		}
+		e.verdict(kind, err)
+		rig.Is(t, e.job.Done(t.Context()), repo.ErrReleased)
+	}
+}
+
+// Transactions and single calls on one resource: each job is queued, and each done,
+// once.
+func TestJobsBesideTransactions(t *testing.T) {
+	rounds := rig.Share(4, 30)
+	w := newWorld(t)
+	line := w.id("line")
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			h := openPeer(t, w).world.holds(t, time.Minute)
+			rig.Is(t, h.sem.SetLimit(t.Context(), line, 4))
+			for range rounds {
+				if n%2 == 0 {
+					rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
+				} else {
+					rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := h.sem.In(tx).Enqueue(ctx, line, 1); return err }))
+				}
+				job := rig.Must(h.sem.Next(t.Context(), line))(t)
+				if n%2 == 0 {
+					rig.Is(t, job.Done(t.Context()))
+				} else {
+					rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) }))
+				}
+			}
+		})
+	}
+	all.Wait()
+	w.holds(t, time.Minute).line(t, line, 0, 0)
+}
+
+// Misuse has a word of what is wrong.
+func TestJobsBadInput(t *testing.T) {
+	w := newWorld(t)
+	h, line := w.holds(t, time.Minute), w.id("line")
+	made := rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	var kept *txn.Tx
+	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { kept = tx; return nil }))
+	enqueue := func(ctx context.Context, tx *txn.Tx, resource string, options ...semaphore.EnqueueOption) error {
+		_, err := h.sem.In(tx).Enqueue(ctx, resource, 1, options...)
+		return err
+	}
+	for name, c := range map[string]struct {
+		run  func(ctx context.Context, tx *txn.Tx) error
+		want error
+		text string
+	}{
+		"no resource":            {func(ctx context.Context, tx *txn.Tx) error { return enqueue(ctx, tx, "") }, repo.ErrKey, "no name"},
+		"an id that was made":    {func(ctx context.Context, tx *txn.Tx) error { return enqueue(ctx, tx, line, semaphore.WithID(made)) }, repo.ErrConfig, "id of your own"},
+		"no transaction":         {func(ctx context.Context, _ *txn.Tx) error { return enqueue(ctx, nil, line) }, repo.ErrConfig, "nil"},
+		"the transaction before": {func(ctx context.Context, _ *txn.Tx) error { return enqueue(ctx, kept, line) }, repo.ErrConfig, "over"},
+		"its end":                {func(context.Context, *txn.Tx) error { return job.DoneIn(kept) }, repo.ErrConfig, "over"},
+		"too many": {func(ctx context.Context, tx *txn.Tx) error {
+			for range 100 {
+				rig.Is(t, enqueue(ctx, tx, line))
+			}
+			return nil
+		}, txn.ErrTooLarge, "100 items"},
+		"a row that is a repository's": {func(ctx context.Context, tx *txn.Tx) error {
+			type lock struct {
+				Name string `dynamodbav:"name" repo:"pk"`
+				V    int64  `dynamodbav:"v" repo:"version"`
+			}
+			rows := rig.Must(optimistic.New(rig.Must(repo.NewTable[lock](w.Client, w.Table+"-m", repo.TableConfig{}))(t), optimistic.Config{}))(t)
+			held := rig.Must(h.closed.Lock(ctx, w.id("l")))(t)
+			if _, err := rows.In(tx).Create(ctx, lock{Name: w.id("l")}); err != nil {
+				return err
+			}
+			return tx.Require(held)
+		}, repo.ErrConfig, "by a repository too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := txn.Run(t.Context(), c.run)
+			rig.Is(t, err, c.want)
+			if !strings.Contains(fmt.Sprint(err), c.text) {
+				t.Errorf("error %v does not say %q", err, c.text)
+			}
+			h.line(t, line, 0, 1)
+		})
+	}
+	global := rig.Must(semaphore.New[int](strong{w.Client}, w.Table+"-s", semaphore.Config{}))(t)
+	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := global.In(tx).Enqueue(ctx, line, 1); return err })
+	rig.Is(t, err, repo.ErrSchema)
+	if !strings.Contains(fmt.Sprint(err), "global table with strong consistency") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -83,6 +83,13 @@
 // is gone. Fail-closed lockers that use rows of fail-open ones delete them, with
 // payload and tokens.
 //
+// # In a transaction
+//
+// [txn.Tx.Require] lets a transaction be applied only if a lock is still held: its
+// commit compares lockedBy and lockHeld on the row, which a heartbeat does not change.
+// No request more, two write units: with it the items of the transaction are safe
+// from a holder who does not notice that it was overtaken.
+//
 // # Cost
 //
 // A free lock and its unlock are two requests, one write unit each; a heartbeat

@@ -120,6 +120,19 @@
 // EnsureTable refuses them with ErrSchema, and so does the first use of a job in
 // one. Permits work there.
 //
+// # In a transaction
+//
+// Package txn changes items together with jobs. In(tx).Enqueue adds the writes of an
+// Enqueue to the commit, [Job.DoneIn] those of a Done; those of one resource are one
+// write of its row. [txn.Tx.Require] of a permit or a job adds a check: that p_<id> is
+// there, that the job runs under our token. The commit carries a ClientRequestToken of
+// its own; after a lost answer the rows of items tell, and of jobs the new row at its
+// place in line, which nobody else can have made, or, before its deadline, that the job
+// is gone. Where nothing tells, a job that was to end is given back: a Return that is
+// applied proves that the transaction was not, and never will be. Such a commit meets
+// the transactions of dispatchers at the row of the resource, and is sent again as
+// after any conflict.
+//
 // # Cost
 //
 // A free permit and its release are two requests of one write unit per KB of
@@ -129,7 +142,9 @@
 // both ends. Next reads the resource and a page of the line besides; [Semaphore.Run]
 // often knows the resource already. Jobs that are started or ended together
 // share a request, and the write of the resource: 50 workers in five processes need
-// less than two requests per job, after its Enqueue.
+// less than two requests per job, after its Enqueue. In a transaction Enqueue and
+// DoneIn are 4 units each and no request, of which 2 are those of the resource, however
+// many of its jobs there are; what is required is 2.
 //
 // The technique is from the article "Building a multi-value semaphore with
 // DynamoDB", in its robust variant: work leaves the table when it has succeeded.

@@ -31,57 +31,58 @@ func (j *Job[J]) DoneIn(tx *txn.Tx) error {
 	}
 	return run.Rows(func(all transaction.Rows) {
 		at := all.At(j.s.core, keyOf(j.row.row), j.key())
-		if at.Deed != nil {
+		if at.Action != nil {
 			return // it was called before
 		}
-		at.Deed = &leaving[J]{j}
-		j.s.tallyOf(all, j.resource).ends++
+		at.Action = &jobRemoval[J]{j}
+		j.s.countersOf(all, j.resource).ends++
 		if j.row.marked() {
 			mark := rowKey(idsPrefix+j.resource, j.row.id)
 			at := all.At(j.s.core, keyOf(mark), mark)
-			if m, ok := at.Deed.(marking); ok {
+			if m, ok := at.Action.(idInsert); ok {
 				m.known = true // the job is there, whoever enqueues it again
 			}
-			at.Deed = unmarking{j.s.store, mark}
+			at.Action = idExpiry{j.s.store, mark}
 		}
 	})
 }
 
-// leaving is the row of a job that a transaction ends.
-type leaving[J any] struct{ *Job[J] }
+// jobRemoval is the row of a job that a transaction ends.
+type jobRemoval[J any] struct{ *Job[J] }
 
-var _ transaction.Ending = (*leaving[struct{}])(nil)
+var _ transaction.Ending = (*jobRemoval[struct{}])(nil)
 
 // Write deletes the row.
-func (l *leaving[J]) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
+func (l *jobRemoval[J]) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
 	return ddb.DeleteOf(w.Delete(l.key())), true, nil
 }
 
 // Judge draws the conclusion from a row that is not this handler's any more. One that
 // is there was not deleted, and never will be: its token has moved on. One that is
-// gone before the deadline is gone by the transaction.
-func (l *leaving[J]) Judge(image ddb.Item, clean bool) protocol.Verdict {
+// gone before the deadline is gone by the transaction, or by a copy of it that the
+// network made.
+func (l *jobRemoval[J]) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
 	switch {
-	case clean, len(image) > 0:
+	case len(image) > 0:
 		return protocol.Lost
-	case !l.lease.Expired():
+	case !l.lease.Expired() && !l.quarantined(ctx, nil):
 		return protocol.Committed
 	}
-	return protocol.Undecided
+	return withoutTrace(clean)
 }
 
 // Refused ends the handle: the row had no other condition.
-func (l *leaving[J]) Refused(ddb.Item) error { return l.lease.Lose() }
+func (l *jobRemoval[J]) Refused(ddb.Item) error { return l.lease.Lose() }
 
 // Applied ends the handle.
-func (l *leaving[J]) Applied() {
+func (l *jobRemoval[J]) Applied() {
 	if l.lease.Ended() == nil {
 		l.lease.Finish(repo.ErrReleased)
 	}
 }
 
 // Begin waits for other requests for the job.
-func (l *leaving[J]) Begin(ctx context.Context) error {
+func (l *jobRemoval[J]) Begin(ctx context.Context) error {
 	if err := l.lease.BeginLast(ctx); err != nil {
 		return l.lease.Describe(err)
 	}
@@ -93,14 +94,14 @@ func (l *leaving[J]) Begin(ctx context.Context) error {
 }
 
 // Done ends Begin.
-func (l *leaving[J]) Done() { l.lease.Done() }
+func (l *jobRemoval[J]) Done() { l.lease.Done() }
 
 // Timeout bounds an attempt.
-func (l *leaving[J]) Timeout() time.Duration { return l.s.cfg.Lease / 3 }
+func (l *jobRemoval[J]) Timeout() time.Duration { return l.s.cfg.Lease / 3 }
 
 // Settle gives the job back. If that is applied it has found the job in place, which
 // the transaction would have removed, and now never can.
-func (l *leaving[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
+func (l *jobRemoval[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	w := l.s.core.NewWrite()
@@ -120,7 +121,7 @@ func (l *leaving[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
 
 // judgeReturn is the verdict on the transaction from the answer to the Return that
 // follows it.
-func (l *leaving[J]) judgeReturn(ctx context.Context, res ddb.Result) protocol.Verdict {
+func (l *jobRemoval[J]) judgeReturn(ctx context.Context, res ddb.Result) protocol.Verdict {
 	failed := res.Outcome == ddb.Condition && res.Images[0].Failed
 	switch {
 	case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:
@@ -131,14 +132,14 @@ func (l *leaving[J]) judgeReturn(ctx context.Context, res ddb.Result) protocol.V
 	return protocol.Undecided
 }
 
-// unmarking is the row of the id of a job that ends.
-type unmarking struct {
+// idExpiry is the row of the id of a job that ends.
+type idExpiry struct {
 	st  *store
 	raw ddb.Item
 }
 
 // Write lets the id be forgotten some time later. It has no condition.
-func (u unmarking) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
+func (u idExpiry) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
 	in, err := u.st.forget(w).Update(u.raw)
 	if err != nil {
 		return part, false, err
@@ -147,10 +148,12 @@ func (u unmarking) Write(w *protocol.Write) (part types.TransactWriteItem, some 
 }
 
 // Judge is never asked.
-func (unmarking) Judge(_ ddb.Item, clean bool) protocol.Verdict { return withoutTrace(clean) }
+func (idExpiry) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
 
 // Refused is never asked.
-func (unmarking) Refused(ddb.Item) error { return nil }
+func (idExpiry) Refused(ddb.Item) error { return nil }
 
 // Applied is left to the job's own row.
-func (unmarking) Applied() {}
+func (idExpiry) Applied() {}

@@ -44,24 +44,24 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	}
 	st := v.s.store
 	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
-		j := &entering{st: st, resource: resource, id: id, row: row}
+		j := &jobInsert{st: st, resource: resource, id: id, row: row}
 		if row[aMarked] != nil {
 			mark := rowKey(idsPrefix+resource, id)
 			at := all.At(st.core, keyOf(mark), mark)
-			if at.Deed != nil {
+			if at.Action != nil {
 				return // by an earlier call, or its job ends in the same transaction
 			}
-			at.Deed = marking{j}
+			at.Action = idInsert{j}
 		}
 		at := all.At(st.core, keyOf(row), st.core.Key(row))
-		at.Deed, at.Size = j, protocol.Size(row)
-		t := st.tallyOf(all, resource)
-		t.entering = append(t.entering, j)
+		at.Action, at.Size = j, protocol.Size(row)
+		t := st.countersOf(all, resource)
+		t.inserts = append(t.inserts, j)
 	})
 }
 
-// entering is the row of a job that a transaction enqueues.
-type entering struct {
+// jobInsert is the row of a job that a transaction enqueues.
+type jobInsert struct {
 	st           *store
 	resource, id string
 	row          ddb.Item
@@ -69,12 +69,12 @@ type entering struct {
 }
 
 // Write demands that the row is new.
-func (j *entering) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
+func (j *jobInsert) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
 	return j.st.core.PutOf(j.row), !j.known, nil
 }
 
 // Judge believes the row: the place in line was made for this transaction.
-func (j *entering) Judge(image ddb.Item, clean bool) protocol.Verdict {
+func (j *jobInsert) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
 	if len(image) > 0 {
 		return protocol.Committed
 	}
@@ -82,10 +82,10 @@ func (j *entering) Judge(image ddb.Item, clean bool) protocol.Verdict {
 }
 
 // Refused is not to be blamed: a row that is there is the transaction's own.
-func (j *entering) Refused(ddb.Item) error { return nil }
+func (j *jobInsert) Refused(ddb.Item) error { return nil }
 
 // Applied tells the dispatchers of this process.
-func (j *entering) Applied() { j.st.wake(j.resource) }
+func (j *jobInsert) Applied() { j.st.wake(j.resource) }
 
 // withoutTrace is the verdict of a row that tells nothing of the transaction.
 func withoutTrace(clean bool) protocol.Verdict {
@@ -95,48 +95,50 @@ func withoutTrace(clean bool) protocol.Verdict {
 	return protocol.Undecided
 }
 
-// marking is the row of the id that a caller gave to a job.
-type marking struct{ *entering }
+// idInsert is the row of the id that a caller gave to a job.
+type idInsert struct{ *jobInsert }
 
 // Write demands that nobody has used the id lately.
-func (m marking) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
+func (m idInsert) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
 	return m.st.mark(m.resource, m.id), !m.known, nil
 }
 
 // Judge cannot tell who has used the id.
-func (marking) Judge(_ ddb.Item, clean bool) protocol.Verdict { return withoutTrace(clean) }
+func (idInsert) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
 
 // Refused learns that the id has been used: the transaction goes on without the job.
-func (m marking) Refused(ddb.Item) error {
+func (m idInsert) Refused(ddb.Item) error {
 	m.known = true
 	return nil
 }
 
 // Applied is left to the job's own row.
-func (marking) Applied() {}
+func (idInsert) Applied() {}
 
-// tally is what a transaction does to the row of a resource.
-type tally struct {
+// counters is what a transaction does to the row of a resource.
+type counters struct {
 	st       *store
 	resource string
-	entering []*entering
+	inserts  []*jobInsert
 	ends     int64
 }
 
-// tallyOf finds or makes it.
-func (st *store) tallyOf(all transaction.Rows, resource string) *tally {
+// countersOf finds or makes it.
+func (st *store) countersOf(all transaction.Rows, resource string) *counters {
 	raw := resourceKey(resource)
 	at := all.At(st.core, keyOf(raw), raw)
-	if at.Deed == nil {
-		at.Deed = &tally{st: st, resource: resource}
+	if at.Action == nil {
+		at.Action = &counters{st: st, resource: resource}
 	}
-	return at.Deed.(*tally)
+	return at.Action.(*counters)
 }
 
 // Write counts what comes and what ends.
-func (t *tally) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
+func (t *counters) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
 	var comes int64
-	for _, j := range t.entering {
+	for _, j := range t.inserts {
 		if !j.known {
 			comes++
 		}
@@ -161,10 +163,12 @@ func (t *tally) Write(w *protocol.Write) (part types.TransactWriteItem, some boo
 }
 
 // Judge cannot tell by whom the resource was counted.
-func (t *tally) Judge(_ ddb.Item, clean bool) protocol.Verdict { return withoutTrace(clean) }
+func (t *counters) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
 
 // Refused is the error of a row without its counter.
-func (t *tally) Refused(image ddb.Item) error {
+func (t *counters) Refused(image ddb.Item) error {
 	if t.ends > 0 && image[aRunning] == nil {
 		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, t.resource)
 	}
@@ -172,4 +176,4 @@ func (t *tally) Refused(image ddb.Item) error {
 }
 
 // Applied is left to the jobs.
-func (t *tally) Applied() {}
+func (t *counters) Applied() {}

@@ -83,6 +83,10 @@
 // the line. A ticket that was drawn with Join ends at its deadline, as its
 // context says.
 //
+// In a transaction (package txn, Require) the commit checks that the entry is there
+// under its number: two write units per KB, no request. Later numbers are greater, so it
+// is the turn's still.
+//
 // Failures. Whoever dies is passed over after its lease. A request to join
 // whose caller gives up is waited for, 1 s at most; one without any answer is
 // taken back by its id, and reported; all that ends 3 s after the caller's

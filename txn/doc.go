@@ -41,6 +41,30 @@
 // cannot wait for each other in a circle, whatever the order in which they touch
 // items.
 //
+// # Locks and jobs
+//
+// [Tx.Require] lets a transaction be applied only if something is still held: a named
+// lock, a turn, a permit, a job. The commit compares holder and token on its row, so
+// that nobody who has taken it over can come between the last look of the holder and
+// the write; a fencing token needs no other place where it is checked. A lease that
+// runs out while the closure runs is not missed: until somebody takes it over it is
+// held. A hold that others have taken over fails the transaction at once; the closure
+// does not run again.
+//
+//	err := locks.Do(ctx, "nightly-report", func(ctx context.Context, lock *mutex.Lock) error {
+//		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+//			if err := tx.Require(lock); err != nil {
+//				return err
+//			}
+//			_, err := reports.In(tx).Create(ctx, report)
+//			return err
+//		})
+//	})
+//
+// Jobs of package semaphore are queued with the change that brings them about (its
+// In), and end with the change that they make (DoneIn of a job). So a queue needs no
+// outbox, and a handler that dies after its change is not run for it again.
+//
 // # Costs
 //
 // One item costs what it costs alone. Of more: k items named beforehand
@@ -49,7 +73,9 @@
 // the place of its read. Create, and Put, Apply and DeleteAt of nolock, read nothing;
 // neither do Apply, Save and Remove of the others, unless they have an id or were refused.
 // DynamoDB bills an item in a transaction, written, checked or read, with twice the
-// units. Only reads: nothing beside them where they were of one request or of one
+// units. What is required is one more item of the commit, of two units, and no request;
+// a job that is queued or ended is two, or three, of which that of its resource is
+// shared. Only reads: nothing beside them where they were of one request or of one
 // item, else one TransactGetItems at the end.
 //
 // # Under an id
@@ -87,7 +113,7 @@
 //
 // # Limits
 //
-// An item takes part by one repository. All tables have the same client, and with it
+// An item takes part by one repository, and a row of a lock or job by that. All tables have the same client, and with it
 // account and Region. A change cannot touch its own item by another call, a
 // transaction cannot run inside another, and calls of a repository without In inside
 // the closure are not part of it: one for an item whose lock the transaction holds

@@ -382,6 +382,20 @@ func TestReturnTells(t *testing.T) {
 	}
 }
 
+// Where the service does not know the token any more, a new job's row tells that the
+// transaction was applied, and so does the row of a job that is gone.
+func TestEvidenceInTheRows(t *testing.T) {
+	w := newWorld(t)
+	h, line := w.holds(t, time.Minute), w.id("line")
+	sem := rig.Must(semaphore.New[int](forgetful{w.Client}, w.Table+"-s", semaphore.Config{}))(t)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := sem.In(tx).Enqueue(ctx, line, 1); return err }))
+	h.line(t, line, 1, 0)
+	job := rig.Must(sem.Next(t.Context(), line))(t)
+	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) }))
+	h.line(t, line, 0, 0)
+	rig.Is(t, job.Done(t.Context()), repo.ErrReleased)
+}
+
 // Transactions and single calls on one resource: each job is queued, and each done,
 // once.
 func TestJobsBesideTransactions(t *testing.T) {

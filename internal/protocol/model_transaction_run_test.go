@@ -27,6 +27,7 @@ func jointRuns() map[string]jointRules {
 		"deletes":         {plans: [][maxItems]part{{removed, lockedGone}, {changed, untouched}}, start: []jointItem{jointLocked, jointPlain}, runs: 2, tries: 2, copies: 1, events: 1, forgets: true},
 		"events":          {plans: [][maxItems]part{{event, changed}, {changed, event}}, start: []jointItem{jointOld, {}}, runs: 2, tries: 2, copies: 1, events: 1},
 		"by hand":         {plans: [][maxItems]part{{changed, checked}}, start: []jointItem{jointLocked, jointOld}, runs: 2, tries: 2, copies: 1, events: 2, hands: true, forgets: true},
+		"required":        {plans: [][maxItems]part{{changed, required}, {changed, untouched, required}}, start: []jointItem{jointOld, jointPlain, jointPlain}, runs: 2, tries: 2, copies: 1, events: 2, breaks: true},
 		"locks":           {plans: [][maxItems]part{{locked, lockedOnly}, {lockedOnly, locked}}, start: []jointItem{jointPlain, jointLocked}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, forgets: true},
 	}
 }
@@ -52,6 +53,15 @@ func runJoint(r jointRules) (searched, verdicts) {
 	m := &jointModel{jointRules: r, given: verdicts{}}
 	w := jointWorld{events: r.events, next: 100}
 	m.items = copy(w.items[:], r.start)
+	for i, plan := range r.plans {
+		for k, p := range plan {
+			if it := &w.items[k]; p == required { // by a handle that it was given
+				it.by, it.held, it.token = int8(i+1), it.token, it.token+1
+				w.who[i].known |= 1 << k
+				w.who[i].runs[0].base[k] = *it
+			}
+		}
+	}
 	return search([]jointWorld{w}, m.next), m.given
 }
 
@@ -81,6 +91,8 @@ func TestModelTransactionMutants(t *testing.T) {
 		{"a lock in the way is taken for the end of the transaction", "by hand", func(r *jointRules) { r.judgePart = blindToLocks }},
 		{"a holder's condition without its token", "no token", func(r *jointRules) { r.ownByID = true }},
 		{"a holder's write without Own", "mixed", func(r *jointRules) { r.noOwn = true }},
+		{"what is required is not compared", "required", func(r *jointRules) { r.noRequire = true }},
+		{"what is required is compared by its holder alone", "required", func(r *jointRules) { r.byHolder = true }},
 		{"a part is applied alone", "write skew", func(r *jointRules) { r.notAtomic = true }},
 		{"runs again although the request may arrive yet", "by hand", func(r *jointRules) { r.againInDoub = true }},
 		{"a refusal is taken at its word", "checks in doubt", func(r *jointRules) {

@@ -113,7 +113,7 @@ func (m *jointModel) conclude(w jointWorld, i int, name string, v Verdict, out e
 	}
 	r.lost = r.lost || v == Lost
 	for k := range m.items {
-		if it := &w.items[k]; it.by == int8(i+1) && it.held == r.base[k].held {
+		if it := &w.items[k]; it.by == int8(i+1) && it.held == r.base[k].held && m.plans[i][k] != required {
 			it.by, it.held = 0, 0 // what it still holds is given back
 		}
 	}
@@ -141,6 +141,11 @@ func (m *jointModel) again(w jointWorld, i int, failed int8, name string, out em
 	v := m.judge(&w, i, failed)
 	if a.nth+1 >= m.runs || v != Lost && (!m.againInDoub || v != Undecided) {
 		return
+	}
+	for k := range m.items {
+		if m.plans[i][k] == required && failed&(1<<k) != 0 {
+			return // what is lost comes back in no other run
+		}
 	}
 	r := &a.runs[a.nth]
 	if r.applied {
@@ -180,6 +185,7 @@ func (m *jointModel) arrivals(w jointWorld, i int, name string, out emit[jointWo
 func (m *jointModel) others(w jointWorld, out emit[jointWorld]) {
 	for k := range m.items {
 		it := w.items[k]
+		m.handles(w, k, out)
 		if it.by >= byProgram {
 			on := w
 			on.items[k].by, on.items[k].held = 0, 0
@@ -231,6 +237,20 @@ func (m *jointModel) others(w jointWorld, out emit[jointWorld]) {
 				at.by = byArticle
 				out("others", fmt.Sprintf("lock item %d by hand", k), on, "")
 			}
+		}
+	}
+}
+
+// handles are those of what a transaction requires: the same program may take the
+// lock again, by another handle, when it was lost.
+func (m *jointModel) handles(w jointWorld, k int, out emit[jointWorld]) {
+	it := &w.items[k]
+	for i := range m.plans {
+		if m.plans[i][k] == required && it.by == 0 && it.exists {
+			it.by, it.held = int8(i+1), it.token
+			it.token++
+			out("another handle of "+ids[i+1], fmt.Sprintf("locks item %d", k), w, "")
+			return
 		}
 	}
 }

@@ -27,6 +27,7 @@ const (
 	lockedOnly      // locked, and not changed
 	lockedGone      // locked, and deleted
 	event           // changed without having been read
+	required        // not read: a lock that is held already, by a handle, must still be
 )
 
 func (p part) held() bool   { return p >= locked && p <= lockedGone }
@@ -123,6 +124,8 @@ type jointRules struct {
 	noLock      bool // As read does not look at lockedBy
 	ownByID     bool // a holder's condition is its id alone, the same in all its runs
 	noOwn       bool
+	noRequire   bool // what is required is not compared
+	byHolder    bool // it is compared by its holder alone, who may have taken it again
 	notAtomic   bool // what fails is left out, the rest is applied
 	againInDoub bool // runs again although the last request may arrive yet
 	judgePart   func(p Part, id WriteID, image ddb.Item, clean bool) Verdict
@@ -151,6 +154,8 @@ func (m *jointModel) fits(w *jointWorld, i, k int, nth int8) bool {
 	switch p := m.plans[i][k]; {
 	case p == untouched, p == checked && m.noChecks:
 		return true
+	case p == required:
+		return m.noRequire || it.by == int8(i+1) && (m.byHolder || it.held == base.held)
 	case p.held():
 		return m.noOwn && it.exists || it.by == int8(i+1) && (m.ownByID || it.held == base.held)
 	case p == event:
@@ -185,7 +190,10 @@ func (m *jointModel) execute(w *jointWorld, i int, nth int8) (failed int8, wrong
 	r.applied = true
 	for k := range m.items {
 		it, base, p := &w.items[k], &r.base[k], m.plans[i][k]
-		if p != untouched && p != event && it.last != base.last {
+		if p == required && (it.by != int8(i+1) || it.held != base.held) {
+			return 0, "a transaction is applied although what it requires is held no longer"
+		}
+		if p != untouched && p != event && p != required && it.last != base.last {
 			return 0, "what a transaction has read is not what is there when it is applied"
 		}
 		if failed&(1<<k) != 0 {

@@ -226,7 +226,7 @@ func (m *commit) exhausted(res ddb.Result) error {
 
 // refused draws the conclusion from the images of the items whose condition failed.
 func (m *commit) refused(ctx context.Context, res ddb.Result) error {
-	verdicts := m.judgeRows(res)
+	verdicts := m.judgeRows(ctx, res)
 	queue := false
 	for i, p := range m.parts {
 		if i >= len(res.Images) || !res.Images[i].Failed {

@@ -22,12 +22,12 @@ import (
 // resource or a job. A transaction demands that something of it is still held, does
 // something to it, or both, in one part of the commit.
 type Row struct {
-	core  *protocol.Core
-	key   repo.Key
-	raw   ddb.Item // the key, encoded
-	holds []Hold
-	Deed  Deed // nil: nothing is done to it
-	Size  int  // in bytes, of what is put there
+	core   *protocol.Core
+	key    repo.Key
+	raw    ddb.Item // the key, encoded
+	holds  []Hold
+	Action Action // nil: nothing is done to it
+	Size   int    // in bytes, of what is put there
 }
 
 // Hold is something held that a transaction requires.
@@ -40,14 +40,14 @@ type Hold struct {
 	Lost func(ctx context.Context, image ddb.Item) error
 }
 
-// Deed is what a transaction does to a row.
-type Deed interface {
+// Action is what a transaction does to a row.
+type Action interface {
 	// Write makes the row's part of a request; w has the conditions of what is
 	// held. None: there is nothing to do.
 	Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error)
 	// Judge says what the image of the row, which has refused a transaction, tells
 	// of the whole; clean says that no earlier attempt of it may have been applied.
-	Judge(image ddb.Item, clean bool) protocol.Verdict
+	Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict
 	// Refused says why the row, as in the image, has refused a transaction of which
 	// nothing was written. Nil: it is not to blame, or wants something else now.
 	Refused(image ddb.Item) error
@@ -55,10 +55,10 @@ type Deed interface {
 	Applied()
 }
 
-// Ending is a deed that ends something held. Nothing else is sent for that while a
+// Ending is an action that ends something held. Nothing else is sent for that while a
 // request of the transaction is under way.
 type Ending interface {
-	Deed
+	Action
 	Begin(ctx context.Context) error // Done follows, unless there is an error
 	Done()
 	Timeout() time.Duration // of an attempt
@@ -152,8 +152,8 @@ func (r *Row) write() (part types.TransactWriteItem, some bool, err error) {
 	for _, h := range r.holds {
 		h.Own(w)
 	}
-	if r.Deed != nil {
-		if part, some, err = r.Deed.Write(w); some || err != nil {
+	if r.Action != nil {
+		if part, some, err = r.Action.Write(w); some || err != nil {
 			return part, some, err
 		}
 	}
@@ -165,9 +165,9 @@ func (r *Row) write() (part types.TransactWriteItem, some bool, err error) {
 }
 
 // judge says what the image of the row tells of a transaction that it refused.
-func (r *Row) judge(id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
-	if r.Deed != nil {
-		return r.Deed.Judge(image, clean)
+func (r *Row) judge(ctx context.Context, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if r.Action != nil {
+		return r.Action.Judge(ctx, image, clean)
 	}
 	return r.core.JudgePart(protocol.Part{}, id, image, clean) // it keeps no trace
 }
@@ -175,8 +175,8 @@ func (r *Row) judge(id protocol.WriteID, image ddb.Item, clean bool) protocol.Ve
 // refused says why the row refused a transaction of which nothing was written. Nil:
 // it wants something else now.
 func (r *Row) refused(ctx context.Context, image ddb.Item) error {
-	if r.Deed != nil {
-		if why := r.Deed.Refused(image); why != nil {
+	if r.Action != nil {
+		if why := r.Action.Refused(image); why != nil {
 			return why
 		}
 	}
@@ -189,9 +189,9 @@ func (r *Row) refused(ctx context.Context, image ddb.Item) error {
 	return errors.Join(lost...)
 }
 
-// ending is the row's deed, if that ends something held.
+// ending is the row's action, if that ends something held.
 func (r *Row) ending() (e Ending, ok bool) {
-	e, ok = r.Deed.(Ending)
+	e, ok = r.Action.(Ending)
 	return e, ok
 }
 
@@ -289,10 +289,10 @@ func (m *commit) beginRows(ctx context.Context, opt *ddb.Options) (writes []type
 }
 
 // judgeRows says what the rows whose condition has failed tell.
-func (m *commit) judgeRows(res ddb.Result) (verdicts []protocol.Verdict) {
+func (m *commit) judgeRows(ctx context.Context, res ddb.Result) (verdicts []protocol.Verdict) {
 	for i, r := range m.sent {
 		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
-			verdicts = append(verdicts, r.judge(m.id, res.Images[n].Item, res.Clean))
+			verdicts = append(verdicts, r.judge(ctx, m.id, res.Images[n].Item, res.Clean))
 		}
 	}
 	return verdicts
@@ -318,8 +318,8 @@ func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Fail
 // appliedRows tells the rows that the transaction was applied.
 func (m *commit) appliedRows() {
 	for _, r := range m.sent {
-		if r.Deed != nil {
-			r.Deed.Applied()
+		if r.Action != nil {
+			r.Action.Applied()
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // locked expects to be refused by a lock.
@@ -103,6 +104,9 @@ func mutexOperations() (all []operation) {
 			}
 			return nil
 		})
+		held("RequireIn", func(ctx context.Context, _ *mutex.Locker, lock *mutex.Lock) error {
+			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(lock) })
+		})
 		if mode == mutex.FailOpen {
 			held("Extend", func(ctx context.Context, _ *mutex.Locker, lock *mutex.Lock) error { return lock.Extend(ctx) })
 			continue
@@ -180,6 +184,9 @@ func ticketOperations() (all []operation) {
 	})
 	behind("Extend", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
 		return turn.Extend(ctx)
+	})
+	behind("RequireIn", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
+		return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(turn) })
 	})
 	behind("List", func(ctx context.Context, q *ticket.Queue, _ *ticket.Turn, _ *ticket.Ticket) error {
 		_, err := q.List(ctx, entity)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/txn"
 )
 
 const resource = "production"
@@ -70,6 +71,12 @@ func permitOperations() []operation {
 		}),
 		on("Permit.Extend", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Extend }),
 		on("Permit.Release", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Release }),
+		on("Permit.RequireIn", func(t *testing.T, s *semaphores) func(context.Context) error {
+			held := full(t, s)
+			return func(ctx context.Context) error {
+				return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(held) })
+			}
+		}),
 		on("Do", func(_ *testing.T, s *semaphores) func(context.Context) error {
 			return func(ctx context.Context) error {
 				return s.Do(ctx, resource, func(context.Context, *semaphore.Permit) error { return nil })
@@ -125,6 +132,17 @@ func jobOperations() []operation {
 		on("Enqueue for a new resource", func(_ *testing.T, s *semaphores) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, "new", "job 1"); return err }
 		}),
+		on("Enqueue in a transaction", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error {
+				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+					if _, err := s.In(tx).Enqueue(ctx, resource, "job 1"); err != nil {
+						return err
+					}
+					_, err := s.In(tx).Enqueue(ctx, resource, "job 2", semaphore.WithID("message"))
+					return err
+				})
+			}
+		}),
 		on("Next", func(t *testing.T, s *semaphores) func(context.Context) error {
 			enqueue(t, s, 2)
 			return func(ctx context.Context) error { _, err := s.Next(ctx, resource); return err }
@@ -138,6 +156,12 @@ func jobOperations() []operation {
 			}
 		}),
 		started("Job.Done", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Done(ctx) }),
+		started("Job.RequireIn", func(ctx context.Context, job *semaphore.Job[string]) error {
+			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(job) })
+		}),
+		started("Job.DoneIn", func(ctx context.Context, job *semaphore.Job[string]) error {
+			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) })
+		}),
 		started("Job.Fail", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Fail(ctx, errBroken) }),
 		started("Job.Return", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Return(ctx) }),
 		on("Jobs", func(t *testing.T, s *semaphores) func(context.Context) error {

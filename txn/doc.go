@@ -92,7 +92,8 @@
 // What is promised: of all runs under one id that touch an item in common which each
 // of them would write, one is applied, also if they run at the same time, or one of
 // them ended with repo.ErrOutcomeUnknown. What is not: an item that was only read, or
-// deleted (but by nolock, whose tombstones remember), remembers nothing. So a
+// deleted (but by nolock, whose tombstones remember), remembers nothing, and no row of
+// a lock or a job does (a job has an id of its own: semaphore.WithID). So a
 // repetition that touches nothing of what the first run has written, because data has
 // changed since, is applied too; and one whose closure fails before it touches such
 // an item returns that error. Where the items depend on data, touch one first that

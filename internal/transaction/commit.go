@@ -205,25 +205,6 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) error {
 	return m.call.explain(ctx, m.cores(m.sent), res.Err)
 }
 
-// reasons are why single items cancelled a transaction; nil: none of them did.
-func (m *commit) reasons(err error) error {
-	return fail(m.blamed(ddb.Reasons(err), func(core *protocol.Core, key repo.Key, reason error) error {
-		return core.Classify(fmt.Errorf("item %v: %w", key, reason))
-	})...)
-}
-
-// exhausted says that others were at the items, each time.
-func (m *commit) exhausted(res ddb.Result) error {
-	conflict := func(_ *protocol.Core, key repo.Key, _ error) error {
-		return &repo.ConflictError{Key: key, Attempts: m.call.tries}
-	}
-	at := m.blamed(ddb.Reasons(res.Err), conflict)
-	if at == nil {
-		at = m.all(res.Err, conflict)
-	}
-	return because(fail(at...), res.Err)
-}
-
 // refused draws the conclusion from the images of the items whose condition failed.
 func (m *commit) refused(ctx context.Context, res ddb.Result) error {
 	verdicts := m.judgeRows(ctx, res)

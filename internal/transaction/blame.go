@@ -1,0 +1,51 @@
+package transaction
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// reasons are why single items cancelled a transaction; nil: none of them did.
+func (m *commit) reasons(err error) error {
+	return fail(m.blamed(ddb.Reasons(err), func(core *protocol.Core, key repo.Key, reason error) error {
+		return core.Classify(fmt.Errorf("item %v: %w", key, reason))
+	})...)
+}
+
+// exhausted says that others were at the items, each time.
+func (m *commit) exhausted(res ddb.Result) error {
+	conflict := func(_ *protocol.Core, key repo.Key, _ error) error {
+		return &repo.ConflictError{Key: key, Attempts: m.call.tries}
+	}
+	at := m.blamed(ddb.Reasons(res.Err), conflict)
+	if at == nil {
+		at = m.all(res.Err, conflict)
+	}
+	return because(fail(at...), res.Err)
+}
+
+// blamed are the failures of the parts of the last request that have a reason.
+func (m *commit) blamed(reasons []error, as func(core *protocol.Core, key repo.Key, reason error) error) (failed []Failure) {
+	n := len(m.parts)
+	for i, reason := range reasons {
+		switch {
+		case reason == nil || i >= n+len(m.sent):
+		case i < n:
+			p := m.parts[i]
+			failed = append(failed, p.failure(as(p.core, p.key, reason)))
+		default:
+			r := m.sent[i-n]
+			failed = append(failed, r.failure(as(r.core, r.key, reason)))
+		}
+	}
+	return failed
+}
+
+// all blames every part of the last request for one reason.
+func (m *commit) all(reason error, as func(core *protocol.Core, key repo.Key, reason error) error) []Failure {
+	return m.blamed(slices.Repeat([]error{reason}, len(m.parts)+len(m.sent)), as)
+}

@@ -1,0 +1,130 @@
+package transaction
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// checkRows refuses rows that cannot be in one transaction with its items.
+func (m *commit) checkRows() error {
+	at := map[string]bool{}
+	cores := m.cores(m.rows)
+	for i, core := range cores {
+		if core.Client != cores[0].Client {
+			return fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, core.Name, cores[0].Name)
+		}
+		if i < len(m.parts) {
+			at[m.parts[i].place] = true
+		}
+	}
+	for _, r := range m.rows {
+		if at[r.place()] {
+			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.key, r.core.Name)
+		}
+		if err := r.usable(); err != nil {
+			return fail(r.failure(fmt.Errorf("%w: nothing was written", err)))
+		}
+	}
+	return nil
+}
+
+// cores are the tables of the items, and of some rows behind them.
+func (m *commit) cores(rows []*Row) (cores []*protocol.Core) {
+	for _, p := range m.parts {
+		cores = append(cores, p.core)
+	}
+	for _, r := range rows {
+		cores = append(cores, r.core)
+	}
+	return cores
+}
+
+// beginRows begins the ends of what is held, and makes the parts of the rows.
+func (m *commit) beginRows(ctx context.Context, opt *ddb.Options) (writes []types.TransactWriteItem, done func(), err error) {
+	var begun []Ending
+	done = func() {
+		for _, e := range begun {
+			e.Done()
+		}
+	}
+	m.sent = nil
+	for _, r := range m.rows {
+		if e, ok := r.ending(); ok {
+			if err = e.Begin(ctx); err != nil {
+				err = fail(r.failure(err))
+				break
+			}
+			begun = append(begun, e)
+			opt.Holding = true
+			if d := e.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
+				opt.Timeout = d
+			}
+		}
+		part, some, wrong := r.write()
+		if wrong != nil {
+			err = fail(r.failure(wrong))
+			break
+		}
+		if some {
+			m.sent, writes = append(m.sent, r), append(writes, part)
+		}
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return writes, done, nil
+}
+
+// judgeRows says what the rows whose condition has failed tell.
+func (m *commit) judgeRows(ctx context.Context, res ddb.Result) (verdicts []protocol.Verdict) {
+	for i, r := range m.sent {
+		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
+			verdicts = append(verdicts, r.judge(ctx, m.id, res.Images[n].Item, res.Clean))
+		}
+	}
+	return verdicts
+}
+
+// refusedRows are the failures of rows, where nothing was written; again says that
+// some want something else now, so that another request may pass.
+func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Failure, again bool) {
+	for i, r := range m.sent {
+		n := len(m.parts) + i
+		if n >= len(res.Images) || !res.Images[n].Failed {
+			continue
+		}
+		if why := r.refused(ctx, res.Images[n].Item); why != nil {
+			broken = append(broken, r.failure(fmt.Errorf("%w: nothing was written", why)))
+		} else {
+			again = true
+		}
+	}
+	return broken, again
+}
+
+// appliedRows tells the rows that the transaction was applied.
+func (m *commit) appliedRows() {
+	for _, r := range m.sent {
+		if r.Action != nil {
+			r.Action.Applied()
+		}
+	}
+}
+
+// settleRows gives back what the transaction was to end, after a request without a
+// verdict.
+func (m *commit) settleRows(ctx context.Context) (verdict protocol.Verdict) {
+	for _, r := range m.sent {
+		if e, ok := r.ending(); ok {
+			verdict = protocol.JudgeParts(verdict, e.Settle(ctx))
+		}
+	}
+	return verdict
+}

@@ -29,38 +29,50 @@ func TestEverybodyLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close() })
-	for name, real := range map[string]bool{"virtual": false, "real": true} {
-		t.Run(name, func(t *testing.T) {
-			h := load.New(t, engine)
-			s := settings{scenarios: regexp.MustCompile("^" + eightOf8 + "$"), contenders: regexp.MustCompile(""), real: real, short: true, seed: 1}
-			results, err := measure(t.Context(), h, s, io.Discard)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := verdict(results); err != nil {
-				t.Error(err)
-			}
-			for _, r := range results {
-				if r.Changes == 0 || r.Failed > r.Changes || r.Virtual == real {
-					t.Errorf("%+v", r)
+	for scenario, among := range kinds {
+		for name, real := range map[string]bool{"virtual": false, "real": true} {
+			t.Run(scenario+", "+name, func(t *testing.T) {
+				h := load.New(t, engine)
+				s := settings{scenarios: regexp.MustCompile("^" + scenario + "$"), contenders: regexp.MustCompile(""), real: real, partition: !real, short: true, seed: 1}
+				results, err := measure(t.Context(), h, s, io.Discard)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			checkReport(t, results, len(contenders()))
-		})
+				if err := verdict(results); err != nil {
+					t.Error(err)
+				}
+				for _, r := range results {
+					if r.Changes == 0 || r.Failed > r.Changes || r.Virtual == real {
+						t.Errorf("%+v", r)
+					}
+				}
+				checkReport(t, results, names(among()))
+			})
+		}
 	}
 }
 
+// kinds are a scenario of each kind, with those who take part in it.
+var kinds = map[string]func() []load.Contender{eightOf8: counting, orders: moving, messages: handlers, expressions: withoutRead}
+
+func names(contenders []load.Contender) (names []string) {
+	for _, c := range contenders {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
 // checkReport verifies that nobody was forgotten on the way to the reader.
-func checkReport(t *testing.T, results []result, want int) {
+func checkReport(t *testing.T, results []result, want []string) {
 	t.Helper()
 	page := tabulate(results).RenderMarkdown()
-	for _, c := range contenders() {
-		if n := strings.Count(page, "| "+c.Name+" |"); n != 1 {
-			t.Errorf("the table has %d rows of %q", n, c.Name)
+	for _, name := range want {
+		if n := strings.Count(page, "| "+name+" |"); n != 1 {
+			t.Errorf("the table has %d rows of %q", n, name)
 		}
 	}
-	if rows := tabulate(results).Length(); rows != want {
-		t.Errorf("%d rows, %d contenders", rows, want)
+	if rows := tabulate(results).Length(); rows != len(want) {
+		t.Errorf("%d rows, %d contenders", rows, len(want))
 	}
 	folder := t.TempDir()
 	if err := write(folder, report{Virtual: true, Short: true, Seed: 1, Results: results}); err != nil {
@@ -71,7 +83,7 @@ func checkReport(t *testing.T, results []result, want int) {
 	if err == nil {
 		err = json.Unmarshal(data, &back)
 	}
-	if err != nil || len(back.Results) != want || back.Results[0].Rate != results[0].Rate || back.Results[0].Scenario == "" {
+	if err != nil || len(back.Results) != len(want) || back.Results[0].Rate != results[0].Rate || back.Results[0].Scenario == "" {
 		t.Errorf("%v: %+v", err, back)
 	}
 	if markdown, err := os.ReadFile(filepath.Join(folder, "results.md")); err != nil || !back.Short || !strings.Contains(string(markdown), shortWarning) {
@@ -81,9 +93,9 @@ func checkReport(t *testing.T, results []result, want int) {
 	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {
 		t.Errorf("the chart is no XML: %v", err)
 	}
-	for _, c := range contenders() {
-		if !strings.Contains(string(svg), ">"+c.Name+"<") {
-			t.Errorf("the chart has no %q", c.Name)
+	for _, name := range want {
+		if !strings.Contains(string(svg), ">"+name+"<") {
+			t.Errorf("the chart has no %q", name)
 		}
 	}
 	if !strings.Contains(string(svg), "these are no results") {
@@ -92,13 +104,14 @@ func checkReport(t *testing.T, results []result, want int) {
 }
 
 func TestContendersHaveColoursOfTheirOwn(t *testing.T) {
-	seen := map[color.Color]string{}
-	for i, c := range palette(contenderNames()) {
-		name := contenderNames()[i]
-		if other, is := seen[c]; is {
-			t.Errorf("%q and %q have one colour", other, name)
+	for _, among := range kinds {
+		all, seen := names(among()), map[color.Color]string{}
+		for i, c := range palette(all) {
+			if other, is := seen[c]; is {
+				t.Errorf("%q and %q have one colour", other, all[i])
+			}
+			seen[c] = all[i]
 		}
-		seen[c] = name
 	}
 }
 
@@ -110,7 +123,7 @@ func TestTheLegendCoversNoBars(t *testing.T) {
 		t.Errorf("bars up to %v, legend from %v to %v of %v", plotted.Max.X, beside.Min.X, beside.Max.X, canvas.Max.X)
 	}
 	l := newLegend()
-	for _, name := range contenderNames() {
+	for _, name := range names(counting()) {
 		l.Add(name, bars{color: color.Black})
 	}
 	needs := l.Rectangle(beside)
@@ -123,7 +136,7 @@ func TestVerdict(t *testing.T) {
 	if err := verdict([]result{{}, {}}); err != nil {
 		t.Error(err)
 	}
-	for _, r := range []load.Result{{Lost: 1}, {Extra: 1}} {
+	for _, r := range []load.Result{{Lost: 1}, {Extra: 1}, {Imbalance: -1}} {
 		if err := verdict([]result{{}, {Result: r}}); !errors.Is(err, errWrong) {
 			t.Errorf("%+v: %v", r, err)
 		}
@@ -132,11 +145,12 @@ func TestVerdict(t *testing.T) {
 
 func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	results := []result{
-		{Result: load.Result{Contender: "other", Rate: 300}},
-		{Result: load.Result{Contender: articleName, Rate: 200}},
+		{Scenario: eightOf8, Result: load.Result{Contender: "other", Rate: 300}},
+		{Scenario: eightOf8, Result: load.Result{Contender: articleName, Rate: 200}},
+		{Scenario: orders, Result: load.Result{Contender: articleName, Rate: 900}},
 	}
 	compare(results)
-	if results[0].Ratio != 1.5 || results[1].Ratio != 1 {
+	if results[0].Ratio != 1.5 || results[1].Ratio != 1 || results[2].Ratio != 0 {
 		t.Errorf("%+v", results)
 	}
 	alone := results[:1]
@@ -155,7 +169,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 24 {
+		if len(names) != 32 {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}
@@ -176,7 +190,7 @@ func TestArguments(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"-scenario", "("}, {"-unknown"}, {"extra"}, {"-scenario", "nowhere"}, {"-contender", "nobody"},
-		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")},
+		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")}, {"-real", "-partition"},
 	} {
 		if _, err := parse(args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)

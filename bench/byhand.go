@@ -46,11 +46,11 @@ type articleLock struct {
 	calls   atomic.Int64 // callers of one process must not take each other for themselves
 }
 
-func (a *articleLock) change(ctx context.Context, id string, inside func(context.Context)) error {
+func (a *articleLock) change(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
 	me := str(a.process + "-" + strconv.FormatInt(a.calls.Add(1), 36))
 	var wait backoff
 	for {
-		locked, err := a.lock(ctx, id, me)
+		locked, err := lockAndRead[item](ctx, a, items[0].ID, me)
 		if err == nil {
 			locked.N++
 			inside(ctx)
@@ -65,7 +65,7 @@ func (a *articleLock) change(ctx context.Context, id string, inside func(context
 	}
 }
 
-func (a *articleLock) lock(ctx context.Context, id string, me types.AttributeValue) (got item, err error) {
+func lockAndRead[T any](ctx context.Context, a *articleLock, id string, me types.AttributeValue) (got T, err error) {
 	now := time.Now()
 	out, err := a.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName:           &a.table,

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/dynahold/dynahold/internal/load"
 )
 
 // Peers are grey and brown, this library's modes blue, violet and green. A test
@@ -115,7 +117,7 @@ func newLegend() plot.Legend {
 // palette gives every contender a colour of its kind.
 func palette(names []string) []color.Color {
 	var others []string
-	for _, c := range peers() {
+	for _, c := range []load.Contender{article(), version(), guregu(), byTransactions(), byLocks(), guregusTransactions(), unprotected()} {
 		others = append(others, c.Name)
 	}
 	colors := make([]color.Color, len(names))

@@ -15,7 +15,8 @@ import (
 func guregu() load.Contender {
 	return load.Contender{Name: "guregu/dynamo", Prepare: versioned, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
 		t := dynamo.NewFromIface(client).Table(table)
-		return func(ctx context.Context, id string, inside func(context.Context)) error {
+		return func(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
+			id := items[0].ID
 			var wait backoff
 			for {
 				var got item

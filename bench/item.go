@@ -14,6 +14,21 @@ type item struct {
 	Version int    `dynamodbav:"version" dynamo:"version"`
 }
 
+// account is an item of a change that touches several.
+type account struct {
+	ID      string `dynamodbav:"id" dynamo:"id" repo:"pk"`
+	N       int    `dynamodbav:"n" dynamo:"n"`
+	Balance int    `dynamodbav:"balance" dynamo:"balance"`
+	Padding string `dynamodbav:"padding" dynamo:"padding"`
+	Version int64  `dynamodbav:"version" dynamo:"version" repo:"version"`
+}
+
+// move does to the account what a change does to one of its items.
+func (a *account) move(by int) {
+	a.N++
+	a.Balance += by
+}
+
 // versioned gives new items their first version.
 func versioned(item map[string]any) { item["version"] = 1 }
 

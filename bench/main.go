@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,7 @@ type settings struct {
 	scenarios, contenders *regexp.Regexp
 	real                  bool
 	short                 bool
+	partition             bool
 	span                  time.Duration
 	seed                  uint64
 	out                   string
@@ -54,6 +56,7 @@ func parse(args []string) (s settings, err error) {
 	flags.Func("contender", "run the contenders that match this `regexp`", compile(&s.contenders))
 	flags.BoolVar(&s.real, "real", false, "measure in real time instead of virtual time")
 	flags.BoolVar(&s.short, "short", false, "try everything in small, with few callers whatever the names of the scenarios say: the figures are no results")
+	flags.BoolVar(&s.partition, "partition", false, "give every item DynamoDB's limits of a partition: 1,000 write and 3,000 read units a second")
 	flags.DurationVar(&s.span, "span", 0, "measure for this long instead of the scenario's own time")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of latencies and of the choice of items")
 	flags.StringVar(&s.out, "out", "", "write results.json, results.md and results.svg to this `folder`")
@@ -71,6 +74,8 @@ func parse(args []string) (s settings, err error) {
 		wrong = fmt.Sprintf("unexpected argument %q", flags.Arg(0))
 	case spanGiven && (s.span < leastSpan || s.span > mostSpan):
 		wrong = fmt.Sprintf("-span must be from %v to %v, not %v", leastSpan, mostSpan, s.span)
+	case s.partition && s.real:
+		wrong = "-partition is for virtual time: in real time the server has limits of its own"
 	case len(plan(s)) == 0:
 		wrong = "nothing matches; the scenarios are\n  " + strings.Join(scenarioNames(), "\n  ") + "\nand the contenders\n  " + strings.Join(contenderNames(), "\n  ")
 	}
@@ -101,8 +106,12 @@ func scenarioNames() (names []string) {
 }
 
 func contenderNames() (names []string) {
-	for _, c := range contenders() {
-		names = append(names, c.Name)
+	for _, s := range scenarios(false) {
+		for _, c := range s.among() {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
 	}
 	return names
 }
@@ -141,7 +150,7 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 		fmt.Println(shortWarning)
 	}
 	if s.out != "" {
-		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Seed: s.seed, Results: results}))
+		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Partition: s.partition, Seed: s.seed, Results: results}))
 	}
 	return errors.Join(err, verdict(results))
 }
@@ -149,8 +158,8 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 // verdict is an error if anything was lost.
 func verdict(results []result) (err error) {
 	for _, r := range results {
-		if r.Lost != 0 || r.Extra != 0 {
-			err = errors.Join(err, fmt.Errorf("%w: %s, %s: %d lost, %d extra", errWrong, r.Scenario, r.Contender, r.Lost, r.Extra))
+		if r.Lost != 0 || r.Extra != 0 || r.Imbalance != 0 {
+			err = errors.Join(err, fmt.Errorf("%w: %s, %s: %d lost, %d extra, the balances add up to %d", errWrong, r.Scenario, r.Contender, r.Lost, r.Extra, r.Imbalance))
 		}
 	}
 	return err

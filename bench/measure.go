@@ -14,7 +14,7 @@ import (
 // result is a contender's in one scenario.
 type result struct {
 	Scenario string
-	Ratio    float64 // of the rate to that of the article's pattern; 0 where that was not run
+	Ratio    float64 // of the rate to that of the scenario's first contender; 0 where that was not run
 	load.Result
 }
 
@@ -36,7 +36,8 @@ func plan(s settings) (runs []run) {
 		if s.span > 0 {
 			w.Span, w.Warmup, w.Enough, w.Budget = s.span, 0, 0, 0
 		}
-		for _, c := range contenders() {
+		w.Partition = s.partition
+		for _, c := range sc.among() {
 			if s.contenders.MatchString(c.Name) {
 				runs = append(runs, run{sc.name, w, c})
 			}
@@ -85,11 +86,14 @@ func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([
 	return results, context.Cause(ctx)
 }
 
-// compare fills in the ratios to the article's pattern in the same scenario.
+// compare fills in the ratios to the first contender of the same scenario.
 func compare(results []result) {
-	rates := map[string]float64{}
+	first, rates := map[string]string{}, map[string]float64{}
+	for _, sc := range scenarios(false) {
+		first[sc.name] = sc.among()[0].Name
+	}
 	for _, r := range results {
-		if r.Contender == articleName {
+		if r.Contender == first[r.Scenario] {
 			rates[r.Scenario] = r.Rate
 		}
 	}

@@ -10,10 +10,11 @@ import (
 
 // report is what a run leaves behind.
 type report struct {
-	Virtual bool
-	Short   bool // a trial with few callers, whatever the names of the scenarios say
-	Seed    uint64
-	Results []result
+	Virtual   bool
+	Short     bool // a trial with few callers, whatever the names of the scenarios say
+	Partition bool // every item had the limits of a partition
+	Seed      uint64
+	Results   []result
 }
 
 // shortWarning goes with the results of a short run, wherever they are shown.
@@ -36,6 +37,9 @@ func write(folder string, r report) error {
 	clock := "real time"
 	if r.Virtual {
 		clock = "virtual time"
+	}
+	if r.Partition {
+		clock += ", with the limits of a partition for each item"
 	}
 	warning := ""
 	if r.Short {

@@ -20,6 +20,15 @@ const (
 	eightOf8    = "8 processes of 8"
 	zipf1000    = "8 processes of 8, 1,000 items"
 
+	transfers     = "transfers, 8 processes of 8"
+	transfers32   = "transfers, 32 processes"
+	transfersZipf = "transfers, Zipf, 8 processes of 8"
+	transfersZ32  = "transfers, Zipf, 32 processes"
+	orders        = "orders, 8 processes of 8"
+	orders32      = "orders, 32 processes"
+	messages      = "messages, 8 processes of 8, 1,000 items"
+	expressions   = "expressions, 8 processes of 8"
+
 	withWork   = ", 5 ms work"
 	withPauses = ", 50 ms pauses"
 )
@@ -34,6 +43,7 @@ type scenario struct {
 	name     string
 	workload load.Workload
 	charted  bool // one chart cannot show them all
+	among    func() []load.Contender
 }
 
 // A run ends early with enough changes, or with more requests than a default
@@ -55,18 +65,32 @@ const (
 // less time, so that everything is tried but nothing measured.
 func scenarios(short bool) []scenario {
 	alone := []scenario{
-		{alone1KB, load.Workload{Size: 1 << 10}, true},
-		{alone10KB, load.Workload{Size: 10 << 10}, false},
-		{alone100KB, load.Workload{Size: 100 << 10}, false},
+		{alone1KB, load.Workload{Size: 1 << 10}, true, counting},
+		{alone10KB, load.Workload{Size: 10 << 10}, false, counting},
+		{alone100KB, load.Workload{Size: 100 << 10}, false, counting},
 	}
 	hot := []scenario{
-		{process8, load.Workload{Workers: 8}, true},
-		{process64, load.Workload{Workers: 64}, true},
-		{process256, load.Workload{Workers: 256}, true},
-		{processes8, load.Workload{Processes: 8}, true},
-		{processes32, load.Workload{Processes: 32}, true},
-		{eightOf8, load.Workload{Processes: 8, Workers: 8}, true},
-		{zipf1000, load.Workload{Processes: 8, Workers: 8, Items: 1000, Zipf: 1.1}, true},
+		{process8, load.Workload{Workers: 8}, true, counting},
+		{process64, load.Workload{Workers: 64}, true, counting},
+		{process256, load.Workload{Workers: 256}, true, counting},
+		{processes8, load.Workload{Processes: 8}, true, counting},
+		{processes32, load.Workload{Processes: 32}, true, counting},
+		{eightOf8, load.Workload{Processes: 8, Workers: 8}, true, counting},
+		{zipf1000, load.Workload{Processes: 8, Workers: 8, Items: 1000, Zipf: 1.1}, true, counting},
+	}
+	// A transfer takes two of 100 accounts. An order takes five products and a
+	// customer, of 1,000 items, and is an item of its own.
+	transfer := load.Workload{Processes: 8, Workers: 8, Items: 100, Touches: 2}
+	order := load.Workload{Processes: 8, Workers: 8, Items: 1000, Touches: 6, Makes: true}
+	others := []scenario{
+		{transfers, transfer, false, moving},
+		{transfers32, by32(transfer), false, moving},
+		{transfersZipf, skewed(transfer), false, moving},
+		{transfersZ32, by32(skewed(transfer)), false, moving},
+		{orders, order, false, moving},
+		{orders32, by32(order), false, moving},
+		{messages, load.Workload{Processes: 8, Workers: 8, Items: 1000}, false, handlers},
+		{expressions, load.Workload{Processes: 8, Workers: 8}, false, withoutRead},
 	}
 	all := alone
 	for _, s := range hot {
@@ -75,6 +99,7 @@ func scenarios(short bool) []scenario {
 		idle.name, idle.workload.Pause, idle.charted = s.name+withPauses, pause, false
 		all = append(all, s, busy, idle)
 	}
+	all = append(all, others...)
 	for i := range all {
 		w := &all[i].workload
 		if short {
@@ -86,3 +111,9 @@ func scenarios(short bool) []scenario {
 	}
 	return all
 }
+
+// by32 is the same work by 32 processes of one goroutine.
+func by32(w load.Workload) load.Workload { w.Processes, w.Workers = 32, 1; return w }
+
+// skewed is the same work where some items are wanted more than others.
+func skewed(w load.Workload) load.Workload { w.Zipf = 1.1; return w }

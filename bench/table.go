@@ -14,7 +14,7 @@ func tabulate(results []result) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× article", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
+	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× first", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
 	var columns []table.ColumnConfig
 	for n := 3; n <= 13; n++ {
 		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
@@ -56,7 +56,7 @@ func figures(x float64) string {
 
 func ratio(x float64) string {
 	if x == 0 {
-		return "" // the article's pattern was not run, or got nowhere
+		return "" // the first contender was not run, or got nowhere
 	}
 	return figures(x)
 }
@@ -65,8 +65,12 @@ func milliseconds(d time.Duration) string { return figures(float64(d) / float64(
 
 // wrong is the column of lost changes, with those that were made unasked.
 func wrong(r result) string {
+	text := strconv.Itoa(r.Lost)
 	if r.Extra > 0 {
-		return fmt.Sprintf("%d, %d extra", r.Lost, r.Extra)
+		text += fmt.Sprintf(", %d extra", r.Extra)
 	}
-	return strconv.Itoa(r.Lost)
+	if r.Imbalance != 0 {
+		text += fmt.Sprintf(", balances %+d", r.Imbalance)
+	}
+	return text
 }

@@ -37,10 +37,10 @@ type versionCheck struct {
 	table  string
 }
 
-func (v versionCheck) change(ctx context.Context, id string, inside func(context.Context)) error {
+func (v versionCheck) change(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
 	var wait backoff
 	for {
-		out, err := v.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &v.table, Key: key(id), ConsistentRead: aws.Bool(true)})
+		out, err := v.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &v.table, Key: key(items[0].ID), ConsistentRead: aws.Bool(true)})
 		if err != nil {
 			return err
 		}

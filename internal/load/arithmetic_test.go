@@ -158,6 +158,7 @@ func TestSettings(t *testing.T) {
 		"too large":        {Size: 400 << 10},
 		"no skew":          {Zipf: 0.9},
 		"no median":        {Latency: Latency{P99: 1}},
+		"too few items":    {Touches: 2},
 		"reversed latency": {Latency: Latency{Median: 2, P99: 1}},
 	} {
 		if _, err := bad.withDefaults(); err == nil {

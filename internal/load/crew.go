@@ -20,8 +20,10 @@ type crew struct {
 	table     string
 	from      *dynamodb.Client // whose options the clients take over
 	who       aws.Credentials
+	virtual   bool
 	transport func() doer
 	tally     *tally
+	service   *service // nil: nothing is added to what the engine does
 
 	// outer is the caller's context. In virtual time nobody may wait for it:
 	// its channel is from outside, and waiting for it would stop the clock.
@@ -59,6 +61,9 @@ func (c *crew) run() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	c.window = newWindow(c.workload)
+	if c.virtual && (c.workload.Touches > 1 || c.workload.Makes || c.workload.Partition) {
+		c.service = newService(c.workload.Partition)
+	}
 	for p := range c.workload.Processes {
 		transport := &wire{crew: c, next: c.transport(), delays: newDelays(c.workload.Latency, c.workload.Seed, p)}
 		change, err := c.contender.Open(ctx, newClient(c.from, transport, c.who), c.table)

@@ -8,11 +8,15 @@ import (
 )
 
 // Workload says who changes what. Changes are read-modify-writes of a counter
-// on items of a given size; every worker makes one after the other.
+// on items of a given size; every worker makes one after the other. A change that
+// touches several items moves something from all of them to the last, or to an item
+// that it makes.
 type Workload struct {
 	Processes int           // each has its own client and its own contender; default 1
 	Workers   int           // goroutines in each process; default 1
 	Items     int           // default 1
+	Touches   int           // items that one change touches, each another; default 1
+	Makes     bool          // a change makes an item beside
 	Zipf      float64       // skew of the choice of an item, above 1; 0: all alike
 	Size      int           // bytes of an item with what contenders add to it, about; default 1 KB
 	Work      time.Duration // spent inside every change
@@ -22,6 +26,7 @@ type Workload struct {
 	Enough    int           // acknowledged changes after which the measured time soon ends; 0: none
 	Budget    int           // the same for requests, which are what a run takes time for
 	Latency   Latency
+	Partition bool // every item has a partition to itself, with DynamoDB's limits; in virtual time only
 	Seed      uint64
 }
 
@@ -35,8 +40,9 @@ type Contender struct {
 	Name string
 	// Open makes the contender's share of one process. The table exists and its
 	// items too, each with "id" (S, the key), "n" (N, the counter) and
-	// "padding" (S); Contender.Prepare, if set, may add to them. The context
-	// ends with the run, and everything that Open starts must end with it.
+	// "padding" (S); where changes touch several also "balance" (N), which is 0.
+	// Contender.Prepare, if set, may add to them. A contender may put items of its
+	// own beside them, without a counter. The context ends with the run, and everything that Open starts must end with it.
 	Open func(ctx context.Context, client *dynamodb.Client, table string) (Change, error)
 	// Prepare adds attributes to new items, such as a version. Optional.
 	Prepare func(item map[string]any)
@@ -45,11 +51,18 @@ type Contender struct {
 	Unknown func(err error) bool
 }
 
-// Change makes one change of the item: it must add one to the counter, and
-// call inside once while nobody else may change it in between, or once per
-// attempt where attempts can fail. nil is the promise that the change is in
-// the item exactly once.
-type Change func(ctx context.Context, id string, inside func(context.Context)) error
+// Change makes one change of the items: it must add one to each counter, and what
+// is moved to each balance, and call inside once while nobody else may change them
+// in between, or once per attempt where attempts can fail. nil is the promise that
+// the change is in all items exactly once.
+type Change func(ctx context.Context, items []Touched, inside func(context.Context)) error
+
+// Touched is what a change does to one item.
+type Touched struct {
+	ID   string
+	Move int  // added to the balance
+	New  bool // the item has to be made
+}
 
 // Result is what a contender did with a workload. Requests, units and waste
 // are those of the whole measured time, so that Requests/Changes is the cost
@@ -79,6 +92,7 @@ type Result struct {
 	// one; 1 is even. Turns are how often each of them had its turn on average,
 	// however many changes it made in it: with few, Jain says little.
 	Jain, Turns float64
-	Lost        int // acknowledged changes that are not in the items: must be 0
+	Lost        int // acknowledged changes that are not in the items, item by item: must be 0
 	Extra       int // changes in the items that nobody acknowledged and nobody called unknown: must be 0
+	Imbalance   int // what all balances add up to: must be 0, since every change is there as a whole or not at all
 }

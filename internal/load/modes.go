@@ -77,8 +77,8 @@ func mode[T any](name string, open func(*repo.Table[T]) (repo.Repository[T], err
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context, id string, inside func(context.Context)) error {
-				_, err := r.Update(ctx, repo.Key{Partition: id}, func(ctx context.Context, item *T) error {
+			return func(ctx context.Context, items []Touched, inside func(context.Context)) error {
+				_, err := r.Update(ctx, repo.Key{Partition: items[0].ID}, func(ctx context.Context, item *T) error {
 					add(item)
 					inside(ctx)
 					return nil

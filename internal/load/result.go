@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -10,11 +11,11 @@ import (
 // result sums up the workers and compares what they were told with what is in
 // the items.
 func (c *crew) result(ctx context.Context, table *counters) (Result, error) {
-	found, err := table.read(ctx)
+	found, balance, err := table.read(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Contender: c.contender.Name, Workload: c.workload, Measured: c.window.measured()}
+	r := Result{Contender: c.contender.Name, Workload: c.workload, Measured: c.window.measured(), Imbalance: balance}
 	var took []time.Duration
 	for _, w := range c.workers {
 		r.Changes += w.measured
@@ -36,15 +37,32 @@ func (c *crew) result(ctx context.Context, table *counters) (Result, error) {
 // compare counts, item by item, acknowledged changes that are missing and
 // changes that nobody knows of.
 func (c *crew) compare(found map[string]int) (lost, extra int) {
+	found = maps.Clone(found) // what is left in the end, nobody knows of
+	check := func(id string, acked, unknown int) {
+		n := found[id]
+		lost += max(0, acked-n)
+		extra += max(0, n-acked-unknown)
+		delete(found, id)
+	}
 	for item := range c.workload.Items {
 		acked, unknown := 0, 0
 		for _, w := range c.workers {
 			acked += w.acked[item]
 			unknown += w.unknown[item]
 		}
-		n := found[itemID(item)]
-		lost += max(0, acked-n)
-		extra += max(0, n-acked-unknown)
+		check(itemID(item), acked, unknown)
+	}
+	for _, w := range c.workers {
+		for id, known := range w.made {
+			if known {
+				check(id, 1, 0)
+			} else {
+				check(id, 0, 1)
+			}
+		}
+	}
+	for _, n := range found {
+		extra += n
 	}
 	return lost, extra
 }

@@ -27,6 +27,9 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 	if err != nil {
 		return Result{}, err
 	}
+	if w.Partition && !o.Virtual {
+		return Result{}, errors.New("load: the limits of a partition are there in virtual time only")
+	}
 	engine, err := h.start(ctx)
 	if err != nil {
 		return Result{}, err
@@ -40,7 +43,7 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 	if err != nil {
 		return Result{}, err
 	}
-	crew := &crew{workload: w, contender: c, table: table.name, from: from, who: who, outer: ctx, tally: newTally(w.Size)}
+	crew := &crew{workload: w, contender: c, table: table.name, from: from, who: who, virtual: o.Virtual, outer: ctx, tally: newTally(w.Size)}
 	stop := crew.observe(o)
 	if o.Virtual {
 		bridge := newBridge(from.Options().HTTPClient)

@@ -54,8 +54,8 @@ func both(t *testing.T, f func(t *testing.T, virtual bool)) {
 // written is a contender by hand out of one function.
 func written(name string, change func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error) load.Contender {
 	return load.Contender{Name: name, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
-		return func(ctx context.Context, id string, inside func(context.Context)) error {
-			return change(ctx, client, table, map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}, inside)
+		return func(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
+			return change(ctx, client, table, map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: items[0].ID}}, inside)
 		}, nil
 	}}
 }

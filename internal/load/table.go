@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,13 +26,14 @@ type counters struct {
 	client *dynamodb.Client
 	name   string
 	items  int
+	moves  bool // items have a balance
 }
 
 func itemID(n int) string { return fmt.Sprintf("item-%06d", n) }
 
 // makeCounters makes a table with items.
 func makeCounters(ctx context.Context, client *dynamodb.Client, w Workload, prepare func(map[string]any)) (*counters, error) {
-	c := &counters{client, "load-" + rand.Text(), w.Items}
+	c := &counters{client, "load-" + rand.Text(), w.Items, w.Touches > 1 || w.Makes}
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName:            &c.name,
 		BillingMode:          types.BillingModePayPerRequest,
@@ -56,6 +56,9 @@ func (c *counters) fill(ctx context.Context, first, end, size int, prepare func(
 	var puts []types.WriteRequest
 	for n := first; n < end; n++ {
 		plain := map[string]any{"id": itemID(n), "n": 0, "padding": strings.Repeat("x", max(0, size-room))}
+		if c.moves {
+			plain["balance"] = 0
+		}
 		if prepare != nil {
 			prepare(plain)
 		}
@@ -75,37 +78,42 @@ func (c *counters) fill(ctx context.Context, first, end, size int, prepare func(
 	return nil
 }
 
-// read returns every item's counter.
-func (c *counters) read(ctx context.Context) (map[string]int, error) {
-	found := make(map[string]int, c.items)
+// read returns every item's counter, and what all balances add up to. An item
+// without a counter is the contender's own.
+func (c *counters) read(ctx context.Context) (found map[string]int, balance int, err error) {
+	found = make(map[string]int, c.items)
 	pages := dynamodb.NewScanPaginator(c.client, &dynamodb.ScanInput{
 		TableName:                &c.name,
 		ConsistentRead:           aws.Bool(true),
-		ProjectionExpression:     aws.String("#id, #n"),
-		ExpressionAttributeNames: map[string]string{"#id": "id", "#n": "n"},
+		ProjectionExpression:     aws.String("#id, #n, #balance"),
+		ExpressionAttributeNames: map[string]string{"#id": "id", "#n": "n", "#balance": "balance"},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("load: reading the counters: %w", err)
+			return nil, 0, fmt.Errorf("load: reading the counters: %w", err)
 		}
 		for _, item := range page.Items {
-			id, isText := item["id"].(*types.AttributeValueMemberS)
-			n, isNumber := item["n"].(*types.AttributeValueMemberN)
-			if !isText || !isNumber {
-				return nil, fmt.Errorf("load: an item has lost its counter: %v", item)
+			var got struct {
+				ID      string `dynamodbav:"id"`
+				N       *int   `dynamodbav:"n"`
+				Balance int    `dynamodbav:"balance"`
 			}
-			count, err := strconv.Atoi(n.Value)
-			if err != nil {
-				return nil, fmt.Errorf("load: counter of %s: %w", id.Value, err)
+			if err := attributevalue.UnmarshalMap(item, &got); err != nil {
+				return nil, 0, fmt.Errorf("load: an item is no counter any more: %v: %w", item, err)
 			}
-			found[id.Value] = count
+			if got.N != nil {
+				found[got.ID] = *got.N
+				balance += got.Balance
+			}
 		}
 	}
-	if len(found) != c.items {
-		return nil, fmt.Errorf("load: the table has %d items, it had %d", len(found), c.items)
+	for n := range c.items {
+		if _, there := found[itemID(n)]; !there {
+			return nil, 0, fmt.Errorf("load: %s is gone, or has lost its counter", itemID(n))
+		}
 	}
-	return found, nil
+	return found, balance, nil
 }
 
 // drop deletes the table, also when the run was cancelled.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,14 +43,22 @@ func (t *tally) request(operation string) {
 	t.mu.Unlock()
 }
 
-func (t *tally) answer(operation string, hot bool, status int, body []byte) {
-	var units float64
-	wasted := false
+// weigh tells what a request bills, and whether it was a write in vain.
+func (t *tally) weigh(operation string, status int, body []byte) (units float64, wasted bool) {
 	if status == http.StatusOK {
-		units = consumed(body)
-	} else {
-		units, wasted = t.refused(body)
+		return consumed(body), false
 	}
+	units, wasted = t.refused(body)
+	if isRead(operation) { // a transaction that was cancelled
+		return math.Ceil(units / readPerWrite), false
+	}
+	return units, wasted
+}
+
+// readPerWrite is how many KB a unit reads; one writes 1 KB.
+const readPerWrite = 4
+
+func (t *tally) answer(operation string, hot bool, units float64, wasted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if wasted {
@@ -117,6 +126,8 @@ func (t *tally) refused(body []byte) (units float64, wasted bool) {
 			size = weight(failure.Item)
 		}
 		return kilobytes(size), true
+	case "TransactionConflictException":
+		return 0, true
 	case "TransactionCanceledException": // writes of transactions bill twice
 		return 2 * kilobytes(t.size) * float64(max(1, len(failure.CancellationReasons))), true
 	}

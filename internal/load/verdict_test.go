@@ -127,3 +127,69 @@ func TestModesLoseNothing(t *testing.T) {
 		})
 	}
 }
+
+// Changes of several items are made as a whole or not at all.
+func TestHalfChangesAreFound(t *testing.T) {
+	crowd := crowd
+	crowd.Items, crowd.Touches, crowd.Makes = 5, 2, true
+	for name, c := range map[string]struct {
+		skip, twice         int // which of the three items
+		lost, extra, moving bool
+	}{
+		"whole":        {-1, -1, false, false, false},
+		"first left":   {0, -1, true, false, true},
+		"not made":     {2, -1, true, false, true},
+		"made twice":   {-1, 2, false, true, true},
+		"second twice": {-1, 1, false, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			moving := load.Contender{Name: name, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
+				return func(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
+					inside(ctx)
+					for n, i := range items {
+						if i.New != (n == 2) || i.Move != []int{-1, -1, 2}[n] {
+							t.Errorf("%+v", items)
+						}
+						times := 1
+						switch n {
+						case c.skip:
+							times = 0
+						case c.twice:
+							times = 2
+						}
+						for range times {
+							if _, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+								TableName: &table, Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: i.ID}},
+								UpdateExpression:         aws.String("ADD #n :one, balance :move"),
+								ExpressionAttributeNames: map[string]string{"#n": "n"},
+								ExpressionAttributeValues: map[string]types.AttributeValue{
+									":one": &types.AttributeValueMemberN{Value: "1"}, ":move": &types.AttributeValueMemberN{Value: strconv.Itoa(i.Move)},
+								},
+							}); err != nil {
+								return err
+							}
+						}
+					}
+					return nil
+				}, nil
+			}}
+			both(t, func(t *testing.T, virtual bool) {
+				r := run(t, virtual, crowd, moving)
+				if r.Changes == 0 || r.Failed != 0 || (r.Lost > 0) != c.lost || (r.Extra > 0) != c.extra || (r.Imbalance != 0) != c.moving {
+					t.Errorf("%d changes, %d failed, %d lost, %d extra, imbalance %d", r.Changes, r.Failed, r.Lost, r.Extra, r.Imbalance)
+				}
+			})
+		})
+	}
+}
+
+// What only virtual time has is refused in real time.
+func TestPartitionsAreOfVirtualTime(t *testing.T) {
+	if _, err := load.New(t, engine).Run(t.Context(), load.Workload{Partition: true}, adding(), load.Options{}); err == nil {
+		t.Error("a limit in real time")
+	}
+	w := load.Workload{Workers: 64, Span: 2 * time.Second, Partition: true}
+	if r := run(t, true, w, adding()); r.Rate > 1060 || r.Rate < 900 {
+		t.Errorf("%v changes a second by one partition", r.Rate)
+	}
+}

@@ -42,16 +42,17 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		w.tally.request(operation)
 	}
 	delay := w.delays.next()
+	second := w.secondRound(operation)
 	began := time.Now()
 	if !sleep(ctx, delay/2) {
 		left := delay/2 - time.Since(began)
 		w.adrift.Go(func() {
 			time.Sleep(left)
-			_, _ = w.deliver(sent, operation, hot, measured) //nolint:bodyclose // it is in memory
+			_, _ = w.deliver(sent, body, second, hot, measured) //nolint:bodyclose // it is in memory
 		})
 		return nil, unclear(ctx, operation, ctx.Err())
 	}
-	resp, err := w.deliver(sent, operation, hot, measured)
+	resp, err := w.deliver(sent, body, second, hot, measured)
 	if !sleep(ctx, delay-delay/2) {
 		err = ctx.Err()
 	}
@@ -68,23 +69,39 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 // hottest one.
 var hottest = []byte(`"` + itemID(0) + `"`)
 
-// deliver lets the engine answer and notes what it bills.
-func (w *wire) deliver(req *http.Request, operation string, hot, measured bool) (*http.Response, error) {
-	resp, err := w.next.Do(req) // buffer closes it
-	if err != nil {
-		return nil, err
+// deliver lets the service answer and notes what it bills.
+func (w *wire) deliver(req *http.Request, asked []byte, second time.Duration, hot, measured bool) (*http.Response, error) {
+	operation := operationOf(req)
+	visit, resp := w.service.enter(operation, asked, second)
+	if resp == nil {
+		var err error
+		if resp, err = w.next.Do(req); err != nil { // what follows closes it
+			visit.leave(0)
+			return nil, err
+		}
 	}
 	var body bytes.Buffer
-	_, err = body.ReadFrom(resp.Body)
+	_, err := body.ReadFrom(resp.Body)
 	_ = resp.Body.Close()
+	units, wasted := w.tally.weigh(operation, resp.StatusCode, body.Bytes())
+	visit.leave(units)
 	if err != nil {
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
 	if measured {
-		w.tally.answer(operation, hot, resp.StatusCode, body.Bytes())
+		w.tally.answer(operation, hot, units, wasted)
 	}
 	return resp, nil
+}
+
+// secondRound is how much longer a transaction takes than a single request. In real
+// time the server takes the time that it takes.
+func (w *wire) secondRound(operation string) time.Duration {
+	if w.service == nil || !strings.HasPrefix(operation, "Transact") {
+		return 0
+	}
+	return w.delays.next()
 }
 
 // call is one change under way, as its requests see it.

@@ -158,6 +158,8 @@ type call struct {
 	seen    sight             // of the attempt before
 	release func(error) error // gives back what the policy lent for it
 	short   Backoff           // with Options.Holding
+	ongoing int               // attempts that a transaction under way has refused
+	soon    Backoff           // after those
 	res     Result
 	first   attempt // room for the usual one
 }
@@ -170,6 +172,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		c.timeout = opt.Timeout
 	}
 	c.short = Backoff{Min: shortest, Max: c.timeout}
+	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
 	ctx, end := t.Observe.start(ctx, op, t.Name)
 	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
@@ -212,7 +215,15 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	policy := c.seen.retryer()
 	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
 	_ = c.release(c.res.Err)
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n >= c.res.Limit) {
+	c.release = noToken
+	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < mostOngoing && Ongoing(c.res.Err) {
+		c.ongoing++
+		delay := c.soon.Next(time.Now(), time.Time{})
+		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
+		Sleep(ctx, delay)
+		return true
+	}
+	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n-c.ongoing >= c.res.Limit) {
 		c.giveUp(c.res.Err)
 		return false
 	}
@@ -238,6 +249,11 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 // for. The SDK's policy begins with up to a second where it is throttled, which
 // is too much of a lease, and of everybody's time.
 const shortest = 20 * time.Millisecond
+
+// mostOngoing is how often a write is repeated because a transaction is at its item.
+// That takes milliseconds: the policy, which begins with a second, and ends after
+// three attempts, would wait for too long, and for too few.
+const mostOngoing = 16
 
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {

@@ -216,6 +216,12 @@ func Conflicted(err error) bool {
 		})
 	}
 	var inProgress *types.TransactionInProgressException
+	return errors.As(err, &inProgress) || Ongoing(err)
+}
+
+// Ongoing reports whether a write of one item was refused because a transaction was
+// at it: nothing was written.
+func Ongoing(err error) bool {
 	var conflict *types.TransactionConflictException
-	return errors.As(err, &inProgress) || errors.As(err, &conflict)
+	return errors.As(err, &conflict)
 }

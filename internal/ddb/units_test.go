@@ -170,7 +170,7 @@ func sameFault(t *testing.T, b *bench) {
 		fault.LoseResponse:        {ddb.Unknown, false, 3, "1"},
 		fault.Truncate:            {ddb.Unknown, false, 3, "1"},
 		fault.Throttle:            {ddb.Refused, true, 3, ""},
-		fault.TransactionConflict: {ddb.Refused, true, 3, ""},
+		fault.TransactionConflict: {ddb.Refused, true, 16 + 3, ""},
 		fault.Refuse:              {ddb.Refused, true, 3, ""},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {

@@ -69,9 +69,11 @@
 //
 // One item costs what it costs alone. Of more: k items named beforehand
 // ([Tx.Prefetch]) are two requests, found on the way k reads and one; a conflict
-// costs one more; each item of a pessimistic repository one request for its lock, in
-// the place of its read. Create, and Put, Apply and DeleteAt of nolock, read nothing;
-// neither do Apply, Save and Remove of the others, unless they have an id or were refused.
+// costs one more, and two (reading anew, and the commit) from the third in a row on,
+// or where another transaction is at one of the items in that moment; each item of a
+// pessimistic repository one request for its lock, in the place of its read. Create,
+// and Put, Apply and DeleteAt of nolock, read nothing; neither do Apply, Save and
+// Remove of the others, unless they have an id or were refused.
 // DynamoDB bills an item in a transaction, written, checked or read, with twice the
 // units. What is required is one more item of the commit, of two units, and no request;
 // a job that is queued or ended is two, or three, of which that of its resource is

@@ -36,8 +36,7 @@ type call struct {
 }
 
 // atOnce is how many refused commits in a row are answered at once, with the
-// images that they returned. From then on the call sleeps, and reads again what
-// had changed.
+// images that they returned. From then on the call sleeps, and reads all again.
 const atOnce = 2
 
 // runningKey is where the context of a closure has its run.
@@ -185,8 +184,9 @@ func (c *call) letGo(ctx context.Context) {
 }
 
 // conflict counts a commit that others' writes refused, and says whether there is
-// another run: errAgain, or why not. failed are the items that they wrote.
-func (c *call) conflict(ctx context.Context, failed []*entry) error {
+// another run: errAgain, or why not. failed are the items that they wrote, unlocked
+// are all that were read.
+func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 	if c.tries++; c.tries >= c.Attempts {
 		return c.exhausted(failed)
 	}
@@ -203,7 +203,30 @@ func (c *call) conflict(ctx context.Context, failed []*entry) error {
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
+	if err := c.readAgain(ctx, unlocked); err != nil {
+		return err
+	}
 	return errAgain
+}
+
+// readAgain reads items after a sleep, which has made them old. It does so with one
+// request: DynamoDB refuses that while another transaction writes one of them, and
+// what was read before such a write would be committed in vain, while its items refuse
+// everybody else.
+func (c *call) readAgain(ctx context.Context, items []*entry) error {
+	if len(items) == 0 {
+		return nil
+	}
+	moment := c.tick()
+	images, err := c.readAll(ctx, items)
+	if err != nil {
+		return err
+	}
+	for i, e := range items {
+		e.image, e.moment = images[i], moment
+		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
+	}
+	return nil
 }
 
 func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.Next(time.Now(), time.Time{})) }

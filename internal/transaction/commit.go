@@ -28,7 +28,7 @@ type commit struct {
 // What becomes of a request that has not committed, beside another run (errAgain)
 // and an error for the user.
 var (
-	errBusy  = errors.New("others were at the items")                // to be sent again, after a sleep
+	errBusy  = errors.New("others were at the items")                // to be read and sent again, after a sleep
 	errForm  = errors.New("an item or a row wants another write")    // to be sent again, in another form
 	errDoubt = errors.New("nobody knows whether it was applied yet") // to be asked for by releasing
 )
@@ -77,15 +77,31 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 			if c.sleep(ctx); ctx.Err() != nil {
 				return because(m.exhausted(res), ddb.CtxError(ctx))
 			}
+			if unlocked := m.unlocked(); len(unlocked) > 0 {
+				if err := c.readAgain(ctx, unlocked); err != nil {
+					return err
+				}
+				return errAgain
+			}
 		case errors.Is(err, errForm):
 		case errors.Is(err, errDoubt):
 			return m.settle(ctx, res)
 		case errors.Is(err, errAgain) && len(m.wrote) > 0:
-			return c.conflict(ctx, m.wrote)
+			return c.conflict(ctx, m.wrote, m.unlocked())
 		default:
 			return err
 		}
 	}
+}
+
+// unlocked are the items that were read, and of which no lock is held.
+func (m *commit) unlocked() (items []*entry) {
+	for _, p := range m.parts {
+		if p.known && p.moment > 0 && p.locker == nil {
+			items = append(items, p.entry)
+		}
+	}
+	return items
 }
 
 // end commits a transaction of one item that is locked: as if it were alone.

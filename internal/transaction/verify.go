@@ -41,7 +41,7 @@ func (c *call) verify(ctx context.Context, touched []*entry) error {
 		e.moment = moment
 	}
 	if len(moved) > 0 {
-		return c.conflict(ctx, moved)
+		return c.conflict(ctx, moved, nil)
 	}
 	return nil
 }

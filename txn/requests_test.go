@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -65,6 +66,30 @@ func TestRequests(t *testing.T) {
 			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return c.run(ctx, tx, s.in(tx), w) }))
 			if got := w.Count.Counts(); !maps.Equal(got, c.want) {
 				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// Where another transaction is at an item, all that is not locked is read anew by one
+// request: what was read before is old, and would be committed in vain.
+func TestAConflictIsReadOnce(t *testing.T) {
+	for kind, want := range map[string]map[string]int{"optimistic": {"GetItem": 3, "TransactGetItems": 1}, "pessimistic": {}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.stores[kind]
+			for _, id := range []string{"a", "b", "c"} {
+				rig.Is(t, s.create(t.Context(), w.id(id), 1))
+			}
+			w.Count.Reset()
+			w.Nth("TransactWriteItems", 0, fault.TransactionConflict)
+			runs := 0
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { runs++; return three(ctx, tx, s.in(tx), w) }))
+			got := w.Count.Counts()
+			maps.DeleteFunc(got, func(op string, _ int) bool { return op != "GetItem" && op != "TransactGetItems" })
+			if !maps.Equal(got, want) || runs != 1+want["TransactGetItems"] {
+				t.Errorf("%d runs, reads %v, want %v", runs, got, want)
 			}
 		})
 	}

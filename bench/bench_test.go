@@ -31,6 +31,9 @@ func TestEverybodyLosesNothing(t *testing.T) {
 	t.Cleanup(func() { _ = engine.Close() })
 	for scenario, among := range kinds {
 		for name, real := range map[string]bool{"virtual": false, "real": true} {
+			if real && scenario != eightOf8 {
+				continue // real time has nothing to add, and callers that wait for each other take it
+			}
 			t.Run(scenario+", "+name, func(t *testing.T) {
 				h := load.New(t, engine)
 				s := settings{scenarios: regexp.MustCompile("^" + scenario + "$"), contenders: regexp.MustCompile(""), real: real, partition: !real, short: true, seed: 1}

@@ -216,7 +216,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
 	_ = c.release(c.res.Err)
 	c.release = noToken
-	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < mostOngoing && Ongoing(c.res.Err) {
+	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) {
 		c.ongoing++
 		delay := c.soon.Next(time.Now(), time.Time{})
 		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
@@ -250,10 +250,10 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 // is too much of a lease, and of everybody's time.
 const shortest = 20 * time.Millisecond
 
-// mostOngoing is how often a write is repeated because a transaction is at its item.
+// MostOngoing is how often a write is repeated because a transaction is at its item.
 // That takes milliseconds: the policy, which begins with a second, and ends after
 // three attempts, would wait for too long, and for too few.
-const mostOngoing = 16
+const MostOngoing = 16
 
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {

@@ -39,7 +39,8 @@ func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
 // twice that, and so on, as often as the client's policy allows. One that was
 // handed the lock but does not know it yet costs the others no more than a grace.
 type repeats struct {
-	n         int
+	n         int  // attempts that count for the policy
+	ongoing   int  // those refused because a transaction was at the item: a matter of milliseconds
 	ambiguous bool // an attempt may have been applied
 	pause     ddb.Backoff
 }
@@ -52,10 +53,14 @@ func (r *repeats) options(c *Config) ddb.Options {
 // again takes in the result of an attempt, and sleeps before the next one. False:
 // there is none, and the result is now about all of them.
 func (r *repeats) again(ctx context.Context, c *Config, res *ddb.Result) bool {
-	r.n++
+	if ddb.Ongoing(res.Err) && r.ongoing < ddb.MostOngoing {
+		r.ongoing++
+	} else {
+		r.n++
+	}
 	r.ambiguous = r.ambiguous || !res.Clean
 	if res.Again && ctx.Err() == nil && (res.Limit == 0 || r.n < res.Limit) {
-		if r.n == 1 {
+		if r.n+r.ongoing == 1 {
 			r.pause = ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
 		}
 		ddb.Sleep(ctx, r.pause.Next(time.Now(), time.Time{}))

@@ -22,6 +22,7 @@ import (
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -172,9 +173,10 @@ func everyCall(t *testing.T, client *dynamodb.Client) []call {
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	fair := rig.Must(pessimistic.New(table, pessimistic.Config{Fair: true, Combine: true}))(t)
 	names := rig.Must(mutex.New(client, rig.New(t).Table, mutex.Config{}))(t)
+	operations := rig.Must(once.New(client, rig.New(t).Table, once.Config{}))(t)
 	queue := rig.Must(ticket.New(client, rig.New(t).Table, ticket.Config{}))(t)
 	permits := rig.Must(semaphore.New[int](client, rig.New(t).Table, semaphore.Config{}))(t)
-	for _, ensure := range []func(context.Context) error{names.EnsureTable, queue.EnsureTable, permits.EnsureTable} {
+	for _, ensure := range []func(context.Context) error{names.EnsureTable, operations.EnsureTable, queue.EnsureTable, permits.EnsureTable} {
 		rig.Is(t, ensure(t.Context()))
 	}
 	t.Cleanup(func() { _ = queue.Close(context.Background()) })
@@ -258,6 +260,28 @@ func everyCall(t *testing.T, client *dynamodb.Client) []call {
 		onLock("mutex.SetPayload", false, func(ctx context.Context, l *mutex.Lock, _ string) error { return l.SetPayload(ctx, []byte("x")) }),
 		onLock("mutex.Break", false, func(ctx context.Context, l *mutex.Lock, name string) error { return names.Break(ctx, name, l.Token()) }),
 		onLock("mutex.Unlock", true, func(ctx context.Context, l *mutex.Lock, _ string) error { return l.Unlock(ctx) }),
+
+		plain("once.Do", func(ctx context.Context, id string) error {
+			_, err := once.Do(ctx, operations, id, func(context.Context, once.Run) (int, error) { return 1, nil })
+			return err
+		}),
+		{"completion of once.Do", true, func(t *testing.T, id string) func(context.Context) error {
+			began, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			go func() {
+				_, err := once.Do(t.Context(), operations, "completed "+id, func(context.Context, once.Run) (int, error) {
+					close(began)
+					<-end
+					return 1, nil
+				})
+				ended <- err
+			}()
+			select {
+			case <-began:
+			case err := <-ended:
+				t.Fatal(err)
+			}
+			return func(context.Context) error { close(end); return <-ended }
+		}},
 
 		plain("ticket.TryLock", func(ctx context.Context, id string) error { _, err := queue.TryLock(ctx, id); return err }),
 		plain("ticket.Join", func(ctx context.Context, id string) error { _, err := queue.Join(ctx, id); return err }),

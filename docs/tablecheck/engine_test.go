@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
@@ -27,6 +28,7 @@ type ensurer interface{ EnsureTable(context.Context) error }
 var packages = map[string]func(client *dynamodb.Client, name string) (ensurer, error){
 	"items":  rows[itemRow],
 	"mutex":  func(c *dynamodb.Client, name string) (ensurer, error) { return mutex.New(c, name, mutex.Config{}) },
+	"once":   func(c *dynamodb.Client, name string) (ensurer, error) { return once.New(c, name, once.Config{}) },
 	"ticket": func(c *dynamodb.Client, name string) (ensurer, error) { return ticket.New(c, name, ticket.Config{}) },
 	"semaphore": func(c *dynamodb.Client, name string) (ensurer, error) {
 		return semaphore.New[string](c, name, semaphore.Config{})

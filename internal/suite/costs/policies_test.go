@@ -2,6 +2,7 @@ package costs_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
@@ -68,6 +70,22 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 					rig.Is(t, err)
 				}
 			}
+		},
+		"`once`": func(w *suite.Fixture) {
+			s := rig.Must(once.New(w.Client, rig.New(t).Table, once.Config{}))(t)
+			rig.Is(t, s.EnsureTable(ctx))
+			w.Count.Reset()
+			do := func(ctx context.Context, fn func() error) error {
+				_, err := once.Do(ctx, s, "x", func(context.Context, once.Run) (int, error) { return 1, fn() })
+				return err
+			}
+			failed := errors.New("failed")
+			rig.Is(t, do(ctx, func() error {
+				shortly(func(ctx context.Context) error { return do(ctx, nil) })
+				return failed
+			}), failed)
+			rig.Is(t, do(ctx, func() error { return nil }))
+			rig.Is(t, do(ctx, nil)) // it gives what is kept
 		},
 		"`ticket`": func(w *suite.Fixture) {
 			q := rig.Must(ticket.New(w.Client, rig.New(t).Table, ticket.Config{}))(t)

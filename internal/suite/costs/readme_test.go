@@ -16,6 +16,7 @@ import (
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -152,6 +153,13 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 		m := &meter{w: w, c: &billed{Client: w.Client}}
 		return m.of(open(m, w.Table))
 	}
+	doOnce := func(m *meter, name string) func() {
+		s := rig.Must(once.New(m.c, name, once.Config{}))(t)
+		rig.Is(t, s.EnsureTable(ctx))
+		return func() {
+			rig.Must(once.Do(ctx, s, "x", func(context.Context, once.Run) (int, error) { return 1, nil }))(t)
+		}
+	}
 	return map[string][]bill{
 		"`mutex` `Lock` and `Unlock`, `ticket` `Lock` and `Done`, `semaphore` `Acquire` and `Release`": {
 			on(func(m *meter, name string) func() {
@@ -170,6 +178,12 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 				return func() { rig.Is(t, rig.Must(s.Acquire(ctx, "x"))(t).Release(ctx)) }
 			}),
 		},
+		"`once.Do` for the first time, with its completion": {on(doOnce)},
+		"`once.Do` again": {plus(bill{writes: 1}, on(func(m *meter, name string) func() {
+			again := doOnce(m, name)
+			again() // for the first time
+			return again
+		}))},
 		"`semaphore` job: `Enqueue`, `Next`, `Done`": {on(func(m *meter, name string) func() {
 			s := rig.Must(semaphore.New[int](m.c, name, semaphore.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))

@@ -16,7 +16,8 @@ import (
 // Each row is what stands on the key, how the lock is asked for, and what comes
 // of it.
 func TestAcquire(t *testing.T) {
-	past, soon := ddb.Number(ddb.Seconds(time.Now().Add(-time.Hour))), ddb.Number(ddb.Seconds(time.Now().Add(time.Hour)))
+	now := time.Now() // and stays: how long the test takes decides about no lease
+	past, soon := ddb.Number(ddb.Seconds(now.Add(-time.Hour))), ddb.Number(ddb.Seconds(now.Add(time.Hour)))
 	item := func(attrs ddb.Item) ddb.Item {
 		attrs["id"], attrs["count"] = ddb.Text("beans"), ddb.Integer(1)
 		return attrs
@@ -38,9 +39,9 @@ func TestAcquire(t *testing.T) {
 		"no item, row":             {request: Request{Row: true}, requests: 1},
 		"a stub is no item":        {stored: ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True()}, want: repo.ErrNotFound, requests: 1},
 		"a stub, to lock a key":    {stored: ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True()}, request: Request{Stub: true}, requests: 1, stub: true},
-		"held":                     {stored: held(time.Now().Add(time.Hour)), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
-		"over, but clocks differ":  {stored: held(time.Now().Add(-time.Second / 2)), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
-		"over":                     {stored: held(time.Now().Add(-time.Minute)), requests: 1, stolen: 7},
+		"held":                     {stored: held(now.Add(time.Hour)), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
+		"over, but clocks differ":  {stored: held(now.Add(-time.Second / 2)), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
+		"over":                     {stored: held(now.Add(-time.Minute)), requests: 1, stolen: 7},
 		"by hand":                  {stored: item(ddb.Item{"lockedBy": ddb.Text("joe"), "lockTime": soon}), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
 		"by hand, a time alone":    {stored: item(ddb.Item{"lockTime": soon}), request: Request{Try: true}, want: repo.ErrLocked, requests: 1},
 		"by hand, over":            {stored: item(ddb.Item{"lockedBy": ddb.Text("joe"), "lockTime": past}), requests: 1},
@@ -51,6 +52,7 @@ func TestAcquire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := open(t, Config{})
+			p.Clock = func() time.Time { return now }
 			p.delete(t)
 			if row.stored != nil {
 				p.put(t, row.stored)

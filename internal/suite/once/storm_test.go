@@ -24,7 +24,7 @@ func TestMessageStorm(t *testing.T) {
 	const deliveries, workers = 4, 3
 	plain := rig.Must(repo.NewTable[product](b.Client, b.Table, repo.TableConfig{}))(t)
 	rig.Is(t, plain.EnsureTable(t.Context()))
-	_, r := strategies["optimistic"](t, plain)
+	_, r := strategies["optimistic"](t, plain, lease)
 	rig.Must(r.Create(t.Context(), product{SKU: "apple", Stock: messages}))(t)
 
 	var queue []string
@@ -49,7 +49,7 @@ func TestMessageStorm(t *testing.T) {
 		seed++
 		client, in := rig.Faulty(seed, 0.2, fault.LoseResponse, fault.DropRequest, fault.Error500After, fault.Resend, fault.LateDuplicate, fault.Throttle)
 		injectors = append(injectors, in)
-		once, _ := open(t, rig.Must(repo.NewTable[product](client, b.Table, repo.TableConfig{}))(t))
+		once, _ := open(t, rig.Must(repo.NewTable[product](client, b.Table, repo.TableConfig{}))(t), shortLease)
 		for w := range workers {
 			all.Go(func() {
 				for m := range arriving {
@@ -98,7 +98,7 @@ func TestCopiesInOneGroup(t *testing.T) {
 			s := &store{Rig: rig.New(t)}
 			s.table = rig.Must(repo.NewTable[product](s.Client, s.Table, repo.TableConfig{}))(t)
 			rig.Is(t, s.table.EnsureTable(t.Context()))
-			s.once, s.plain = strategies[name](t, s.table)
+			s.once, s.plain = strategies[name](t, s.table, lease)
 			rig.Must(s.plain.Create(t.Context(), product{SKU: "apple", Stock: 10}))(t)
 			gate, began := make(chan struct{}), make(chan struct{})
 			var all sync.WaitGroup

@@ -250,6 +250,16 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
+// A row that somebody has locked by hand has no token: it is waited for, and not taken
+// for one that was completed without a result.
+func TestLockedByHand(t *testing.T) {
+	s := newStore(t)
+	s.set(t, "order", "SET lockTime = :n", time.Now().Add(time.Hour).Unix())
+	quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
+	_, err := once.Do(t.Context(), quick, "order", never(t))
+	rig.Is(t, err, repo.ErrLocked)
+}
+
 // unkept is a result that has no encoding.
 type unkept struct{}
 

@@ -97,6 +97,9 @@ func TestDo(t *testing.T) {
 	if row["expiresAt"] == nil || row["result"] == nil {
 		t.Errorf("%v", row)
 	}
+	if lease, ok := row["lockLease"].(*types.AttributeValueMemberN); !ok || lease.Value != "3600" {
+		t.Errorf("the lock that stays does not say for how long it is left: %v", row["lockLease"])
+	}
 	got, err := once.Do(t.Context(), s.Store, "another", giving(&runs))
 	rig.Is(t, err)
 	if got.Number != 2 {
@@ -248,6 +251,12 @@ func TestForgotten(t *testing.T) {
 	if got.Number != 2 || again != got {
 		t.Errorf("%+v, %+v", got, again)
 	}
+	// A run whose result is not kept does not give that of the one before.
+	s.set(t, "order", "SET lockTime = :n", time.Now().Add(-time.Hour).Unix())
+	_, err = once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (unkept, error) { return unkept{}, nil })
+	rig.Is(t, err, once.ErrNoResult)
+	_, err = once.Do(t.Context(), s.Store, "order", never(t))
+	rig.Is(t, err, once.ErrNoResult)
 }
 
 // A row that somebody has locked by hand has no token: it is waited for, and not taken

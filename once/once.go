@@ -82,8 +82,7 @@ func (*completed) Error() string { return "the operation was completed" }
 
 // completed says so of a row that shows the result of the run that has its lock.
 func (s *Store) completed(row ddb.Item) error {
-	core := s.locker.Core
-	if held := row[core.Attr.LockHeld]; held == nil || !ddb.Equal(row[attrDone], held) {
+	if !ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld]) {
 		return nil
 	}
 	return &completed{row[attrResult]}

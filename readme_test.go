@@ -26,7 +26,7 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "snippets_test.go")
 	for name, documents := range map[string][]string{
 		"readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"},
-		"readmeMutex": {"README.md", "mutex/doc.go"}, "readmeTicket": {"README.md", "ticket/doc.go"}, "readmeSemaphore": {"README.md", "semaphore/doc.go"},
+		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"},
 		"packagePessimistic": {"pessimistic/doc.go"}, "packageOptimistic": {"optimistic/doc.go"}, "packageNolock": {"nolock/doc.go"},
 		"packageLockedread": {"lockedread/doc.go"}, "migrationMutex": {"docs/migration.md"},
 	} {
@@ -66,9 +66,9 @@ var _ = []any{
 	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
 	func() error { return readmeApply(context.Background(), nil, 1) },
 	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
-	func(c mutex.Client) error { return readmeMutex(context.Background(), c, nil) },
-	func(c repo.Client) error { return readmeTicket(context.Background(), c, nil) },
-	func(c semaphore.Client) error { return readmeSemaphore(context.Background(), c, nil) },
+	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
+	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
+	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },
 	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
 	func() error { return packagePessimistic(context.Background(), nil) },
 	func() error { return packageOptimistic(context.Background(), nil) },

@@ -22,7 +22,7 @@ import (
 // compares them. What follows the comment "// shown" is shown, up to the last
 // return.
 
-// Deploy is a job of the README's semaphore.
+// Deploy is a job of package semaphore's program.
 type Deploy struct{ Version string }
 
 type (
@@ -112,7 +112,7 @@ func readmeOnceDo(ctx context.Context, payments *once.Store, provider provider, 
 	return err
 }
 
-func readmeMutex(ctx context.Context, client mutex.Client, writeReport writeReport) error {
+func packageMutex(ctx context.Context, client mutex.Client, writeReport writeReport) error {
 	// shown
 	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Heartbeat: 10 * time.Second})
 	if err != nil {
@@ -124,7 +124,7 @@ func readmeMutex(ctx context.Context, client mutex.Client, writeReport writeRepo
 	return err
 }
 
-func readmeTicket(ctx context.Context, client repo.Client, printPage printPage) error {
+func packageTicket(ctx context.Context, client repo.Client, printPage printPage) error {
 	// shown
 	queue, err := ticket.New(client, "queues", ticket.Config{})
 	if err != nil {
@@ -136,7 +136,7 @@ func readmeTicket(ctx context.Context, client repo.Client, printPage printPage) 
 	return err
 }
 
-func readmeSemaphore(ctx context.Context, client semaphore.Client, deploy deployTo) error {
+func packageSemaphore(ctx context.Context, client semaphore.Client, deploy deployTo) error {
 	// shown
 	deploys, err := semaphore.New[Deploy](client, "deploys", semaphore.Config{})
 	if err != nil {

@@ -50,11 +50,11 @@ func (m *meter) now() bill {
 	return bill{float64(m.w.Count.Total()), float64(m.c.writes.Load()) / 10, float64(m.c.reads.Load()) / 10}
 }
 
-// The README's table of costs, measured on items of two sizes: requests in the
+// The table of costs in docs/choosing.md, measured on items of two sizes: requests in the
 // transport, units as the engine bills them. Of a request that is refused the
 // engine tells no units.
-func TestCostsInTheReadme(t *testing.T) {
-	table := costsInTheReadme(t)
+func TestCostsInTheDocument(t *testing.T) {
+	table := costsInTheDocument(t)
 	for _, size := range []int{1, 9} { // KB, rounded up
 		t.Run(fmt.Sprintf("%d KB", size), func(t *testing.T) {
 			note := strings.Repeat("x", (size-1)*1024+300)
@@ -128,11 +128,11 @@ func TestCostsInTheReadme(t *testing.T) {
 
 			for row, want := range table {
 				if len(costs[row]) == 0 {
-					t.Errorf("the README has a row %q that nobody measures", row)
+					t.Errorf("the document has a row %q that nobody measures", row)
 				}
 				for _, got := range costs[row] {
 					if got != want.at(size) {
-						t.Errorf("%s: %+v, the README says %+v", row, got, want.at(size))
+						t.Errorf("%s: %+v, the document says %+v", row, got, want.at(size))
 					}
 					t.Logf("%-64s %3.0f requests, %4.1f write units, %4.1f read units", row, got.requests, got.writes, got.reads)
 				}
@@ -195,7 +195,7 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 	}
 }
 
-// price is a cost as the README has it: a multiple of S, of S/4, and a constant.
+// price is a cost as the document has it: a multiple of S, of S/4, and a constant.
 type price struct{ requests, writes, reads amount }
 
 type amount struct {
@@ -210,10 +210,10 @@ func (p price) at(size int) bill {
 
 var amounts = regexp.MustCompile(`^(?:(?:(\d+) )?(S)(/4)?)?(?: \+ )?(\d+)?$`)
 
-// costsInTheReadme reads the README's table.
-func costsInTheReadme(t *testing.T) map[string]price {
+// costsInTheDocument reads the document's table.
+func costsInTheDocument(t *testing.T) map[string]price {
 	t.Helper()
-	_, text, _ := strings.Cut(string(rig.Must(os.ReadFile("../../../README.md"))(t)), "| call | requests | write units | read units |\n| --- | --- | --- | --- |\n")
+	_, text, _ := strings.Cut(string(rig.Must(os.ReadFile("../../../docs/choosing.md"))(t)), "| call | requests | write units | read units |\n| --- | --- | --- | --- |\n")
 	prices := map[string]price{}
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "|") {
@@ -244,7 +244,7 @@ func costsInTheReadme(t *testing.T) map[string]price {
 		prices[strings.TrimSpace(cells[0])] = price{parse(cells[1]), parse(cells[2]), parse(cells[3])}
 	}
 	if len(prices) < 10 {
-		t.Fatalf("the README's table has %d rows", len(prices))
+		t.Fatalf("the document's table has %d rows", len(prices))
 	}
 	return prices
 }

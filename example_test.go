@@ -85,3 +85,37 @@ func Example_handle() {
 	// held by till 7
 	// paid <nil>
 }
+
+// Line is a line of an order: the order is the partition.
+type Line struct {
+	Order   string `dynamodbav:"order" repo:"pk"`
+	Number  int    `dynamodbav:"number" repo:"sk"`
+	Product string `dynamodbav:"product"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+// Reading needs no strategy: the table does it.
+func Example_reading() {
+	ctx := context.Background()
+	table, err := repo.NewTable[Line](rig.Client(), "lines"+time.Now().Format("-150405.000000000"), repo.TableConfig{})
+	if err != nil {
+		panic(err)
+	}
+	if err := table.EnsureTable(ctx); err != nil {
+		panic(err)
+	}
+	lines, _ := optimistic.New(table, optimistic.Config{})
+	for i, product := range []string{"apple", "pear", "plum"} {
+		_, _ = lines.Create(ctx, Line{Order: "o1", Number: i + 1, Product: product})
+	}
+
+	for line, err := range table.Query(ctx, "o1", repo.SortBetween(2, 3), repo.Descending()) {
+		fmt.Println(line.Number, line.Product, err)
+	}
+	some, err := table.GetMany(ctx, repo.Key{Partition: "o1", Sort: 1}, repo.Key{Partition: "o1", Sort: 9})
+	fmt.Println(some[0].Product, some[1] == nil, err)
+	// Output:
+	// 3 plum <nil>
+	// 2 pear <nil>
+	// apple true <nil>
+}

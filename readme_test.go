@@ -25,7 +25,7 @@ func TestReadmeShowsTheQuickstart(t *testing.T) {
 func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "snippets_test.go")
 	for name, documents := range map[string][]string{
-		"readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"},
+		"readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"}, "readmeOnceDo": {"README.md"},
 		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"},
 		"packagePessimistic": {"pessimistic/doc.go"}, "packageOptimistic": {"optimistic/doc.go"}, "packageNolock": {"nolock/doc.go"},
 		"packageLockedread": {"lockedread/doc.go"}, "migrationMutex": {"docs/migration.md"},
@@ -66,6 +66,7 @@ var _ = []any{
 	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
 	func() error { return readmeApply(context.Background(), nil, 1) },
 	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
+	func() error { return readmeOnceDo(context.Background(), nil, nil, message{}) },
 	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
 	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
 	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },

@@ -128,3 +128,24 @@ func TestBreakOfALockThatBeats(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestInspectTellsWhoHoldsAName(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		cfg.Owner = "till-7"
+		l := b.locker(t, cfg)
+		_, err := l.Inspect(t.Context(), "door")
+		rig.Is(t, err, repo.ErrNotHeld)
+		held := lock(t, l, "door")
+		b.Count.Reset()
+		info := rig.Must(b.locker(t, mutex.Config{}).Inspect(t.Context(), "door"))(t)
+		if info.Owner != "till-7" || info.Token != held.Token() || info.Mode != cfg.Mode || info.Key != (repo.Key{Partition: "door"}) {
+			t.Errorf("%+v", info)
+		}
+		if endless := info.Until.IsZero(); endless != (cfg.Mode == mutex.FailClosed) {
+			t.Errorf("%v: until %v", cfg.Mode, info.Until)
+		}
+		rig.Is(t, held.Unlock(t.Context()))
+		_, err = l.Inspect(t.Context(), "door")
+		rig.Is(t, err, repo.ErrNotHeld)
+	})
+}

@@ -191,7 +191,7 @@ func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {
 	if err != nil {
 		return Lock{}, fmt.Errorf("%w: item %v: %w", ErrSchema, key, err)
 	}
-	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: max(l.Token-1, 0), Until: l.Until, Lease: l.Lease, Stub: l.Stub}, nil
+	return lockOf(l), nil
 }
 
 // Lock is what an item says of its lock.

@@ -4,25 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/compare"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // grammar is the command line.
 type grammar struct {
 	Compare compareCommand `cmd:"" help:"Measure which strategy suits a workload: a table, a recommendation with its reason, a report."`
+	Item    itemCommands   `cmd:"" help:"What an item's lock attributes say, in words."`
+	Locks   lockCommands   `cmd:"" help:"Locks of a table: who holds them, and breaking them."`
+	Jobs    jobCommands    `cmd:"" help:"Resources, jobs and dead letters of package semaphore."`
+	Queue   queueCommands  `cmd:"" help:"Queues of package ticket."`
+	Table   tableCommands  `cmd:"" help:"What a table is, and whether its attributes collide with the library's."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
 // Exit codes.
 const (
-	exitOK     = 0
-	exitFailed = 1 // something failed or was lost
-	exitUsage  = 2 // the command line makes no sense; nothing was done
+	exitOK      = 0
+	exitFailed  = 1 // something failed or was lost
+	exitUsage   = 2 // the command line makes no sense; nothing was done
+	exitNothing = 3 // what was named is not there; nothing was done
+	exitMoved   = 4 // somebody else was quicker: it is not as it was seen; nothing was done
+	exitFound   = 5 // a check has found something that has to be mended
 )
+
+// outcome is an end with an exit code of its own.
+type outcome struct {
+	code int
+	err  error
+}
+
+func (o outcome) Error() string { return o.err.Error() }
+func (o outcome) Unwrap() error { return o.err }
 
 // usageError is a fault of whoever called that the parser cannot see.
 type usageError struct{ text string }
@@ -51,6 +70,7 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 			{Key: "workload", Title: "Workload"},
 			{Key: "measuring", Title: "Measuring"},
 			{Key: "judging", Title: "Judging"},
+			{Key: "aws", Title: "Which DynamoDB"},
 			{Key: "output", Title: "Output"},
 		}),
 	)
@@ -74,8 +94,14 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 	case ctx.Err() != nil:
 		// Whatever went wrong then is a consequence.
 		return c.fail(errors.New("interrupted"), exitFailed)
-	case errors.As(err, new(usageError)):
+	case errors.As(err, new(usageError)), errors.Is(err, repo.ErrKey):
 		return c.fail(err, exitUsage)
+	}
+	if errors.Is(err, repo.ErrNoTable) {
+		return c.fail(err, exitNothing)
+	}
+	if end := new(outcome); errors.As(err, end) {
+		return c.fail(err, end.code)
 	}
 	return c.fail(err, exitFailed)
 }
@@ -85,7 +111,7 @@ func hint(err error) string {
 	var parse *kong.ParseError
 	command := ""
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {
-		command = parse.Context.Selected().Name + " "
+		command = strings.TrimPrefix(parse.Context.Selected().FullPath(), "dynahold ") + " "
 	}
 	return "Run \"dynahold " + command + "--help\" for help."
 }

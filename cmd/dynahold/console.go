@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -12,6 +16,7 @@ import (
 // progress and faults go to err.
 type console struct {
 	out, err      io.Writer
+	in            io.Reader // nil: nobody can be asked
 	outIsTerminal bool
 	errIsTerminal bool
 	width         int // of lines on out
@@ -29,6 +34,9 @@ func newConsole(out, err *os.File) *console {
 	}
 	c.outIsTerminal, c.width = terminal(out)
 	c.errIsTerminal, _ = terminal(err)
+	if asks, _ := terminal(os.Stdin); asks && c.errIsTerminal {
+		c.in = os.Stdin
+	}
 	return c
 }
 
@@ -42,6 +50,32 @@ func terminal(f *os.File) (is bool, width int) {
 		return true, plainWidth
 	}
 	return true, min(width, widestLines)
+}
+
+// confirm asks whoever sits at the terminal. yes is the answer that was given on
+// the command line; without it and without a terminal nobody can agree.
+func (c *console) confirm(ctx context.Context, yes bool, question string) error {
+	switch {
+	case yes:
+		return nil
+	case c.in == nil:
+		return usageError{"nobody can be asked here: say --yes"}
+	}
+	fmt.Fprintf(c.err, "%s [y/N] ", question)
+	answered := make(chan string, 1)
+	go func() { // a read from a terminal does not end with ctx
+		line, _ := bufio.NewReader(c.in).ReadString('\n')
+		answered <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answered:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return errors.New("not agreed to: nothing was changed")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // fail reports an error and returns the exit code.

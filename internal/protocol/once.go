@@ -61,6 +61,16 @@ func (c *Core) Remembers(item ddb.Item, id OnceID) bool {
 	return false
 }
 
+// OnceIDs is how many ids an item remembers.
+func (c *Core) OnceIDs(item ddb.Item) (n int) {
+	for _, name := range c.once[:2] {
+		if set, ok := item[name].(*types.AttributeValueMemberBS); ok {
+			n += len(set.Value)
+		}
+	}
+	return n
+}
+
 // Remember is what a write that is based on an item sets, so that the item
 // remembers an id.
 func (c *Core) Remember(item ddb.Item, id OnceID, epoch int64) ([]ddb.Attribute, error) {

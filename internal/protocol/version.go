@@ -41,6 +41,9 @@ func (id WriteID) Push(old []byte) types.AttributeValue {
 // no ring and proves nothing.
 func (c *Core) Ring(item ddb.Item) []byte { return ring(item[c.Attr.Writers]) }
 
+// Writes is how many latest writes an item knows the ids of.
+func (c *Core) Writes(item ddb.Item) int { return len(c.Ring(item)) / ringID }
+
 func ring(v types.AttributeValue) []byte {
 	b, ok := v.(*types.AttributeValueMemberB)
 	if !ok || len(b.Value) == 0 || len(b.Value) > ringLen || len(b.Value)%ringID != 0 {

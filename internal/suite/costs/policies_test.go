@@ -64,6 +64,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 				held := rig.Must(l.Lock(ctx, "x"))(t)
 				shortly(func(ctx context.Context) error { _, err := l.Lock(ctx, "x"); return err })
 				rig.Is(t, held.Extend(ctx))
+				rig.Must(l.Inspect(ctx, "x"))(t)
 				rig.Is(t, l.Release(ctx, "x", held.ID()))
 				rig.Is(t, l.Break(ctx, "x", rig.Must(l.Lock(ctx, "x"))(t).Token()))
 				for _, err := range l.List(ctx) {

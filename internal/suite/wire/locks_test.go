@@ -96,6 +96,10 @@ func mutexOperations() (all []operation) {
 		held("Release", func(ctx context.Context, l *mutex.Locker, lock *mutex.Lock) error {
 			return l.Release(ctx, "report", lock.ID())
 		})
+		held("Inspect", func(ctx context.Context, l *mutex.Locker, _ *mutex.Lock) error {
+			_, err := l.Inspect(ctx, "report")
+			return err
+		})
 		held("List", func(ctx context.Context, l *mutex.Locker, _ *mutex.Lock) error {
 			for _, err := range l.List(ctx) {
 				if err != nil {

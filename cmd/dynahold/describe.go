@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+type tableCommands struct {
+	Describe tableDescribeCommand `cmd:"" help:"Show what the library needs to know of a table: key, TTL, Regions."`
+	Check    tableCheckCommand    `cmd:"" help:"Look whether attributes of a table collide with the library's. Writes nothing."`
+}
+
+type tableDescribeCommand struct {
+	awsFlags
+	Table string `arg:"" help:"Name or ARN of the table."`
+}
+
+type tableDocument struct {
+	Table        string `json:"table"`
+	Status       string `json:"status"`
+	PartitionKey string `json:"partition_key"`
+	SortKey      string `json:"sort_key,omitempty"`
+	TTL          string `json:"ttl_attribute"` // "": TTL is off
+	Billing      string `json:"billing"`
+	Items        int64  `json:"items"` // as DynamoDB last counted them
+	Bytes        int64  `json:"bytes"`
+	Indexes      int    `json:"indexes"`
+	Replicas     int    `json:"replicas"`
+	Strong       bool   `json:"strongly_consistent_regions"`
+}
+
+// Run implements the command.
+func (cmd *tableDescribeCommand) Run(ctx context.Context, c *console) error {
+	t, err := cmd.open(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	ttl, err := t.ttl(ctx)
+	if err != nil {
+		return err
+	}
+	d := tableDocument{
+		Table: cmd.Table, Status: string(t.desc.TableStatus), PartitionKey: keyName(t.schema.Partition), SortKey: keyName(t.schema.Sort), TTL: ttl,
+		Billing: string(types.BillingModeProvisioned), Items: aws.ToInt64(t.desc.ItemCount), Bytes: aws.ToInt64(t.desc.TableSizeBytes),
+		Indexes:  len(t.desc.GlobalSecondaryIndexes) + len(t.desc.LocalSecondaryIndexes),
+		Replicas: len(t.desc.Replicas), Strong: t.desc.MultiRegionConsistency == types.MultiRegionConsistencyStrong,
+	}
+	if b := t.desc.BillingModeSummary; b != nil {
+		d.Billing = string(b.BillingMode)
+	}
+	if cmd.Output == "json" {
+		return c.printJSON(d)
+	}
+	facts := [][2]string{{"table", d.Table}, {"status", d.Status}, {"partition key", d.PartitionKey}}
+	if d.SortKey != "" {
+		facts = append(facts, [2]string{"sort key", d.SortKey})
+	}
+	return c.printFacts(append(facts,
+		[2]string{"TTL", d.removal()}, [2]string{"billing", d.Billing},
+		[2]string{"items", fmt.Sprintf("%d, %d bytes, as DynamoDB last counted them", d.Items, d.Bytes)},
+		[2]string{"indexes", fmt.Sprint(d.Indexes)}, [2]string{"Regions", d.regions()}))
+}
+
+func (d tableDocument) removal() string {
+	if d.TTL == "" {
+		return "off: stubs and tombstones of the library stay until somebody deletes them"
+	}
+	return "on " + d.TTL
+}
+
+func (d tableDocument) regions() string {
+	switch {
+	case d.Strong:
+		return "several, strongly consistent: no transactions and no TTL there, so neither jobs nor types with an event time"
+	case d.Replicas > 0:
+		return "several, eventually consistent: locks hold within one Region only (TableConfig.AllowReplicas)"
+	}
+	return "one"
+}
+
+func keyName(a repo.KeyAttribute) string {
+	if a.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", a.Name, a.Type)
+}
+
+// ttl is the attribute on which the TTL is; "" if it is off, as it is on a table
+// that cannot have one.
+func (t *opened) ttl(ctx context.Context) (string, error) {
+	if t.desc.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
+		return "", nil
+	}
+	out, err := t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.name})
+	if err != nil || out.TimeToLiveDescription == nil {
+		return "", err
+	}
+	return aws.ToString(out.TimeToLiveDescription.AttributeName), nil
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type lockCommands struct {
+	List  locksListCommand  `cmd:"" help:"List the locks that are held, or were held and not released. Reads the whole table."`
+	Show  locksShowCommand  `cmd:"" help:"Show one lock."`
+	Break locksBreakCommand `cmd:"" help:"End a hold by force: its holder learns it, and its commit or unlock is refused."`
+}
+
+// lockFlags name one lock: of package mutex, or an item that is locked.
+type lockFlags struct {
+	awsFlags
+	Table string `arg:"" help:"Name or ARN of the table."`
+	Name  string `arg:"" help:"Name of the lock: the value of the table's partition key; bytes in base64."`
+	Sort  string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
+}
+
+// lockDocument is a lock as JSON.
+type lockDocument struct {
+	Name    string     `json:"name"`
+	Sort    string     `json:"sort,omitempty"`
+	Holder  string     `json:"holder"`
+	Token   int64      `json:"token"`
+	Mode    string     `json:"mode"`
+	Until   *time.Time `json:"until"` // null: without an end
+	Expired bool       `json:"expired"`
+	Payload string     `json:"payload,omitempty"` // text, or base64 if it is none
+}
+
+func lockDocumentOf(i mutex.Info, now time.Time) lockDocument {
+	d := lockDocument{
+		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token,
+		Mode: i.Mode.String(), Until: stated(i.Until), Expired: i.Expired(now), Payload: string(i.Payload),
+	}
+	if !utf8.Valid(i.Payload) {
+		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
+	}
+	return d
+}
+
+// ends says until when a lock is held.
+func (d lockDocument) ends(now time.Time) string {
+	switch {
+	case d.Until == nil:
+		return "without an end (fail-closed)"
+	case d.Expired:
+		return moment(*d.Until, now) + ", expired: whoever asks takes it over"
+	}
+	return moment(*d.Until, now)
+}
+
+type locksListCommand struct {
+	awsFlags
+	Table string `arg:"" help:"Name or ARN of the table."`
+}
+
+// Run implements the command.
+func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
+	t, err := cmd.open(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	locker, err := t.locker()
+	if err != nil {
+		return err
+	}
+	now, list, rows := time.Now(), []lockDocument{}, [][]string(nil)
+	var unread error
+	for info, err := range locker.List(ctx) {
+		if err != nil {
+			unread = err // the last one
+			continue
+		}
+		d := lockDocumentOf(info, now)
+		list = append(list, d)
+		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), d.ends(now)})
+	}
+	switch {
+	case cmd.Output == "json":
+		err = c.printJSON(list)
+	case len(rows) == 0:
+		_, err = fmt.Fprintln(c.out, "nobody holds a lock")
+	default:
+		err = c.printTable([]string{"lock", "holder", "token", "until"}, rows)
+	}
+	return errors.Join(err, unread)
+}
+
+type locksShowCommand struct{ lockFlags }
+
+// Run implements the command.
+func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
+	_, _, info, err := cmd.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	return cmd.print(c, info)
+}
+
+// inspect reads the lock.
+func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex.Info, error) {
+	t, err := f.open(ctx, f.Table)
+	if err != nil {
+		return nil, repo.Key{}, mutex.Info{}, err
+	}
+	locker, err := t.locker()
+	if err != nil {
+		return nil, repo.Key{}, mutex.Info{}, err
+	}
+	key, err := t.key(f.Name, f.Sort)
+	if err != nil {
+		return nil, key, mutex.Info{}, err
+	}
+	info, err := locker.Inspect(ctx, key)
+	if errors.Is(err, repo.ErrNotHeld) {
+		err = outcome{exitNothing, fmt.Errorf("nobody holds %v in table %q", key, f.Table)}
+	}
+	return locker, key, info, err
+}
+
+func (f *lockFlags) print(c *console, info mutex.Info) error {
+	now := time.Now()
+	d := lockDocumentOf(info, now)
+	if f.Output == "json" {
+		return c.printJSON(d)
+	}
+	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"until", d.ends(now)}}
+	if d.Until != nil && info.Lease > 0 {
+		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
+	}
+	if d.Payload != "" {
+		facts = append(facts, [2]string{"payload", d.Payload})
+	}
+	return c.printFacts(facts)
+}
+
+type locksBreakCommand struct {
+	lockFlags
+	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the hold, as list or show tell it: no other hold is ended. 0: one that was taken by hand."`
+	Yes   bool  `short:"y" help:"Do not ask."`
+}
+
+// Help says what it does to whom.
+func (locksBreakCommand) Help() string {
+	return `Shows whom it hits and until when the lock is held, asks, and ends the hold of this token and no other. A holder that is alive learns it: its context ends, and its commit or unlock is refused (ErrLockLost). Be sure that what it does beside, outside DynamoDB, may be cut off there.
+
+Works on named locks (package mutex) and on items that pessimistic or lockedread have locked.
+
+Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 nobody holds it; 4 another token holds it by now, or its holder was quicker.`
+}
+
+// Run implements the command.
+func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
+	locker, key, info, err := cmd.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if info.Token != cmd.Token {
+		return outcome{exitMoved, fmt.Errorf("token %d does not hold %v: %s does, with token %d; nothing was changed", cmd.Token, key, holder(info.Owner, false), info.Token)}
+	}
+	told := *c
+	told.out = c.err // the output is the result
+	shown := cmd.lockFlags
+	shown.Output = "table"
+	if err := shown.print(&told, info); err != nil {
+		return err
+	}
+	if err := c.confirm(ctx, cmd.Yes, "Break it?"); err != nil {
+		return err
+	}
+	err = locker.Break(ctx, key, cmd.Token)
+	switch {
+	case errors.Is(err, repo.ErrNotHeld):
+		return outcome{exitMoved, fmt.Errorf("the hold ended meanwhile; nothing was changed: %w", err)}
+	case err != nil:
+		return err
+	case cmd.Output == "json":
+		return c.printJSON(map[string]any{"broken": lockDocumentOf(info, time.Now())})
+	}
+	_, err = fmt.Fprintf(c.out, "broken: %v, token %d\n", key, cmd.Token)
+	return err
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// opened is a table of which the tool knows what its description says.
+type opened struct {
+	client *dynamodb.Client
+	name   string
+	desc   *types.TableDescription
+	schema repo.KeySchema
+	cfg    repo.TableConfig
+}
+
+// open describes a table: one request.
+func (f *awsFlags) open(ctx context.Context, name string) (*opened, error) {
+	cfg, err := f.tableConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := f.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if missing := new(types.ResourceNotFoundException); errors.As(err, &missing) {
+		return nil, outcome{exitNothing, fmt.Errorf("there is no table %q at this endpoint, in this region and account", name)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &opened{client: client, name: name, desc: out.Table, cfg: cfg}
+	for _, key := range out.Table.KeySchema {
+		attribute := repo.KeyAttribute{Name: *key.AttributeName}
+		for _, d := range out.Table.AttributeDefinitions {
+			if *d.AttributeName == attribute.Name {
+				attribute.Type = d.AttributeType
+			}
+		}
+		if key.KeyType == types.KeyTypeHash {
+			t.schema.Partition = attribute
+		} else {
+			t.schema.Sort = attribute
+		}
+	}
+	return t, nil
+}
+
+// keys is the table as the library sees it.
+func (t *opened) keys() (*repo.KeyTable, error) {
+	return repo.NewKeyTable(t.client, t.name, t.schema, t.cfg)
+}
+
+// locker takes no locks; it lists and breaks those of others.
+func (t *opened) locker() (*mutex.Locker, error) {
+	return mutex.New(t.client, t.name, mutex.Config{Key: t.schema, Table: t.cfg})
+}
+
+// key reads the parts of a key from the command line.
+func (t *opened) key(partition, sort string) (key repo.Key, err error) {
+	if (sort == "") != (t.schema.Sort.Name == "") {
+		if sort == "" {
+			return key, usageError{fmt.Sprintf("table %q has the sort key %q: give its value, too", t.name, t.schema.Sort.Name)}
+		}
+		return key, usageError{fmt.Sprintf("table %q has no sort key", t.name)}
+	}
+	if key.Partition, err = keyPart(partition, t.schema.Partition); err != nil || sort == "" {
+		return key, err
+	}
+	key.Sort, err = keyPart(sort, t.schema.Sort)
+	return key, err
+}
+
+// keyPart reads a value of a key: text as it is, a number in digits, bytes in
+// base64.
+func keyPart(text string, attribute repo.KeyAttribute) (any, error) {
+	switch attribute.Type {
+	case types.ScalarAttributeTypeN:
+		return attributevalue.Number(text), nil
+	case types.ScalarAttributeTypeB:
+		b, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, usageError{fmt.Sprintf("key %q has bytes: give them in base64", attribute.Name)}
+		}
+		return b, nil
+	}
+	return text, nil
+}
+
+// keyText is a part of a key as the command line takes it; "" for none.
+func keyText(part any) string {
+	switch part := part.(type) {
+	case nil:
+		return ""
+	case []byte:
+		return base64.StdEncoding.EncodeToString(part)
+	}
+	return fmt.Sprint(part)
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,9 +39,7 @@ type (
 	auditOrder struct {
 		Order    string `dynamodbav:"order"`
 		Customer string `dynamodbav:"customer"`
-		Product  string `dynamodbav:"product"`
-		Quantity int64  `dynamodbav:"quantity"`
-		Price    int64  `dynamodbav:"price"`
+		Lines    []line `dynamodbav:"lines"`
 		Accepted bool   `dynamodbav:"accepted"`
 	}
 	auditCustomer struct {
@@ -107,7 +106,7 @@ func auditDecisions(in *input, orders []auditOrder) check {
 	for _, o := range orders {
 		e, ok := placed[o.Order]
 		c.want(ok, "order %s is not in the input", o.Order)
-		c.want(!ok || o.Customer == e.Customer && o.Product == e.Product && o.Quantity == e.Quantity && o.Price == e.Price,
+		c.want(!ok || o.Customer == e.Customer && slices.Equal(o.Lines, e.Lines),
 			"order %s is not as it was placed", o.Order)
 		seen[o.Order] = true
 	}
@@ -117,18 +116,21 @@ func auditDecisions(in *input, orders []auditOrder) check {
 	return c
 }
 
-// auditLeft: what was there less what was sold is what is left, and not below
-// zero; nobody holds a lock any more.
+// auditLeft: what was there less the lines of all accepted orders is what is
+// left, and not below zero; nobody holds a lock any more. An order that took
+// only some of its products, or some though it was rejected, is found here.
 func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
-	c := check{name: "stock left = stock at first - accepted orders, never below 0"}
+	c := check{name: "stock left = stock at first - lines of accepted orders, never below 0"}
 	want := map[string]int64{}
 	for _, e := range in.stock {
 		want[e.Product] = e.Quantity
 	}
 	c.looked = len(want)
 	for _, o := range orders {
-		if o.Accepted {
-			want[o.Product] -= o.Quantity
+		for _, l := range o.Lines {
+			if o.Accepted {
+				want[l.Product] -= l.Quantity
+			}
 		}
 	}
 	for _, p := range stock {
@@ -146,14 +148,14 @@ func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
 }
 
 // auditRejections: stock only shrinks, so a rejected order must ask for more
-// than is left at the end.
+// of a product than is left at the end.
 func auditRejections(orders []auditOrder, left map[string]int64) check {
 	c := check{name: "no order rejected that could have been served"}
 	for _, o := range orders {
 		if !o.Accepted {
 			c.looked++
-			c.want(left[o.Product] < o.Quantity, "order %s of %d was rejected, but %d of product %s are left",
-				o.Order, o.Quantity, left[o.Product], o.Product)
+			short := slices.ContainsFunc(o.Lines, func(l line) bool { return left[l.Product] < l.Quantity })
+			c.want(short, "order %s was rejected, but all that it wants is left: %+v", o.Order, o.Lines)
 		}
 	}
 	return c
@@ -176,7 +178,7 @@ func auditTotals(in *input, customers []auditCustomer, orders []auditOrder) chec
 		if w.Orders == 0 || e.Time.After(last[e.Customer]) || e.Time.Equal(last[e.Customer]) && e.Order > w.LastOrder {
 			w.LastOrder, last[e.Customer] = e.Order, e.Time
 		}
-		want[e.Customer] = auditCustomer{e.Customer, w.Orders + 1, w.Spent + e.Quantity*e.Price, w.LastOrder}
+		want[e.Customer] = auditCustomer{e.Customer, w.Orders + 1, w.Spent + e.total(), w.LastOrder}
 	}
 	c.looked = len(want)
 	for _, got := range customers {

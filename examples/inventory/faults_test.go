@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,10 +76,13 @@ func TestAuditFindsWhatIsWrong(t *testing.T) {
 		{"locked", tableStock, "product", "tea", "lockedBy", text("ghost"), "product tea is still locked by ghost"},
 		{"stock gone", tableStock, "product", "tea", "", nil, "product tea has no stock item"},
 		{"new stock", tableStock, "product", "milk", "left", number("1"), "product milk is not in the input"},
-		{"served in vain", tableStock, "product", "tea", "left", number("3"), "order o2 of 3 was rejected, but 3 of product tea are left"},
+		{"served in vain", tableStock, "product", "tea", "left", number("3"), "order o2 was rejected, but all that it wants is left: [{Product:tea Quantity:3"},
+		{"half of an order", tableStock, "product", "cup", "left", number("4"), "product cup has 4 left, want 2"},
+		{"half of a rejected order", tableStock, "product", "cup", "left", number("1"), "product cup has 1 left, want 2"},
+		{"more pots for one who wanted cups too", tableStock, "product", "pot", "left", number("1"), "order o5 was rejected, but all that it wants is left"},
 		{"refused after all", tableOrders, "order", "o3", "accepted", no, "product tea has 0 left, want 2"},
 		{"invented", tableOrders, "order", "o7", "accepted", no, "order o7 is not in the input"},
-		{"altered", tableOrders, "order", "o1", "quantity", number("4"), "order o1 is not as it was placed"},
+		{"altered", tableOrders, "order", "o1", "lines", &types.AttributeValueMemberL{}, "order o1 is not as it was placed"},
 		{"order gone", tableOrders, "order", "o2", "", nil, "order o2 was neither accepted nor rejected"},
 		{"counted twice", tableCustomers, "customer", "ann", "orders", number("3"), "customer ann has {Customer:ann Orders:3"},
 		{"overcharged", tableCustomers, "customer", "ann", "spent", number("1251"), "Spent:1251 LastOrder:o1}, want"},
@@ -161,7 +165,7 @@ func TestStoppedBetweenSteps(t *testing.T) {
 	must(s.order(t.Context(), o3, tally)) // drops o1 and o2 from what is open
 	for _, late := range []event{o1, o2, o3} {
 		must(s.order(t.Context(), late, tally))
-		if err := s.count(t.Context(), late); late != o3 && err == nil {
+		if err := s.count(t.Context(), late); late.Order != "o3" && err == nil {
 			t.Errorf("a worker that was late counted order %s again", late.Order)
 		}
 	}
@@ -174,6 +178,44 @@ func TestStoppedBetweenSteps(t *testing.T) {
 	must(err)
 	if tea.Left != 0 || len(tea.Open) != 1 || ann.Orders != 2 || ann.Spent != 1250 || len(ann.Open) != 1 {
 		t.Errorf("tea is %+v, ann is %+v", tea, ann)
+	}
+}
+
+// A worker fails at the second product of an order; then a worker gets the
+// message again, and another worker the next message of it.
+func TestStoppedWithinATransaction(t *testing.T) {
+	engine, prefix := shared(t)
+	in, s := opened(t, engine, prefix)
+	if err := s.fill(t.Context(), in.stock); err != nil {
+		t.Fatal(err)
+	}
+	cup, pot, o4 := repo.Key{Partition: "cup"}, repo.Key{Partition: "pot"}, in.events[9]
+	tally := &tally{}
+	// The pot cannot be had from inside a change of the pot.
+	_, err := s.stock.Update(t.Context(), pot, func(ctx context.Context, _ *stockItem) error { return s.order(ctx, o4, tally) })
+	if err == nil {
+		t.Fatal("the order got a pot that was being changed")
+	}
+	cups, err := s.stock.Get(t.Context(), cup)
+	if err != nil || cups.Left != 4 {
+		t.Errorf("%d cups are left, want 4 (%v)", cups.Left, err)
+	}
+	if err := unfinished(t.Context(), s.orders, o4.Order); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := s.order(t.Context(), o4, tally); err != nil {
+			t.Fatal(err)
+		}
+		cups, err1 := s.stock.Get(t.Context(), cup)
+		pots, err2 := s.stock.Get(t.Context(), pot)
+		cid, err3 := s.customers.Get(t.Context(), repo.Key{Partition: "cid"})
+		if err := errors.Join(err1, err2, err3); err != nil || cups.Left != 2 || pots.Left != 0 || cid.Orders != 1 || cid.Spent != 3000 {
+			t.Errorf("%d cups and %d pots are left, cid is %+v (%v)", cups.Left, pots.Left, cid, err)
+		}
+	}
+	if a, d := tally.accepted.Load(), tally.duplicates.Load(); a != 1 || d != 1 {
+		t.Errorf("%d accepted, %d duplicates; want 1, 1", a, d)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"time"
 )
 
@@ -29,11 +30,26 @@ type event struct {
 	Event    string    `json:"event"` // id of a status event: breaks ties between equal times
 	Order    string    `json:"order"`
 	Customer string    `json:"customer"`
-	Product  string    `json:"product"`
-	Quantity int64     `json:"quantity"` // pieces; of a stock line: how many there are
-	Price    int64     `json:"price"`    // cents for one piece
+	Lines    []line    `json:"lines"`    // of an order
+	Product  string    `json:"product"`  // of stock
+	Quantity int64     `json:"quantity"` // of stock: how many pieces there are
 	Status   string    `json:"status"`
 	Time     time.Time `json:"time"`
+}
+
+// line is what an order wants of one product.
+type line struct {
+	Product  string `json:"product" dynamodbav:"product"`
+	Quantity int64  `json:"quantity" dynamodbav:"quantity"` // pieces
+	Price    int64  `json:"price" dynamodbav:"price"`       // cents for one piece
+}
+
+// total is what an order costs, in cents.
+func (e event) total() (cents int64) {
+	for _, l := range e.Lines {
+		cents += l.Quantity * l.Price
+	}
+	return cents
 }
 
 // input is everything that was read, in the order of the lines.
@@ -119,6 +135,7 @@ const (
 	maxQuantity = 1_000_000
 	maxPrice    = 1_000_000_000
 	maxID       = 256
+	maxLines    = 20               // a transaction has at most 100 items
 	maxAhead    = 30 * time.Minute // package nolock refuses events more than an hour ahead
 )
 
@@ -132,12 +149,25 @@ func parseLine(text []byte) (event, error) {
 	case kindStock:
 		return e, errors.Join(id("product", e.Product), within("quantity", e.Quantity, 0, maxQuantity))
 	case kindOrder:
-		return e, errors.Join(id("order", e.Order), id("customer", e.Customer), id("product", e.Product),
-			within("quantity", e.Quantity, 1, maxQuantity), within("price", e.Price, 0, maxPrice), when(e.Time))
+		return e, errors.Join(id("order", e.Order), id("customer", e.Customer), products(e.Lines), when(e.Time))
 	case kindStatus:
 		return e, errors.Join(id("order", e.Order), id("event", e.Event), id("status", e.Status), when(e.Time))
 	}
 	return e, fmt.Errorf("kind is %q, want %q, %q or %q", e.Kind, kindStock, kindOrder, kindStatus)
+}
+
+// products checks the lines of an order.
+func products(lines []line) error {
+	errs := []error{within("number of lines", int64(len(lines)), 1, maxLines)}
+	seen := map[string]bool{}
+	for _, l := range lines {
+		errs = append(errs, id("product", l.Product), within("quantity", l.Quantity, 1, maxQuantity), within("price", l.Price, 0, maxPrice))
+		if seen[l.Product] {
+			errs = append(errs, fmt.Errorf("product %q is in two lines", l.Product))
+		}
+		seen[l.Product] = true
+	}
+	return errors.Join(errs...)
 }
 
 func id(field, value string) error {
@@ -175,15 +205,17 @@ func (known identities) check(e event) error {
 		name += e.Product
 		e.Time = time.Time{} // stock has no time
 	case kindOrder:
-		if _, ok := known[kindStock+" "+e.Product]; !ok {
-			return fmt.Errorf("order %q is of product %q, of which no stock line came before", e.Order, e.Product)
+		for _, l := range e.Lines {
+			if _, ok := known[kindStock+" "+l.Product]; !ok {
+				return fmt.Errorf("order %q is of product %q, of which no stock line came before", e.Order, l.Product)
+			}
 		}
 		name += e.Order
 	case kindStatus:
 		name += e.Event
 	}
 	first, ok := known[name]
-	if ok && first != e {
+	if ok && !reflect.DeepEqual(first, e) {
 		return fmt.Errorf("%s came before with other contents", name)
 	}
 	known[name] = e

@@ -12,10 +12,13 @@
 //	status     nolock       the latest event wins: one write, no read
 //	orders     (Create)     written once, when everything about the order is done
 //
+// An order of several products is one transaction over these tables: it gets all
+// of them or none. An order of one product does without, in steps.
+//
 // What to look at, in this order: shop.go, the types and their repositories;
-// orders.go, how an order is counted once although workers die between two
-// steps and the queue delivers twice; work.go, the workers; audit.go, what
-// "right" means. The rest is plumbing: input.go reads, report.go prints,
+// whole.go, the transaction; orders.go, how an order is counted once although
+// workers die between two steps and the queue delivers twice; work.go, the
+// workers; audit.go, what "right" means. The rest is plumbing: input.go reads, report.go prints,
 // requests.go counts, generate made the input, orders.jsonl.
 //
 // It runs on an embedded engine, or, with AWS_ENDPOINT_URL_DYNAMODB set, on
@@ -76,9 +79,9 @@ Flags:
 
 An input line, by its "kind":
   {"kind":"stock","product":"p-1","quantity":90}
-  {"kind":"order","order":"o-1","customer":"c-1","product":"p-1","quantity":2,"price":499,"time":"2025-03-14T08:00:00Z"}
+  {"kind":"order","order":"o-1","customer":"c-1","lines":[{"product":"p-1","quantity":2,"price":499}],"time":"2025-03-14T08:00:00Z"}
   {"kind":"status","order":"o-1","event":"o-1/2","status":"paid","time":"2025-03-14T08:05:00.250Z"}
-Stock comes before the orders of a product. Lines may come repeatedly and,
+Stock comes before the orders of a product. An order has up to 20 products. Lines may come repeatedly and,
 otherwise, in any order. "price" is in cents, for one piece. Other fields are
 passed over.
 

@@ -127,22 +127,27 @@ func TestWholeRun(t *testing.T) {
 const small = `
 {"kind":"stock","product":"tea","quantity":5}
 {"kind":"stock","product":"tea","quantity":5}
-{"kind":"order","order":"o1","customer":"ann","product":"tea","quantity":3,"price":250,"time":"2025-03-14T08:00:00Z"}
+{"kind":"order","order":"o1","customer":"ann","lines":[{"product":"tea","quantity":3,"price":250}],"time":"2025-03-14T08:00:00Z"}
 {"kind":"status","order":"o1","event":"e2","status":"paid","time":"2025-03-14T08:05:00Z"}
 {"kind":"status","order":"o1","event":"e1","status":"placed","time":"2025-03-14T08:00:00Z"}
-{"kind":"order","order":"o2","customer":"bob","product":"tea","quantity":3,"price":250,"time":"2025-03-14T08:01:00Z"}
-{"kind":"order","order":"o1","customer":"ann","product":"tea","quantity":3,"price":250,"time":"2025-03-14T08:00:00Z"}
-{"kind":"order","order":"o3","customer":"ann","product":"tea","quantity":2,"price":250,"time":"2025-03-14T07:00:00Z"}
+{"kind":"order","order":"o2","customer":"bob","lines":[{"product":"tea","quantity":3,"price":250}],"time":"2025-03-14T08:01:00Z"}
+{"kind":"order","order":"o1","customer":"ann","lines":[{"product":"tea","quantity":3,"price":250}],"time":"2025-03-14T08:00:00Z"}
+{"kind":"order","order":"o3","customer":"ann","lines":[{"product":"tea","quantity":2,"price":250}],"time":"2025-03-14T07:00:00Z"}
 {"kind":"status","order":"o1","event":"e2","status":"paid","time":"2025-03-14T08:05:00Z"}
 {"kind":"status","order":"o1","event":"e3","status":"packed","time":"2025-03-14T08:05:00Z"}
-{"kind":"order","order":"o3","customer":"ann","product":"tea","quantity":2,"price":250,"time":"2025-03-14T07:00:00Z"}
+{"kind":"order","order":"o3","customer":"ann","lines":[{"product":"tea","quantity":2,"price":250}],"time":"2025-03-14T07:00:00Z"}
+{"kind":"stock","product":"cup","quantity":4}
+{"kind":"stock","product":"pot","quantity":1}
+{"kind":"order","order":"o4","customer":"cid","lines":[{"product":"cup","quantity":2,"price":500},{"product":"pot","quantity":1,"price":2000}],"time":"2025-03-14T08:02:00Z"}
+{"kind":"order","order":"o5","customer":"bob","lines":[{"product":"cup","quantity":1,"price":500},{"product":"pot","quantity":1,"price":2000}],"time":"2025-03-14T08:03:00Z"}
+{"kind":"order","order":"o4","customer":"cid","lines":[{"product":"cup","quantity":2,"price":500},{"product":"pot","quantity":1,"price":2000}],"time":"2025-03-14T08:02:00Z"}
 `
 
 func TestStandardInput(t *testing.T) {
 	r := runIt(t.Context(), small, "-input", "-", "-workers", "1")
-	r.want(t, exitOK, "each order decided exactly once, none lost (3)")
+	r.want(t, exitOK, "each order decided exactly once, none lost (5)")
 	for name, want := range map[string]int{
-		"orders": 5, "accepted": 2, "rejected for lack of stock": 1, "malformed lines": 0,
+		"orders": 8, "of several products": 3, "accepted": 3, "rejected for lack of stock": 2, "malformed lines": 0,
 		"status events": 4, "applied": 2, "stale, dropped": 1,
 	} {
 		if got := r.row(t, name); got != want {
@@ -165,10 +170,12 @@ func TestMalformedLines(t *testing.T) {
 		{`{"kind":"refund","order":"o1"}`, `kind is "refund"`},
 		{`{"kind":"stock","product":"milk","quantity":-1}`, "quantity is -1"},
 		{`{"kind":"stock","product":"tea","quantity":6}`, "stock tea came before with other contents"},
-		{`{"kind":"order","order":"o9","customer":"ann","product":"tea","quantity":0,"price":1,"time":"2025-03-14T08:00:00Z"}`, "quantity is 0"},
-		{`{"kind":"order","order":"o9","customer":"ann","product":"gold","quantity":1,"price":1,"time":"2025-03-14T08:00:00Z"}`, "no stock line came before"},
-		{`{"kind":"order","order":"","customer":"ann","product":"tea","quantity":1,"price":1}`, "order has 0 bytes, want 1 to 256; time is missing"},
-		{`{"kind":"order","order":"o1","customer":"eve","product":"tea","quantity":3,"price":250,"time":"2025-03-14T08:00:00Z"}`, "order o1 came before with other contents"},
+		{`{"kind":"order","order":"o9","customer":"ann","lines":[{"product":"tea","quantity":0,"price":1}],"time":"2025-03-14T08:00:00Z"}`, "quantity is 0"},
+		{`{"kind":"order","order":"o9","customer":"ann","lines":[{"product":"gold","quantity":1,"price":1}],"time":"2025-03-14T08:00:00Z"}`, "no stock line came before"},
+		{`{"kind":"order","order":"","customer":"ann","lines":[{"product":"tea","quantity":1,"price":1}]}`, "order has 0 bytes, want 1 to 256; time is missing"},
+		{`{"kind":"order","order":"o9","customer":"ann","lines":[],"time":"2025-03-14T08:00:00Z"}`, "number of lines is 0"},
+		{`{"kind":"order","order":"o9","customer":"ann","lines":[{"product":"tea","quantity":1},{"product":"tea","quantity":1}],"time":"2025-03-14T08:00:00Z"}`, `product "tea" is in two lines`},
+		{`{"kind":"order","order":"o1","customer":"eve","lines":[{"product":"tea","quantity":3,"price":250}],"time":"2025-03-14T08:00:00Z"}`, "order o1 came before with other contents"},
 		{`{"kind":"status","order":"o1","event":"e9","status":"paid","time":"yesterday"}`, "yesterday"},
 		{`{"kind":"status","order":"o1","event":"e9","status":"paid","time":"2999-01-01T00:00:00Z"}`, "in the future"},
 	}
@@ -178,7 +185,7 @@ func TestMalformedLines(t *testing.T) {
 		text += b.line + "\n"
 	}
 	r := runIt(t.Context(), text+"\n", "-input", "-")
-	r.want(t, exitFailed, "Nothing oversold", "11 malformed lines were skipped")
+	r.want(t, exitFailed, "Nothing oversold", "13 malformed lines were skipped")
 	for i, b := range bad {
 		line := regexp.MustCompile(fmt.Sprintf(`(?m)^line %d skipped: .*%s`, first+i, regexp.QuoteMeta(b.says)))
 		if !line.MatchString(r.err) {

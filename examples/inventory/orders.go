@@ -9,9 +9,9 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// How an order is handled, and why that stays right when the process is killed
-// between any two steps, and when the queue delivers the message again, or
-// twice at once:
+// How an order of one product is handled without a transaction, and why that
+// stays right when the process is killed between any two steps, and when the
+// queue delivers the message again, or twice at once:
 //
 //  1. stock:    decide, and note the decision under the order's id in Open, in
 //               the same commit that takes the pieces.
@@ -39,16 +39,13 @@ import (
 // errFinished ends a step of an order that somebody else finished meanwhile.
 var errFinished = errors.New("the order is finished already")
 
-// order handles an order.
+// order handles an order: of one product in steps, of several as a whole.
 func (s *shop) order(ctx context.Context, e event, t *tally) error {
-	accepted, err := s.decide(ctx, e)
-	if err == nil && accepted {
-		err = s.count(ctx, e)
+	handle := s.inSteps
+	if len(e.Lines) > 1 {
+		handle = s.asAWhole
 	}
-	if err == nil {
-		_, err = s.orders.Create(ctx, order{ID: e.Order, Customer: e.Customer, Product: e.Product,
-			Quantity: e.Quantity, Price: e.Price, Time: e.Time.UnixMilli(), Accepted: accepted})
-	}
+	accepted, err := handle(ctx, e)
 	switch {
 	case errors.Is(err, errFinished), errors.Is(err, repo.ErrExists):
 		t.duplicates.Add(1)
@@ -57,24 +54,47 @@ func (s *shop) order(ctx context.Context, e event, t *tally) error {
 		return err
 	case accepted:
 		t.accepted.Add(1)
-		s.inCustomers.add(e.Order)
 	default:
 		t.rejected.Add(1)
 	}
-	s.inStock.add(e.Order)
 	return nil
+}
+
+// inSteps handles an order of one product.
+func (s *shop) inSteps(ctx context.Context, e event) (accepted bool, err error) {
+	accepted, err = s.decide(ctx, e)
+	if err == nil && accepted {
+		err = s.count(ctx, e)
+	}
+	if err == nil {
+		_, err = s.orders.Create(ctx, e.decided(accepted))
+	}
+	if err != nil {
+		return false, err
+	}
+	s.inStock.add(e.Order)
+	if accepted {
+		s.inCustomers.add(e.Order)
+	}
+	return accepted, nil
+}
+
+// decided is the record of an order.
+func (e event) decided(accepted bool) order {
+	return order{ID: e.Order, Customer: e.Customer, Lines: e.Lines, Time: e.Time.UnixMilli(), Accepted: accepted}
 }
 
 // decide is step 1.
 func (s *shop) decide(ctx context.Context, e event) (accepted bool, err error) {
 	var dropped []string
-	_, err = s.stock.Update(ctx, repo.Key{Partition: e.Product}, func(ctx context.Context, item *stockItem) error {
+	wanted := e.Lines[0]
+	_, err = s.stock.Update(ctx, repo.Key{Partition: wanted.Product}, func(ctx context.Context, item *stockItem) error {
 		taken, decided := item.Open[e.Order]
 		if decided {
 			accepted = taken > 0
 			return nil
 		}
-		if err := s.unfinished(ctx, e.Order); err != nil {
+		if err := unfinished(ctx, s.orders, e.Order); err != nil {
 			return err
 		}
 		if item.Open == nil {
@@ -86,9 +106,9 @@ func (s *shop) decide(ctx context.Context, e event) (accepted bool, err error) {
 				dropped = append(dropped, id)
 			}
 		}
-		if accepted = item.Left >= e.Quantity; accepted {
-			item.Left -= e.Quantity
-			item.Open[e.Order] = e.Quantity
+		if accepted = item.Left >= wanted.Quantity; accepted {
+			item.Left -= wanted.Quantity
+			item.Open[e.Order] = wanted.Quantity
 		} else {
 			item.Open[e.Order] = 0
 		}
@@ -108,7 +128,7 @@ func (s *shop) count(ctx context.Context, e event) error {
 		if slices.Contains(c.Open, e.Order) {
 			return nil
 		}
-		if err := s.unfinished(ctx, e.Order); err != nil {
+		if err := unfinished(ctx, s.orders, e.Order); err != nil {
 			return err
 		}
 		c.Open = slices.DeleteFunc(c.Open, func(id string) bool {
@@ -119,12 +139,7 @@ func (s *shop) count(ctx context.Context, e event) error {
 			return false
 		})
 		c.Open = append(c.Open, e.Order)
-		c.Orders++
-		c.Spent += e.Quantity * e.Price
-		if at := e.Time.UnixMilli(); c.Orders == 1 || at > c.LastTime || at == c.LastTime && e.Order > c.LastOrder {
-			c.LastOrder, c.LastTime = e.Order, at
-		}
-		return nil
+		return e.addTo(ctx, c)
 	})
 	if err == nil {
 		s.inCustomers.remove(dropped)
@@ -132,9 +147,19 @@ func (s *shop) count(ctx context.Context, e event) error {
 	return err
 }
 
+// addTo counts an accepted order.
+func (e event) addTo(_ context.Context, c *customer) error {
+	c.Orders++
+	c.Spent += e.total()
+	if at := e.Time.UnixMilli(); c.Orders == 1 || at > c.LastTime || at == c.LastTime && e.Order > c.LastOrder {
+		c.LastOrder, c.LastTime = e.Order, at
+	}
+	return nil
+}
+
 // unfinished returns nil if there is no order record.
-func (s *shop) unfinished(ctx context.Context, id string) error {
-	switch _, err := s.orders.Get(ctx, repo.Key{Partition: id}); {
+func unfinished(ctx context.Context, orders repo.Repository[order], id string) error {
+	switch _, err := orders.Get(ctx, repo.Key{Partition: id}); {
 	case err == nil:
 		return errFinished
 	case errors.Is(err, repo.ErrNotFound):

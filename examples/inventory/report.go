@@ -88,6 +88,7 @@ func (c console) summary(t *tally, in *input) {
 	}
 	fmt.Fprintln(w)
 	row("orders", t.orders.Load())
+	row("  of several products", t.several.Load())
 	row("  accepted", t.accepted.Load())
 	row("  rejected for lack of stock", t.rejected.Load())
 	row("  duplicates", t.duplicates.Load())
@@ -104,13 +105,20 @@ func (c console) summary(t *tally, in *input) {
 	w = tabwriter.NewWriter(c.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "\nrequests to\tstrategy\ttotal\teach")
 	all := int64(0)
-	for i, strategy := range [tables]string{"pessimistic", "optimistic", "Get and Create", "nolock"} {
-		n, per, of := t.requests[i], t.orders.Load(), "order"
-		if i == tableStatus {
-			per, of = t.states.Load(), "event"
-		}
+	one := t.orders.Load() - t.several.Load()
+	for i, row := range [tables + 1]struct {
+		to, strategy, of string
+		per              int64
+	}{
+		{"stock", "pessimistic", "product ordered", t.products.Load()},
+		{"customers", "optimistic", "order of one product", one},
+		{"orders", "Get and Create", "order of one product", one},
+		{"status", "nolock", "event", t.states.Load()},
+		{"several tables", "transaction", "order of several products", t.several.Load()},
+	} {
+		n := t.requests[i]
 		all += n
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.2f per %s\n", tableNames[i], strategy, thousands(n), float64(n)/float64(max(1, per)), of)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.2f per %s\n", row.to, row.strategy, thousands(n), float64(n)/float64(max(1, row.per)), row.of)
 	}
 	_ = w.Flush()
 	seconds := max(t.took.Seconds(), 1e-9)

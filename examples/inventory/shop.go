@@ -43,9 +43,7 @@ type customer struct {
 type order struct {
 	ID       string `dynamodbav:"order" repo:"pk"`
 	Customer string `dynamodbav:"customer"`
-	Product  string `dynamodbav:"product"`
-	Quantity int64  `dynamodbav:"quantity"`
-	Price    int64  `dynamodbav:"price"`
+	Lines    []line `dynamodbav:"lines"`
 	Time     int64  `dynamodbav:"time"`
 	Accepted bool   `dynamodbav:"accepted"`
 	Version  int64  `dynamodbav:"version" repo:"version"`
@@ -61,8 +59,7 @@ type status struct {
 	Version int64  `dynamodbav:"version" repo:"version"` // counts the events that were applied
 }
 
-// shop is the four tables, each with its strategy and its own count of
-// requests.
+// shop is the four tables, each with its strategy.
 type shop struct {
 	prefix string
 	where  string // which engine, in words
@@ -73,18 +70,19 @@ type shop struct {
 	customers *optimistic.Repository[customer]
 	orders    *optimistic.Repository[order]
 	status    *nolock.Repository[status]
-	requests  [tables]counter
+	requests  counter
 
 	inStock, inCustomers finished // ids to be dropped from Open, see orders.go
 }
 
-// The tables, as indexes of names and counters.
+// The tables, as indexes of names and counts.
 const (
 	tableStock = iota
 	tableCustomers
 	tableOrders
 	tableStatus
 	tables
+	transactions = tables // the count of requests that are for several tables
 )
 
 var tableNames = [tables]string{"stock", "customers", "orders", "status"}
@@ -97,10 +95,12 @@ func openShop(ctx context.Context, engine *localdb.Engine, opt options) (*shop, 
 	if !engine.Managed() {
 		s.where = engine.Endpoint()
 	}
-	stock, err1 := newTable[stockItem](s, engine, tableStock)
-	customers, err2 := newTable[customer](s, engine, tableCustomers)
-	orders, err3 := newTable[order](s, engine, tableOrders)
-	states, err4 := newTable[status](s, engine, tableStatus)
+	s.requests.prefix = s.prefix
+	counted := engine.NewClient(s.requests.count) // one for all tables: a transaction is one request
+	stock, err1 := repo.NewTable[stockItem](counted, s.table(tableStock), repo.TableConfig{})
+	customers, err2 := repo.NewTable[customer](counted, s.table(tableCustomers), repo.TableConfig{})
+	orders, err3 := repo.NewTable[order](counted, s.table(tableOrders), repo.TableConfig{})
+	states, err4 := repo.NewTable[status](counted, s.table(tableStatus), repo.TableConfig{})
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
@@ -120,15 +120,8 @@ func openShop(ctx context.Context, engine *localdb.Engine, opt options) (*shop, 
 	if err != nil {
 		return nil, errors.Join(err, s.close(opt.resume || opt.keep))
 	}
-	for i := range s.requests {
-		s.requests[i].Store(0) // the work counts, not the setting up
-	}
+	s.requests.take() // the work counts, not the setting up
 	return s, nil
-}
-
-// newTable maps T to a table through a client whose requests are counted.
-func newTable[T any](s *shop, engine *localdb.Engine, i int) (*repo.Table[T], error) {
-	return repo.NewTable[T](engine.NewClient(s.requests[i].count), s.table(i), repo.TableConfig{})
 }
 
 // refuseExisting keeps the example's hands off tables that are somebody's.

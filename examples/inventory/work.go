@@ -16,13 +16,15 @@ type tally struct {
 	started time.Time
 	took    time.Duration
 
-	done                                   atomic.Int64 // events worked off
-	orders, accepted, rejected, duplicates atomic.Int64
-	states, stored, stale                  atomic.Int64 // stored: applied, or a repetition of what is stored
-	again                                  atomic.Int64 // deliveries that failed and were repeated
+	done                           atomic.Int64 // events worked off
+	orders, several                atomic.Int64 // several: those of several products
+	products                       atomic.Int64 // lines of the orders
+	accepted, rejected, duplicates atomic.Int64
+	states, stored, stale          atomic.Int64 // stored: applied, or a repetition of what is stored
+	again                          atomic.Int64 // deliveries that failed and were repeated
 
-	applied  int64 // status events, from the versions of the items
-	requests [tables]int64
+	applied  int64             // status events, from the versions of the items
+	requests [tables + 1]int64 // by table, and those of transactions
 }
 
 const (
@@ -71,9 +73,7 @@ func (s *shop) work(ctx context.Context, in *input, workers int, c console) (*ta
 	stop()
 
 	t.took = time.Since(t.started)
-	for i := range s.requests {
-		t.requests[i] = s.requests[i].Load()
-	}
+	t.requests = s.requests.take()
 	if feeding.Err() != nil && ctx.Err() == nil {
 		return t, context.Cause(feeding)
 	}
@@ -123,6 +123,10 @@ func (s *shop) deliver(ctx context.Context, e event, t *tally) error {
 		return fmt.Errorf("%s of order %s: %w", e.Kind, e.Order, err)
 	case e.Kind == kindOrder:
 		t.orders.Add(1)
+		t.products.Add(int64(len(e.Lines)))
+		if len(e.Lines) > 1 {
+			t.several.Add(1)
+		}
 	default:
 		t.states.Add(1)
 	}

@@ -31,6 +31,7 @@ const (
 	customers = 150
 	hotness   = 1.25 // exponent of the Zipf distribution of products
 	redeliver = 0.08 // share of lines that a queue delivers twice
+	pieces    = 3.0  // of an order, about: 1 to 3 of each of its 1 to 3 products
 )
 
 // line is one event. Its fields are those that the example reads; see
@@ -41,13 +42,20 @@ type line struct {
 	Event    string `json:"event,omitempty"`
 	Order    string `json:"order,omitempty"`
 	Customer string `json:"customer,omitempty"`
+	Lines    []item `json:"lines,omitempty"`
 	Product  string `json:"product,omitempty"`
 	Quantity int    `json:"quantity,omitempty"`
-	Price    int    `json:"price,omitempty"`
 	Status   string `json:"status,omitempty"`
 	Time     string `json:"time"`
 
 	at float64 // place in the stream
+}
+
+// item is a line of an order.
+type item struct {
+	Product  string `json:"product"`
+	Quantity int    `json:"quantity"`
+	Price    int    `json:"price"`
 }
 
 func main() {
@@ -78,17 +86,23 @@ func generate(seed uint64, orders int) []line {
 	for i := range products {
 		prices[i] = 199 + 100*rng.IntN(150)
 		// The stock follows demand, but the hottest products run out.
-		demand := 2 * float64(orders) * share(i)
+		demand := pieces * float64(orders) * share(i)
 		left := max(1, int(demand*(0.6+0.1*float64(min(i, 8)))))
 		stock = append(stock, line{Kind: "stock", Product: product(i), Quantity: left, Time: stamp(opening)})
 	}
 	at := opening
 	for i := range orders {
 		at = at.Add(time.Duration(1+rng.IntN(20_000)) * time.Millisecond)
-		p := int(popular.Uint64())
 		place := float64(i)
 		o := line{Kind: "order", Order: fmt.Sprintf("o-%05d", i+1), Customer: fmt.Sprintf("c-%03d", regular.Uint64()+1),
-			Product: product(p), Quantity: 1 + rng.IntN(3), Price: prices[p], Time: stamp(at), at: place + 5*rng.Float64()}
+			Time: stamp(at), at: place + 5*rng.Float64()}
+		// Two of three orders are of one product.
+		for wanted := 1 + max(0, rng.IntN(6)-3); len(o.Lines) < wanted; {
+			p := int(popular.Uint64())
+			if !slices.ContainsFunc(o.Lines, func(l item) bool { return l.Product == product(p) }) {
+				o.Lines = append(o.Lines, item{product(p), 1 + rng.IntN(3), prices[p]})
+			}
+		}
 		stream = append(stream, o)
 		stream = append(stream, history(rng, o.Order, at, place)...)
 	}

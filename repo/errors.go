@@ -46,6 +46,9 @@ var (
 	ErrSchema = errors.New("schema mismatch")
 	// ErrKey: a key is missing, empty, too long or of a wrong type. Nothing was sent.
 	ErrKey = errors.New("invalid key")
+	// ErrPage: a page token is damaged, of another query, or of a table with another
+	// secret. Nothing was sent.
+	ErrPage = errors.New("invalid page token")
 	// ErrFixed: a change altered the key or the version, which are not its to
 	// alter. Nothing was written.
 	ErrFixed = errors.New("change altered the key or the version")

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,10 +14,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
-
-// ErrPage: a page token is damaged, of another query, or of a table with another
-// secret. Nothing was sent.
-var ErrPage = errors.New("invalid page token")
 
 const defaultPage = 100
 

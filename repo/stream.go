@@ -27,8 +27,7 @@ func (t *Table[T]) Images(before, after map[string]types.AttributeValue) (was, i
 	if is, err = t.image(after); err != nil {
 		return nil, nil, false, err
 	}
-	switch {
-	case was == nil || is == nil:
+	if was == nil || is == nil {
 		return was, is, was != nil || is != nil, nil
 	}
 	return was, is, !reflect.DeepEqual(t.mapped(before), t.mapped(after)), nil

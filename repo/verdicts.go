@@ -12,6 +12,7 @@ import (
 // Verdict is what became of a change.
 type Verdict int
 
+// What may have become of a change.
 const (
 	Written    Verdict = iota // it was applied, once
 	NotWritten                // nothing was written, and nothing of it will be

@@ -134,7 +134,7 @@ func TestRequire(t *testing.T) {
 					lease = time.Second
 				}
 				w := newWorld(t)
-				mine, others := w.holds(t, lease), openPeer(t, w).world.holds(t, lease)
+				mine, others := w.holds(t, lease), openPeer(t, w).holds(t, lease)
 				reads := store == "only reads"
 				if reads {
 					store = "optimistic"
@@ -180,7 +180,7 @@ func TestRequire(t *testing.T) {
 					t.Errorf("%d runs", runs)
 				}
 				has(t, s, x, want)
-				rig.Ended(held.Held.(interface{ Context() context.Context }).Context(), t)
+				_ = rig.Ended(held.Held.(interface{ Context() context.Context }).Context(), t)
 				rig.Is(t, held.end(t.Context()), repo.ErrLockLost)
 				rig.Is(t, s.add(t.Context(), x, 1)) // nobody holds it
 			})
@@ -214,7 +214,7 @@ func TestRequireOfWhatHasExpired(t *testing.T) {
 			return errors.Join(err, s.in(tx).upsert(ctx, x, 1), s.in(tx).upsert(ctx, w.id("new"), 1))
 		})
 	}
-	rig.Is(t, run(func() { rig.Ended(permit.Context(), t) }))
+	rig.Is(t, run(func() { _ = rig.Ended(permit.Context(), t) }))
 	has(t, s, x, 11)
 	rig.Is(t, run(func() {}), repo.ErrLockExpired)
 	has(t, s, x, 11)
@@ -282,7 +282,7 @@ func TestRequireBadInput(t *testing.T) {
 	h := w.holds(t, time.Minute)
 	s, x := w.stores["optimistic"], w.id("x")
 	lock := rig.Must(h.closed.Lock(t.Context(), w.id("l")))(t)
-	peer := rig.Must(openPeer(t, w).world.holds(t, time.Minute).closed.Lock(t.Context(), w.id("l2")))(t)
+	peer := rig.Must(openPeer(t, w).holds(t, time.Minute).closed.Lock(t.Context(), w.id("l2")))(t)
 	var kept *txn.Tx
 	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { kept = tx; return nil }))
 	for name, c := range map[string]struct {

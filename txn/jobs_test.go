@@ -169,7 +169,7 @@ func TestDoneIn(t *testing.T) {
 // A job that another works on meanwhile is not ended, and nothing is written.
 func TestDoneInOfAJobThatIsLost(t *testing.T) {
 	w := newWorld(t)
-	h, others := w.holds(t, time.Second), openPeer(t, w).world.holds(t, time.Minute)
+	h, others := w.holds(t, time.Second), openPeer(t, w).holds(t, time.Minute)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
 	job := rig.Must(h.sem.Next(t.Context(), line))(t)
@@ -259,7 +259,7 @@ func TestJobsBesideTransactions(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() {
-			h := openPeer(t, w).world.holds(t, time.Minute)
+			h := openPeer(t, w).holds(t, time.Minute)
 			rig.Is(t, h.sem.SetLimit(t.Context(), line, 4))
 			for range rounds {
 				if n%2 == 0 {

@@ -1,3 +1,4 @@
+//nolint:bodyclose // the bodies of these replies are in memory
 package load
 
 import (

@@ -49,7 +49,7 @@ func TestRememberInEpochTen(t *testing.T) {
 	in := func(epoch int64, rotates bool) protocol.UnreadOnce {
 		return protocol.UnreadOnce{ID: id, First: 10, Epoch: epoch, Rotates: rotates}
 	}
-	number := func(n int64) types.AttributeValue { return ddb.Integer(n) }
+	number := ddb.Integer
 	for name, row := range map[string]struct {
 		item  ddb.Item
 		sets  ddb.Item // nil: the item is full

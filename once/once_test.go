@@ -230,6 +230,44 @@ func TestOnlyTheHolderCompletes(t *testing.T) {
 	rig.Must(once.Do(t.Context(), other, "late", never(t)))(t)
 }
 
+// A lease that cannot be renewed ends the context of the run, with the cause.
+func TestALostLeaseEndsTheRun(t *testing.T) {
+	s := newStore(t)
+	cut := s.Peer()
+	mine := s.open(t, cut.Client, once.Config{Lease: time.Second})
+	var cause error
+	_, err := once.Do(t.Context(), mine, "order", func(ctx context.Context, _ once.Run) (receipt, error) {
+		cut.Always(fault.DropRequest)
+		cause = rig.Ended(ctx, t)
+		return receipt{}, ctx.Err()
+	})
+	rig.Is(t, cause, repo.ErrLockExpired)
+	rig.Is(t, err, context.Canceled)
+}
+
+// A completion whose answers are all lost has been made: nothing takes it back.
+func TestACompletionInDoubtStays(t *testing.T) {
+	s := newStore(t)
+	cut := s.Peer()
+	mine := s.open(t, cut.Client, once.Config{Lease: 2 * time.Second})
+	var runs atomic.Int64
+	_, err := once.Do(t.Context(), mine, "order", func(ctx context.Context, r once.Run) (receipt, error) {
+		cut.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "UpdateItem" {
+				return fault.LoseResponse
+			}
+			return fault.None
+		})
+		return giving(&runs)(ctx, r)
+	})
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	got, err := once.Do(t.Context(), s.Store, "order", never(t))
+	rig.Is(t, err)
+	if got.Number != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // An id is a new one when it is forgotten, and what was kept of it is out of the way: its
 // result is nobody's while it runs again, and TTL does not remove it.
 func TestForgotten(t *testing.T) {

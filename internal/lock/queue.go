@@ -208,7 +208,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		q.pace.See(len(ahead)+1, now)
 		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
 		if rest := q.remaining(l, len(ahead), now); rest >= 0 {
-			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing()), rest+time.Millisecond), nil
+			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing(now.Sub(asked))), rest+time.Millisecond), nil
 		}
 		asked = time.Now()
 		res := q.takeOver(ctx, image, l, ahead)
@@ -236,12 +236,12 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 }
 
 // pacing: who is next looks nearly without pause, but not in a hot loop where the
-// answer takes no time; the others sleep for three quarters of the time until they
-// are next, and everybody looks often enough to notice in time that it was handed
-// the lock.
-func (q *queued) pacing() pace.Line {
+// answer takes no time (took is what the last one took); the others sleep for three
+// quarters of the time until they are next, and everybody looks often enough to
+// notice in time that it was handed the lock.
+func (q *queued) pacing(took time.Duration) pace.Line {
 	limit := q.locker.glance()
-	return pace.Line{Near: 1, Min: time.Millisecond, Max: limit, Limit: limit, Quarters: 3}
+	return pace.Line{Near: 1, Min: max(0, time.Millisecond-took), Max: limit, Limit: limit, Quarters: 3}
 }
 
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the

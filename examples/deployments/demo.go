@@ -47,14 +47,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err := o.prepare(ctx, client); err != nil {
 		return err
 	}
-	defer func() {
-		for _, name := range []string{prefix + "-work", prefix + "-site"} {
-			_, err := client.DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name})
-			if err != nil {
-				fmt.Fprintln(errs, "deployments: a table stays behind:", err)
-			}
-		}
-	}()
+	defer crew.Drop(ctx, "deployments", errs, client, prefix+"-work", prefix+"-site")
 	fmt.Fprintf(out, "%d deployments to %d environments, %d dispatcher processes, lease %v\n\n", len(o.plan), len(o.board.order), s.dispatchers, s.lease)
 	began := time.Now()
 	running, stop := context.WithCancel(ctx)

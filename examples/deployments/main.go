@@ -22,9 +22,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
@@ -42,39 +39,24 @@ type settings struct {
 	table       string               // set in a dispatcher's process: prefix of the tables
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { crew.Main(run) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	s, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case s.dispatcher != "":
-		err = dispatch(ctx, s)
-	default:
-		err = demonstrate(ctx, s, out, errs)
+	var s settings
+	p := crew.Program{
+		Name:  "deployments",
+		About: "Dispatcher processes share queued deployments; nothing is lost when one is killed.",
+		Flags: s.flags, Check: s.check,
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "deployments:", err)
-		return 1
-	}
-	return 0
+	return p.Run(args, errs, func() error {
+		if s.dispatcher != "" {
+			return dispatch(ctx, s)
+		}
+		return demonstrate(ctx, s, out, errs)
+	})
 }
 
-func parse(args []string, errs io.Writer) (s settings, err error) {
-	fs := flag.NewFlagSet("deployments", flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintln(errs, "Dispatcher processes share queued deployments; nothing is lost when one is killed.\n\nFlags:")
-		fs.PrintDefaults()
-	}
+func (s *settings) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.dispatchers, "dispatchers", 3, "number of dispatcher processes")
 	fs.IntVar(&s.n, "n", 64, "deployments of the plan that are made")
 	fs.DurationVar(&s.lease, "lease", time.Second, "lease of a running deployment, at least 1s")
@@ -82,25 +64,20 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	fs.BoolVar(&s.pauses, "pause", crew.CanPause, "pause one dispatcher past its lease, and refuse its late write")
 	fs.StringVar(&s.dispatcher, "dispatcher", "", "run as a dispatcher of this name (the program starts itself so)")
 	fs.StringVar(&s.table, "table", "", "prefix of the tables, for dispatchers")
-	if err := fs.Parse(args); err != nil {
-		return s, err
-	}
+}
+
+func (s *settings) check() error {
 	switch {
-	case fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case s.dispatchers < 1 || s.dispatchers > 50:
-		err = fmt.Errorf("-dispatchers %d: use 1 to 50", s.dispatchers)
+		return fmt.Errorf("-dispatchers %d: use 1 to 50", s.dispatchers)
 	case s.n < 1:
-		err = fmt.Errorf("-n %d: use at least 1", s.n)
+		return fmt.Errorf("-n %d: use at least 1", s.n)
 	case s.lease < time.Second || s.lease > time.Minute:
-		err = fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
+		return fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
 	case s.pauses && !crew.CanPause:
-		err = errors.New("-pause: this system cannot pause processes")
+		return errors.New("-pause: this system cannot pause processes")
 	case s.dispatchers < 2:
 		s.kill, s.pauses = false, false // somebody must be left to go on
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "deployments:", err)
-	}
-	return s, err
+	return nil
 }

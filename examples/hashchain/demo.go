@@ -11,8 +11,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -34,12 +32,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err := table.EnsureTable(ctx); err != nil {
 		return err
 	}
-	defer func() {
-		_, err := engine.Client().DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name})
-		if err != nil {
-			fmt.Fprintln(errs, "hashchain: the table stays behind:", err)
-		}
-	}()
+	defer crew.Drop(ctx, "hashchain", errs, engine.Client(), name)
 	chains, err := pessimistic.New(table, pessimistic.Config{})
 	if err != nil {
 		return err

@@ -13,14 +13,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // settings of a run; workers get them by flags.
@@ -34,39 +32,24 @@ type settings struct {
 	table   string // set in a worker process
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { crew.Main(run) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	s, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case s.worker != "":
-		err = work(ctx, s)
-	default:
-		err = demonstrate(ctx, s, out, errs)
+	var s settings
+	p := crew.Program{
+		Name:  "hashchain",
+		About: "Processes extend one hash chain under a lock, and the chain is verified.",
+		Flags: s.flags, Check: s.check,
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "hashchain:", err)
-		return 1
-	}
-	return 0
+	return p.Run(args, errs, func() error {
+		if s.worker != "" {
+			return work(ctx, s)
+		}
+		return demonstrate(ctx, s, out, errs)
+	})
 }
 
-func parse(args []string, errs io.Writer) (s settings, err error) {
-	fs := flag.NewFlagSet("hashchain", flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintln(errs, "Processes extend one hash chain under a lock, and the chain is verified.\n\nFlags:")
-		fs.PrintDefaults()
-	}
+func (s *settings) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.workers, "workers", 5, "number of worker processes")
 	fs.IntVar(&s.links, "links", 60, fmt.Sprintf("length of the chain, at most %d: it is kept in one item", maxLinks))
 	fs.DurationVar(&s.work, "work", 10*time.Millisecond, "time that a worker needs under the lock")
@@ -74,23 +57,18 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	fs.BoolVar(&s.kill, "kill", true, "kill one worker while it holds the lock")
 	fs.StringVar(&s.worker, "worker", "", "run as a worker of this name (the program starts itself so)")
 	fs.StringVar(&s.table, "table", "", "the table, for workers")
-	if err := fs.Parse(args); err != nil {
-		return s, err
-	}
+}
+
+func (s *settings) check() error {
 	switch {
-	case fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case s.workers < 1 || s.workers > 50:
-		err = fmt.Errorf("-workers %d: use 1 to 50", s.workers)
+		return fmt.Errorf("-workers %d: use 1 to 50", s.workers)
 	case s.links < 1 || s.links > maxLinks:
-		err = fmt.Errorf("-links %d: use 1 to %d", s.links, maxLinks)
+		return fmt.Errorf("-links %d: use 1 to %d", s.links, maxLinks)
 	case s.work < 0 || s.lease < time.Second:
-		err = fmt.Errorf("-work %v -lease %v: work cannot be negative, a lease is at least 1s", s.work, s.lease)
+		return fmt.Errorf("-work %v -lease %v: work cannot be negative, a lease is at least 1s", s.work, s.lease)
 	case s.kill && s.workers < 2:
 		s.kill = false // somebody must be left to go on
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "hashchain:", err)
-	}
-	return s, err
+	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/localdb"
@@ -81,12 +80,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err := table.EnsureTable(ctx); err != nil {
 		return err
 	}
-	defer func() {
-		_, err := engine.Client().DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name})
-		if err != nil {
-			fmt.Fprintln(errs, "lambda: the table stays behind:", err)
-		}
-	}()
+	defer crew.Drop(ctx, "lambda", errs, engine.Client(), name)
 	messages := 0
 	for _, f := range files {
 		messages += len(f.records)

@@ -17,23 +17,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 func main() {
 	if inLambda() {
 		serve()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	crew.Main(run)
 }
 
 // inLambda tells whether there is somebody to take events from.
@@ -46,42 +42,28 @@ type settings struct {
 }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	s, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	var s settings
+	p := crew.Program{
+		Name:  "lambda",
+		About: "Functions take the events of testdata from a queue, and the accounts are audited.",
+		Flags: s.flags, Check: s.check,
 	}
-	if err := demonstrate(ctx, s, out, errs); err != nil {
-		fmt.Fprintln(errs, "lambda:", err)
-		return 1
-	}
-	return 0
+	return p.Run(args, errs, func() error {
+		return demonstrate(ctx, s, out, errs)
+	})
 }
 
-func parse(args []string, errs io.Writer) (s settings, err error) {
-	fs := flag.NewFlagSet("lambda", flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintln(errs, "Functions take the events of testdata from a queue, and the accounts are audited.\n\nFlags:")
-		fs.PrintDefaults()
-	}
+func (s *settings) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.functions, "functions", 4, "number of function processes")
 	fs.BoolVar(&s.kill, "kill", true, "kill two of them")
-	if err := fs.Parse(args); err != nil {
-		return s, err
-	}
+}
+
+func (s *settings) check() error {
 	switch {
-	case fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case s.functions < 1 || s.functions > 50:
-		err = fmt.Errorf("-functions %d: use 1 to 50", s.functions)
+		return fmt.Errorf("-functions %d: use 1 to 50", s.functions)
 	case s.functions < 3:
 		s.kill = false // somebody must be left to go on
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "lambda:", err)
-	}
-	return s, err
+	return nil
 }

@@ -27,14 +27,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err := prepare(ctx, engine.Client(), prefix); err != nil {
 		return err
 	}
-	defer func() {
-		for _, name := range []string{prefix + "-locks", prefix + "-ledger"} {
-			_, err := engine.Client().DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name})
-			if err != nil {
-				fmt.Fprintln(errs, "leader: a table stays behind:", err)
-			}
-		}
-	}()
+	defer crew.Drop(ctx, "leader", errs, engine.Client(), prefix+"-locks", prefix+"-ledger")
 	fmt.Fprintf(out, "%d candidates, lease %v\n\n", s.candidates, s.lease)
 	running, stop := context.WithCancel(ctx)
 	defer stop()

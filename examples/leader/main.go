@@ -15,14 +15,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // settings of a run; candidates get them by flags.
@@ -34,56 +32,36 @@ type settings struct {
 	table      string              // set in a candidate's process: prefix of the tables
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { crew.Main(run) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	s, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case s.candidate != "":
-		err = stand(ctx, s)
-	default:
-		err = demonstrate(ctx, s, out, errs)
+	var s settings
+	p := crew.Program{
+		Name:  "leader",
+		About: "Processes elect a leader; late writes of old leaders are refused.",
+		Flags: s.flags, Check: s.check,
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "leader:", err)
-		return 1
-	}
-	return 0
+	return p.Run(args, errs, func() error {
+		if s.candidate != "" {
+			return stand(ctx, s)
+		}
+		return demonstrate(ctx, s, out, errs)
+	})
 }
 
-func parse(args []string, errs io.Writer) (s settings, err error) {
-	fs := flag.NewFlagSet("leader", flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintln(errs, "Processes elect a leader; late writes of old leaders are refused.\n\nFlags:")
-		fs.PrintDefaults()
-	}
+func (s *settings) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.candidates, "candidates", 3, "number of candidate processes")
 	fs.DurationVar(&s.lease, "lease", time.Second, "lease of the leader's lock, at least 1s")
 	fs.StringVar(&s.candidate, "candidate", "", "run as a candidate of this name (the program starts itself so)")
 	fs.StringVar(&s.table, "table", "", "prefix of the tables, for candidates")
-	if err := fs.Parse(args); err != nil {
-		return s, err
-	}
+}
+
+func (s *settings) check() error {
 	switch {
-	case fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case s.candidates < 3 || s.candidates > 50:
-		err = fmt.Errorf("-candidates %d: use 3 to 50: one is paused, one killed", s.candidates)
+		return fmt.Errorf("-candidates %d: use 3 to 50: one is paused, one killed", s.candidates)
 	case s.lease < time.Second || s.lease > time.Minute:
-		err = fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
+		return fmt.Errorf("-lease %v: use 1s to 1m", s.lease)
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "leader:", err)
-	}
-	return s, err
+	return nil
 }

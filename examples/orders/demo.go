@@ -55,7 +55,9 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if d.shop, err = openShop(d.client, s.tables); err != nil {
 		return err
 	}
-	defer d.dropTables(context.WithoutCancel(ctx), errs)
+	for _, name := range tableNames {
+		defer crew.Drop(ctx, "orders", errs, d.client, s.tables+name)
+	}
 	if err := d.fill(ctx); err != nil {
 		return err
 	}
@@ -93,15 +95,6 @@ func (d *stage) fill(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (d *stage) dropTables(ctx context.Context, errs io.Writer) {
-	for _, name := range tableNames {
-		name = d.tables + name
-		if _, err := d.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
-			fmt.Fprintln(errs, "orders: a table stays behind:", err)
-		}
-	}
 }
 
 // run starts the servers, lets the clients buy, and waits until the warehouse knows.

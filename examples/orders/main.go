@@ -20,13 +20,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // settings of a run; servers get them by flags.
@@ -38,39 +36,24 @@ type settings struct {
 	warehouse           string // set in a server's process: the URL that takes notices
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { crew.Main(run) }
 
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	s, err := parse(args, errs)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case s.server != "":
-		err = serve(ctx, s)
-	default:
-		err = demonstrate(ctx, s, out, errs)
+	var s settings
+	p := crew.Program{
+		Name:  "orders",
+		About: "Clients buy from several servers; stock and money are right when servers are killed.",
+		Flags: s.flags, Check: s.check,
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "orders:", err)
-		return 1
-	}
-	return 0
+	return p.Run(args, errs, func() error {
+		if s.server != "" {
+			return serve(ctx, s)
+		}
+		return demonstrate(ctx, s, out, errs)
+	})
 }
 
-func parse(args []string, errs io.Writer) (s settings, err error) {
-	fs := flag.NewFlagSet("orders", flag.ContinueOnError)
-	fs.SetOutput(errs)
-	fs.Usage = func() {
-		fmt.Fprintln(errs, "Clients buy from several servers; stock and money are right when servers are killed.\n\nFlags:")
-		fs.PrintDefaults()
-	}
+func (s *settings) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.servers, "servers", 4, "number of server processes")
 	fs.IntVar(&s.clients, "clients", 16, "number of clients that buy side by side")
 	fs.IntVar(&s.n, "n", 240, "number of orders")
@@ -78,23 +61,18 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	fs.StringVar(&s.server, "server", "", "run as a server of this name (the program starts itself so)")
 	fs.StringVar(&s.tables, "tables", "", "how the tables' names begin, for servers")
 	fs.StringVar(&s.warehouse, "warehouse", "", "URL that takes notices, for servers")
-	if err := fs.Parse(args); err != nil {
-		return s, err
-	}
+}
+
+func (s *settings) check() error {
 	switch {
-	case fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	case s.servers < 1 || s.servers > 50:
-		err = fmt.Errorf("-servers %d: use 1 to 50", s.servers)
+		return fmt.Errorf("-servers %d: use 1 to 50", s.servers)
 	case s.clients < 1 || s.clients > 1000:
-		err = fmt.Errorf("-clients %d: use 1 to 1000", s.clients)
+		return fmt.Errorf("-clients %d: use 1 to 1000", s.clients)
 	case s.n < 1:
-		err = fmt.Errorf("-n %d: use at least 1", s.n)
+		return fmt.Errorf("-n %d: use at least 1", s.n)
 	case s.servers < 3:
 		s.kill = false // somebody must be left to go on
 	}
-	if err != nil {
-		fmt.Fprintln(errs, "orders:", err)
-	}
-	return s, err
+	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
@@ -99,13 +98,12 @@ func (t *Table[T]) sealOf(q *query) (*seal, error) {
 
 // close makes the token of the page behind an item.
 func (s *seal) close(last ddb.Item) (string, error) {
-	at := map[string]scalarValue{}
+	at := map[string]wireValue{}
 	for _, name := range s.keys {
-		v, err := toScalar(last[name])
-		if err != nil {
+		if last[name] == nil {
 			return "", fmt.Errorf("%w: the item lacks the index's key attribute %q", ErrSchema, name)
 		}
-		at[name] = v
+		at[name] = wireKey(last[name])
 	}
 	plain, err := json.Marshal(at)
 	if err != nil {
@@ -124,42 +122,5 @@ func (s *seal) open(token string) (ddb.Item, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: it was altered, or is of another query, table or secret", ErrPage)
 	}
-	var at map[string]scalarValue
-	if err := json.Unmarshal(plain, &at); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPage, err)
-	}
-	start := ddb.Item{}
-	for name, v := range at {
-		start[name] = v.attribute()
-	}
-	return start, nil
-}
-
-// scalarValue is a key attribute in a token: one of the three is set.
-type scalarValue struct {
-	S string `json:"s,omitempty"`
-	N string `json:"n,omitempty"`
-	B []byte `json:"b,omitempty"`
-}
-
-func toScalar(v types.AttributeValue) (scalarValue, error) {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return scalarValue{S: v.Value}, nil
-	case *types.AttributeValueMemberN:
-		return scalarValue{N: v.Value}, nil
-	case *types.AttributeValueMemberB:
-		return scalarValue{B: v.Value}, nil
-	}
-	return scalarValue{}, ErrSchema
-}
-
-func (v scalarValue) attribute() types.AttributeValue {
-	switch {
-	case v.N != "":
-		return ddb.Number(v.N)
-	case len(v.B) > 0:
-		return ddb.Bytes(v.B)
-	}
-	return ddb.Text(v.S)
+	return ParseImage(plain)
 }

@@ -83,7 +83,7 @@ type query struct {
 	input *dynamodb.QueryInput
 	keys  []string // the attributes by which a page begins
 
-	partition scalarValue
+	partition wireValue
 }
 
 func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error) {
@@ -121,10 +121,7 @@ func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	q := &query{plan: plan, keys: t.startKeys(pk, sk)}
-	if q.partition, err = toScalar(of); err != nil {
-		return nil, err
-	}
+	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: wireKey(of)}
 	q.input = &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),

@@ -75,13 +75,29 @@ func attributes(raw map[string]wireValue) (item map[string]types.AttributeValue,
 
 // wireValue is an attribute in DynamoDB's JSON: one of its fields is set.
 type wireValue struct {
-	S, N       *string
-	B          *[]byte
-	BOOL, NULL *bool
-	SS, NS     []string
-	BS         [][]byte
-	L          *[]wireValue
-	M          *map[string]wireValue
+	S    *string               `json:",omitempty"`
+	N    *string               `json:",omitempty"`
+	B    *[]byte               `json:",omitempty"`
+	BOOL *bool                 `json:",omitempty"`
+	NULL *bool                 `json:",omitempty"`
+	SS   []string              `json:",omitempty"`
+	NS   []string              `json:",omitempty"`
+	BS   [][]byte              `json:",omitempty"`
+	L    *[]wireValue          `json:",omitempty"`
+	M    *map[string]wireValue `json:",omitempty"`
+}
+
+// wireKey is a part of a key in that form.
+func wireKey(v types.AttributeValue) (w wireValue) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		w.S = &v.Value
+	case *types.AttributeValueMemberN:
+		w.N = &v.Value
+	case *types.AttributeValueMemberB:
+		w.B = &v.Value
+	}
+	return w
 }
 
 func (w wireValue) value() (types.AttributeValue, error) {

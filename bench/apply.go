@@ -22,21 +22,13 @@ func withoutRead() []load.Contender {
 		Apply(context.Context, repo.Key, expression.UpdateBuilder, ...expression.ConditionBuilder) (account, error)
 	}
 	apply := func(name string, open func(*repo.Table[account]) (applies, error)) load.Contender {
-		return load.Contender{Name: name, Prepare: versioned, Unknown: unknown, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
-			t, err := repo.NewTable[account](client, table, repo.TableConfig{})
-			if err != nil {
-				return nil, err
-			}
-			r, err := open(t)
-			if err != nil {
-				return nil, err
-			}
-			one := expression.Add(expression.Name("n"), expression.Value(1))
+		one := expression.Add(expression.Name("n"), expression.Value(1))
+		return ours(name, open, func(r applies) load.Change {
 			return func(ctx context.Context, items []load.Touched, _ func(context.Context)) error {
 				_, err := r.Apply(ctx, repo.Key{Partition: items[0].ID}, one)
 				return err
-			}, nil
-		}}
+			}
+		})
 	}
 	locked := slices.DeleteFunc(load.Modes(), func(m load.Contender) bool { return m.Name != "pessimistic" && m.Name != "pessimistic, fair" })
 	return append(locked, unprotected(),

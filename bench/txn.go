@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/load"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -43,15 +41,7 @@ func transactional() []load.Contender {
 }
 
 func inTransaction(name string, open func(*repo.Table[account]) (member, error), prefetch bool) load.Contender {
-	return load.Contender{Name: name, Prepare: versioned, Unknown: unknown, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
-		t, err := repo.NewTable[account](client, table, repo.TableConfig{})
-		if err != nil {
-			return nil, err
-		}
-		r, err := open(t)
-		if err != nil {
-			return nil, err
-		}
+	return ours(name, open, func(r member) load.Change {
 		return func(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
 			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 				if prefetch {
@@ -68,8 +58,15 @@ func inTransaction(name string, open func(*repo.Table[account]) (member, error),
 				inside(ctx)
 				return nil
 			})
-		}, nil
-	}}
+		}
+	})
+}
+
+// ours is a contender of this library over items with a version.
+func ours[R any](name string, open func(*repo.Table[account]) (R, error), change func(R) load.Change) load.Contender {
+	c := load.Ours(name, open, change)
+	c.Prepare = versioned
+	return c
 }
 
 // do does to one item what a change does to it.

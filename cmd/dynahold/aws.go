@@ -24,8 +24,19 @@ type awsFlags struct {
 	Output    string            `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
 }
 
-// client talks to the DynamoDB that the flags and the environment name. One on
-// this machine needs neither region nor credentials.
+// service is the DynamoDB that the flags and the environment name, and the settings
+// of its tables.
+func (f *awsFlags) service(ctx context.Context) (*dynamodb.Client, repo.TableConfig, error) {
+	cfg, err := f.tableConfig()
+	if err != nil {
+		return nil, cfg, err
+	}
+	client, err := f.client(ctx)
+	return client, cfg, err
+}
+
+// client talks to that service. One on this machine needs neither region nor
+// credentials.
 func (f *awsFlags) client(ctx context.Context) (*dynamodb.Client, error) {
 	endpoint, local, err := localdb.Config{Endpoint: f.Endpoint}.Given()
 	if err != nil {

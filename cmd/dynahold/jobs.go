@@ -23,11 +23,7 @@ type jobCommands struct {
 type jobs = semaphore.Semaphore[json.RawMessage]
 
 func (f *awsFlags) jobs(ctx context.Context, table string) (*jobs, error) {
-	cfg, err := f.tableConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := f.client(ctx)
+	client, cfg, err := f.service(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/grid"
 )
 
 // printJSON writes a document. Times are RFC 3339, in UTC.
@@ -23,15 +24,7 @@ func (c *console) printJSON(document any) error {
 
 // printTable writes rows under a head.
 func (c *console) printTable(head []string, rows [][]string) error {
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Options.SeparateHeader, style.Options.SeparateColumns = true, true
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", ""
-	style.Box.MiddleVertical, style.Box.MiddleSeparator = "  ", "──"
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
+	t := grid.Table("  ")
 	line := func(cells []string) (row table.Row) {
 		for _, cell := range cells {
 			row = append(row, printable(cell))

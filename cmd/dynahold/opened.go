@@ -25,11 +25,7 @@ type opened struct {
 
 // open describes a table: one request.
 func (f *awsFlags) open(ctx context.Context, name string) (*opened, error) {
-	cfg, err := f.tableConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := f.client(ctx)
+	client, cfg, err := f.service(ctx)
 	if err != nil {
 		return nil, err
 	}

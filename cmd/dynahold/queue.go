@@ -29,11 +29,7 @@ type entryDocument struct {
 
 // Run implements the command.
 func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
-	cfg, err := cmd.tableConfig()
-	if err != nil {
-		return err
-	}
-	client, err := cmd.client(ctx)
+	client, cfg, err := cmd.service(ctx)
 	if err != nil {
 		return err
 	}

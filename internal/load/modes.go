@@ -66,6 +66,20 @@ func byEventTime(name string, cfg nolock.Config) Contender {
 }
 
 func mode[T any](name string, open func(*repo.Table[T]) (repo.Repository[T], error), add func(*T)) Contender {
+	return Ours(name, open, func(r repo.Repository[T]) Change {
+		return func(ctx context.Context, items []Touched, inside func(context.Context)) error {
+			_, err := r.Update(ctx, repo.Key{Partition: items[0].ID}, func(ctx context.Context, item *T) error {
+				add(item)
+				inside(ctx)
+				return nil
+			})
+			return err
+		}
+	})
+}
+
+// Ours is a contender of this library: what open makes of the table, and a change by it.
+func Ours[T, R any](name string, open func(*repo.Table[T]) (R, error), change func(R) Change) Contender {
 	return Contender{
 		Name: name,
 		Open: func(_ context.Context, client *dynamodb.Client, table string) (Change, error) {
@@ -77,14 +91,7 @@ func mode[T any](name string, open func(*repo.Table[T]) (repo.Repository[T], err
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context, items []Touched, inside func(context.Context)) error {
-				_, err := r.Update(ctx, repo.Key{Partition: items[0].ID}, func(ctx context.Context, item *T) error {
-					add(item)
-					inside(ctx)
-					return nil
-				})
-				return err
-			}, nil
+			return change(r), nil
 		},
 		Unknown: func(err error) bool { return errors.Is(err, repo.ErrOutcomeUnknown) },
 	}

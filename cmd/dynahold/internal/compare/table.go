@@ -10,6 +10,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/grid"
 )
 
 // column of the table, of the terminal and of the page.
@@ -156,16 +158,7 @@ func (r Report) Table(w io.Writer, width int, terminal bool) error {
 }
 
 func (r Report) figures(columns []column, gap string, bold bool) string {
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Options.SeparateHeader, style.Options.SeparateColumns = true, true
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", ""
-	style.Box.MiddleVertical, style.Box.MiddleSeparator = gap, strings.Repeat("─", len(gap))
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-
+	t := grid.Table(gap)
 	var head table.Row
 	var configs []table.ColumnConfig
 	for i, c := range columns {

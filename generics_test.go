@@ -20,6 +20,8 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
+func TestMain(m *testing.M) { rig.Main(m) }
+
 // The same promises for every strategy: one table, one suite.
 
 func TestCreateGetUpdateDelete(t *testing.T) {

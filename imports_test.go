@@ -68,6 +68,7 @@ var layout = []row{
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/suite", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
+	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, testOnly: true, why: "the programs that documents show"},
 	{folder: "internal/suite/conformance", may: []string{"public"}, testOnly: true, why: "the promises of all strategies beside generics_test.go"},
 	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, testOnly: true, why: "many callers of one process on one item"},
 	{folder: "internal/suite/exclusion", may: []string{"public"}, testOnly: true, why: "the promises of all kinds of lock"},

@@ -1,14 +1,13 @@
 package dynahold_test
 
 import (
-	"context"
+	"io/fs"
 	"os"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/dynahold/dynahold/mutex"
-	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // TestReadmeShowsTheQuickstart keeps the README's first program the one that
@@ -20,10 +19,10 @@ func TestReadmeShowsTheQuickstart(t *testing.T) {
 	}
 }
 
-// The other programs in documents are those of snippets_test.go, which are
+// The other programs in documents are those of internal/suite/documents, which are
 // compiled.
 func TestDocumentsShowWhatIsCompiled(t *testing.T) {
-	compiled := read(t, "snippets_test.go")
+	compiled := read(t, "internal/suite/documents/snippets_test.go")
 	for name, documents := range map[string][]string{
 		"readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"}, "readmeOnceDo": {"README.md"},
 		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"},
@@ -34,7 +33,7 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 		_, body, shown := strings.Cut(body, "\t// shown\n")
 		body, _, ended := strings.Cut(body, "\n\treturn err\n}\n")
 		if !ok || !shown || !ended {
-			t.Fatalf("%s is not in snippets_test.go, or has another form", name)
+			t.Fatalf("%s is not in internal/suite/documents, or has another form", name)
 		}
 		var code strings.Builder
 		for line := range strings.Lines(body + "\n") {
@@ -52,6 +51,60 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	}
 }
 
+// docs/testing.md shows the program that .ci/stranger runs, and its test.
+func TestTheDocumentOnTestingShowsWhatIsRun(t *testing.T) {
+	document := read(t, "docs/testing.md")
+	_, code, _ := strings.Cut(read(t, ".ci/testdata/stranger/main.go"), "\ntype account")
+	code, _, _ = strings.Cut("type account"+code, "\nfunc main()")
+	_, test, _ := strings.Cut(read(t, ".ci/testdata/stranger/main_test.go"), "\nfunc TestDeposit")
+	for _, part := range []string{strings.TrimSpace(code), strings.TrimSpace("func TestDeposit" + test)} {
+		if !strings.Contains(document, "```go\n"+part+"\n```\n") {
+			t.Errorf("docs/testing.md does not show what is run:\n%s", part)
+		}
+	}
+}
+
+// Links from one document to another, and to files, lead somewhere; so do those to
+// a heading.
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	link, program := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?s)\n```.*?\n```")
+	links := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".md" {
+			return err
+		}
+		for _, found := range link.FindAllStringSubmatch(program.ReplaceAllString(read(t, name), ""), -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			links++
+			file, heading, deep := strings.Cut(found[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", name, found[1], err)
+			} else if deep && !slices.Contains(headings(read(t, target)), heading) {
+				t.Errorf("%s links to %s: there is no such heading", name, found[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || links == 0 {
+		t.Errorf("%d links, %v", links, err)
+	}
+}
+
+// headings are the names under which GitHub finds the headings of a document.
+func headings(document string) (names []string) {
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+	for _, line := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(document, -1) {
+		names = append(names, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(line[1]), ""), " ", "-"))
+	}
+	return names
+}
+
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -59,20 +112,4 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// The programs are used here so that they stay: nothing calls them.
-var _ = []any{
-	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
-	func() error { return readmeApply(context.Background(), nil, 1) },
-	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
-	func() error { return readmeOnceDo(context.Background(), nil, nil, message{}) },
-	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
-	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
-	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },
-	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
-	func() error { return packagePessimistic(context.Background(), nil) },
-	func() error { return packageOptimistic(context.Background(), nil) },
-	func() error { return packageNolock(context.Background(), nil, 1) },
-	func() error { return packageLockedread(context.Background(), nil) },
 }

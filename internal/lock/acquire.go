@@ -203,8 +203,8 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 		return nil, NotFound(a.Key, core.Name)
 	}
 	if !l.Busy() {
-		// What was watched has gone and the lock is free. To insist on the gone
-		// hold would be to wait for ever.
+		// What was watched has gone and the lock is free. To demand the gone hold
+		// once more would be to wait for ever.
 		a.observed = observation{}
 		return nil, nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// What was wrong once with changes that share a voice.
+// What was wrong once with changes that share a write.
 
 // box keeps the very values that it is decoded from.
 type box struct{ AV types.AttributeValue }

@@ -1,74 +1,20 @@
-package dynahold_test
+package wire_test
 
 import (
-	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/rig"
 )
-
-// docs/testing.md shows the program that .ci/stranger runs, and its test.
-func TestTheDocumentOnTestingShowsWhatIsRun(t *testing.T) {
-	document := read(t, "docs/testing.md")
-	_, code, _ := strings.Cut(read(t, ".ci/testdata/stranger/main.go"), "\ntype account")
-	code, _, _ = strings.Cut("type account"+code, "\nfunc main()")
-	_, test, _ := strings.Cut(read(t, ".ci/testdata/stranger/main_test.go"), "\nfunc TestDeposit")
-	for _, part := range []string{strings.TrimSpace(code), strings.TrimSpace("func TestDeposit" + test)} {
-		if !strings.Contains(document, "```go\n"+part+"\n```\n") {
-			t.Errorf("docs/testing.md does not show what is run:\n%s", part)
-		}
-	}
-}
-
-// Links from one document to another, and to files, lead somewhere; so do those to
-// a heading.
-func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
-	link, program := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?s)\n```.*?\n```")
-	links := 0
-	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || path.Ext(name) != ".md" {
-			return err
-		}
-		for _, found := range link.FindAllStringSubmatch(program.ReplaceAllString(read(t, name), ""), -1) {
-			if strings.Contains(found[1], "://") {
-				continue
-			}
-			links++
-			file, heading, deep := strings.Cut(found[1], "#")
-			target := name
-			if file != "" {
-				target = path.Join(path.Dir(name), file)
-			}
-			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s links to %s: %v", name, found[1], err)
-			} else if deep && !slices.Contains(headings(read(t, target)), heading) {
-				t.Errorf("%s links to %s: there is no such heading", name, found[1])
-			}
-		}
-		return nil
-	})
-	if err != nil || links == 0 {
-		t.Errorf("%d links, %v", links, err)
-	}
-}
-
-// headings are the names under which GitHub finds the headings of a document.
-func headings(document string) (names []string) {
-	dropped := regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
-	for _, line := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(document, -1) {
-		names = append(names, strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(line[1]), ""), " ", "-"))
-	}
-	return names
-}
 
 // The pictures of docs/sequences.md show what the golden file of the wire says:
 // which operation each message is, which of the library's attributes it writes,
 // and no others in its condition than there are.
 func TestSequencesAreThoseOnTheWire(t *testing.T) {
-	const document, golden = "docs/sequences.md", "internal/suite/wire/testdata/wire.golden"
+	const document, golden = "../../../docs/sequences.md", "testdata/wire.golden"
 	attributes := regexp.MustCompile(`\b(lock(edBy|Time|Lease|Token|Held|Stolen|Stub)|tombstone|version|writers)\b`)
 	named := func(text string) []string {
 		all := attributes.FindAllString(text, -1)
@@ -77,7 +23,7 @@ func TestSequencesAreThoseOnTheWire(t *testing.T) {
 	}
 	message := regexp.MustCompile(`(?m)^    \w+->>D: (\w+)(.*)$`)
 	source := regexp.MustCompile("(?m)^\\d+\\. (?:`(.+)` (\\[\\d+\\])|not in the golden file: .*)$")
-	wire, sections := read(t, golden), strings.Split(read(t, document), "\n## ")[1:]
+	wire, sections := string(rig.Must(os.ReadFile(golden))(t)), strings.Split(string(rig.Must(os.ReadFile(document))(t)), "\n## ")[1:]
 	if len(sections) != 5 {
 		t.Errorf("%s has %d pictures", document, len(sections))
 	}

@@ -1,4 +1,4 @@
-package dynahold_test
+package conformance_test
 
 import (
 	"context"

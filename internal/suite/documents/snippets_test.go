@@ -1,4 +1,4 @@
-package dynahold_test
+package documents_test
 
 import (
 	"context"
@@ -227,4 +227,20 @@ func packageLockedread(ctx context.Context, table *repo.Table[product]) error {
 	apple, err = held.Commit(ctx, apple)
 	_ = apple
 	return err
+}
+
+// The programs are used here so that they stay: nothing calls them.
+var _ = []any{
+	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
+	func() error { return readmeApply(context.Background(), nil, 1) },
+	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
+	func() error { return readmeOnceDo(context.Background(), nil, nil, message{}) },
+	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
+	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
+	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },
+	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
+	func() error { return packagePessimistic(context.Background(), nil) },
+	func() error { return packageOptimistic(context.Background(), nil) },
+	func() error { return packageNolock(context.Background(), nil, 1) },
+	func() error { return packageLockedread(context.Background(), nil) },
 }

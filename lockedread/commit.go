@@ -9,28 +9,11 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// Commit writes what differs between item and [Held.Item], counts the version,
-// and releases the lock, all in one request. It returns item
-// with its new version.
-// Without a difference it only releases.
-//
-// ErrLockExpired and ErrLockLost: nothing was written. ErrFixed: the key or
-// the version differs; nothing was sent and the hold goes on. ErrReleased: the
-// hold is over already. While another call that ends the hold is under way it
-// waits as long as ctx lasts, and returns its error then: nothing was sent.
-func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
-	written, err := h.conclude(ctx, func() (cas.Edit[T], error) { return cas.Compare(h.l.table, h.start, item) }, 0, nil)
-	if err != nil {
-		return *new(T), err
-	}
-	return written, nil
-}
-
 // conclude commits a difference that stands for so many changes, which may
 // cancel each other out; 0: for one, if there is a difference. is, if set, tells
 // whether an image shows that it was made. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *Held[T]) conclude(ctx context.Context, made func() (cas.Edit[T], error), count int64, is func(image ddb.Item) bool) (item T, err error) {
+func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), count int64, is func(image ddb.Item) bool) (item any, err error) {
 	if err := h.beginEnd(ctx); err != nil {
 		return item, err
 	}
@@ -66,15 +49,13 @@ func (h *Held[T]) conclude(ctx context.Context, made func() (cas.Edit[T], error)
 	return item, err
 }
 
-// Delete deletes the item, and the lock with it, in one request. Its evidence,
-// if an answer was lost, is that the item which was held is gone before the
-// deadline. ErrNotFound if there was no item; the lock is then released.
-func (h *Held[T]) Delete(ctx context.Context) error {
+// delete is [Held.Delete].
+func (h *hold) delete(ctx context.Context) error {
 	if h.fresh {
-		if err := h.Release(ctx); err != nil {
+		if err := h.release(ctx); err != nil {
 			return err
 		}
-		return lock.NotFound(h.Key(), h.l.locker.Core.Name)
+		return lock.NotFound(h.lock.Key(), h.l.locker.Core.Name)
 	}
 	if err := h.beginEnd(ctx); err != nil {
 		return err

@@ -22,17 +22,17 @@ func (l *Locker[T]) Once(id string) *Once[T] {
 
 // Update is [Locker.Update] under the id.
 func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return o.change(ctx, key, false, change)
+	return cas.As[T](o.change(ctx, key, false, cas.ChangeOf(change)))
 }
 
 // Upsert is [Locker.Upsert] under the id.
 func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return o.change(ctx, key, true, change)
+	return cas.As[T](o.change(ctx, key, true, cas.ChangeOf(change)))
 }
 
-func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
 	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, err = o.l.change(ctx, key, create, change, once)
+		item, err = o.l.l.change(ctx, key, create, change, once)
 		return err
 	})
 	return item, err

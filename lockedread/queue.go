@@ -49,16 +49,16 @@ func (c streak) more(lease time.Duration) bool {
 
 // waiter is a caller's place in the queue of its item; nil for one that does not
 // wait in one.
-type waiter[T any] = local.Waiter[*local.Participant[T], handoff]
+type waiter = local.Waiter[*local.Participant, handoff]
 
 // join takes a place; part, where set, can be taken along by others.
-func (l *Locker[T]) join(raw ddb.Item, part *local.Participant[T]) *waiter[T] {
+func (l *locker) join(raw ddb.Item, part *local.Participant) *waiter {
 	return l.queues.Join(l.locker.Core.KeyText(raw), part)
 }
 
 // enqueue waits for the turn on an item, as long as the lock of one of this
 // process can last.
-func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *waiter[T]) (local.State, error) {
+func (l *locker) enqueue(ctx context.Context, key repo.Key, p *waiter) (local.State, error) {
 	began := time.Now()
 	state, err := p.Wait(ctx, l.locker.Lease+l.locker.Skew)
 	if p.Stood() {
@@ -78,7 +78,7 @@ func (l *Locker[T]) enqueue(ctx context.Context, key repo.Key, p *waiter[T]) (lo
 }
 
 // pass passes the turn on; what nobody takes is cleared away.
-func pass[T any](p *waiter[T], g handoff) {
+func pass(p *waiter, g handoff) {
 	if p.Pass(g) {
 		return
 	}
@@ -100,7 +100,7 @@ func release(h *lock.Lock) {
 }
 
 // holder is who keeps a caller from the item; nil if nobody does.
-func holder[T any](key repo.Key, p *waiter[T]) error {
+func holder(key repo.Key, p *waiter) error {
 	if p.Behind() {
 		return locked(key, p.Seen())
 	}

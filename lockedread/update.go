@@ -12,25 +12,7 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Update locks an item, runs change on it once, commits the difference and
-// releases the lock: the closure form of Acquire. Two requests; one, where a
-// caller of this process passes the lock on; one more per try while others
-// hold the item. If change fails or panics the lock is released and nothing is
-// written. An error that is repo.Remove deletes the item.
-//
-// The context of change ends with the caller's, and when the lock is lost.
-// With Config.Combine change may run again.
-func (l *Locker[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return l.change(ctx, key, false, change, nil)
-}
-
-// Upsert is Update, but a key without an item is locked too, and change gets a
-// new item with nothing but its key. Three requests for a new item.
-func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return l.change(ctx, key, true, change, nil)
-}
-
-func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error, once *cas.Once) (item T, err error) {
+func (l *locker) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (item any, err error) {
 	if change == nil {
 		return item, cas.NoChange()
 	}
@@ -44,8 +26,8 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 		return item, err
 	}
 	change = cas.Mark(mark, change)
-	var p *waiter[T]
-	var part *local.Participant[T]
+	var p *waiter
+	var part *local.Participant
 	if l.combine {
 		part = local.NewParticipant(ctx, create, change, func() error { return holder(key, p) })
 		part.Once = once
@@ -65,14 +47,14 @@ func (l *Locker[T]) change(ctx context.Context, key repo.Key, create bool, chang
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, cas.Request[T]{Change: change, Once: once})
+	return held.apply(ctx, cas.Request{Change: change, Once: once})
 }
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *waiter[T], first *local.Participant[T]) {
-	b := local.NewGroup(l.table, first, func() *local.Participant[T] {
-		next := p.Draw(func(c *local.Participant[T]) bool { return c != nil && c.Create == first.Create })
+func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Participant) {
+	b := local.NewGroup(l.table, first, func() *local.Participant {
+		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
@@ -90,53 +72,53 @@ func (l *Locker[T]) lead(key repo.Key, raw ddb.Item, p *waiter[T], first *local.
 }
 
 // commit runs a group under the lock.
-func (l *Locker[T]) commit(key repo.Key, raw ddb.Item, p *waiter[T], b *local.Group[T], create bool) error {
+func (l *locker) commit(key repo.Key, raw ddb.Item, p *waiter, b *local.Group, create bool) error {
 	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err
 	}
 	b.Begin(held.fresh)
-	_, err = held.apply(b.Context(), cas.Request[T]{Edit: b.Edit, Made: b.Made, Count: b.Count})
+	_, err = held.apply(b.Context(), cas.Request{Edit: b.Edit, Made: b.Made, Count: b.Count})
 	return err
 }
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
-func (h *Held[T]) apply(ctx context.Context, call cas.Request[T]) (zero T, err error) {
+func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
-	defer func() { _ = h.Release(ctx) }() // also when change panics
-	inner, cancel := ddb.Merge(ctx, h.Context())
+	defer func() { _ = h.release(ctx) }() // also when change panics
+	inner, cancel := ddb.Merge(ctx, h.lock.Context())
 	defer cancel()
 	edit, err := call.MakeEdit(inner, h.l.table, h.start)
 	switch {
-	case err != nil && h.Context().Err() != nil:
-		return zero, errors.Join(err, context.Cause(h.Context()))
+	case err != nil && h.lock.Context().Err() != nil:
+		return nil, errors.Join(err, context.Cause(h.lock.Context()))
 	case err != nil:
-		return zero, err
+		return nil, err
 	case edit.Remove:
-		err := h.Delete(ctx)
-		if errors.Is(err, repo.ErrNotFound) && !h.Exists() {
+		err := h.delete(ctx)
+		if errors.Is(err, repo.ErrNotFound) && h.fresh {
 			err = nil // a new item that is not wanted after all
 		}
-		return zero, err
+		return nil, err
 	}
 	n := int64(0)
 	if call.Count != nil {
 		n = call.Count()
 	}
 	made := func(image ddb.Item) bool { return call.IsMade(h.l.locker.Core, image) }
-	item, err := h.conclude(ctx, func() (cas.Edit[T], error) { return edit, nil }, n, made)
+	item, err := h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		_ = h.Release(ctx) // finds out, if anybody can
+		_ = h.release(ctx) // finds out, if anybody can
 		switch h.lock.OutcomeOfUndecided() {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:
-			err = lock.Unwritten(h.Key(), err)
+			err = lock.Unwritten(h.lock.Key(), err)
 		}
 	}
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	return item, nil
 }

@@ -20,15 +20,7 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Event is the time of an event with the id that breaks ties, for types that
-// have a field tagged repo:"eventid". It can stand wherever a time is asked
-// for.
-type Event struct{ Time, ID any }
-
-// Put writes the whole item if its event is newer than the stored one, or if
-// there is no item. ErrStale if it is older; nil for a redelivered duplicate.
-// One request, no read; a refused write bills the stored item's size.
-func (r *Repository[T]) Put(ctx context.Context, item T) error {
+func (r *engine) put(ctx context.Context, item any) error {
 	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
 		return err
@@ -46,13 +38,7 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error {
 	})
 }
 
-// Apply makes a partial change under the same guard: at is when its event
-// happened, as an integer, a time.Time, or an [Event]. Of a time.Time that is
-// kept as an integer, what is less than Config.Unit is cut off. An item that
-// does not exist comes into being with what update sets. The update must leave
-// the key, the event time, the event id, the version and the library's
-// attributes alone. One request.
-func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
+func (r *engine) apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
 	raw, err := r.event(key, at)
 	if err != nil {
 		return err
@@ -60,8 +46,16 @@ func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update 
 	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, update, hidden) })
 }
 
+func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
+	raw, err := r.event(key, at)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
+}
+
 // merge adds a user's update to an event write.
-func (r *Repository[T]) merge(w *protocol.Write, raw ddb.Item, update expression.UpdateBuilder, hidden ddb.Item) error {
+func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.UpdateBuilder, hidden ddb.Item) error {
 	r.stamp(w, raw)
 	var touched ddb.Diff // by the update, in whatever way
 	err := w.Merge(update, nil, func(attr string) error {
@@ -75,20 +69,8 @@ func (r *Repository[T]) merge(w *protocol.Write, raw ddb.Item, update expression
 	return err
 }
 
-// DeleteAt applies a delete event: the item, if there is one, becomes a
-// tombstone with the event's time, and older events find nothing to change
-// from then on, even if there was no item yet. ErrStale if the stored event is
-// newer; nil for a duplicate. One request.
-func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
-	raw, err := r.event(key, at)
-	if err != nil {
-		return err
-	}
-	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
-}
-
 // bury makes an event write a deletion.
-func (r *Repository[T]) bury(w *protocol.Write, raw ddb.Item) {
+func (r *engine) bury(w *protocol.Write, raw ddb.Item) {
 	r.tombstone(w, nil)
 	r.stamp(w, raw)
 	w.Remove(r.core.Attr.LockStub)
@@ -97,7 +79,7 @@ func (r *Repository[T]) bury(w *protocol.Write, raw ddb.Item) {
 }
 
 // event encodes a key and the time of an event.
-func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
+func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 	raw, err := r.table.EncodeKey(key)
 	if err != nil {
 		return nil, err
@@ -140,7 +122,7 @@ func (r *Repository[T]) event(key repo.Key, at any) (ddb.Item, error) {
 	return raw, nil
 }
 
-func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
+func (r *engine) encodeTime(at any) (types.AttributeValue, error) {
 	if t, ok := at.(time.Time); ok {
 		if r.cfg.Unit == 0 {
 			return nil, fmt.Errorf("a time.Time needs Config.Unit, what one step of the integer event time means")
@@ -159,7 +141,7 @@ func (r *Repository[T]) encodeTime(at any) (types.AttributeValue, error) {
 	return av, nil
 }
 
-func (r *Repository[T]) stamp(w *protocol.Write, raw ddb.Item) {
+func (r *engine) stamp(w *protocol.Write, raw ddb.Item) {
 	w.Set(r.core.EventTime, raw[r.core.EventTime])
 	if r.core.EventID == "" {
 		return
@@ -176,7 +158,7 @@ func (r *Repository[T]) stamp(w *protocol.Write, raw ddb.Item) {
 var notSet = []types.AttributeValue{ddb.Integer(0), ddb.Integer(time.Time{}.Unix())}
 
 // checkAhead refuses an event without a time, or too far in the future.
-func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
+func (r *engine) checkAhead(at types.AttributeValue) error {
 	if at == nil || ddb.Equal(at, notSet[0]) || r.core.EventSeconds && ddb.Equal(at, notSet[1]) {
 		return fmt.Errorf("%w: the event time (attribute %q) is not set: 0 is no time of an event, and no sequence number (begin with 1)", repo.ErrSchema, r.core.EventTime)
 	}
@@ -194,13 +176,9 @@ func (r *Repository[T]) checkAhead(at types.AttributeValue) error {
 	return nil
 }
 
-// ErrAhead is the error of an event dated too far in the future. Nothing was
-// sent.
-var ErrAhead = errors.New("event is ahead of its time")
-
 // eventWrite is one call that writes an event. All tries carry one id.
-type eventWrite[T any] struct {
-	*Repository[T]
+type eventWrite struct {
+	*engine
 	lock.Waiter
 	id     protocol.WriteID
 	event  ddb.Item // its key, time and id
@@ -211,17 +189,17 @@ type eventWrite[T any] struct {
 
 // send writes an event, if it is newer than the stored one, until that has a
 // verdict.
-func (r *Repository[T]) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
+func (r *engine) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	e := &eventWrite[T]{Repository: r, id: protocol.NewWriteID(), event: raw, fill: fill,
+	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
 	return e.SendUntilJudged(ctx, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
 
 // try sends the write, over what the last try found.
-func (e *eventWrite[T]) try(ctx context.Context) (ddb.Result, error) {
+func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	w := e.core.NewWrite()
 	err := e.fill(w, e.hidden)
 	for errors.Is(err, errLeftovers) {
@@ -245,7 +223,7 @@ func (e *eventWrite[T]) try(ctx context.Context) (ddb.Result, error) {
 // guard adds to a write what makes an event of it; ring says that it leaves its id.
 // Without a read the ring of writers cannot be extended: a new one starts, and the
 // version counts on.
-func (r *Repository[T]) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ring bool) {
+func (r *engine) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ring bool) {
 	w.CountVersion()
 	if ring {
 		w.Set(r.core.Attr.Writers, id.Push(nil))
@@ -256,7 +234,7 @@ func (r *Repository[T]) guard(w *protocol.Write, raw ddb.Item, id protocol.Write
 }
 
 // refused decides what the image of a refused try means.
-func (e *eventWrite[T]) refused(ctx context.Context, image ddb.Item) (decided bool, err error) {
+func (e *eventWrite) refused(ctx context.Context, image ddb.Item) (decided bool, err error) {
 	if err := e.CheckShape(image); err != nil {
 		return true, err
 	}
@@ -281,7 +259,7 @@ func (e *eventWrite[T]) refused(ctx context.Context, image ddb.Item) (decided bo
 
 // unhide brings a stub or tombstone back to sight, as it was seen. An item that
 // is in sight keeps its attributes: the TTL on it may be its user's.
-func (r *Repository[T]) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
+func (r *engine) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
 	if hidden == nil {
 		return
@@ -299,7 +277,7 @@ var errLeftovers = errors.New("the tombstone has leftovers that the update chang
 
 // sweep clears a tombstone of what it has kept, if it is as it was seen, and
 // returns it as it is then; nil if it has changed.
-func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
+func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
 	left := cas.Leftovers(r.core, tombstone)
 	w := r.core.NewWrite()
 	w.Remove(left...)
@@ -328,7 +306,7 @@ func (r *Repository[T]) sweep(ctx context.Context, key repo.Key, raw, tombstone 
 
 // judge compares the stored event with the one that was refused. decided is false
 // where only a lock, or that the item is hidden, stands in the way.
-func (e *eventWrite[T]) judge(image ddb.Item) (decided bool, err error) {
+func (e *eventWrite) judge(image ddb.Item) (decided bool, err error) {
 	order, ok := e.core.EventOrder(image, e.event)
 	if !ok {
 		order = -1 // neither: it settles nothing

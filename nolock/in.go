@@ -19,8 +19,8 @@ import (
 // View is a repository inside a transaction, whose writes it sees.
 type View[T any] struct {
 	repo.Repository[T]
-	r    *Repository[T]
-	view *transaction.View[T]
+	r    *engine
+	view *transaction.View
 }
 
 // In is the repository inside a transaction. The first touch of an item reads it,
@@ -29,15 +29,15 @@ type View[T any] struct {
 // stale event fails the transaction with repo.ErrStale, a duplicate changes
 // nothing.
 func (r *Repository[T]) In(tx *txn.Tx) *View[T] {
-	view := r.strategy().In(transaction.Of(tx))
-	return &View[T]{view, r, view}
+	view := r.r.strategy().In(transaction.Of(tx))
+	return &View[T]{transaction.Typed[T](view), r.r, view}
 }
 
 // Keys are keys of the repository, for [txn.Tx.Prefetch].
-func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Keys(keys...) }
+func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.r.strategy().Keys(keys...) }
 
-func (r *Repository[T]) strategy() *transaction.Strategy[T] {
-	return &transaction.Strategy[T]{
+func (r *engine) strategy() *transaction.Strategy {
+	return &transaction.Strategy{
 		Table: r.table, By: r, Settings: r.policy.Settings,
 		Check:     r.checkOrder,
 		CheckNew:  func(item ddb.Item) error { return r.checkAhead(item[r.core.EventTime]) },
@@ -49,12 +49,12 @@ func (r *Repository[T]) strategy() *transaction.Strategy[T] {
 // is no item.
 func (v *View[T]) Put(ctx context.Context, item T) error {
 	r := v.r
-	raw, err := r.table.EncodeGiven(item)
+	raw, err := r.table.EncodeGiven(&item)
 	if err != nil {
 		return err
 	}
 	d := r.core.Whole(raw).Without(r.core.Version)
-	return v.event(ctx, r.table.KeyOf(item), transaction.Event{Raw: raw, Whole: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
+	return v.event(ctx, r.table.KeyOf(&item), transaction.Event{Raw: raw, Whole: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
 		if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event)
 }
 
 // buried is the tombstone that a deletion leaves of an item.
-func (r *Repository[T]) buried(item ddb.Item) ddb.Item {
+func (r *engine) buried(item ddb.Item) ddb.Item {
 	left := maps.Clone(item)
 	for _, name := range r.core.Mapped {
 		switch name {

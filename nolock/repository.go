@@ -2,16 +2,13 @@ package nolock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -51,10 +48,8 @@ const (
 // Repository implements [repo.Repository] by event times. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table  *cas.Table[T]
-	core   *protocol.Core
-	cfg    Config
-	policy cas.Policy
+	table *repo.Table[T]
+	r     *engine
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -66,42 +61,14 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
 	inner := cas.TableOf(table)
-	core := inner.Core
-	if core.EventTime == "" {
+	if inner.Core.EventTime == "" {
 		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
 	}
-	switch {
-	case core.EventSeconds && cfg.Unit != 0 && cfg.Unit != time.Second:
-		return nil, fmt.Errorf("%w: Unit is %v, but the event time is stored in seconds", repo.ErrConfig, cfg.Unit)
-	case core.EventSeconds:
-		cfg.Unit = time.Second
-	case cfg.Unit == 0 && cfg.MaxSkew > 0:
-		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)
-	}
-	if err := settings.FillAll(
-		settings.Default("Unit", &cfg.Unit, 0),
-		settings.Default("MaxSkew", &cfg.MaxSkew, defaultSkew),
-		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
-		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),
-	); err != nil {
-		return nil, err
-	}
-	if cfg.FailLocked {
-		cfg.Wait.Attempts = 1
-	}
-	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	r, err := newEngine(inner, cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository[T]{table: inner, core: core, cfg: cfg}
-	seen := []string{core.EventTime, core.Attr.LockToken}
-	for _, name := range []string{core.EventID, core.Version} {
-		if name != "" {
-			seen = append(seen, name)
-		}
-	}
-	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
-	return r, nil
+	return &Repository[T]{table, r}, nil
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
@@ -113,15 +80,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 // a later event. One request; two over a tombstone, which may have kept what its
 // type did not know.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	raw, err := r.table.Encode(item)
-	if err == nil {
-		err = r.checkAhead(raw[r.core.EventTime])
-	}
-	if err != nil {
-		var zero T
-		return zero, err
-	}
-	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
+	return cas.As[T](r.r.create(ctx, &item))
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -130,54 +89,50 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // or Upsert of the same item from inside change, with its context, is refused
 // with ErrLocked: each would run the other again.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.Update(ctx, r.table, &r.policy, key, false, change)
+	return cas.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, false, cas.ChangeOf(change)))
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.Update(ctx, r.table, &r.policy, key, true, change)
+	return cas.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, true, cas.ChangeOf(change)))
 }
 
 // Delete deletes an item as it is now and leaves a tombstone with its event
 // time. Two requests. To apply a delete event that carries its own time, in one
 // request, use [Repository.DeleteAt].
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	raw, err := r.table.EncodeKey(key)
-	if err == nil {
-		remove := func(context.Context, *T) error { return repo.Remove }
-		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Request[T]{Change: remove})
-	}
-	return err
+	return r.r.remove(ctx, key)
 }
 
-// checkOrder refuses a change that moves the event time back: the item would
-// accept events that it has already overtaken.
-func (r *Repository[T]) checkOrder(before, after ddb.Item) error {
-	if order, ok := r.core.EventOrder(before, after); !ok || order > 0 {
-		return fmt.Errorf("%w: the change moves the event time or id back", repo.ErrStale)
-	}
-	return r.checkAhead(after[r.core.EventTime])
+// Event is the time of an event with the id that breaks ties, for types that
+// have a field tagged repo:"eventid". It can stand wherever a time is asked
+// for.
+type Event struct{ Time, ID any }
+
+// ErrAhead is the error of an event dated too far in the future. Nothing was
+// sent.
+var ErrAhead = errors.New("event is ahead of its time")
+
+// Put writes the whole item if its event is newer than the stored one, or if
+// there is no item. ErrStale if it is older; nil for a redelivered duplicate.
+// One request, no read; a refused write bills the stored item's size.
+func (r *Repository[T]) Put(ctx context.Context, item T) error { return r.r.put(ctx, &item) }
+
+// Apply makes a partial change under the same guard: at is when its event
+// happened, as an integer, a time.Time, or an [Event]. Of a time.Time that is
+// kept as an integer, what is less than Config.Unit is cut off. An item that
+// does not exist comes into being with what update sets. The update must leave
+// the key, the event time, the event id, the version and the library's
+// attributes alone. One request.
+func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
+	return r.r.apply(ctx, key, at, update)
 }
 
-// tombstone turns an item into a tombstone. Event time and id stay, and so does the
-// version, which counts on. item is what is buried, as it was read; nil for a
-// delete event, which has not read it: what the type does not know stays in its
-// tombstone then, until an event brings the item back.
-func (r *Repository[T]) tombstone(w *protocol.Write, item ddb.Item) {
-	for _, name := range r.core.Mapped {
-		switch name {
-		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
-		default:
-			w.Remove(name)
-		}
-	}
-	w.Remove(cas.Unmapped(r.core, cas.Data(r.core, item))...)
-	w.Set(r.core.Attr.Tombstone, ddb.True())
-	w.Set(r.core.Attr.TTL, r.forgotten())
-}
-
-// forgotten is when a deletion of now is forgotten.
-func (r *Repository[T]) forgotten() types.AttributeValue {
-	return ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix())
+// DeleteAt applies a delete event: the item, if there is one, becomes a
+// tombstone with the event's time, and older events find nothing to change
+// from then on, even if there was no item yet. ErrStale if the stored event is
+// newer; nil for a duplicate. One request.
+func (r *Repository[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
+	return r.r.deleteAt(ctx, key, at)
 }

@@ -23,10 +23,10 @@ import (
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered
 // them.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	return r.apply(ctx, key, update, conditions, nil)
+	return cas.As[T](r.r.apply(ctx, key, update, conditions, nil))
 }
 
-func (r *Repository[T]) apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *cas.Once) (T, error) {
+func (r *engine) apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *cas.Once) (any, error) {
 	item, image, err := cas.Apply(ctx, r.table, r.policy.Settings, key, update, conditions, once)
 	if err == nil {
 		r.cache.follow(r.table.Core.KeyText(image), image)

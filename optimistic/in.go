@@ -18,8 +18,8 @@ import (
 // View is a repository inside a transaction, whose writes it sees.
 type View[T any] struct {
 	repo.Repository[T]
-	r    *Repository[T]
-	view *transaction.View[T]
+	r    *engine
+	view *transaction.View
 }
 
 // In is the repository inside a transaction. The first touch of an item reads it, but
@@ -33,15 +33,15 @@ func (r *Repository[T]) In(tx *txn.Tx) *View[T] { return r.viewOf(tx, nil) }
 func (o *Once[T]) In(tx *txn.Tx) *View[T] { return o.r.viewOf(tx, &o.calls) }
 
 func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
-	view := r.strategy().OnceIn(transaction.Of(tx), ids)
-	return &View[T]{view, r, view}
+	view := r.r.strategy().OnceIn(transaction.Of(tx), ids)
+	return &View[T]{transaction.Typed[T](view), r.r, view}
 }
 
 // Keys are keys of the repository, for [txn.Tx.Prefetch].
-func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Keys(keys...) }
+func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.r.strategy().Keys(keys...) }
 
-func (r *Repository[T]) strategy() *transaction.Strategy[T] {
-	return &transaction.Strategy[T]{Table: r.table, By: r, Settings: r.policy.Settings}
+func (r *engine) strategy() *transaction.Strategy {
+	return &transaction.Strategy{Table: r.table, By: r, Settings: r.policy.Settings}
 }
 
 // Apply changes an item by an expression, as [Repository.Apply] does, and must be the
@@ -55,14 +55,18 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 // Save writes the whole item if the version, stored or as the transaction has left it,
 // is still item's, and returns it with its new version. See [Repository.Save].
 func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
-	r := v.r
-	version := r.table.Version(item)
-	if version == 0 {
+	if v.r.table.Version(&item) == 0 {
 		return v.Create(ctx, item)
 	}
+	return cas.As[T](v.r.saveIn(ctx, v.view, &item))
+}
+
+// saveIn saves an item inside a transaction.
+func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (any, error) {
+	version := r.table.Version(item)
 	raw, err := r.table.EncodeGiven(item)
 	if err == nil {
-		err = v.view.Write(ctx, r.table.KeyOf(item), transaction.Event{
+		err = view.Write(ctx, r.table.KeyOf(item), transaction.Event{
 			Whole: raw,
 			Check: r.checkVersion(item),
 			Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
@@ -71,16 +75,19 @@ func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
 		})
 	}
 	if err != nil {
-		var zero T
-		return zero, err
+		return nil, err
 	}
 	return r.table.WithVersion(item, version+1), nil
 }
 
 // Remove deletes an item if its version is still item's. See [Repository.Remove].
 func (v *View[T]) Remove(ctx context.Context, item T) error {
-	r := v.r
-	return v.view.Write(ctx, r.table.KeyOf(item), transaction.Event{
+	return v.r.removeIn(ctx, v.view, &item)
+}
+
+// removeIn deletes an item at its version inside a transaction.
+func (r *engine) removeIn(ctx context.Context, view *transaction.View, item any) error {
+	return view.Write(ctx, r.table.KeyOf(item), transaction.Event{
 		Deletes: true, Single: true,
 		Check: r.checkVersion(item),
 		Fill: func(w *protocol.Write, _ protocol.WriteID, _ ddb.Item) error {
@@ -91,7 +98,7 @@ func (v *View[T]) Remove(ctx context.Context, item T) error {
 }
 
 // checkVersion refuses an item that is not at the version of another.
-func (r *Repository[T]) checkVersion(item T) func(ddb.Item) error {
+func (r *engine) checkVersion(item any) func(ddb.Item) error {
 	key, given := r.table.KeyOf(item), r.table.Version(item)
 	return func(now ddb.Item) error {
 		if r.table.Core.Hidden(now) {

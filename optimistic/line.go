@@ -16,33 +16,33 @@ import (
 type written struct{ item ddb.Item }
 
 // place is a caller's place in the queue of its item.
-type place[T any] = local.Waiter[*local.Participant[T], written]
+type place = local.Waiter[*local.Participant, written]
 
 // call is one item that callers want to change.
-type call[T any] struct {
-	r    *Repository[T]
+type call struct {
+	r    *engine
 	key  repo.Key
 	raw  ddb.Item // the key, encoded
 	text string   // the same as the key of a map
 	mark cas.Reentrancy
 	once *cas.Once // the id under which the change is made once; nil: none
 
-	place *place[T]
+	place *place
 }
 
-func (r *Repository[T]) one(key repo.Key) (*call[T], error) {
+func (r *engine) one(key repo.Key) (*call, error) {
 	raw, err := r.table.EncodeKey(key)
 	if err != nil {
 		return nil, err
 	}
 	text := r.table.Core.KeyText(raw)
 	key = lock.OwnKey(r.table.KeyTable, key, raw)
-	return &call[T]{r: r, key: key, raw: raw, text: text, mark: cas.Reentrancy{By: r, Key: text}}, nil
+	return &call{r: r, key: key, raw: raw, text: text, mark: cas.Reentrancy{By: r, Key: text}}, nil
 }
 
 // update makes a change, but not from inside a change of the same item: the
 // outer write would find what the inner one wrote, and run both again, and so on.
-func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error, once *cas.Once) (item T, err error) {
+func (r *engine) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (item any, err error) {
 	if change == nil {
 		return item, cas.NoChange()
 	}
@@ -58,18 +58,18 @@ func (r *Repository[T]) update(ctx context.Context, key repo.Key, create bool, c
 }
 
 // remove deletes an item.
-func (r *Repository[T]) remove(ctx context.Context, key repo.Key, once *cas.Once) error {
+func (r *engine) remove(ctx context.Context, key repo.Key, once *cas.Once) error {
 	o, err := r.one(key)
 	if err == nil {
 		o.once = once
-		_, err = o.change(ctx, false, func(context.Context, *T) error { return repo.Remove })
+		_, err = o.change(ctx, false, func(context.Context, any) error { return repo.Remove })
 	}
 	return err
 }
 
 // change makes a change: by version, or, with Config.Fair where others want the
 // item too, under its lock.
-func (o *call[T]) change(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *call) change(ctx context.Context, create bool, change func(context.Context, any) error) (item any, err error) {
 	r := o.r
 	run := cas.Mark(o.mark, change)
 	if r.fair == nil {
@@ -82,26 +82,17 @@ func (o *call[T]) change(ctx context.Context, create bool, change func(context.C
 		}
 		r.contention.Note(o.text)
 	}
-	update, upsert := r.fair.Update, r.fair.Upsert
-	if o.once != nil {
-		fair := r.fair.Once(o.once.Text)
-		defer func() { o.once.Note(fair.Repeated()) }()
-		update, upsert = fair.Update, fair.Upsert
-	}
-	if create {
-		return upsert(ctx, o.key, run)
-	}
-	return update(ctx, o.key, run)
+	return r.fair(ctx, o.key, create, run, o.once)
 }
 
 // inLine makes a change by version when it is the caller's turn.
-func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *call) inLine(ctx context.Context, create bool, change func(context.Context, any) error) (item any, err error) {
 	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
-		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request[T]{Create: create, Change: change, Once: o.once})
+		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request{Create: create, Change: change, Once: o.once})
 		return item, err
 	}
-	var part *local.Participant[T]
-	var p *place[T]
+	var part *local.Participant
+	var p *place
 	if o.r.combine {
 		part = local.NewParticipant(ctx, create, change, func() error {
 			if p.Behind() {
@@ -124,7 +115,7 @@ func (o *call[T]) inLine(ctx context.Context, create bool, change func(context.C
 	}
 	handed := written{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request[T]{Create: create, Change: change, Once: o.once})
+	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request{Create: create, Change: change, Once: o.once})
 	return item, err
 }
 
@@ -135,7 +126,7 @@ func behind(key repo.Key) error {
 
 // run makes a change, starting from what the caller before has left, or from
 // what is kept.
-func (o *call[T]) run(ctx context.Context, left ddb.Item, call cas.Request[T]) (item T, after ddb.Item, err error) {
+func (o *call) run(ctx context.Context, left ddb.Item, call cas.Request) (item any, after ddb.Item, err error) {
 	call.Keep = func() bool { return o.r.cache.items != nil || o.place.Waiting() > 0 }
 	call.From = left
 	if left == nil {
@@ -148,12 +139,12 @@ func (o *call[T]) run(ctx context.Context, left ddb.Item, call cas.Request[T]) (
 
 // lead makes the changes of the first caller and of those that wait behind it
 // with one write. It runs on its own, so that no caller's end ends it.
-func (o *call[T]) lead(first *local.Participant[T]) {
+func (o *call) lead(first *local.Participant) {
 	p := o.place
 	var last written
 	defer func() { p.Pass(last) }()
-	b := local.NewGroup(o.r.table, first, func() *local.Participant[T] {
-		next := p.Draw(func(c *local.Participant[T]) bool { return c.Create == first.Create })
+	b := local.NewGroup(o.r.table, first, func() *local.Participant {
+		next := p.Draw(func(c *local.Participant) bool { return c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
@@ -163,8 +154,8 @@ func (o *call[T]) lead(first *local.Participant[T]) {
 }
 
 // all runs a group, and those of its parts that must be alone, to their end.
-func (o *call[T]) all(b *local.Group[T], create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, cas.Request[T]{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
+func (o *call) all(b *local.Group, create bool, from ddb.Item) (after ddb.Item) {
+	_, after, err := o.run(b.Context(), from, cas.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

@@ -53,44 +53,41 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 
 // Create is [Repository.Create] under the id: an item that was made under it is
 // returned as it is.
-func (o *Once[T]) Create(ctx context.Context, item T) (created T, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		created, err = cas.Create(ctx, o.r.table, item, o.r.policy.Settings, once)
-		return err
-	})
-	return created, err
+func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
+	return cas.As[T](o.do(func(once *cas.Once) (any, error) { return o.r.r.create(ctx, &item, once) }))
 }
 
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
 // leaves its id.
 func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return o.change(ctx, key, false, change)
+	return cas.As[T](o.change(ctx, key, false, cas.ChangeOf(change)))
 }
 
 // Upsert is [Repository.Upsert] under the id.
 func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return o.change(ctx, key, true, change)
+	return cas.As[T](o.change(ctx, key, true, cas.ChangeOf(change)))
 }
 
 // Delete is [Repository.Delete], but does nothing to an item that was changed under
 // the id.
 func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
-	return o.calls.Do(func(once *cas.Once) error { return o.r.remove(ctx, key, once) })
+	return o.calls.Do(func(once *cas.Once) error { return o.r.r.remove(ctx, key, once) })
 }
 
 // Apply is [Repository.Apply] under the id. An answer that is lost is asked for
 // again.
 func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (item T, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, err = o.r.apply(ctx, key, update, conditions, once)
-		return err
-	})
-	return item, err
+	return cas.As[T](o.do(func(once *cas.Once) (any, error) { return o.r.r.apply(ctx, key, update, conditions, once) }))
 }
 
-func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
+	return o.do(func(once *cas.Once) (any, error) { return o.r.r.update(ctx, key, create, change, once) })
+}
+
+// do makes one call under the id.
+func (o *Once[T]) do(call func(*cas.Once) (any, error)) (item any, err error) {
 	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, err = o.r.update(ctx, key, create, change, once)
+		item, err = call(once)
 		return err
 	})
 	return item, err

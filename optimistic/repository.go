@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -58,13 +56,8 @@ const (
 // Repository implements [repo.Repository] by versions. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table      *cas.Table[T]
-	policy     cas.Policy
-	combine    bool
-	queues     local.Queues[*local.Participant[T], written] // of this process's callers, by item
-	cache      cache
-	fair       *lockedread.Locker[T] // nil: Config.Fair is off
-	contention *lock.Contention      // with fair: who goes to it
+	table *repo.Table[T]
+	r     *engine
 }
 
 var _ repo.Repository[struct{}] = (*Repository[struct{}])(nil)
@@ -76,31 +69,21 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
 	inner := cas.TableOf(table)
-	core := inner.Core
-	if core.Version == "" {
+	if inner.Core.Version == "" {
 		return nil, fmt.Errorf("%w: the optimistic strategy counts versions: add an integer field tagged `repo:\"version\"` to %T", repo.ErrSchema, *new(T))
 	}
-	if cfg.FailLocked {
-		if cfg.Fair {
-			return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
-		}
-		cfg.Wait.Attempts = 1
-	}
-	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
-		return nil, err
-	}
-	waiting, err := lock.NewSettings(cfg.Wait, leastWait, cfg.ClockSkew)
+	r, err := newEngine(inner, cfg)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository[T]{table: inner, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
-	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
-	if !cfg.Fair {
-		return r, nil
+	if cfg.Fair {
+		locker, err := lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
+		if err != nil {
+			return nil, err
+		}
+		r.fair, r.contention = fairly(locker), lock.NewContention()
 	}
-	r.contention = lock.NewContention()
-	r.fair, err = lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
-	return r, err
+	return &Repository[T]{table, r}, nil
 }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
@@ -110,7 +93,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet; its version is 1. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
+	return cas.As[T](r.r.create(ctx, &item, nil))
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -125,18 +108,18 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // of the same item from inside change, with its context, is refused with
 // ErrLocked.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.update(ctx, key, false, change, nil)
+	return cas.As[T](r.r.update(ctx, key, false, cas.ChangeOf(change), nil))
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return r.update(ctx, key, true, change, nil)
+	return cas.As[T](r.r.update(ctx, key, true, cas.ChangeOf(change), nil))
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
 func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	return r.remove(ctx, key, nil)
+	return r.r.remove(ctx, key, nil)
 }
 
 // Save writes the whole item if the stored version is still item's, and
@@ -151,12 +134,12 @@ func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
 	if r.table.Version(item) == 0 {
 		return r.Create(ctx, item)
 	}
-	return r.save(ctx, item)
+	return cas.As[T](r.r.save(ctx, &item))
 }
 
 // Remove deletes an item if the stored version is still item's. One request,
 // which is not repeated once it may have been applied: ErrOutcomeUnknown then.
 // As with Save the version is all that is compared.
 func (r *Repository[T]) Remove(ctx context.Context, item T) error {
-	return r.removeVersion(ctx, item)
+	return r.r.removeVersion(ctx, &item)
 }

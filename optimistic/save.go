@@ -13,32 +13,31 @@ import (
 
 // save writes a whole item at its version. It has not read the item, so it
 // cannot extend the ring of writers: it starts a new one.
-func (r *Repository[T]) save(ctx context.Context, item T) (T, error) {
-	var zero T
+func (r *engine) save(ctx context.Context, item any) (any, error) {
 	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	core := r.table.Core
 	version := r.table.Version(item)
 	id := protocol.NewWriteID()
 	w := core.NewWrite()
 	if err := r.saving(w, raw, id, version); err != nil {
-		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
+		return nil, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
 	}
 	in, err := w.Update(core.Key(raw))
 	if err != nil {
-		return zero, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
+		return nil, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
 	}
 	err = r.versioned(ctx, item, raw, id, func(turn *lock.Waiter) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	return r.table.WithVersion(item, version+1), nil
 }
 
 // saving makes a write of a whole item at its version.
-func (r *Repository[T]) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
+func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
 	core := r.table.Core
 	d := core.Whole(raw).Without(core.Version)
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
@@ -51,7 +50,7 @@ func (r *Repository[T]) saving(w *protocol.Write, raw ddb.Item, id protocol.Writ
 	return nil
 }
 
-func (r *Repository[T]) removeVersion(ctx context.Context, item T) error {
+func (r *engine) removeVersion(ctx context.Context, item any) error {
 	raw, err := r.table.Encode(item)
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
+func (r *engine) versioned(ctx context.Context, item any, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
 	core := r.table.Core
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	return turn.SendUntilJudged(ctx, func() (ddb.Result, error) { return send(turn), nil }, func(image ddb.Item) (decided bool, err error) {
@@ -96,7 +95,7 @@ func (r *Repository[T]) versioned(ctx context.Context, item T, raw ddb.Item, id 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *Repository[T]) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
+func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
 	core := turn.Core
 	stored, gone := cas.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {

@@ -15,7 +15,7 @@ import (
 // View is a repository inside a transaction, whose writes it sees.
 type View[T any] struct {
 	repo.Repository[T]
-	view *transaction.View[T]
+	view *transaction.View
 }
 
 // In is the repository inside a transaction. The first touch of an item, a Get too,
@@ -31,14 +31,14 @@ func (o *Once[T]) In(tx *txn.Tx) *View[T] { return o.r.viewOf(tx, &o.calls) }
 
 func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
 	view := r.strategy().OnceIn(transaction.Of(tx), ids)
-	return &View[T]{view, view}
+	return &View[T]{transaction.Typed[T](view), view}
 }
 
 // Keys are keys of the repository, for [txn.Tx.Prefetch], which locks the items.
 func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Keys(keys...) }
 
-func (r *Repository[T]) strategy() *transaction.Strategy[T] {
-	return &transaction.Strategy[T]{Table: r.table, By: r, Settings: r.settings, Locker: lock.Of(r.locker)}
+func (r *Repository[T]) strategy() *transaction.Strategy {
+	return &transaction.Strategy{Table: r.inner, By: r, Settings: r.settings, Locker: lock.Of(r.locker)}
 }
 
 // Apply changes an item by an expression, as [Repository.Apply] does, and must be the

@@ -56,7 +56,7 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 // returned as it is.
 func (o *Once[T]) Create(ctx context.Context, item T) (created T, err error) {
 	err = o.calls.Do(func(once *cas.Once) (err error) {
-		created, err = cas.Create(ctx, o.r.table, item, o.r.settings, once)
+		created, err = cas.As[T](cas.Create(ctx, o.r.inner, &item, o.r.settings, once))
 		return err
 	})
 	return created, err
@@ -84,7 +84,8 @@ func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
 // again.
 func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (item T, err error) {
 	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, _, err = cas.Apply(ctx, o.r.table, o.r.settings, key, update, conditions, once)
+		applied, _, err := cas.Apply(ctx, o.r.inner, o.r.settings, key, update, conditions, once)
+		item, err = cas.As[T](applied, err)
 		return err
 	})
 	return item, err

@@ -19,7 +19,8 @@ type Config = lockedread.Config
 // Repository implements [repo.Repository] by locking. It is safe for
 // concurrent use.
 type Repository[T any] struct {
-	table    *cas.Table[T]
+	table    *repo.Table[T]
+	inner    *cas.Table
 	locker   *lockedread.Locker[T]
 	settings lock.Settings
 }
@@ -36,7 +37,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Repository[T]{table: cas.TableOf(table), locker: locker, settings: waiting}, nil
+	return &Repository[T]{table: table, inner: cas.TableOf(table), locker: locker, settings: waiting}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows: the
@@ -61,7 +62,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.Create(ctx, r.table, item, r.settings, nil)
+	return cas.As[T](cas.Create(ctx, r.inner, &item, r.settings, nil))
 }
 
 // Update locks an item, runs change on it once, commits the difference and
@@ -110,6 +111,6 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered
 // them.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	item, _, err := cas.Apply(ctx, r.table, r.settings, key, update, conditions, nil)
-	return item, err
+	item, _, err := cas.Apply(ctx, r.inner, r.settings, key, update, conditions, nil)
+	return cas.As[T](item, err)
 }

@@ -2,7 +2,6 @@ package cas
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,19 +17,19 @@ import (
 )
 
 // Apply makes a change that is written as an expression, on the item as it is then,
-// in one request: it reads nothing. It returns the item as written, and its image.
+// in one request: it reads nothing. It returns the item as written, and its image; with
+// *repo.ConditionError the item that did not meet the conditions.
 //
 // Nothing binds the request to a state of the item, so the same request could be
 // applied twice: it is not repeated once it may have been applied. The ring of
 // writers then tells, while it is that write's own. A request with an id is bound by
 // that: it is repeated as any other.
-func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (T, ddb.Item, error) {
-	var zero T
+func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (any, ddb.Item, error) {
 	raw, err := t.EncodeKey(key)
 	if err != nil {
-		return zero, nil, err
+		return nil, nil, err
 	}
-	a := &applying[T]{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
+	a := &applying{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
 	if once != nil {
 		a.ids = once.Unread(t.Core)
@@ -41,31 +40,28 @@ func Apply[T any](ctx context.Context, t *Table[T], s lock.Settings, key repo.Ke
 		return err
 	})
 	if err != nil {
-		var refused *repo.ConditionError
-		if errors.As(err, &refused) {
-			zero, _ = refused.Item.(T)
-		}
-		return zero, nil, err
+		return a.shown, nil, err
 	}
 	item, err := t.Decode(image)
 	return item, image, err
 }
 
 // applying is one such call.
-type applying[T any] struct {
-	table      *Table[T]
+type applying struct {
+	table      *Table
 	waiter     *lock.Waiter
 	id         protocol.WriteID
 	update     expression.UpdateBuilder
 	conditions []expression.ConditionBuilder // the caller's own
 	once       *Once
 	ids        protocol.UnreadOnce // with once: how the next try carries the id
+	shown      any                 // the item that did not meet the conditions
 }
 
 // write puts the caller's update under the marks of the protocol. Without a read
 // the ring of writers cannot be extended: a new one starts, and the version counts
 // on.
-func (a *applying[T]) write() (*dynamodb.UpdateItemInput, error) {
+func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
 	MarkUnread(core, w, a.id)
@@ -109,7 +105,7 @@ func CheckTarget(core *protocol.Core, attr string) error {
 }
 
 // run sends the write until it has a verdict, and returns the item as written.
-func (a *applying[T]) run(ctx context.Context) (ddb.Item, error) {
+func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 	how := ddb.Options{Once: true, AwaitAnswer: true, Absence: true}
 	if a.once != nil {
 		how = ddb.Options{Absence: true}
@@ -148,7 +144,7 @@ func (a *applying[T]) run(ctx context.Context) (ddb.Item, error) {
 // evidence reads the item after an answer was lost. It is returned if it shows that
 // the write was applied; nil if it shows nothing: others may have started a new
 // ring, and the request may still be on its way.
-func (a *applying[T]) evidence(ctx context.Context) ddb.Item {
+func (a *applying) evidence(ctx context.Context) ddb.Item {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	image, err := a.table.Core.Get(ctx, a.waiter.Raw)
@@ -159,7 +155,7 @@ func (a *applying[T]) evidence(ctx context.Context) ddb.Item {
 }
 
 // refused decides what the image of a refused write means: nil is for another try.
-func (a *applying[T]) refused(ctx context.Context, image ddb.Item) error {
+func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	core := a.table.Core
 	if core.Absent(image) {
 		return lock.NotFound(a.waiter.Key, core.Name)
@@ -192,5 +188,6 @@ func (a *applying[T]) refused(ctx context.Context, image ddb.Item) error {
 	if err != nil {
 		return err
 	}
-	return &repo.ConditionError{Key: a.waiter.Key, Item: item}
+	a.shown = item
+	return &repo.ConditionError{Key: a.waiter.Key, Item: a.table.Value(item)}
 }

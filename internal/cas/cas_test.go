@@ -33,7 +33,7 @@ var (
 // shelf is a table with a client of its own, and how its items are changed.
 type shelf struct {
 	*rig.Rig
-	table  *Table[tin]
+	table  *Table
 	policy Policy
 }
 
@@ -72,10 +72,10 @@ func TestRunThroughFaults(t *testing.T) {
 		s := open(t)
 		s.stored(t, nil)
 		s.Nth("UpdateItem", 0, kind)
-		item, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request[tin]{Change: add, Keep: func() bool { return true }})
+		item, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{Change: ChangeOf(add), Keep: func() bool { return true }})
 		rig.Is(t, err)
 		stored := s.Item(t, raw)
-		if got, _ := s.table.Decode(stored); got.Count != 2 || got.Version != 4 || got != item {
+		if got, _ := As[tin](s.table.Decode(stored)); got.Count != 2 || got.Version != 4 || got != *item.(*tin) {
 			t.Errorf("%v: returned %+v, stored %+v", kind, item, got)
 		}
 		if !ddb.EqualItems(trace.After, stored) {
@@ -110,18 +110,18 @@ func TestRunAgainstOthers(t *testing.T) {
 			s.stored(t, nil)
 			s.policy.FailFast = row.failFast
 			runs := 0
-			_, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request[tin]{Change: func(ctx context.Context, b *tin) error {
+			_, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{Change: ChangeOf(func(ctx context.Context, b *tin) error {
 				if runs++; row.others != nil {
 					row.others(t, s, runs)
 				}
 				return add(ctx, b)
-			}})
+			})})
 			if !errors.Is(err, row.want) || runs != row.runs || trace.Conflicts != row.conflicts {
 				t.Errorf("error %v after %d runs and %d conflicts, want %v after %d and %d", err, runs, trace.Conflicts, row.want, row.runs, row.conflicts)
 			}
 			got := tin{Count: -1}
 			if stored := s.Item(t, raw); stored != nil {
-				got, _ = s.table.Decode(stored)
+				got, _ = As[tin](s.table.Decode(stored))
 			}
 			if got.Count != row.count {
 				t.Errorf("stored %+v, want count %d", got, row.count)
@@ -155,13 +155,14 @@ func TestRunFromABelievedItem(t *testing.T) {
 	no := errors.New("sold out")
 	runs := 0
 	believed := ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(0), "version": ddb.Integer(2)}
-	item, _, err := Run(t.Context(), s.table, &s.policy, key, raw, Request[tin]{From: believed, Change: func(_ context.Context, b *tin) error {
+	got, _, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{From: believed, Change: ChangeOf(func(_ context.Context, b *tin) error {
 		if runs++; b.Count == 0 {
 			return no
 		}
 		b.Count--
 		return nil
-	}})
+	})})
+	item, err := As[tin](got, err)
 	rig.Is(t, err)
 	if runs != 2 || item.Version != 4 {
 		t.Errorf("%+v after %d runs", item, runs)
@@ -191,7 +192,7 @@ func TestCreate(t *testing.T) {
 				s.put(t, row.stored)
 			}
 			s.Nth("UpdateItem", 0, kind)
-			item, err := Create(t.Context(), s.table, tin{ID: "beans", Count: 5}, s.policy.Settings, nil)
+			item, err := As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
 			want := row.want
 			if row.stored != nil && (kind == fault.LoseResponse || kind == fault.DropRequest) {
 				want = repo.ErrOutcomeUnknown // it may have been made, and deleted since
@@ -200,7 +201,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("%s, %v: error %v, want %v", name, kind, err, want)
 			}
 			if stored := s.Item(t, raw); want == nil {
-				got, _ := s.table.Decode(stored)
+				got, _ := As[tin](s.table.Decode(stored))
 				if got != item || got.Count != 5 || got.Version != 1 || s.table.Core.Hidden(stored) || stored["expiresAt"] != nil {
 					t.Errorf("%s, %v: returned %+v, stored %v", name, kind, item, stored)
 				}
@@ -231,7 +232,7 @@ func TestChange(t *testing.T) {
 		"its key":        {change: func(b *tin) error { b.ID = "peas"; return nil }, want: repo.ErrFixed},
 		"its version":    {change: func(b *tin) error { b.Version++; return nil }, want: repo.ErrFixed},
 	} {
-		edit, err := Change(t.Context(), s.table, from, func(_ context.Context, b *tin) error { return row.change(b) })
+		edit, err := Change(t.Context(), s.table, from, ChangeOf(func(_ context.Context, b *tin) error { return row.change(b) }))
 		if !errors.Is(err, row.want) || edit.Remove != row.remove || len(edit.Diff.Set) != row.set || len(edit.Diff.Remove) != row.gone {
 			t.Errorf("%s: %+v, %v", name, edit, err)
 		}
@@ -257,7 +258,7 @@ func TestApplyTo(t *testing.T) {
 func TestReentrancy(t *testing.T) {
 	mark := Reentrancy{By: t, Key: "beans"}
 	var inside context.Context
-	run := Mark(mark, func(ctx context.Context, _ *tin) error { inside = ctx; return mark.Refuse(ctx, key) })
+	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, key) })
 	rig.Is(t, run(t.Context(), nil), repo.ErrLocked)
 	rig.Is(t, mark.Refuse(inside, key))
 	rig.Is(t, mark.Refuse(t.Context(), key))

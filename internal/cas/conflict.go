@@ -9,7 +9,7 @@ import (
 )
 
 // undecided is the error where no verdict can be had.
-func (u *update[T]) undecided(base, now ddb.Item) error {
+func (u *update) undecided(base, now ddb.Item) error {
 	if now[u.waiter.Core.Attr.LockedBy] != nil && u.unmoved(base, now) {
 		if l, err := u.waiter.Lock(now); err == nil {
 			return lock.Locked(u.waiter.Key, l) // and in doubt
@@ -23,7 +23,7 @@ func (u *update[T]) undecided(base, now ddb.Item) error {
 
 // unmoved reports whether the condition of a write based on one image would
 // hold on another but for a lock.
-func (u *update[T]) unmoved(base, now ddb.Item) bool {
+func (u *update) unmoved(base, now ddb.Item) bool {
 	for _, name := range append([]string{u.waiter.Core.Attr.Writers}, u.Seen...) {
 		was, had := base[name]
 		is, has := now[name]
@@ -35,7 +35,7 @@ func (u *update[T]) unmoved(base, now ddb.Item) bool {
 }
 
 // conflict prepares the next attempt after others wrote first.
-func (u *update[T]) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
+func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error) {
 	core := u.waiter.Core
 	if err := u.waiter.CheckShape(image); err != nil {
 		return nil, err

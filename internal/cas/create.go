@@ -18,11 +18,10 @@ import (
 //
 // With an id the new item remembers it, and an item that is there and remembers it
 // is returned as it is.
-func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings, once *Once) (T, error) {
-	var zero T
+func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once) (any, error) {
 	raw, err := t.EncodeGiven(item)
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	core := t.Core
 	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw, once: once}
@@ -34,7 +33,7 @@ func Create[T any](ctx context.Context, t *Table[T], item T, s lock.Settings, on
 		return c.Update(ctx, in, ddb.Options{OnItem: c.hidden == nil}), nil
 	}
 	if err := c.SendUntilJudged(ctx, send, func(image ddb.Item) (bool, error) { return c.judge(ctx, image) }); err != nil {
-		return zero, err
+		return nil, err
 	}
 	if c.made != nil {
 		return t.Decode(c.made)

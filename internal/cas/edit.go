@@ -14,65 +14,65 @@ import (
 )
 
 // Edit is a user's change to an item, ready to be written.
-type Edit[T any] struct {
-	Item   T
+type Edit struct {
+	Item   any
 	After  ddb.Item // its encoding
 	Diff   ddb.Diff // without the version
 	Remove bool     // delete the item instead
 }
 
 // Snapshot is an item before a change.
-type Snapshot[T any] struct {
-	Item   T
+type Snapshot struct {
+	Item   any
 	Before ddb.Item // its encoding, taken before anybody can alter Item
 	Raw    ddb.Item // as stored; nil for a new item
 }
 
 // SnapshotOf starts from a stored item.
-func SnapshotOf[T any](t *Table[T], raw ddb.Item) (Snapshot[T], error) {
+func SnapshotOf(t *Table, raw ddb.Item) (Snapshot, error) {
 	item, err := t.Decode(raw)
 	if err != nil {
-		return Snapshot[T]{}, err
+		return Snapshot{}, err
 	}
 	before, err := t.Encode(item)
 	if err != nil {
-		return Snapshot[T]{}, err
+		return Snapshot{}, err
 	}
-	return Snapshot[T]{item, before, raw}, nil
+	return Snapshot{item, before, raw}, nil
 }
 
 // NewSnapshot starts from nothing but a key.
-func NewSnapshot[T any](t *Table[T], key ddb.Item) (Snapshot[T], error) {
+func NewSnapshot(t *Table, key ddb.Item) (Snapshot, error) {
 	item, err := t.Decode(key)
-	return Snapshot[T]{Item: item, Before: key}, err
+	return Snapshot{Item: item, Before: key}, err
 }
 
 // Change runs a user's change and compares the result.
-func Change[T any](ctx context.Context, t *Table[T], from Snapshot[T], change func(context.Context, *T) error) (Edit[T], error) {
-	item := from.Item
-	if err := change(ctx, &item); err != nil {
+func Change(ctx context.Context, t *Table, from Snapshot, change func(context.Context, any) error) (Edit, error) {
+	item := t.Copy(from.Item)
+	if err := change(ctx, item); err != nil {
 		if errors.Is(err, repo.Remove) {
-			return Edit[T]{Remove: true}, nil
+			return Edit{Remove: true}, nil
 		}
-		return Edit[T]{}, err
+		return Edit{}, err
 	}
 	return Compare(t, from, item)
 }
 
 // Compare finds what an edited item changes.
-func Compare[T any](t *Table[T], from Snapshot[T], item T) (Edit[T], error) {
+func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	after, err := t.EncodeGiven(item)
 	if err != nil {
-		return Edit[T]{}, err
+		return Edit{}, err
 	}
 	core := t.Core
 	for _, name := range []string{core.Partition, core.Sort} {
 		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
-			return Edit[T]{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
+			return Edit{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
 		}
 	}
 	if was, is := t.Version(from.Item), t.Version(item); was != is {
-		return Edit[T]{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
+		return Edit{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
 	}
 	d := core.Diff(from.Before, after)
 	if core.Hidden(from.Raw) { // what a tombstone keeps is not the new item's
@@ -86,15 +86,15 @@ func Compare[T any](t *Table[T], from Snapshot[T], item T) (Edit[T], error) {
 	// A new item has no version in Before but may encode a zero.
 	d = d.Without(core.Version)
 	if err := core.CheckSize(from.Raw, d); err != nil {
-		return Edit[T]{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
+		return Edit{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
 	}
-	return Edit[T]{Item: item, After: after, Diff: d}, nil
+	return Edit{Item: item, After: after, Diff: d}, nil
 }
 
 // Bump counts a data write, which stands for so many changes, in the item's
 // version, where the type has one, and leaves the write's id as evidence. raw
 // is the item that the write is based on. It returns the item as it will be.
-func Bump[T any](t *Table[T], w *protocol.Write, id protocol.WriteID, raw ddb.Item, item T, count int64) T {
+func Bump(t *Table, w *protocol.Write, id protocol.WriteID, raw ddb.Item, item any, count int64) any {
 	core := t.Core
 	if core.Version == "" {
 		return item

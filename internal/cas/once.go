@@ -81,13 +81,13 @@ func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 // ChangeOnce is Change, but where the item remembers the id the change does not
 // run, and the item is as it is. The edit of a change that runs remembers the id,
 // also where it changes nothing else.
-func ChangeOnce[T any](ctx context.Context, t *Table[T], from Snapshot[T], change func(context.Context, *T) error, once *Once) (Edit[T], error) {
+func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(context.Context, any) error, once *Once) (Edit, error) {
 	core := t.Core
 	if once.In(core, from.Raw) {
 		if core.Hidden(from.Raw) { // made, and deleted by an event since
-			return Edit[T]{}, lock.NotFound(t.KeyOf(from.Item), core.Name)
+			return Edit{}, lock.NotFound(t.KeyOf(from.Item), core.Name)
 		}
-		return Edit[T]{Item: from.Item, After: from.Before}, nil
+		return Edit{Item: from.Item, After: from.Before}, nil
 	}
 	edit, err := Change(ctx, t, from, change)
 	if once == nil || err != nil || edit.Remove {
@@ -97,7 +97,7 @@ func ChangeOnce[T any](ctx context.Context, t *Table[T], from Snapshot[T], chang
 		err = core.CheckSize(from.Raw, edit.Diff)
 	}
 	if err != nil {
-		return Edit[T]{}, fmt.Errorf("item %v: %w", t.KeyOf(from.Item), err)
+		return Edit{}, fmt.Errorf("item %v: %w", t.KeyOf(from.Item), err)
 	}
 	return edit, nil
 }

@@ -24,14 +24,14 @@ type Policy struct {
 }
 
 // Request is one change of one item.
-type Request[T any] struct {
+type Request struct {
 	Create bool // start a new item where there is none
-	Change func(context.Context, *T) error
+	Change func(context.Context, any) error
 	Once   *Once // the id under which Change is made once; nil: none
 	// Edit, if set, makes the edit in Change's place: where the changed item is
 	// not this goroutine's to read, only its encoding. Made then tells, in Once's
 	// place, whether an item shows that all of it was made.
-	Edit func(context.Context, Snapshot[T]) (Edit[T], error)
+	Edit func(context.Context, Snapshot) (Edit, error)
 	Made func(item ddb.Item) bool
 	// From is what this process believes the item to be; nil: it is read. The
 	// write's condition protects a change of it; what Change says without a
@@ -47,7 +47,7 @@ type Request[T any] struct {
 }
 
 // MakeEdit makes the edit of an item.
-func (r *Request[T]) MakeEdit(ctx context.Context, t *Table[T], from Snapshot[T]) (Edit[T], error) {
+func (r *Request) MakeEdit(ctx context.Context, t *Table, from Snapshot) (Edit, error) {
 	if r.Edit != nil {
 		return r.Edit(ctx, from)
 	}
@@ -56,7 +56,7 @@ func (r *Request[T]) MakeEdit(ctx context.Context, t *Table[T], from Snapshot[T]
 
 // IsMade reports whether an item remembers that the change was made: by this call,
 // by an attempt without an answer, or by another call with the same id.
-func (r *Request[T]) IsMade(core *protocol.Core, item ddb.Item) bool {
+func (r *Request) IsMade(core *protocol.Core, item ddb.Item) bool {
 	if r.Made != nil {
 		return r.Made(item)
 	}

@@ -35,8 +35,8 @@ func (w Reentrancy) Refuse(ctx context.Context, key repo.Key) error {
 }
 
 // Mark makes change run with a marked context.
-func Mark[T any](w Reentrancy, change func(context.Context, *T) error) func(context.Context, *T) error {
-	return func(ctx context.Context, item *T) error {
+func Mark(w Reentrancy, change func(context.Context, any) error) func(context.Context, any) error {
+	return func(ctx context.Context, item any) error {
 		r := &running{}
 		defer r.over.Store(true)
 		return change(context.WithValue(ctx, w, r), item)

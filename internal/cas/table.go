@@ -1,17 +1,63 @@
 package cas
 
 import (
+	"context"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Table is a table of users with its inner side.
-type Table[T any] struct {
-	*repo.Table[T]
-	link.Inner[T]
+// Table is a table of users with its inner side. What works on it handles a user's
+// item as a pointer in an any: so it is compiled once, and not again for each type
+// of each program. Only the faces, which are thin, have a type parameter.
+type Table struct {
+	*repo.KeyTable
+	items
+	Core *protocol.Core
+}
+
+// items is how package repo maps a user's type, of which every item here is a
+// pointer.
+type items interface {
+	// Encode returns the attributes of an item; EncodeGiven those of one that a
+	// caller hands in: it refuses what Encode takes, but no event may have.
+	Encode(item any) (ddb.Item, error)
+	EncodeGiven(item any) (ddb.Item, error)
+	// Decode makes a new item.
+	Decode(raw ddb.Item) (any, error)
+	KeyOf(item any) repo.Key
+	Version(item any) int64
+	// WithVersion returns a copy with another version; just a copy where the type
+	// has none.
+	WithVersion(item any, version int64) any
+	Copy(item any) any
+	// Value is what the item points to.
+	Value(item any) any
 }
 
 // TableOf opens a table of users, once for each strategy that works on it.
-func TableOf[T any](table *repo.Table[T]) *Table[T] {
-	return &Table[T]{table, link.Of(table)}
+func TableOf[T any](table *repo.Table[T]) *Table { return tableOf(link.Of(table)) }
+
+func tableOf(inner link.Inner) *Table {
+	return &Table{inner.Keys.(*repo.KeyTable), inner.Items.(items), inner.Core}
+}
+
+// As is the result of a call for one that knows the type: the zero value where the
+// call has no item.
+func As[T any](item any, err error) (T, error) {
+	if p, ok := item.(*T); ok {
+		return *p, err
+	}
+	return *new(T), err
+}
+
+// ChangeOf is a user's change for those who do not know the type. No change stays
+// none.
+func ChangeOf[T any](change func(context.Context, *T) error) func(context.Context, any) error {
+	if change == nil {
+		return nil
+	}
+	return func(ctx context.Context, item any) error { return change(ctx, item.(*T)) }
 }

@@ -19,11 +19,11 @@ import (
 const atOnce = 2
 
 // update is one call under way.
-type update[T any] struct {
+type update struct {
 	*Policy
-	Request[T]
+	Request
 	Trace
-	table   *Table[T]
+	table   *Table
 	waiter  *lock.Waiter
 	tries   int
 	sent    bool // the present attempt has sent its write
@@ -32,29 +32,28 @@ type update[T any] struct {
 
 // Update reads an item, changes it and writes the difference if it is as read,
 // until that succeeds. create starts a new item where there is none.
-func Update[T any](ctx context.Context, t *Table[T], p *Policy, key repo.Key, create bool, change func(context.Context, *T) error) (T, error) {
-	var zero T
+func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
 	if change == nil {
-		return zero, NoChange()
+		return nil, NoChange()
 	}
 	raw, err := t.EncodeKey(key)
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	mark := Reentrancy{By: p, Key: t.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil {
-		return zero, err
+		return nil, err
 	}
-	item, _, err := Run(ctx, t, p, key, raw, Request[T]{Create: create, Change: Mark(mark, change)})
+	item, _, err := Run(ctx, t, p, key, raw, Request{Create: create, Change: Mark(mark, change)})
 	return item, err
 }
 
 // Run is Update with all that a caller may know before and wants to know
 // afterwards; raw is the encoded key.
-func Run[T any](ctx context.Context, t *Table[T], p *Policy, key repo.Key, raw ddb.Item, call Request[T]) (T, Trace, error) {
-	u := &update[T]{Policy: p, Request: call, table: t,
+func Run(ctx context.Context, t *Table, p *Policy, key repo.Key, raw ddb.Item, call Request) (any, Trace, error) {
+	u := &update{Policy: p, Request: call, table: t,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}
-	var item T
+	var item any
 	err := u.waiter.Do(ctx, func() (err error) {
 		item, err = u.run(ctx)
 		return err
@@ -63,7 +62,7 @@ func Run[T any](ctx context.Context, t *Table[T], p *Policy, key repo.Key, raw d
 	return item, u.Trace, err
 }
 
-func (u *update[T]) run(ctx context.Context) (item T, err error) {
+func (u *update) run(ctx context.Context) (item any, err error) {
 	image := u.From
 	u.assumed = image != nil
 	for {
@@ -95,7 +94,7 @@ var errAgain = errors.New("again")
 
 // attempt changes an image and writes it. With errAgain it returns the image
 // for the next attempt, nil where the item must be read again.
-func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next ddb.Item, err error) {
+func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next ddb.Item, err error) {
 	core := u.waiter.Core
 	from, err := u.begin(image)
 	if err != nil {
@@ -167,7 +166,7 @@ func (u *update[T]) attempt(ctx context.Context, image ddb.Item) (item T, next d
 }
 
 // applied notes the item as the write has left it.
-func (u *update[T]) applied(image ddb.Item, edit Edit[T], id protocol.WriteID) {
+func (u *update) applied(image ddb.Item, edit Edit, id protocol.WriteID) {
 	if edit.Remove || u.Keep == nil || !u.Keep() {
 		return
 	}
@@ -177,7 +176,7 @@ func (u *update[T]) applied(image ddb.Item, edit Edit[T], id protocol.WriteID) {
 	u.After = ApplyTo(u.waiter.Core, image, edit.Diff, Writers(u.waiter.Core, id, image), u.count())
 }
 
-func (u *update[T]) count() int64 {
+func (u *update) count() int64 {
 	if u.Count == nil {
 		return 1
 	}
@@ -186,7 +185,7 @@ func (u *update[T]) count() int64 {
 
 // write sends an edit under the condition that the item is as in the image. It
 // returns the item as it will be.
-func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id protocol.WriteID) (item T, res ddb.Result, err error) {
+func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protocol.WriteID) (item any, res ddb.Result, err error) {
 	core := u.waiter.Core
 	w := core.NewWrite()
 	u.asRead(w, image)
@@ -216,13 +215,13 @@ func (u *update[T]) write(ctx context.Context, image ddb.Item, edit Edit[T], id 
 }
 
 // begin decodes what an attempt starts from.
-func (u *update[T]) begin(image ddb.Item) (Snapshot[T], error) {
+func (u *update) begin(image ddb.Item) (Snapshot, error) {
 	core := u.waiter.Core
 	if !core.Hidden(image) {
 		return SnapshotOf(u.table, image)
 	}
 	if !u.Create {
-		return Snapshot[T]{}, lock.NotFound(u.waiter.Key, core.Name)
+		return Snapshot{}, lock.NotFound(u.waiter.Key, core.Name)
 	}
 	from, err := NewSnapshot(u.table, u.waiter.Raw)
 	from.Raw = image
@@ -230,7 +229,7 @@ func (u *update[T]) begin(image ddb.Item) (Snapshot[T], error) {
 }
 
 // asRead demands that nobody wrote since the image was taken.
-func (u *update[T]) asRead(w *protocol.Write, image ddb.Item) {
+func (u *update) asRead(w *protocol.Write, image ddb.Item) {
 	core := u.waiter.Core
 	if len(image) == 0 {
 		w.IfAbsent(core.Partition)

@@ -23,10 +23,10 @@ const (
 )
 
 // Group runs the changes of its parts as one. It is used by one goroutine.
-type Group[T any] struct {
-	table *cas.Table[T]
-	draw  func() *Participant[T] // the next caller who waits; nil: there is none
-	parts []*run[T]
+type Group struct {
+	table *cas.Table
+	draw  func() *Participant // the next caller who waits; nil: there is none
+	parts []*run
 	fresh bool  // there is no item yet
 	count int64 // changes that the write will carry
 
@@ -36,16 +36,16 @@ type Group[T any] struct {
 }
 
 // run is a part and what came of its change when it ran last.
-type run[T any] struct {
-	*Participant[T]
-	answer[T]
+type run struct {
+	*Participant
+	answer
 	alone bool // it must run again, alone
 }
 
 // NewGroup starts a group with its first participant. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
-func NewGroup[T any](table *cas.Table[T], first *Participant[T], draw func() *Participant[T]) *Group[T] {
-	b := &Group[T]{table: table, draw: draw}
+func NewGroup(table *cas.Table, first *Participant, draw func() *Participant) *Group {
+	b := &Group{table: table, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
 	b.live.Store(1)
 	b.add(first)
@@ -54,21 +54,21 @@ func NewGroup[T any](table *cas.Table[T], first *Participant[T], draw func() *Pa
 
 // Context governs the group: it has the first caller's values, and ends when
 // every caller's context has ended.
-func (b *Group[T]) Context() context.Context { return b.ctx }
+func (b *Group) Context() context.Context { return b.ctx }
 
 // add takes p in, which is counted in live already.
-func (b *Group[T]) add(p *Participant[T]) {
+func (b *Group) add(p *Participant) {
 	left := func(ctx context.Context) bool { return b.without(context.Cause(ctx)) }
 	p.left.Store(&left)
 	if p.ctx.Err() != nil {
 		p.tell() // its caller may have looked for us before
 	}
-	b.parts = append(b.parts, &run[T]{Participant: p})
+	b.parts = append(b.parts, &run{Participant: p})
 }
 
 // within counts one more part in live; false if all have left: whoever came to
 // such a group would end with it.
-func (b *Group[T]) within() bool {
+func (b *Group) within() bool {
 	for {
 		n := b.live.Load()
 		if n == 0 || b.live.CompareAndSwap(n, n+1) {
@@ -78,7 +78,7 @@ func (b *Group[T]) within() bool {
 }
 
 // without counts one part less; true if it was the last: the group ends.
-func (b *Group[T]) without(cause error) bool {
+func (b *Group) without(cause error) bool {
 	if b.live.Add(-1) > 0 {
 		return false
 	}
@@ -87,12 +87,12 @@ func (b *Group[T]) without(cause error) bool {
 }
 
 // Begin says, before each Edit, whether there is an item.
-func (b *Group[T]) Begin(fresh bool) { b.fresh = fresh }
+func (b *Group) Begin(fresh bool) { b.fresh = fresh }
 
 // Edit is the edit of all parts, those who are drawn while it runs included.
 // It is made of encodings: a caller may have been told its verdict before the
 // last change has run, and what its change has returned is then its own again.
-func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T], error) {
+func (b *Group) Edit(ctx context.Context, from cas.Snapshot) (cas.Edit, error) {
 	b.count = 0
 	began := time.Now()
 	all := newTotal(b.table, from)
@@ -102,10 +102,10 @@ func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T],
 		}
 		start, err := all.next()
 		if err != nil {
-			return cas.Edit[T]{}, err
+			return cas.Edit{}, err
 		}
 		m := b.parts[i]
-		m.answer = m.ask(ctx, ask[T]{table: b.table, from: start, fresh: b.fresh && b.count == 0})
+		m.answer = m.ask(ctx, ask{table: b.table, from: start, fresh: b.fresh && b.count == 0})
 		m.alone = m.ran && errors.Is(m.err, repo.Remove)
 		if m.changed {
 			all.add(m.edit)
@@ -115,14 +115,14 @@ func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T],
 	switch {
 	case b.live.Load() == 0:
 		<-b.ctx.Done() // who left last is about to end it
-		return cas.Edit[T]{}, ddb.CtxError(b.ctx)
+		return cas.Edit{}, ddb.CtxError(b.ctx)
 	case len(b.parts) == 1 && b.parts[0].alone:
-		return cas.Edit[T]{Remove: true}, nil
+		return cas.Edit{Remove: true}, nil
 	case len(b.parts) == 1 && b.parts[0].err != nil:
-		return cas.Edit[T]{}, b.parts[0].err // the guard knows best whether what it saw was true
+		return cas.Edit{}, b.parts[0].err // the guard knows best whether what it saw was true
 	}
 	if b.fresh && b.count == 0 {
-		return cas.Edit[T]{}, errNothing // nobody wants the new item
+		return cas.Edit{}, errNothing // nobody wants the new item
 	}
 	// To the guard it is one change; Count tells how many it stands for.
 	return all.edit(), nil
@@ -132,11 +132,11 @@ func (b *Group[T]) Edit(ctx context.Context, from cas.Snapshot[T]) (cas.Edit[T],
 var errNothing = errors.New("nothing to write")
 
 // Count is how many changes the write carries; 0: it needs no write.
-func (b *Group[T]) Count() int64 { return b.count }
+func (b *Group) Count() int64 { return b.count }
 
 // Made reports whether an item remembers the ids of all changes that the write
 // carries: then each of them was made, by this write or by another call.
-func (b *Group[T]) Made(item ddb.Item) bool {
+func (b *Group) Made(item ddb.Item) bool {
 	for _, m := range b.parts {
 		if m.changed && !m.Once.In(b.table.Core, item) {
 			return false
@@ -146,7 +146,7 @@ func (b *Group[T]) Made(item ddb.Item) bool {
 }
 
 // more takes the next caller along.
-func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
+func (b *Group) more(ctx context.Context, began time.Time) bool {
 	if b.draw == nil || len(b.parts) >= maxParts || time.Since(began) > maxGather || ctx.Err() != nil || b.parts[0].alone || !b.within() {
 		return false
 	}
@@ -167,7 +167,7 @@ func (b *Group[T]) more(ctx context.Context, began time.Time) bool {
 
 // Conclude gives the parts their verdicts after the group ended with err. Those
 // that it returns must run again, each alone.
-func (b *Group[T]) Conclude(err error) (again []*Participant[T]) {
+func (b *Group) Conclude(err error) (again []*Participant) {
 	defer b.cancel(nil)
 	if errors.Is(err, errNothing) {
 		err = nil
@@ -177,13 +177,13 @@ func (b *Group[T]) Conclude(err error) (again []*Participant[T]) {
 		m.left.Store(nil)
 		switch {
 		case !m.ran && err == nil:
-			m.tellEnd(*new(T), ddb.CtxError(m.ctx)) // its caller has left
+			m.tellEnd(nil, ddb.CtxError(m.ctx)) // its caller has left
 		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && affectsAll(err), errors.Is(err, lock.ErrContended):
 			reason := err
 			if over {
 				reason = m.own(err)
 			}
-			m.tellEnd(*new(T), reason)
+			m.tellEnd(nil, reason)
 		case m.alone, err != nil:
 			// It wants to be alone, saw what never was, or may not be the one
 			// for whom the write failed.
@@ -196,7 +196,7 @@ func (b *Group[T]) Conclude(err error) (again []*Participant[T]) {
 	return again
 }
 
-func (m *run[T]) tellEnd(item T, err error) { m.end <- result[T]{item, err} }
+func (m *run) tellEnd(item any, err error) { m.end <- result{item, err} }
 
 // affectsAll reports whether an error has nothing to do with what was written: it
 // is every part's. Of a service that cannot be reached, or that throttles, each

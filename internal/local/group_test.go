@@ -22,22 +22,27 @@ type item struct {
 	Version int64  `dynamodbav:"version" repo:"version"`
 }
 
-func newTable(t *testing.T) *cas.Table[item] { return tableOf[item](t) }
+func newTable(t *testing.T) *cas.Table { return tableOf[item](t) }
 
-func tableOf[T any](t *testing.T) *cas.Table[T] {
+func tableOf[T any](t *testing.T) *cas.Table {
 	t.Helper()
 	return cas.TableOf(rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t))
 }
 
 // edit runs a batch on an item, and leaves what its write would make of it.
-func edit[T any](t *testing.T, table *cas.Table[T], b *local.Group[T], work *T) error {
+func edit[T any](t *testing.T, table *cas.Table, b *local.Group, work *T) error {
 	t.Helper()
-	raw := rig.Must(table.Encode(*work))(t)
+	raw := rig.Must(table.Encode(work))(t)
 	e, err := b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t))
 	if err == nil {
-		*work = rig.Must(table.Decode(cas.ApplyTo(table.Core, raw, e.Diff, nil, 1)))(t)
+		*work = *rig.Must(table.Decode(cas.ApplyTo(table.Core, raw, e.Diff, nil, 1)))(t).(*T)
 	}
 	return err
+}
+
+// participant is a caller with a change of its own type.
+func participant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *local.Participant {
+	return local.NewParticipant(ctx, create, cas.ChangeOf(change), ended)
 }
 
 func add(_ context.Context, i *item) error { i.Count++; return nil }
@@ -48,10 +53,10 @@ type verdict struct {
 	err  error
 }
 
-func await(p *local.Participant[item]) <-chan verdict {
+func await(p *local.Participant) <-chan verdict {
 	told := make(chan verdict, 1)
 	go func() {
-		got, err := p.Await()
+		got, err := cas.As[item](p.Await())
 		told <- verdict{got, err}
 	}()
 	return told
@@ -62,17 +67,17 @@ func await(p *local.Participant[item]) <-chan verdict {
 func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 	table := newTable(t)
 	for range 500 {
-		first := local.NewParticipant(t.Context(), false, func(context.Context, *item) error { panic("boom") }, nil)
+		first := participant(t.Context(), false, func(context.Context, *item) error { panic("boom") }, nil)
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
 			defer func() { _ = recover() }()
 			_, _ = first.Await()
 		}()
-		second := local.NewParticipant(t.Context(), false, add, nil)
+		second := participant(t.Context(), false, add, nil)
 		told := await(second)
 		drawn := false
-		b := local.NewGroup(table, first, func() *local.Participant[item] {
+		b := local.NewGroup(table, first, func() *local.Participant {
 			if drawn {
 				return nil
 			}
@@ -104,8 +109,8 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 func TestABatchThatAllHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	table := newTable(t)
-	first := local.NewParticipant(ctx, false, add, nil)
-	b := local.NewGroup(table, first, func() *local.Participant[item] {
+	first := participant(ctx, false, add, nil)
+	b := local.NewGroup(table, first, func() *local.Participant {
 		t.Error("somebody was drawn into a batch that has ended")
 		return nil
 	})
@@ -140,11 +145,11 @@ func TestWhoseErrorItIs(t *testing.T) {
 		{"unknown", repo.ErrOutcomeUnknown, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			parts := []*local.Participant[item]{local.NewParticipant(t.Context(), false, add, nil), local.NewParticipant(t.Context(), false, add, nil)}
+			parts := []*local.Participant{participant(t.Context(), false, add, nil), participant(t.Context(), false, add, nil)}
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
 			left := parts[1:]
 			table := newTable(t)
-			b := local.NewGroup(table, parts[0], func() (p *local.Participant[item]) {
+			b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
 				if len(left) > 0 {
 					p, left = left[0], nil
 				}

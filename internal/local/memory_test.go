@@ -101,7 +101,7 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 		table := tableOf[shelf](t)
 		mine := newMemory()
 		ctx, cancel := context.WithCancel(t.Context())
-		first := local.NewParticipant(ctx, false, func(_ context.Context, s *shelf) error { mine.lend(s); return nil }, nil)
+		first := participant(ctx, false, func(_ context.Context, s *shelf) error { mine.lend(s); return nil }, nil)
 		toldFirst := make(chan error, 1)
 		used := make(chan struct{})
 		go func() {
@@ -110,7 +110,7 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 			close(used)
 			toldFirst <- err
 		}()
-		second := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error {
+		second := participant(t.Context(), false, func(_ context.Context, s *shelf) error {
 			cancel()
 			<-used
 			s.Mine++
@@ -118,8 +118,8 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 		}, nil)
 		toldSecond := make(chan error, 1)
 		go func() { _, err := second.Await(); toldSecond <- err }()
-		others := []*local.Participant[shelf]{second}
-		b := local.NewGroup(table, first, func() (p *local.Participant[shelf]) {
+		others := []*local.Participant{second}
+		b := local.NewGroup(table, first, func() (p *local.Participant) {
 			if len(others) > 0 {
 				p, others = others[0], nil
 			}
@@ -145,14 +145,14 @@ func TestTheMemoryOfAChangeThatDoesNotReturn(t *testing.T) {
 			table := tableOf[shelf](t)
 			mine, good := newMemory(), newMemory()
 			used := make(chan struct{})
-			first := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error { mine.lend(s); end(); return nil }, nil)
+			first := participant(t.Context(), false, func(_ context.Context, s *shelf) error { mine.lend(s); end(); return nil }, nil)
 			go func() {
 				defer close(used)
 				defer mine.use()
 				defer func() { _ = recover() }()
 				_, _ = first.Await()
 			}()
-			second := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error {
+			second := participant(t.Context(), false, func(_ context.Context, s *shelf) error {
 				<-used
 				if s.Books != nil || s.List != nil || s.Box.m != nil {
 					t.Errorf("it sees %+v", s)
@@ -162,8 +162,8 @@ func TestTheMemoryOfAChangeThatDoesNotReturn(t *testing.T) {
 			}, nil)
 			told := make(chan error, 1)
 			go func() { _, err := second.Await(); told <- err }()
-			others := []*local.Participant[shelf]{second}
-			b := local.NewGroup(table, first, func() (p *local.Participant[shelf]) {
+			others := []*local.Participant{second}
+			b := local.NewGroup(table, first, func() (p *local.Participant) {
 				if len(others) > 0 {
 					p, others = others[0], nil
 				}
@@ -189,10 +189,10 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 	table := tableOf[shelf](t)
 	lent := []*memory{newMemory(), newMemory(), newMemory()}
 	refused := errors.New("refused")
-	var parts []*local.Participant[shelf]
+	var parts []*local.Participant
 	var told []chan shelf
 	for i, m := range lent {
-		p := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error {
+		p := participant(t.Context(), false, func(_ context.Context, s *shelf) error {
 			if i > 0 && (s.Books["a"] != "good" || s.Box.text() != "good") {
 				t.Errorf("change %d sees %+v, box %q", i, s, s.Box.text())
 			}
@@ -205,11 +205,11 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 			return nil
 		}, nil)
 		got := make(chan shelf, 1)
-		go func() { s, _ := p.Await(); got <- s }()
+		go func() { s, _ := cas.As[shelf](p.Await()); got <- s }()
 		parts, told = append(parts, p), append(told, got)
 	}
 	others := parts[1:]
-	b := local.NewGroup(table, parts[0], func() (p *local.Participant[shelf]) {
+	b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], others[1:]
 		}
@@ -236,19 +236,19 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 	table := tableOf[shelf](t)
 	const big = int64(9007199254740993) // 2^53 + 1
-	set := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Any = big; return nil }, nil)
-	other := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
-	for _, p := range []*local.Participant[shelf]{set, other} {
+	set := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Any = big; return nil }, nil)
+	other := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
+	for _, p := range []*local.Participant{set, other} {
 		go func() { _, _ = p.Await() }()
 	}
-	others := []*local.Participant[shelf]{other}
-	b := local.NewGroup(table, set, func() (p *local.Participant[shelf]) {
+	others := []*local.Participant{other}
+	b := local.NewGroup(table, set, func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}
 		return p
 	})
-	raw := rig.Must(table.Encode(shelf{ID: "a", Version: 1}))(t)
+	raw := rig.Must(table.Encode(&shelf{ID: "a", Version: 1}))(t)
 	e := rig.Must(b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t)))(t)
 	b.Conclude(nil)
 	for _, a := range e.Diff.Set {
@@ -262,16 +262,16 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
 	table := tableOf[shelf](t)
 	refused := errors.New("refused")
-	spoils := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error {
+	spoils := participant(t.Context(), false, func(_ context.Context, s *shelf) error {
 		s.Books["a"], s.List[0], s.Bytes[0], s.Box.m.Value["text"] = "bad", "bad", 'b', &types.AttributeValueMemberS{Value: "bad"}
 		return refused
 	}, nil)
-	adds := local.NewParticipant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
+	adds := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
 	told := make(chan shelf, 1)
 	go func() { _, _ = spoils.Await() }()
-	go func() { s, _ := adds.Await(); told <- s }()
-	others := []*local.Participant[shelf]{adds}
-	b := local.NewGroup(table, spoils, func() (p *local.Participant[shelf]) {
+	go func() { s, _ := cas.As[shelf](adds.Await()); told <- s }()
+	others := []*local.Participant{adds}
+	b := local.NewGroup(table, spoils, func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}

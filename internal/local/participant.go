@@ -16,15 +16,15 @@ import (
 const settle = 4 * time.Second
 
 // Participant is one caller's part in a group.
-type Participant[T any] struct {
+type Participant struct {
 	Create bool      // the item may be missing
 	Once   *cas.Once // the id under which its change is made once; nil: none
 
 	ctx    context.Context
-	change func(context.Context, *T) error
+	change func(context.Context, any) error
 	ended  func() error // what to tell a caller that leaves before its turn
-	asks   chan ask[T]
-	end    chan result[T] // has room for the verdict: nobody waits for a caller that left
+	asks   chan ask
+	end    chan result // has room for the verdict: nobody waits for a caller that left
 	state  atomic.Int32
 	// unwritten says that no write carries it, nor ever will, unless it runs again.
 	unwritten atomic.Bool
@@ -39,18 +39,18 @@ const (
 )
 
 // ask is the request to run the change on a copy of the item.
-type ask[T any] struct {
-	table  *cas.Table[T]
-	from   cas.Snapshot[T] // the caller's own: nobody else has this copy
+type ask struct {
+	table  *cas.Table
+	from   cas.Snapshot    // the caller's own: nobody else has this copy
 	fresh  bool            // there is no item yet
 	ctx    context.Context // ends when the right to write is lost
-	answer chan<- answer[T]
+	answer chan<- answer
 }
 
 // answer is what came of it.
-type answer[T any] struct {
+type answer struct {
 	ran     bool  // false: the caller has left, or its change did not return
-	item    T     // as the change left it: to be given back to the caller, not to be read
+	item    any   // as the change left it: to be given back to the caller, not to be read
 	changed bool  // it differs from what the change got
 	edit    edit  // how
 	err     error // the change's own
@@ -63,20 +63,20 @@ type edit struct {
 	version int64
 }
 
-type result[T any] struct {
-	item T
+type result struct {
+	item any
 	err  error
 }
 
 // NewParticipant makes a part. ended, optional, adds to the error of a caller that
 // leaves while it waits for its turn.
-func NewParticipant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *Participant[T] {
-	return &Participant[T]{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask[T], 1), end: make(chan result[T], 1)}
+func NewParticipant(ctx context.Context, create bool, change func(context.Context, any) error, ended func() error) *Participant {
+	return &Participant{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask, 1), end: make(chan result, 1)}
 }
 
 // Await runs the change whenever the group asks for it, in the caller's
 // goroutine, and returns the verdict.
-func (p *Participant[T]) Await() (item T, err error) {
+func (p *Participant) Await() (item any, err error) {
 	defer p.leave() // also when change panics
 	ran, over := false, false
 	done := p.ctx.Done()
@@ -116,7 +116,7 @@ func (p *Participant[T]) Await() (item T, err error) {
 }
 
 // gone is the error of a caller that left, and of whom nothing was written.
-func (p *Participant[T]) gone() error {
+func (p *Participant) gone() error {
 	if p.ended == nil {
 		return ddb.CtxError(p.ctx)
 	}
@@ -125,14 +125,14 @@ func (p *Participant[T]) gone() error {
 
 // tell tells the group that the caller's context ended; true if it was the last
 // one that the group worked for.
-func (p *Participant[T]) tell() bool {
+func (p *Participant) tell() bool {
 	left := p.left.Swap(nil)
 	return left != nil && (*left)(p.ctx)
 }
 
 // own is the error of a group that all have left, as this caller hears it: each
 // is told the end of its own context, and not whose end was the last.
-func (p *Participant[T]) own(err error) error {
+func (p *Participant) own(err error) error {
 	end := ddb.CtxError(p.ctx)
 	if end == nil || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -153,9 +153,9 @@ func (p *Participant[T]) own(err error) error {
 }
 
 // run runs the change. The answer is sent even if it panics.
-func (p *Participant[T]) run(a ask[T]) {
+func (p *Participant) run(a ask) {
 	p.unwritten.Store(false)
-	var out answer[T]
+	var out answer
 	defer func() {
 		if out.ran {
 			p.state.Store(idle)
@@ -175,8 +175,8 @@ func (p *Participant[T]) run(a ask[T]) {
 // apply runs the change and encodes what it left, here in its caller's
 // goroutine: as long as it runs the caller cannot be told anything, and cannot
 // use the item's memory for something else. After it nobody reads that memory.
-func (p *Participant[T]) apply(ctx context.Context, a ask[T]) answer[T] {
-	out := answer[T]{ran: true}
+func (p *Participant) apply(ctx context.Context, a ask) answer {
+	out := answer{ran: true}
 	e, err := cas.ChangeOnce(ctx, a.table, a.from, p.change, p.Once)
 	switch {
 	case err == nil && e.Remove:
@@ -198,13 +198,13 @@ func (p *Participant[T]) apply(ctx context.Context, a ask[T]) answer[T] {
 }
 
 // refuse answers an ask that comes too late.
-func (p *Participant[T]) refuse(a ask[T]) {
+func (p *Participant) refuse(a ask) {
 	p.state.Store(away)
-	a.answer <- answer[T]{}
+	a.answer <- answer{}
 }
 
 // leave ends the part. An ask that was announced is answered.
-func (p *Participant[T]) leave() {
+func (p *Participant) leave() {
 	p.tell() // the group may still work, but not for us
 	if p.state.Swap(away) == asked {
 		p.refuse(<-p.asks)
@@ -213,11 +213,11 @@ func (p *Participant[T]) leave() {
 
 // ask lets the part run its change on an item, and waits until it has; it has
 // not run if the caller has left or its change panicked.
-func (p *Participant[T]) ask(ctx context.Context, a ask[T]) answer[T] {
+func (p *Participant) ask(ctx context.Context, a ask) answer {
 	if !p.state.CompareAndSwap(idle, asked) {
-		return answer[T]{}
+		return answer{}
 	}
-	to := make(chan answer[T], 1)
+	to := make(chan answer, 1)
 	a.ctx, a.answer = ctx, to
 	p.asks <- a
 	return <-to

@@ -36,10 +36,10 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 				late, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				cancelled, cancel := context.WithCancelCause(t.Context())
-				parts := []*local.Participant[item]{local.NewParticipant(late, false, add, nil), local.NewParticipant(cancelled, false, add, nil)}
+				parts := []*local.Participant{participant(late, false, add, nil), participant(cancelled, false, add, nil)}
 				told := []<-chan verdict{await(parts[0]), await(parts[1])}
 				others := parts[1:]
-				b := local.NewGroup(table, parts[0], func() (p *local.Participant[item]) {
+				b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
 					if len(others) > 0 {
 						p, others = others[0], nil
 					}

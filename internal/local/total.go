@@ -10,9 +10,9 @@ import (
 // total is an item after the changes of a group so far, as it would be stored
 // if each of them had been written. It holds encodings alone, which no caller
 // shares.
-type total[T any] struct {
-	table   *cas.Table[T]
-	from    cas.Snapshot[T]
+type total struct {
+	table   *cas.Table
+	from    cas.Snapshot
 	changed bool
 	raw     ddb.Item // once something has changed
 	before  ddb.Item // what the type makes of raw; nil: not known yet
@@ -20,12 +20,12 @@ type total[T any] struct {
 	touched map[string]bool
 }
 
-func newTotal[T any](table *cas.Table[T], from cas.Snapshot[T]) *total[T] {
-	return &total[T]{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
+func newTotal(table *cas.Table, from cas.Snapshot) *total {
+	return &total{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
 }
 
 // next is what the next change starts from, with a copy of the item of its own.
-func (s *total[T]) next() (start cas.Snapshot[T], err error) {
+func (s *total) next() (start cas.Snapshot, err error) {
 	start.Raw = s.from.Raw
 	given := s.from.Raw
 	switch {
@@ -49,7 +49,7 @@ func (s *total[T]) next() (start cas.Snapshot[T], err error) {
 }
 
 // add takes in what a change did.
-func (s *total[T]) add(e edit) {
+func (s *total) add(e edit) {
 	core := s.table.Core
 	base := s.from.Raw
 	if s.changed {
@@ -73,8 +73,8 @@ func (s *total[T]) add(e edit) {
 
 // edit is what all changes did together. What one set and another set back is
 // written all the same: the item that it is compared with may be a tombstone.
-func (s *total[T]) edit() cas.Edit[T] {
-	e := cas.Edit[T]{Item: s.from.Item, After: s.after}
+func (s *total) edit() cas.Edit {
+	e := cas.Edit{Item: s.from.Item, After: s.after}
 	once := s.table.Core.Attr.OnceNames()
 	for _, name := range slices.Concat(s.table.Core.Mapped, once[:]) {
 		v, there := s.raw[name]

@@ -38,7 +38,7 @@ type Event struct {
 
 // Write makes a write that needs not know its item. Of an item that is not known it
 // reads nothing, unless such a write was refused before, or has an id of its own.
-func (v *View[T]) Write(ctx context.Context, key repo.Key, ev Event) error {
+func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		unread := !e.known && e.blind == nil && once == nil && (ev.Check == nil || !e.refuted)
 		if unread && (!ev.Deletes || v.tx.call.once == nil) { // a deletion leaves no id: the item is asked for it
@@ -65,7 +65,7 @@ func (v *View[T]) Write(ctx context.Context, key repo.Key, ev Event) error {
 var errDuplicate = errors.New("the event is stored already")
 
 // apply does an event to the item, which is known.
-func (v *View[T]) apply(e *entry, ev Event, once *cas.Once) error {
+func (v *View) apply(e *entry, ev Event, once *cas.Once) error {
 	check := ev.Check
 	if check == nil {
 		check = func(ddb.Item) error { return e.checkNewer(ev.Raw) }

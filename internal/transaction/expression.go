@@ -14,7 +14,7 @@ import (
 
 // Apply changes an item by an expression, under conditions of the caller's own. What
 // it makes of the item only DynamoDB knows.
-func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
+func (v *View) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
 	core := v.s.Table.Core
 	merge := func(w *protocol.Write) error {
 		return w.Merge(update, conditions, func(attr string) error { return cas.CheckTarget(core, attr) })
@@ -38,14 +38,14 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 			if err != nil {
 				return err
 			}
-			return &repo.ConditionError{Key: key, Item: item}
+			return &repo.ConditionError{Key: key, Item: v.s.Table.Value(item)}
 		}
 	}
 	return v.Write(ctx, key, ev)
 }
 
 // visible refuses an item that is not there for readers.
-func (v *View[T]) visible(key repo.Key, now ddb.Item) error {
+func (v *View) visible(key repo.Key, now ddb.Item) error {
 	if v.s.Table.Core.Hidden(now) {
 		return lock.NotFound(key, v.s.Table.Core.Name)
 	}

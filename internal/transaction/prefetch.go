@@ -21,7 +21,7 @@ type Keys struct {
 func (k Keys) Table() string { return k.member.core.Name }
 
 // Keys are keys of the strategy's repository, for [Tx.Prefetch].
-func (s *Strategy[T]) Keys(keys ...repo.Key) Keys {
+func (s *Strategy) Keys(keys ...repo.Key) Keys {
 	k := Keys{member: s.member(), keys: keys}
 	for _, key := range keys {
 		raw, err := s.Table.EncodeKey(key)

@@ -12,8 +12,8 @@ import (
 )
 
 // Strategy is how the items of a repository take part in transactions.
-type Strategy[T any] struct {
-	Table *cas.Table[T]
+type Strategy struct {
+	Table *cas.Table
 	By    any // the repository itself
 	lock.Settings
 	Locker *lock.Locker // takes the lock of an item at its first touch; nil: none is taken
@@ -24,35 +24,59 @@ type Strategy[T any] struct {
 	Tombstone func(item ddb.Item) ddb.Item
 }
 
-func (s *Strategy[T]) member() member {
+func (s *Strategy) member() member {
 	return member{by: s.By, core: s.Table.Core, locker: s.Locker, Settings: s.Settings}
 }
 
 // View is a repository inside a transaction. It sees what the transaction has
 // written.
-type View[T any] struct {
+type View struct {
 	tx  *Tx
-	s   *Strategy[T]
+	s   *Strategy
 	ids *cas.OnceCalls // whose id its calls have; nil: they have none
 }
 
-var _ repo.Repository[struct{}] = (*View[struct{}])(nil)
+// typed is a view for those who know the type.
+type typed[T any] struct{ v *View }
+
+var _ repo.Repository[struct{}] = typed[struct{}]{}
+
+// Typed is the view as a repository.
+func Typed[T any](v *View) repo.Repository[T] { return typed[T]{v} }
+
+func (t typed[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	return cas.As[T](t.v.Get(ctx, key))
+}
+
+func (t typed[T]) Create(ctx context.Context, item T) (T, error) {
+	return cas.As[T](t.v.Create(ctx, &item))
+}
+
+func (t typed[T]) Update(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return cas.As[T](t.v.Update(ctx, key, cas.ChangeOf(change)))
+}
+
+func (t typed[T]) Upsert(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return cas.As[T](t.v.Upsert(ctx, key, cas.ChangeOf(change)))
+}
+
+func (t typed[T]) Delete(ctx context.Context, key repo.Key) error { return t.v.Delete(ctx, key) }
 
 // In is the strategy's repository inside a transaction.
-func (s *Strategy[T]) In(tx *Tx) *View[T] { return s.OnceIn(tx, nil) }
+func (s *Strategy) In(tx *Tx) *View { return s.OnceIn(tx, nil) }
 
 // OnceIn is In for calls under an operation id.
-func (s *Strategy[T]) OnceIn(tx *Tx, ids *cas.OnceCalls) *View[T] { return &View[T]{tx, s, ids} }
+func (s *Strategy) OnceIn(tx *Tx, ids *cas.OnceCalls) *View { return &View{tx, s, ids} }
 
 // once runs an operation on an item, under the id of the view if it has one.
-func (v *View[T]) once(ctx context.Context, key repo.Key, do func(context.Context, *entry, *cas.Once) error) error {
+func (v *View) once(ctx context.Context, key repo.Key, do func(context.Context, *entry, *cas.Once) error) error {
 	return v.ids.Do(func(once *cas.Once) error {
 		return v.on(ctx, key, func(ctx context.Context, e *entry) error { return do(ctx, e, once) })
 	})
 }
 
 // on runs an operation on an item.
-func (v *View[T]) on(ctx context.Context, key repo.Key, do func(context.Context, *entry) error) error {
+func (v *View) on(ctx context.Context, key repo.Key, do func(context.Context, *entry) error) error {
 	raw, err := v.s.Table.EncodeKey(key)
 	if err != nil {
 		return err
@@ -71,7 +95,7 @@ func (v *View[T]) on(ctx context.Context, key repo.Key, do func(context.Context,
 }
 
 // Get reads an item, as the transaction has left it.
-func (v *View[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
+func (v *View) Get(ctx context.Context, key repo.Key) (item any, err error) {
 	err = v.once(ctx, key, func(ctx context.Context, e *entry, _ *cas.Once) error {
 		if err := e.open(ctx, v.tx, false); err != nil {
 			return err
@@ -87,14 +111,13 @@ func (v *View[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 
 // Create makes an item that must not exist yet. Under an id, one that was made under
 // it is returned as it is.
-func (v *View[T]) Create(ctx context.Context, item T) (created T, err error) {
+func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 	raw, err := v.s.Table.EncodeGiven(item)
 	if err == nil && v.s.CheckNew != nil {
 		err = v.s.CheckNew(raw)
 	}
-	var zero T
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	key := v.s.Table.KeyOf(item)
 	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
@@ -120,7 +143,7 @@ func (v *View[T]) Create(ctx context.Context, item T) (created T, err error) {
 		return e.put(raw, once)
 	})
 	if err != nil {
-		return zero, err
+		return nil, err
 	}
 	return created, nil
 }
@@ -159,16 +182,16 @@ func (e *entry) change(d ddb.Diff) {
 }
 
 // Update changes an item.
-func (v *View[T]) Update(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+func (v *View) Update(ctx context.Context, key repo.Key, change func(context.Context, any) error) (any, error) {
 	return v.update(ctx, key, false, change)
 }
 
 // Upsert changes an item, or makes it.
-func (v *View[T]) Upsert(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+func (v *View) Upsert(ctx context.Context, key repo.Key, change func(context.Context, any) error) (any, error) {
 	return v.update(ctx, key, true, change)
 }
 
-func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, *T) error) (item T, err error) {
+func (v *View) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
 	if change == nil {
 		return item, cas.NoChange()
 	}
@@ -198,16 +221,15 @@ func (v *View[T]) update(ctx context.Context, key repo.Key, create bool, change 
 		return nil
 	})
 	if err != nil {
-		var zero T
-		return zero, err
+		return nil, err
 	}
 	return item, nil
 }
 
 // edit runs a change. The item is nobody else's meanwhile, in this transaction
 // either.
-func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, *T) error, once *cas.Once) (edit cas.Edit[T], err error) {
-	var from cas.Snapshot[T]
+func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, any) error, once *cas.Once) (edit cas.Edit, err error) {
+	var from cas.Snapshot
 	if hidden {
 		from, err = cas.NewSnapshot(v.s.Table, e.raw)
 		from.Raw = e.now
@@ -233,7 +255,7 @@ func (v *View[T]) edit(ctx context.Context, e *entry, hidden bool, change func(c
 }
 
 // remove deletes the item.
-func (v *View[T]) remove(e *entry) {
+func (v *View) remove(e *entry) {
 	switch {
 	case v.s.Tombstone != nil:
 		e.now = v.s.Tombstone(e.now)
@@ -245,7 +267,7 @@ func (v *View[T]) remove(e *entry) {
 }
 
 // Delete deletes an item, but not one that was changed under the id of the view.
-func (v *View[T]) Delete(ctx context.Context, key repo.Key) error {
+func (v *View) Delete(ctx context.Context, key repo.Key) error {
 	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err

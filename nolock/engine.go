@@ -1,0 +1,111 @@
+package nolock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// engine is a Repository of any type.
+type engine struct {
+	table  *cas.Table
+	core   *protocol.Core
+	cfg    Config
+	policy cas.Policy
+}
+
+func newEngine(table *cas.Table, cfg Config) (*engine, error) {
+	core := table.Core
+	switch {
+	case core.EventSeconds && cfg.Unit != 0 && cfg.Unit != time.Second:
+		return nil, fmt.Errorf("%w: Unit is %v, but the event time is stored in seconds", repo.ErrConfig, cfg.Unit)
+	case core.EventSeconds:
+		cfg.Unit = time.Second
+	case cfg.Unit == 0 && cfg.MaxSkew > 0:
+		return nil, fmt.Errorf("%w: MaxSkew needs Unit, what one step of the integer event time means", repo.ErrConfig)
+	}
+	if err := settings.FillAll(
+		settings.Default("Unit", &cfg.Unit, 0),
+		settings.Default("MaxSkew", &cfg.MaxSkew, defaultSkew),
+		settings.Default("Tombstone", &cfg.Tombstone, defaultTombstone),
+		settings.Default("Attempts", &cfg.Attempts, defaultAttempts),
+	); err != nil {
+		return nil, err
+	}
+	if cfg.FailLocked {
+		cfg.Wait.Attempts = 1
+	}
+	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	if err != nil {
+		return nil, err
+	}
+	r := &engine{table: table, core: core, cfg: cfg}
+	seen := []string{core.EventTime, core.Attr.LockToken}
+	for _, name := range []string{core.EventID, core.Version} {
+		if name != "" {
+			seen = append(seen, name)
+		}
+	}
+	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
+	return r, nil
+}
+
+func (r *engine) create(ctx context.Context, item any) (any, error) {
+	raw, err := r.table.Encode(item)
+	if err == nil {
+		err = r.checkAhead(raw[r.core.EventTime])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
+}
+
+func (r *engine) remove(ctx context.Context, key repo.Key) error {
+	raw, err := r.table.EncodeKey(key)
+	if err == nil {
+		remove := func(context.Context, any) error { return repo.Remove }
+		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Request{Change: remove})
+	}
+	return err
+}
+
+// checkOrder refuses a change that moves the event time back: the item would
+// accept events that it has already overtaken.
+func (r *engine) checkOrder(before, after ddb.Item) error {
+	if order, ok := r.core.EventOrder(before, after); !ok || order > 0 {
+		return fmt.Errorf("%w: the change moves the event time or id back", repo.ErrStale)
+	}
+	return r.checkAhead(after[r.core.EventTime])
+}
+
+// tombstone turns an item into a tombstone. Event time and id stay, and so does the
+// version, which counts on. item is what is buried, as it was read; nil for a
+// delete event, which has not read it: what the type does not know stays in its
+// tombstone then, until an event brings the item back.
+func (r *engine) tombstone(w *protocol.Write, item ddb.Item) {
+	for _, name := range r.core.Mapped {
+		switch name {
+		case r.core.EventTime, r.core.EventID, r.core.Version, r.core.Attr.TTL:
+		default:
+			w.Remove(name)
+		}
+	}
+	w.Remove(cas.Unmapped(r.core, cas.Data(r.core, item))...)
+	w.Set(r.core.Attr.Tombstone, ddb.True())
+	w.Set(r.core.Attr.TTL, r.forgotten())
+}
+
+// forgotten is when a deletion of now is forgotten.
+func (r *engine) forgotten() types.AttributeValue {
+	return ddb.Integer(r.policy.Clock().Add(r.cfg.Tombstone).Unix())
+}

@@ -1,0 +1,67 @@
+package optimistic
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// engine is a Repository of any type.
+type engine struct {
+	table   *cas.Table
+	policy  cas.Policy
+	combine bool
+	queues  local.Queues[*local.Participant, written] // of this process's callers, by item
+	cache   cache
+	// fair makes a change under the item's lock; nil: Config.Fair is off. contention
+	// says who goes to it.
+	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error)
+	contention *lock.Contention
+}
+
+func newEngine(table *cas.Table, cfg Config) (*engine, error) {
+	if cfg.FailLocked {
+		if cfg.Fair {
+			return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
+		}
+		cfg.Wait.Attempts = 1
+	}
+	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
+		return nil, err
+	}
+	waiting, err := lock.NewSettings(cfg.Wait, leastWait, cfg.ClockSkew)
+	if err != nil {
+		return nil, err
+	}
+	core := table.Core
+	r := &engine{table: table, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
+	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
+	return r, nil
+}
+
+// fairly makes changes by a locker, under an id where they have one.
+func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool, func(context.Context, any) error, *cas.Once) (any, error) {
+	return func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error) {
+		update, upsert := l.Update, l.Upsert
+		if once != nil {
+			o := l.Once(once.Text)
+			defer func() { once.Note(o.Repeated()) }()
+			update, upsert = o.Update, o.Upsert
+		}
+		if create {
+			update = upsert
+		}
+		item, err := update(ctx, key, func(ctx context.Context, item *T) error { return change(ctx, item) })
+		return &item, err
+	}
+}
+
+func (r *engine) create(ctx context.Context, item any, once *cas.Once) (any, error) {
+	return cas.Create(ctx, r.table, item, r.policy.Settings, once)
+}

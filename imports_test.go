@@ -31,30 +31,31 @@ type row struct {
 var layout = []row{
 	{folder: ".", why: "documentation only; its tests compare the strategies and the documents"},
 	// Transport, protocol, vocabulary: each knows those above it in this table only.
-	{folder: "internal/ddb", tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
+	{folder: "internal/telemetry", why: "names of spans, metrics and log events, and who is told; knows nothing of this module"},
+	{folder: "internal/ddb", may: []string{"internal/telemetry"}, tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
 	{folder: "internal/protocol", may: []string{"internal/ddb"}, why: "what is written, under which condition, and how it is judged; all models of it"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/protocol"}, why: "what engines need of a table and users must not see"},
-	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link"}, tests: []string{"semaphore"}, why: "the vocabulary of users and engines; knows no strategy"},
+	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link", "internal/telemetry"}, tests: []string{"semaphore"}, why: "the vocabulary of users and engines; knows no strategy"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
-	{folder: "internal/lease", may: []string{"repo", "internal/ddb"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
+	{folder: "internal/lease", may: []string{"repo", "internal/ddb", "internal/telemetry"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
 	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	// Engines.
-	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent"}, why: "the item lock without types of users, and waiting for others"},
+	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent", "internal/telemetry"}, why: "the item lock without types of users, and waiting for others"},
 	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "compare and set, by those who hold no lock"},
-	{folder: "internal/transaction", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas"}, why: "several items at once: what a closure has read and changed, and the one request that commits it"},
-	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock"}, why: "callers of one process that want the same item: one request for all of them where one will do"},
+	{folder: "internal/transaction", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/telemetry"}, why: "several items at once: what a closure has read and changed, and the one request that commits it"},
+	{folder: "internal/local", may: []string{"repo", "internal/ddb", "internal/cas", "internal/lock", "internal/telemetry"}, why: "callers of one process that want the same item: one request for all of them where one will do"},
 	// Faces. Among them only lockedread and txn are known to others.
-	{folder: "lockedread", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"optimistic"}, why: "the item lock by handle"},
-	{folder: "txn", may: []string{"repo", "internal/settings", "internal/transaction"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "transactions for users; the strategies know it, for their views inside one"},
-	{folder: "nolock", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/lock", "internal/cas"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
-	{folder: "optimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/ddb", "internal/protocol", "internal/recent", "internal/lock", "internal/cas", "internal/local"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
-	{folder: "pessimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/lock", "internal/cas"}, why: "the strategy built on the item lock"},
-	{folder: "mutex", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/lock"}, why: "named locks: rows that are nothing but the item lock"},
-	{folder: "once", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "operations with effects elsewhere: rows that are the item lock, and what the operation gave"},
-	{folder: "ticket", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/pace"}, why: "the queue lock: an item of its own kind"},
-	{folder: "semaphore", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease"}, why: "permits and jobs: items of their own kind"},
+	{folder: "lockedread", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/lock", "internal/cas", "internal/local", "internal/telemetry"}, tests: []string{"optimistic"}, why: "the item lock by handle"},
+	{folder: "txn", may: []string{"repo", "internal/settings", "internal/transaction", "internal/link", "internal/telemetry"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread", "mutex", "ticket", "semaphore"}, why: "transactions for users; the strategies know it, for their views inside one"},
+	{folder: "nolock", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/lock", "internal/cas", "internal/telemetry"}, tests: []string{"lockedread", "pessimistic"}, why: "a strategy: knows no other strategy"},
+	{folder: "optimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/ddb", "internal/protocol", "internal/recent", "internal/lock", "internal/cas", "internal/local", "internal/telemetry"}, tests: []string{"pessimistic"}, why: "a strategy: knows no other strategy; the lock only where it is fair, for items that many want"},
+	{folder: "pessimistic", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "lockedread", "internal/lock", "internal/cas", "internal/telemetry"}, why: "the strategy built on the item lock"},
+	{folder: "mutex", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/lock", "internal/telemetry"}, why: "named locks: rows that are nothing but the item lock"},
+	{folder: "once", may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lock", "internal/telemetry"}, why: "operations with effects elsewhere: rows that are the item lock, and what the operation gave"},
+	{folder: "ticket", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/pace", "internal/telemetry"}, why: "the queue lock: an item of its own kind"},
+	{folder: "semaphore", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/telemetry"}, why: "permits and jobs: items of their own kind"},
 	{folder: "internal/load", may: []string{"localdb", "public"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
 	{folder: "examples/internal/crew", why: "processes that start, pause and kill each other; knows nothing of what an example shows"},
@@ -65,6 +66,7 @@ var layout = []row{
 	{folder: "cmd/dynahold/internal/compare", may: []string{"internal/load", "cmd/dynahold/internal/grid"}, module: "cmd/dynahold", why: "the judgement of what was measured; knows no terminal"},
 	{folder: "bench", may: []string{"public", "internal/load"}, module: "bench", why: "peers and measurements"},
 	{folder: "docs/tablecheck", may: []string{"public"}, module: "docs/tablecheck", why: "the templates of docs/tables.md against what the packages make"},
+	{folder: "docs/telemetry", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "internal/telemetry", "internal/rig", "internal/fault"}, module: "docs/telemetry", why: "a dashboard and alert rules, against a real Prometheus and what is really recorded"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/suite", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
@@ -92,7 +94,10 @@ var (
 		"go.opentelemetry.io/otel/metric",
 		"go.opentelemetry.io/otel/trace",
 	}
-	testModules = []string{
+	// globalProviders is where programs install theirs. Only telemetry asks for them, and
+	// what stands below that path is not allowed.
+	globalProviders = "go.opentelemetry.io/otel"
+	testModules     = []string{
 		"github.com/anishathalye/porcupine",
 		"github.com/google/go-cmp",
 		"go.uber.org/goleak",
@@ -135,6 +140,9 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		{"repo/planted.go", "github.com/google/go-cmp/cmp", "repo must not import github.com/google/go-cmp/cmp"},
 		{"repo/planted_test.go", "github.com/google/go-cmp/cmp", good},
 		{"repo/planted.go", "go.opentelemetry.io/otel/sdk/trace", "repo must not import go.opentelemetry.io/otel/sdk/trace"},
+		{"repo/planted.go", "go.opentelemetry.io/otel", "repo must not import go.opentelemetry.io/otel"},
+		{"internal/telemetry/planted.go", "go.opentelemetry.io/otel", good},
+		{"internal/telemetry/planted.go", "go.opentelemetry.io/otel/sdk/trace", "internal/telemetry must not import go.opentelemetry.io/otel/sdk/trace"},
 		{"repo/planted.go", "net/http", good},
 		{"util/planted.go", "strings", "util has no row in the import table"},
 	} {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -50,7 +51,7 @@ type Config struct {
 // taking checks the settings and fills in defaults.
 func (c Config) taking() (lock.Config, error) {
 	h := lock.Config{
-		Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait, Clock: time.Now,
+		Kind: telemetry.Pessimistic, Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait, Clock: time.Now,
 		Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair,
 	}
 	err := settings.FillAll(settings.Lease(&h.Lease), settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))

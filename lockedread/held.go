@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -66,7 +67,10 @@ func (h *Held[T]) Release(ctx context.Context) error { return h.h.release(ctx) }
 // the version differs; nothing was sent and the hold goes on. ErrReleased: the
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
-func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
+func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
+	ctx, told := h.h.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit")
+	told.Key(h.Key().String)
+	defer told.End(&err)
 	edit := func() (cas.Edit, error) { return cas.Compare(h.h.l.table, h.h.start, &item) }
 	written, err := h.h.conclude(ctx, edit, 0, nil)
 	if err != nil {
@@ -78,4 +82,9 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (T, error) {
 // Delete deletes the item, and the lock with it, in one request. Its evidence,
 // if an answer was lost, is that the item which was held is gone before the
 // deadline. ErrNotFound if there was no item; the lock is then released.
-func (h *Held[T]) Delete(ctx context.Context) error { return h.h.delete(ctx) }
+func (h *Held[T]) Delete(ctx context.Context) (err error) {
+	ctx, told := h.h.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
+	told.Key(h.Key().String)
+	defer told.End(&err)
+	return h.h.delete(ctx)
+}

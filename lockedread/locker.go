@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,21 +32,21 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 //
 // ctx governs the waiting, never the holding.
 func (l *Locker[T]) Acquire(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return heldOf[T](l.l.acquire(ctx, key, lock.Request{}))
+	return heldOf[T](l.l.acquire(ctx, "Acquire", key, lock.Request{}))
 }
 
 // TryAcquire is Acquire without waiting: ErrLocked if somebody holds the item.
 // One request. With Config.Clockless it never takes over a dead hold, which
 // takes watching.
 func (l *Locker[T]) TryAcquire(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return heldOf[T](l.l.acquire(ctx, key, lock.Request{Try: true}))
+	return heldOf[T](l.l.acquire(ctx, "TryAcquire", key, lock.Request{Try: true}))
 }
 
 // AcquireOrCreate is Acquire, but a key without an item is locked too: the
 // item of the hold is then new, with nothing but its key ([Held.Exists] is
 // false), and comes into being with the commit. Two requests for a new item.
 func (l *Locker[T]) AcquireOrCreate(ctx context.Context, key repo.Key) (*Held[T], error) {
-	return heldOf[T](l.l.acquire(ctx, key, lock.Request{Stub: true}))
+	return heldOf[T](l.l.acquire(ctx, "AcquireOrCreate", key, lock.Request{Stub: true}))
 }
 
 // Update locks an item, runs change on it once, commits the difference and
@@ -75,10 +76,13 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 // If an answer was lost, the item tells whether the hold was ended by force, by
 // this call or another's; ErrOutcomeUnknown if it does not. For that the break of
 // a hold by hand leaves an id in the attribute "writers".
-func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) error {
+func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) (err error) {
 	k, err := l.l.table.EncodeKey(key)
 	if err != nil {
 		return err
 	}
+	ctx, told := l.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Break")
+	told.Key(key.String)
+	defer told.End(&err)
 	return l.l.locker.Break(ctx, key, k, token)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -62,7 +63,7 @@ func (l *locker) enqueue(ctx context.Context, key repo.Key, p *waiter) (local.St
 	began := time.Now()
 	state, err := p.Wait(ctx, l.locker.Lease+l.locker.Skew)
 	if p.Stood() {
-		l.locker.Core.Observe.Waited(ctx, l.locker.Core.Name, time.Since(began))
+		l.locker.Core.Observe.Waited(ctx, telemetry.Pessimistic, telemetry.ToCaller, time.Since(began))
 	}
 	if err == nil && ctx.Err() != nil && state == local.Holding {
 		pass(p, p.Handoff())

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,11 +28,14 @@ func newLocker(table *cas.Table, cfg lock.Config, combine bool) *locker {
 	return &locker{table: table, locker: l, combine: combine}
 }
 
-func (l *locker) acquire(ctx context.Context, key repo.Key, how lock.Request) (*hold, error) {
+func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, how lock.Request) (_ *hold, err error) {
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return nil, err
 	}
+	ctx, told := l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, operation)
+	told.Key(key.String)
+	defer told.End(&err)
 	if how.Try {
 		return l.take(ctx, key, raw, how, nil)
 	}

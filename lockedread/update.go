@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,6 +22,9 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		return item, err
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw)
+	ctx, told := l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, cas.OperationOf(create))
+	told.Key(key.String)
+	defer told.End(&err)
 	mark := cas.Reentrancy{By: l, Key: l.locker.Core.KeyText(raw)}
 	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
 		return item, err
@@ -53,7 +57,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
 func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Participant) {
-	b := local.NewGroup(l.table, first, func() *local.Participant {
+	b := local.NewGroup(l.table, telemetry.Pessimistic, first, func() *local.Participant {
 		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
@@ -61,7 +65,7 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Partic
 		return next.Caller
 	})
 	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
-		b := local.NewGroup(l.table, alone, nil)
+		b := local.NewGroup(l.table, telemetry.Pessimistic, alone, nil)
 		p := l.join(raw, nil)
 		_, err := l.enqueue(b.Context(), key, p)
 		if err == nil {

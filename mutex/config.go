@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -90,7 +91,7 @@ func (c Config) withDefaults() Config {
 
 // taking checks the settings of the lock itself.
 func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait, Clock: time.Now}
+	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait, Clock: time.Now}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -110,7 +111,12 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 // ErrLockLost if somebody else ended the hold, joined with ErrNotHeld if nobody
 // holds the name now, or with ErrLocked (*repo.LockedError) if another does.
 // After other errors the lock may still be held; calling again repeats it.
-func (l *Lock) Unlock(ctx context.Context) error { return l.release(ctx, false) }
+func (l *Lock) Unlock(ctx context.Context) (err error) {
+	ctx, told := l.l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Unlock")
+	told.Key(l.Key().String)
+	defer told.End(&err)
+	return l.release(ctx, false)
+}
 
 func (l *Lock) release(ctx context.Context, strict bool) error {
 	how := lock.End{NoGrace: strict}

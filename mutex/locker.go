@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -60,21 +61,24 @@ func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureT
 //
 // ctx governs the waiting, never the holding.
 func (l *Locker) Lock(ctx context.Context, name any) (*Lock, error) {
-	return l.lock(ctx, name, false)
+	return l.lock(ctx, "Lock", name, false)
 }
 
 // TryLock is Lock without waiting: ErrLocked if somebody holds the name. One
 // request. With Config.Clockless it never takes over a dead hold, which takes
 // watching.
 func (l *Locker) TryLock(ctx context.Context, name any) (*Lock, error) {
-	return l.lock(ctx, name, true)
+	return l.lock(ctx, "TryLock", name, true)
 }
 
-func (l *Locker) lock(ctx context.Context, name any, once bool) (*Lock, error) {
+func (l *Locker) lock(ctx context.Context, operation string, name any, once bool) (_ *Lock, err error) {
 	key, raw, err := l.key(name)
 	if err != nil {
 		return nil, err
 	}
+	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, operation)
+	told.Key(key.String)
+	defer told.End(&err)
 	ctx, end, err := l.open.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -126,11 +130,14 @@ func (l *Locker) Close(ctx context.Context) error {
 // this call or another's; ErrOutcomeUnknown if it does not, as where the row has
 // gone since. For that the break of token 0 leaves an id in the attribute
 // "writers".
-func (l *Locker) Break(ctx context.Context, name any, token int64) error {
+func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 	key, raw, err := l.key(name)
 	if err != nil {
 		return err
 	}
+	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Break")
+	told.Key(key.String)
+	defer told.End(&err)
 	return l.taker.Break(ctx, key, raw, token)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -44,7 +45,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 	if cfg.FailLocked {
 		cfg.Wait.Attempts = 1
 	}
-	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	waiting, err := lock.NewSettings(telemetry.NoLock, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +71,12 @@ func (r *engine) create(ctx context.Context, item any) (any, error) {
 	return cas.Create(ctx, r.table, item, r.policy.Settings, nil)
 }
 
-func (r *engine) remove(ctx context.Context, key repo.Key) error {
+func (r *engine) remove(ctx context.Context, key repo.Key) (err error) {
 	raw, err := r.table.EncodeKey(key)
 	if err == nil {
+		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete")
+		told.Key(key.String)
+		defer told.End(&err)
 		remove := func(context.Context, any) error { return repo.Remove }
 		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Request{Change: remove})
 	}

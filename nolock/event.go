@@ -17,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,7 +32,7 @@ func (r *engine) put(ctx context.Context, item any) error {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
 	d = d.Without(r.core.Version)
-	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error {
+	return r.send(ctx, "Put", key, raw, func(w *protocol.Write, hidden ddb.Item) error {
 		w.Apply(d)
 		r.unhide(w, hidden, d)
 		return nil
@@ -43,7 +44,7 @@ func (r *engine) apply(ctx context.Context, key repo.Key, at any, update express
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, update, hidden) })
+	return r.send(ctx, "Apply", key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, update, hidden) })
 }
 
 func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
@@ -51,7 +52,7 @@ func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
+	return r.send(ctx, "DeleteAt", key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
 }
 
 // merge adds a user's update to an event write.
@@ -189,7 +190,10 @@ type eventWrite struct {
 
 // send writes an event, if it is newer than the stored one, until that has a
 // verdict.
-func (r *engine) send(ctx context.Context, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) error {
+func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) (err error) {
+	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation)
+	told.Key(key.String)
+	defer told.End(&err)
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -41,6 +42,9 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	if err != nil {
 		return result, err
 	}
+	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, "Do")
+	told.Key(key.String)
+	defer told.End(&err)
 	hold, row, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, Needless: s.completed})
 	var made *completed
 	switch {

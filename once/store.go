@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -44,7 +45,7 @@ type Store struct {
 
 // New checks the settings. It sends and starts nothing.
 func New(client repo.Client, tableName string, cfg Config) (*Store, error) {
-	taking := lock.Config{Owner: cfg.Owner, Lease: cfg.Lease, Skew: cfg.ClockSkew, Wait: cfg.Wait, Clock: time.Now}
+	taking := lock.Config{Kind: telemetry.Once, Owner: cfg.Owner, Lease: cfg.Lease, Skew: cfg.ClockSkew, Wait: cfg.Wait, Clock: time.Now}
 	err := settings.FillAll(settings.Lease(&taking.Lease), settings.AttemptTimeout(&cfg.Table.AttemptTimeout, &taking.Lease),
 		settings.ClockSkew(&taking.Skew), settings.Owner(&taking.Owner), settings.Wait(&taking.Wait, settings.LeastWait))
 	if err != nil {

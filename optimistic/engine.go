@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -35,7 +36,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
 		return nil, err
 	}
-	waiting, err := lock.NewSettings(cfg.Wait, leastWait, cfg.ClockSkew)
+	waiting, err := lock.NewSettings(telemetry.Optimistic, cfg.Wait, leastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -54,7 +55,7 @@ func (r *engine) update(ctx context.Context, key repo.Key, create bool, change f
 		return item, err
 	}
 	o.once = once
-	return o.change(ctx, create, change)
+	return o.change(ctx, cas.OperationOf(create), create, change)
 }
 
 // remove deletes an item.
@@ -62,15 +63,18 @@ func (r *engine) remove(ctx context.Context, key repo.Key, once *cas.Once) error
 	o, err := r.one(key)
 	if err == nil {
 		o.once = once
-		_, err = o.change(ctx, false, func(context.Context, any) error { return repo.Remove })
+		_, err = o.change(ctx, "Delete", false, func(context.Context, any) error { return repo.Remove })
 	}
 	return err
 }
 
 // change makes a change: by version, or, with Config.Fair where others want the
 // item too, under its lock.
-func (o *call) change(ctx context.Context, create bool, change func(context.Context, any) error) (item any, err error) {
+func (o *call) change(ctx context.Context, operation string, create bool, change func(context.Context, any) error) (item any, err error) {
 	r := o.r
+	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation)
+	told.Key(o.key.String)
+	defer told.End(&err)
 	run := cas.Mark(o.mark, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)
@@ -82,6 +86,7 @@ func (o *call) change(ctx context.Context, create bool, change func(context.Cont
 		}
 		r.contention.Note(o.text)
 	}
+	told.Delegated()
 	return r.fair(ctx, o.key, create, run, o.once)
 }
 
@@ -143,7 +148,7 @@ func (o *call) lead(first *local.Participant) {
 	p := o.place
 	var last written
 	defer func() { p.Pass(last) }()
-	b := local.NewGroup(o.r.table, first, func() *local.Participant {
+	b := local.NewGroup(o.r.table, telemetry.Optimistic, first, func() *local.Participant {
 		next := p.Draw(func(c *local.Participant) bool { return c.Create == first.Create })
 		if next == nil {
 			return nil
@@ -160,7 +165,7 @@ func (o *call) all(b *local.Group, create bool, from ddb.Item) (after ddb.Item) 
 		after = nil
 	}
 	for _, p := range b.Conclude(err) {
-		after = o.all(local.NewGroup(o.r.table, p, nil), create, after)
+		after = o.all(local.NewGroup(o.r.table, telemetry.Optimistic, p, nil), create, after)
 	}
 	return after
 }

@@ -2,12 +2,14 @@ package optimistic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -29,7 +31,9 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
 	}
-	err = r.versioned(ctx, item, raw, id, func(turn *lock.Waiter) ddb.Result { return turn.Update(ctx, in, ddb.Options{Absence: true}) })
+	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
+		return turn.Update(ctx, in, ddb.Options{Absence: true})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +63,7 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	w := core.NewWrite()
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
-	return r.versioned(ctx, item, raw, protocol.NewWriteID(), func(turn *lock.Waiter) ddb.Result {
+	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter) ddb.Result {
 		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
 	})
 }
@@ -82,15 +86,22 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *engine) versioned(ctx context.Context, item any, raw ddb.Item, id protocol.WriteID, send func(*lock.Waiter) ddb.Result) error {
+func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(context.Context, *lock.Waiter) ddb.Result) (err error) {
 	core := r.table.Core
+	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
+	told.Key(r.table.KeyOf(item).String)
+	defer told.End(&err)
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	return turn.SendUntilJudged(ctx, func() (ddb.Result, error) { return send(turn), nil }, func(image ddb.Item) (decided bool, err error) {
+	err = turn.SendUntilJudged(ctx, func() (ddb.Result, error) { return send(ctx, turn), nil }, func(image ddb.Item) (decided bool, err error) {
 		if decided, err := r.judge(turn, id, image, r.table.Version(item)); decided {
 			return true, err
 		}
 		return false, turn.WaitOrBreak(ctx, image)
 	})
+	if errors.Is(err, repo.ErrConflict) {
+		core.Observe.Conflict(ctx, telemetry.Optimistic)
+	}
+	return err
 }
 
 // judge judges a write bound to a version by the image that refused it. done is

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -33,7 +34,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := lock.NewSettings(cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	waiting, err := lock.NewSettings(telemetry.Pessimistic, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}

@@ -52,9 +52,20 @@ type TableConfig struct {
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool
 
-	Logger         *slog.Logger         // default: none
-	MeterProvider  metric.MeterProvider // default: none
-	TracerProvider trace.TracerProvider // default: none
+	// Logger is told of what somebody may have to look after, such as locks that were
+	// lost, taken over or broken: docs/operations.md has the events. Default: none.
+	Logger *slog.Logger
+	// MeterProvider gets the metrics. Default: the global one of OpenTelemetry, which
+	// measures nothing until the program installs one; noop.NewMeterProvider() of
+	// go.opentelemetry.io/otel/metric/noop switches them off.
+	MeterProvider metric.MeterProvider
+	// TracerProvider gets the spans. Default and how to switch them off: as with
+	// MeterProvider.
+	TracerProvider trace.TracerProvider
+	// TraceKeys puts keys of items, and names of locks, queues and resources, on spans
+	// (dynahold.key), with the texts of errors, which may have them. Default: off, for
+	// they may be personal data. Metrics never have them.
+	TraceKeys bool
 }
 
 // Attributes are the names of the attributes that the library keeps on items.

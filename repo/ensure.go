@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // EnsureTable creates the table if it does not exist (on-demand billing, TTL
@@ -142,8 +143,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 		return fmt.Errorf("%w: the TTL of table %q is on attribute %q: set Attributes.TTL of the TableConfig to it", ErrSchema, t.Name(), attr)
 	}
 	if !created {
-		t.core.Observe.Log.Warn("dynahold: the table has no TTL: what the library marks for removal stays",
-			slog.String("table", t.Name()), slog.String("attribute", t.core.Attr.TTL))
+		t.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventNoTTL, "the table has no TTL: what the library marks for removal stays", slog.String("attribute", t.core.Attr.TTL))
 		return nil
 	}
 	on := true

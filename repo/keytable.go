@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // KeyTable is a table of which only the primary key is known: for locks on
@@ -98,7 +99,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if err := attrs.check(); err != nil {
 		return nil, err
 	}
-	observe, err := ddb.NewObserver(cfg.Logger, cfg.MeterProvider, cfg.TracerProvider)
+	observe, err := telemetry.New(telemetry.Options{Table: name, Log: cfg.Logger, Meters: cfg.MeterProvider, Tracers: cfg.TracerProvider, Keys: cfg.TraceKeys, ErrorType: errorType})
 	if err != nil {
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}

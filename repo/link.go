@@ -7,6 +7,7 @@ import (
 
 // What the packages of this module need of a table, and users do not see.
 func init() {
+	link.SetErrorType(errorType)
 	link.SetOpen(func(table any) any { return table.(interface{ inner() any }).inner() })
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // permitID is short, for every request on the resource bills it: 72 bits.
@@ -66,12 +68,13 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			held := p.newPermit(name, attr, r.token, asked, until)
 			held.once = sure
 			if res.Outcome == ddb.Applied {
-				held.lease.Start()
+				held.lease.Start(ctx)
 				return held, nil
 			}
 			if err := held.refreshToken(ctx); err != nil {
 				return nil, errors.Join(err, held.Release(ctx))
 			}
+			held.lease.Taken(ctx)
 			return held, nil
 		}
 		if err != nil {
@@ -200,8 +203,12 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 		return false, err
 	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
-	if res := p.core.Update(ctx, in, ddb.Options{NoGrace: true}); res.Outcome == ddb.Refused {
+	res := p.core.Update(ctx, in, ddb.Options{NoGrace: true})
+	switch res.Outcome {
+	case ddb.Refused:
 		return false, res.Err
+	case ddb.Applied:
+		p.core.Observe.TakenOver(ctx, telemetry.Permit, len(removed), slog.String("resource", r.Name), slog.Int("permits", len(removed)))
 	}
 	return true, nil
 }

@@ -103,9 +103,8 @@
 // cannot be read goes to the dead letters, one that runs does when it was seen for a
 // whole lease, and one that is not ours is passed over. A value whose decoding
 // fails or panics fails its job, and so does a handler that panics, or whose error
-// does. Each is logged under a message of its own ("dynahold: a resource is left
-// aside for a while", "a job's row cannot be read", "a job's value cannot be read",
-// "a handler does not return in time") and counted in dynahold.skipped, by kind.
+// does. Each is logged as an event of its own (dynahold.resource.left_aside,
+// dynahold.job.quarantined, dynahold.handler.stuck) and counted in dynahold.skipped.
 //
 // A late copy of a SetLimit puts an earlier limit back. A Release that finds its
 // permit gone after the lease was over, and nothing that tells who removed it, is

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -94,6 +95,9 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 	for _, o := range options {
 		o(&e)
 	}
+	ctx, told := s.core.Observe.Call(ctx, telemetry.Job, "Enqueue")
+	told.Key(func() string { return resource })
+	defer told.End(&err)
 	row, id, err := s.newRow(resource, job, e)
 	if err != nil {
 		return id, err

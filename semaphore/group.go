@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // Every change of a job is a transaction that also changes the row of its
@@ -122,7 +123,10 @@ func (st *store) launch(resource string, s *station) {
 	s.flights++
 	go func() {
 		defer cancel()
-		st.send(ctx, resource, s, f, members)
+		ctx, told := st.core.Observe.Shared(ctx, telemetry.Job, "Combine")
+		told.Key(func() string { return resource })
+		defer told.End(new(error))
+		st.send(ctx, resource, s, f, members, &told)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.flights--; s.flights == 0 {
@@ -163,7 +167,7 @@ func (c *change) count() int {
 }
 
 // send sends changes until each has a result.
-func (st *store) send(ctx context.Context, resource string, s *station, f *flight, members []*member) {
+func (st *store) send(ctx context.Context, resource string, s *station, f *flight, members []*member, told *telemetry.Call) {
 	pause := ddb.Backoff{Min: st.cfg.Wait.Min, Max: st.cfg.Wait.Max}
 	for len(members) > 0 {
 		writes, err := st.merge(resource, members)
@@ -189,13 +193,19 @@ func (st *store) send(ctx context.Context, resource string, s *station, f *fligh
 		if res.Outcome == ddb.Refused && res.Err != nil {
 			res.Err = st.explain(ctx, res.Err)
 		}
+		if res.Outcome == ddb.Applied {
+			st.core.Observe.Batch(ctx, telemetry.Job, len(members))
+			for _, m := range members {
+				told.Link(m.ctx)
+			}
+		}
 		again, alone := settle(members, res)
 		if !alone {
 			members = again
 			continue
 		}
 		for _, m := range again {
-			st.send(ctx, resource, s, f, []*member{m})
+			st.send(ctx, resource, s, f, []*member{m}, told)
 		}
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,11 +28,11 @@ type Job[J any] struct {
 	token    int64
 }
 
-func (s *Semaphore[J]) newJob(resource string, l jobRow, token int64, until, sent time.Time) *Job[J] {
+func (s *Semaphore[J]) newJob(ctx context.Context, resource string, l jobRow, token int64, until, sent time.Time) *Job[J] {
 	l.attempts++
 	j := &Job[J]{s: s, resource: resource, row: l, token: token}
 	j.lease = lease.New(&s.lease, (*leasedJob[J])(j), sent.Add(s.cfg.Lease), until)
-	j.lease.Start()
+	j.lease.Start(ctx)
 	return j
 }
 
@@ -68,7 +69,7 @@ func (j *Job[J]) Context() context.Context { return j.lease.Context() }
 // until the lease is over. One request: a transaction of two rows; calls for
 // jobs of one resource share theirs while one is under way.
 func (j *Job[J]) Done(ctx context.Context) error {
-	return j.end(ctx, func(w *protocol.Write) *change {
+	return j.end(ctx, "Done", func(w *protocol.Write) *change {
 		c := &change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 		j.s.unmark(c, j.resource, j.row)
 		return c
@@ -83,7 +84,7 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 	if cause != nil {
 		why = shorten(errorText(cause))
 	}
-	return j.end(ctx, func(w *protocol.Write) *change {
+	err := j.end(ctx, "Fail", func(w *protocol.Write) *change {
 		c := &change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 		if j.row.attempts >= s.cfg.Retry.Attempts {
 			c.dead, c.writes = 1, append(c.writes, s.core.PutOf(s.deadRow(j.resource, j.row, why)))
@@ -100,12 +101,16 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(row))
 		return c
 	})
+	if err == nil && j.row.attempts >= s.cfg.Retry.Attempts {
+		s.core.Observe.DeadLettered(ctx, j.resource, j.row.id, j.row.attempts, why)
+	}
+	return err
 }
 
 // Return gives the job back to its place, at once and without counting the
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
 func (j *Job[J]) Return(ctx context.Context) error {
-	return j.end(ctx, j.returned)
+	return j.end(ctx, "Return", j.returned)
 }
 
 func (j *Job[J]) returned(w *protocol.Write) *change {
@@ -135,7 +140,10 @@ func (j *Job[J]) own(w *protocol.Write) {
 }
 
 // end sends the change that ends the job.
-func (j *Job[J]) end(ctx context.Context, writes func(*protocol.Write) *change) error {
+func (j *Job[J]) end(ctx context.Context, operation string, writes func(*protocol.Write) *change) (err error) {
+	ctx, told := j.s.core.Observe.Call(ctx, telemetry.Job, operation)
+	told.Key(j.Resource)
+	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	w := j.s.core.NewWrite()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // A look at the line reads its head, where what runs and what is next stand.
@@ -33,11 +34,12 @@ type look[J any] struct {
 	want int // jobs wanted
 	room int // of them, how many that wait
 
-	rows  []jobRow // to be started
-	runs  int      // jobs that run, and whose holders live
-	idle  int      // rows that cannot be started
-	moved bool     // a row was taken out of the line
-	end   bool     // there is no more
+	rows  []jobRow  // to be started
+	runs  int       // jobs that run, and whose holders live
+	idle  int       // rows that cannot be started
+	moved bool      // a row was taken out of the line
+	since time.Time // the first that waits does so since then
+	end   bool      // there is no more
 }
 
 // lookAt finds jobs of a resource to start, at most want.
@@ -51,7 +53,7 @@ func (s *Semaphore[J]) lookAt(ctx context.Context, st *station, r *Resource, wan
 		l.room = max(min(r.Limit-r.Running, l.want), 0)
 	}
 	jobs := r.Running - len(r.permits)
-	first, pages := int32(min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)), 0
+	first, pages, read := int32(min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)), 0, 0
 	size := func() int32 {
 		if pages++; pages == 1 {
 			return first
@@ -63,11 +65,21 @@ func (s *Semaphore[J]) lookAt(ctx context.Context, st *station, r *Resource, wan
 		if err != nil {
 			return nil, err
 		}
-		if l.judge(ctx, row); l.enough(jobs) {
-			l.end = false
+		read++
+		switch {
+		case !l.end:
+			l.noteOldest(row)
+		default:
+			l.judge(ctx, row)
+			l.end = !l.enough(jobs)
+		}
+		// The first page has one more that waits, where there is one: that is looked at
+		// for its age.
+		if !l.end && (!l.since.IsZero() || read >= int(first)) {
 			break
 		}
 	}
+	st.sawOldest(l.since)
 	if contended && len(l.rows) > want {
 		at := rand.IntN(len(l.rows))
 		l.rows = append(l.rows[at:], l.rows[:at]...)[:want]
@@ -117,6 +129,7 @@ func (l *look[J]) further(ctx context.Context) error {
 func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
 	j, err := parseJob(row)
 	now := l.s.clock()
+	l.noteWaiting(j, err, now)
 	switch {
 	case err != nil:
 		l.idle++
@@ -141,6 +154,19 @@ func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
 	}
 }
 
+// noteOldest looks at a row for its age alone.
+func (l *look[J]) noteOldest(row ddb.Item) {
+	j, err := parseJob(row)
+	l.noteWaiting(j, err, l.s.clock())
+}
+
+// noteWaiting notes since when the first job waits that is due: its place tells.
+func (l *look[J]) noteWaiting(j jobRow, err error, now time.Time) {
+	if at, ok := madeAt(j.place); ok && err == nil && j.state == queued && l.since.IsZero() && !j.notBefore.After(now) {
+		l.since = at
+	}
+}
+
 // quarantine takes a row that cannot be read out of the line, into the dead
 // letters, so that the others go on: at once if it waits; if it runs, when it was
 // seen for a whole lease, in which nobody can have renewed it. A row that is
@@ -158,20 +184,21 @@ func (l *look[J]) quarantine(ctx context.Context, j jobRow, why error) {
 	}
 }
 
-// The messages of the log, which tools may look for.
+// The messages of the log, behind the name of the library. Their events have the stable
+// names.
 const (
-	logRow      = "dynahold: a job's row cannot be read"
-	logValue    = "dynahold: a job's value cannot be read"
-	logResource = "dynahold: a resource is left aside for a while"
-	logHandler  = "dynahold: a handler does not return in time"
-	logFailed   = "dynahold: a job failed"
+	logRow      = "a job's row cannot be read"
+	logValue    = "a job's value cannot be read"
+	logResource = "a resource is left aside for a while"
+	logHandler  = "a handler does not return in time"
+	logFailed   = "a job failed"
 )
 
 // skipped logs and counts something broken that is left aside, so that the rest
 // goes on.
-func (st *store) skipped(ctx context.Context, kind, msg, resource string, which ...slog.Attr) {
-	st.core.Observe.Skipped(ctx, kind, st.core.Name)
-	st.lease.Log.LogAttrs(ctx, slog.LevelError, msg, append(which, slog.String("resource", resource))...)
+func (st *store) skipped(ctx context.Context, kind, event, msg, resource string, which ...slog.Attr) {
+	st.core.Observe.Skipped(ctx, kind)
+	st.core.Observe.Event(ctx, slog.LevelError, event, msg, append(which, slog.String("resource", resource))...)
 }
 
 // maxNoted bounds what is remembered of rows that cannot be read.
@@ -190,7 +217,7 @@ func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
 	}
 	l.st.mu.Unlock()
 	if !known {
-		l.s.skipped(ctx, "job", logRow, l.r.Name, slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
+		l.s.skipped(ctx, "job", telemetry.EventQuarantine, logRow, l.r.Name, slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
 	}
 	return first
 }

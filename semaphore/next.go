@@ -2,10 +2,12 @@ package semaphore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // Next starts the oldest job of a resource that is due, or takes over one whose
@@ -18,10 +20,19 @@ import (
 // A job whose value cannot be read as a J, or whose decoding panics, is failed,
 // and goes to the dead letters in the end; the next one is taken instead. A row
 // that cannot be read goes to the dead letters, too, and is logged.
-func (s *Semaphore[J]) Next(ctx context.Context, resource string) (*Job[J], error) {
+func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], err error) {
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
+	ctx, told := s.core.Observe.Call(ctx, telemetry.Job, "Next")
+	told.Key(func() string { return resource })
+	defer func() {
+		failed := err
+		if errors.Is(err, ErrNoWork) || errors.Is(err, ErrBusy) {
+			failed = nil // the usual answer of a line without work
+		}
+		told.End(&failed)
+	}()
 	st := s.enter(resource)
 	defer s.leave(st)
 	defer st.queueUp(ctx)()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -33,13 +34,13 @@ type Permit struct {
 // Waiting is not in order: package ticket has a queue. ctx governs the waiting,
 // never the holding.
 func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, resource, false)
+	return s.permit(ctx, "Acquire", resource, false)
 }
 
 // TryAcquire is Acquire without waiting. One request, one more if it comes
 // across permits whose holders are dead.
 func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, resource, true)
+	return s.permit(ctx, "TryAcquire", resource, true)
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
@@ -48,10 +49,13 @@ func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx cont
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 
-func (s *Semaphore[J]) permit(ctx context.Context, resource string, once bool) (*Permit, error) {
+func (s *Semaphore[J]) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
+	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
+	told.Key(func() string { return resource })
+	defer told.End(&err)
 	return s.acquire(ctx, resource, once)
 }
 
@@ -154,7 +158,10 @@ func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) 
 // ErrLockLost if others took the permit for dead, and ErrOutcomeUnknown where
 // it is gone after its lease was over and nothing tells who removed it. One
 // request.
-func (h *Permit) Release(ctx context.Context) error {
+func (h *Permit) Release(ctx context.Context) (err error) {
+	ctx, told := h.p.core.Observe.Call(ctx, telemetry.Permit, "Release")
+	told.Key(h.Resource)
+	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	in, err := h.p.releaseWrite(h.name, h.attr)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -66,6 +67,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 
 // survey looks at all resources once.
 func (d *dispatcher[J]) survey(ctx context.Context) error {
+	var all survey
 	for r, err := range d.s.Resources(ctx) {
 		switch {
 		case err != nil && r.Name == "":
@@ -74,8 +76,10 @@ func (d *dispatcher[J]) survey(ctx context.Context) error {
 			d.leaveAside(ctx, r.Name, err)
 		default:
 			d.surveyed(r)
+			all.add(d.s.store, r)
 		}
 	}
+	all.tell(ctx, d.s.store)
 	return nil
 }
 
@@ -85,7 +89,7 @@ func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err err
 	if !d.postpone(resource, d.s.cfg.Lease) {
 		return // it is already
 	}
-	d.s.skipped(ctx, "resource", logResource, resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
+	d.s.skipped(ctx, "resource", telemetry.EventAside, logResource, resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
@@ -112,12 +116,17 @@ func (d *dispatcher[J]) take(ctx context.Context, r *Resource, n int) (jobs []*J
 
 // handle runs one job to its end; true if it was ended by this process.
 func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
+	ctx, told := d.s.core.Observe.Handling(ctx, telemetry.Job, "Handle")
+	told.Key(job.Resource)
+	var failed error // the handler's
+	defer told.End(&failed)
 	err := d.s.deliver(ctx, job)
 	if err != nil {
 		return !gone(err)
 	}
 	if err = errStopped; ctx.Err() == nil { // it may have ended while the job was started
 		err = d.call(ctx, job)
+		failed = err
 	}
 	end := job.Done
 	switch {
@@ -127,7 +136,7 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	case ctx.Err() != nil:
 		end = job.Return
 	default:
-		d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelWarn, logFailed, slog.String("table", d.s.core.Name), slog.String("resource", job.resource),
+		d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, logFailed, slog.String("resource", job.resource),
 			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
 		cause := err
 		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
@@ -178,7 +187,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	// From now on it is not renewed: if the handler does not return either, its
 	// lease ends, and others take it over.
 	job.lease.Forget(errTimeout)
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, logHandler, slog.String("table", d.s.core.Name),
+	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, logHandler,
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
 	lost := time.NewTimer(time.Until(job.Until()))
 	defer lost.Stop()
@@ -186,7 +195,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	case err := <-end:
 		return err
 	case <-lost.C:
-		d.s.core.Observe.Skipped(ctx, "handler", d.s.core.Name)
+		d.s.core.Observe.Skipped(ctx, "handler")
 		return errLeftBehind
 	}
 }
@@ -194,7 +203,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 // trouble logs an error, leaves its resource aside, or ends Run if it makes no
 // sense to go on.
 func (d *dispatcher[J]) trouble(ctx context.Context, doing, resource string, err error) {
-	d.s.core.Observe.Log.LogAttrs(ctx, slog.LevelError, "dynahold: "+doing, slog.String("table", d.s.core.Name), slog.String("resource", resource), slog.Any("error", err))
+	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventDispatcher, doing, slog.String("resource", resource), slog.Any("error", err))
 	if gone(err) {
 		return // it concerns one job
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -42,7 +41,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	core.Transacts = true // every change of a job is a transaction
 	st := &store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}
 	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
-		Clock: func() time.Time { return st.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
+		Clock: func() time.Time { return st.clock() }, Observe: core.Observe}
 	return &Semaphore[J]{st}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -112,7 +113,10 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (j
 		case res.Outcome == ddb.Applied:
 			r.Queued, r.Running, r.token = max(r.Queued-n, 0), r.Running+n, b.token+int64(len(rows))-1
 			for i, j := range rows {
-				jobs = append(jobs, s.newJob(r.Name, j, b.token+int64(i), b.until, b.asked))
+				if j.state == running {
+					s.core.Observe.TakenOver(ctx, telemetry.Job, 1, slog.String("resource", r.Name), slog.String("job", j.id), slog.String("from", protocol.Record{By: j.owner}.Owner()))
+				}
+				jobs = append(jobs, s.newJob(ctx, r.Name, j, b.token+int64(i), b.until, b.asked))
 			}
 			return jobs, raced, nil
 		case res.Outcome != ddb.Condition:
@@ -156,7 +160,7 @@ func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
 		return nil
 	}
 	err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
-	s.skipped(ctx, "value", logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	s.skipped(ctx, "value", telemetry.EventQuarantine, logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	if ferr := j.Fail(ctx, err); ferr != nil {
 		return errors.Join(err, ferr)
 	}
@@ -176,6 +180,9 @@ func (s *Semaphore[J]) deadLetter(ctx context.Context, resource string, j jobRow
 	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Refused {
 		return res.Err
+	}
+	if res.Outcome == ddb.Applied {
+		s.core.Observe.DeadLettered(ctx, resource, j.id, j.attempts, why)
 	}
 	return nil // whoever did it, or the job went on: the next look tells
 }

@@ -40,6 +40,7 @@ type station struct {
 	deep    time.Time     // guarded by mu: the last look behind the head of the line
 	behind  string        // guarded by mu: the place where that look ended; "" for the head
 	noted   map[string]time.Time
+	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
 	mu      sync.Mutex
 	waiting []*member // guarded by mu: changes for the next transaction
 	flights int       // guarded by mu: transactions under way

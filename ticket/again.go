@@ -90,5 +90,5 @@ func (t *Ticket) resume(ctx context.Context) (*Ticket, error) {
 		return nil, fmt.Errorf("%w: queue %q: the answer lacks the entry that it shows", repo.ErrSchema, t.label)
 	}
 	t.lease.Finish(repo.ErrReleased) // another handle has the place
-	return t.q.newTicket(t.place, e, l, asked.Add(t.q.cfg.Lease)), nil
+	return t.q.newTicket(ctx, t.place, e, l, asked.Add(t.q.cfg.Lease)), nil
 }

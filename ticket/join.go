@@ -117,7 +117,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	// writes it, and we wrote no other yet.
 	mine, there := l.find(id)
 	if there && ddb.Equal(mine.beat, ddb.Number(ddb.Seconds(until))) {
-		return q.newTicket(p, mine, l, asked.Add(q.cfg.Lease)), l, nil
+		return q.newTicket(ctx, p, mine, l, asked.Add(q.cfg.Lease)), l, nil
 	}
 	switch {
 	case res.Outcome == ddb.Applied:

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -46,7 +47,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	}
 	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[*Ticket](ErrClosed)}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
-		Clock: func() time.Time { return q.clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
+		Clock: func() time.Time { return q.clock() }, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil
 }
 
@@ -76,7 +77,10 @@ func (q *Queue) place(entity string) (place, error) {
 // there, and draws anew if others have passed it over: one more request.
 //
 // ctx governs the waiting, never the holding.
-func (q *Queue) Lock(ctx context.Context, entity string) (*Turn, error) {
+func (q *Queue) Lock(ctx context.Context, entity string) (_ *Turn, err error) {
+	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Lock")
+	told.Key(func() string { return entity })
+	defer told.End(&err)
 	t, err := q.Join(ctx, entity)
 	if err != nil {
 		return nil, err
@@ -95,7 +99,10 @@ func (q *Queue) Lock(ctx context.Context, entity string) (*Turn, error) {
 // (ErrLocked) otherwise, without drawing a ticket. One request; two more if
 // only stale entries are there. With Config.Clockless it never passes an entry
 // over, which takes watching.
-func (q *Queue) TryLock(ctx context.Context, entity string) (*Turn, error) {
+func (q *Queue) TryLock(ctx context.Context, entity string) (_ *Turn, err error) {
+	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "TryLock")
+	told.Key(func() string { return entity })
+	defer told.End(&err)
 	p, err := q.place(entity)
 	if err != nil {
 		return nil, err
@@ -111,7 +118,10 @@ func (q *Queue) TryLock(ctx context.Context, entity string) (*Turn, error) {
 // and renewed in the background, until Leave or [Turn.Done]. One request.
 //
 // ctx governs the request, never the place.
-func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
+func (q *Queue) Join(ctx context.Context, entity string) (_ *Ticket, err error) {
+	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Join")
+	told.Key(func() string { return entity })
+	defer told.End(&err)
 	p, err := q.place(entity)
 	if err != nil {
 		return nil, err
@@ -203,6 +213,6 @@ func locked(p place, l line) error {
 }
 
 func (q *Queue) passed(p place, stale []entry) {
-	q.core.Observe.Log.Info("dynahold: stale tickets were passed over", slog.String("table", q.core.Name),
-		slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("last", stale[len(stale)-1].number))
+	q.core.Observe.TakenOver(context.Background(), telemetry.Ticket, len(stale),
+		slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("lost", stale[len(stale)-1].number))
 }

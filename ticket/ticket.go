@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/pace"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -39,7 +40,7 @@ type look struct {
 
 // newTicket makes the handle of an entry that stands in the queue; end is when
 // others may pass it over, on the own clock.
-func (q *Queue) newTicket(p place, e entry, l line, end time.Time) *Ticket {
+func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, end time.Time) *Ticket {
 	t := &Ticket{q: q, place: p, id: e.id, number: e.number,
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
@@ -47,7 +48,7 @@ func (q *Queue) newTicket(p place, e entry, l line, end time.Time) *Ticket {
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), end, e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
 	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t) })
-	t.lease.Start()
+	t.lease.Start(ctx)
 	return t
 }
 
@@ -79,7 +80,10 @@ func (t *Ticket) Position(ctx context.Context) (int, error) {
 // Leave takes the place out of the queue; it is harmless after Leave, Done or
 // Close. It works although ctx is done: it ends 3 s after ctx at the latest. One
 // request. ErrLockLost says that others had passed it over.
-func (t *Ticket) Leave(ctx context.Context) error {
+func (t *Ticket) Leave(ctx context.Context) (err error) {
+	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Leave")
+	told.Key(func() string { return t.entity })
+	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	return t.leave(ctx)

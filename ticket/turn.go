@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -40,7 +41,10 @@ func (t *Turn) Extend(ctx context.Context) error {
 // although ctx is done: it ends 3 s after ctx at the latest, whatever other
 // calls for the turn are under way. One request. ErrLockLost says that others
 // had passed the turn over before; ErrClosed, that Close ended it.
-func (t *Turn) Done(ctx context.Context) error {
+func (t *Turn) Done(ctx context.Context) (err error) {
+	ctx, told := t.t.q.core.Observe.Call(ctx, telemetry.Ticket, "Done")
+	told.Key(t.Entity)
+	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	return t.t.end(ctx, repo.ErrReleased)

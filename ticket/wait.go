@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,7 +20,10 @@ import (
 // time for which it has been next, within Config.Wait; those behind it after
 // half of the time that the line will need by its pace, at most a third of
 // the lease.
-func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
+func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
+	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")
+	told.Key(func() string { return t.entity })
+	defer told.End(&err)
 	select {
 	case t.waiting <- struct{}{}:
 	default:
@@ -42,7 +46,7 @@ func (t *Ticket) Wait(ctx context.Context) (*Turn, error) {
 	begun := time.Now()
 	turn, err := w.wait(ctx)
 	if w.looks > 1 {
-		t.q.core.Observe.Waited(context.WithoutCancel(ctx), t.q.core.Name, time.Since(begun))
+		t.q.core.Observe.Waited(context.WithoutCancel(ctx), telemetry.Ticket, telemetry.ToProcess, time.Since(begun))
 	}
 	if err == nil {
 		return turn, nil
@@ -125,6 +129,9 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		w.last = seen.line
 		w.judge.see(seen.line, seen.at)
 		ahead, present := seen.line.before(w.id, w.number)
+		if w.looks == 1 {
+			w.q.core.Observe.Depth(ctx, telemetry.Ticket, len(ahead))
+		}
 		if !present {
 			return nil, 0, w.missing(ctx)
 		}

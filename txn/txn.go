@@ -3,7 +3,11 @@ package txn
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/transaction"
@@ -18,6 +22,11 @@ type Config struct {
 	// Wait bounds the sleeps after conflicts: Min 10 ms, Max 100 ms by default. How
 	// long an item is waited for that somebody holds is its repository's setting.
 	Wait repo.Wait
+	// Logger, MeterProvider and TracerProvider hear of calls of Run, as those of
+	// repo.TableConfig of what is sent to a table; and have the same defaults.
+	Logger         *slog.Logger
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
 }
 
 const (
@@ -74,7 +83,11 @@ func (c Config) with(fn func(context.Context, *Tx) error, start func(transaction
 	if fn == nil {
 		run = nil
 	}
-	return public(start(transaction.Config{Attempts: c.Attempts, Wait: c.Wait}, run))
+	observe, err := c.observer()
+	if err != nil {
+		return err
+	}
+	return public(start(transaction.Config{Attempts: c.Attempts, Wait: c.Wait, Observe: observe}, run))
 }
 
 // Operation is a transaction that is applied once, under an id: see [Once]. It is

@@ -24,11 +24,14 @@ import (
 // applied twice: it is not repeated once it may have been applied. The ring of
 // writers then tells, while it is that write's own. A request with an id is bound by
 // that: it is repeated as any other.
-func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (any, ddb.Item, error) {
+func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (_ any, _ ddb.Item, err error) {
 	raw, err := t.EncodeKey(key)
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, told := t.Core.Observe.Call(ctx, s.Kind, "Apply")
+	told.Key(key.String)
+	defer told.End(&err)
 	a := &applying{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
 	if once != nil {

@@ -47,6 +47,7 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 		return nil, errAgain
 	}
 	u.Conflicts++
+	core.Observe.Conflict(ctx, u.Kind)
 	if u.FailFast {
 		return nil, lock.ErrContended
 	}

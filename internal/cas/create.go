@@ -18,12 +18,15 @@ import (
 //
 // With an id the new item remembers it, and an item that is there and remembers it
 // is returned as it is.
-func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once) (any, error) {
+func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once) (_ any, err error) {
 	raw, err := t.EncodeGiven(item)
 	if err != nil {
 		return nil, err
 	}
 	core := t.Core
+	ctx, told := core.Observe.Call(ctx, s.Kind, "Create")
+	told.Key(t.KeyOf(item).String)
+	defer told.End(&err)
 	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {
 		in, err := c.input()

@@ -32,7 +32,7 @@ type update struct {
 
 // Update reads an item, changes it and writes the difference if it is as read,
 // until that succeeds. create starts a new item where there is none.
-func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
+func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
 	if change == nil {
 		return nil, NoChange()
 	}
@@ -44,8 +44,19 @@ func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool,
 	if err := mark.Refuse(ctx, key); err != nil {
 		return nil, err
 	}
-	item, _, err := Run(ctx, t, p, key, raw, Request{Create: create, Change: Mark(mark, change)})
+	ctx, told := t.Core.Observe.Call(ctx, p.Kind, OperationOf(create))
+	told.Key(key.String)
+	defer told.End(&err)
+	item, _, err = Run(ctx, t, p, key, raw, Request{Create: create, Change: Mark(mark, change)})
 	return item, err
+}
+
+// OperationOf is what a change is called in telemetry.
+func OperationOf(create bool) string {
+	if create {
+		return "Upsert"
+	}
+	return "Update"
 }
 
 // Run is Update with all that a caller may know before and wants to know

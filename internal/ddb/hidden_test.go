@@ -20,7 +20,6 @@ import (
 // refused.
 func TestRepeatsOutOfSight(t *testing.T) {
 	b := newBench(t)
-	plain, _ := b.sender(t, always(fault.None))
 	for way := range rig.Wrappings(b.client) {
 		for _, last := range []fault.Kind{fault.Throttle, fault.TransactionConflict, fault.Refuse, fault.HoldRequest, fault.Error500, fault.None} {
 			t.Run(fmt.Sprintf("%s, %v", way, last), func(t *testing.T) {
@@ -32,7 +31,7 @@ func TestRepeatsOutOfSight(t *testing.T) {
 					return last
 				})
 				client, _ := sender.Client.(*dynamodb.Client)
-				s := &ddb.Table{Client: rig.Wrappings(client)[way], Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe, Classify: asIs}
+				s := &ddb.Table{Client: rig.Wrappings(client)[way], Name: b.table, Timeout: 10 * time.Second, Classify: asIs}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() {
@@ -58,7 +57,7 @@ func TestRepeatsOutOfSight(t *testing.T) {
 		// Where the options took effect, that nothing was sent is certain. Where
 		// another transport stands in their place, it is not.
 		for way, client := range rig.Wrappings(b.client) {
-			s := &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Observe: plain.Observe, Classify: asIs}
+			s := &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Classify: asIs}
 			wrong := b.add("")
 			wrong.Key = nil // refused by the SDK itself
 			res := s.Update(t.Context(), wrong, ddb.Options{})

@@ -2,7 +2,6 @@ package ddb_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +20,8 @@ import (
 func TestThrottledWhileHolding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const attempts = 6
-		observe, err := ddb.NewObserver(slog.New(slog.DiscardHandler), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		in := fault.New(nil, fault.Config{Script: func(string, int, []byte) fault.Kind { return fault.Throttle }})
-		s := &ddb.Table{Name: "t", Timeout: 10 * time.Second, Observe: observe, Classify: asIs, Client: dynamodb.New(dynamodb.Options{
+		s := &ddb.Table{Name: "t", Timeout: 10 * time.Second, Classify: asIs, Client: dynamodb.New(dynamodb.Options{
 			Region: "local", HTTPClient: in, Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
 			Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.RateLimiter = attempts, ratelimit.None

@@ -3,8 +3,11 @@ package ddb
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // endpoint is what was found out about the endpoint of a table's client.
@@ -81,7 +84,7 @@ func (t *Table) unseen(ctx context.Context, key Item) (Item, error) {
 // endpoint does not show.
 func (t *Table) imageless(res Result) Result {
 	if t.endpoint.blind.CompareAndSwap(false, true) {
-		t.Observe.Log.Error("dynahold: " + (&ImageError{t.Name}).Error())
+		t.Observe.Event(context.Background(), slog.LevelError, telemetry.EventNoImage, (&ImageError{t.Name}).Error())
 	}
 	return res.without(t.Classify(&ImageError{t.Name}))
 }

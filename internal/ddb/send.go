@@ -8,14 +8,16 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // Table sends requests for one table.
 type Table struct {
 	Client  Client
 	Name    string
-	Timeout time.Duration // of one attempt
-	Observe *Observer     // never nil
+	Timeout time.Duration       // of one attempt
+	Observe *telemetry.Observer // nil: nobody is told
 	// Classify gives an error its meaning in the words of users, where it leaves
 	// this package or package protocol: once, and nowhere else. Never nil.
 	Classify func(error) error
@@ -161,6 +163,7 @@ type call struct {
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
+	told    telemetry.Request
 	first   attempt // room for the usual one
 }
 
@@ -173,7 +176,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	}
 	c.short = Backoff{Min: shortest, Max: c.timeout}
 	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
-	ctx, end := t.Observe.start(ctx, op, t.Name)
+	ctx, c.told = t.Observe.Request(ctx, op)
 	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
 		longer, cancel := WithGrace(ctx, Settle)
@@ -196,7 +199,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	if lingers && c.res.Err != nil && caller.Err() != nil {
 		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
-	end(c.res.Outcome, c.res.Err)
+	c.told.End(c.seen.host, c.seen.region, c.res.Outcome == Condition, c.res.Err)
 	c.res.Err = t.Classify(c.res.Err)
 	return c.res
 }
@@ -219,7 +222,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) {
 		c.ongoing++
 		delay := c.soon.Next(time.Now(), time.Time{})
-		c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
+		c.told.Again(n, delay, c.res.Err)
 		Sleep(ctx, delay)
 		return true
 	}
@@ -240,7 +243,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if c.opt.Holding {
 		delay = min(delay, c.short.Next(time.Now(), time.Time{}))
 	}
-	c.Observe.retry(ctx, c.op, c.Name, n, delay, c.res.Err)
+	c.told.Again(n, delay, c.res.Err)
 	Sleep(ctx, delay)
 	return true
 }
@@ -266,7 +269,6 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		c.attempt = c.attempt.next()
 	}
 	item, err := c.do(actx, c.attempt)
-	c.Observe.request(ctx, c.op, c.Name)
 	c.seen = c.attempt.judged()
 	res := &c.res
 	image, failed := conditionFailed(err)

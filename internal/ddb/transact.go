@@ -30,6 +30,7 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 	}
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
 	res := t.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		t.Observe.Tables(ctx, func() []string { return tablesOf(writes) })
 		out, err := client.TransactWriteItems(ctx, in, a.options)
 		if err == nil {
 			a.answered(out.ResultMetadata)
@@ -45,6 +46,27 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 		}
 	}
 	return res
+}
+
+// tablesOf are the tables that a transaction touches.
+func tablesOf(writes []types.TransactWriteItem) (names []string) {
+	for _, w := range writes {
+		var name *string
+		switch {
+		case w.Update != nil:
+			name = w.Update.TableName
+		case w.Put != nil:
+			name = w.Put.TableName
+		case w.Delete != nil:
+			name = w.Delete.TableName
+		case w.ConditionCheck != nil:
+			name = w.ConditionCheck.TableName
+		}
+		if name := aws.ToString(name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Alone sends a part of a transaction as a request of its own. Its image is that of

@@ -48,17 +48,13 @@ func newBench(t *testing.T) *bench {
 // count of them. Its client allows three attempts.
 func (b *bench) sender(t *testing.T, script func(n int) fault.Kind, options ...func(*dynamodb.Options)) (*ddb.Table, *fault.Injector) {
 	t.Helper()
-	observe, err := ddb.NewObserver(nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var in *fault.Injector
 	client := dynamodb.New(b.client.Options(), append([]func(*dynamodb.Options){patience(3, ratelimit.None)}, append(options, func(o *dynamodb.Options) {
 		in = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind { return script(n) }})
 		o.HTTPClient = in
 	})...)...)
 	t.Cleanup(in.Wait)
-	return &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Observe: observe, Classify: asIs}, in
+	return &ddb.Table{Client: client, Name: b.table, Timeout: 10 * time.Second, Classify: asIs}, in
 }
 
 // patience is the SDK's standard policy without its waiting.

@@ -34,7 +34,7 @@ func TestEnd(t *testing.T) {
 					t.Error("it was renewed")
 					return nil
 				})
-				l.Start()
+				l.Start(context.Background())
 				sent := 0
 				send := func() (ddb.Result, bool) { sent++; return c.answers[sent-1], false }
 				err := l.End(t.Context(), why, send, func(res ddb.Result) error {

@@ -102,7 +102,7 @@ func hung(every time.Duration) *lease.Lease {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	l.Start()
+	l.Start(context.Background())
 	return l
 }
 
@@ -174,7 +174,7 @@ func TestAClaimWithoutAnAnswerIsRepeatedInTime(t *testing.T) {
 			return nil
 		})
 		l.Claim(time.Now().Add(time.Second), 100*time.Millisecond)
-		l.Start()
+		l.Start(context.Background())
 		time.Sleep(5 * time.Second)
 		synctest.Wait() // n is counted by the goroutines of the lease
 		if n != 3 || l.Context().Err() != nil {

@@ -2,12 +2,14 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -16,8 +18,10 @@ type Config struct {
 	Length time.Duration // 0: no end
 	Every  time.Duration // renew this long after the last success; 0: never
 	Clock  func() time.Time
-	Pause  ddb.Backoff  // between two tries to end a hold that had no answer
-	Log    *slog.Logger // is told of each renewal that failed and will be repeated
+	Pause  ddb.Backoff // between two tries to end a hold that had no answer
+	// Observe is told of what becomes of what is held; nil: nobody is.
+	Observe *telemetry.Observer
+	Sort    string // the kind for telemetry; "": the word that Kind.Name has for it
 }
 
 // maxMargin bounds what is taken off a lease.
@@ -66,6 +70,9 @@ type Lease struct {
 	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
 	claim     time.Time     // guarded by mu: renew then, whatever Every says; zero: no need
 	again     time.Duration // guarded by mu: between claims without success
+
+	began time.Duration    // guarded by mu: when it was taken, since the process began; 0: nobody asked
+	trace *telemetry.Trace // guarded by mu: where it was taken; nil: nobody listens
 }
 
 // watched is a context that somebody has asked for: many leases are held
@@ -90,8 +97,60 @@ func (l *Lease) Claim(at time.Time, again time.Duration) {
 	l.claim, l.again = at, again
 }
 
-// Start starts the timer.
-func (l *Lease) Start() { l.schedule() }
+// Start starts the timer. ctx is that of who has taken what is held: in the trace the
+// renewals stand below it.
+func (l *Lease) Start(ctx context.Context) {
+	l.Taken(ctx)
+	l.schedule()
+}
+
+// Taken is Start for what a renewal has started already.
+func (l *Lease) Taken(ctx context.Context) {
+	o := l.cfg.Observe
+	if trace := o.TraceOf(ctx); trace != nil || o.Measures() {
+		l.mu.Lock()
+		l.began, l.trace = time.Since(process0), trace
+		l.mu.Unlock()
+		o.Acquired(l.sort())
+	}
+}
+
+// process0 is when times of telemetry begin.
+var process0 = time.Now()
+
+// sort is the kind for telemetry.
+func (l *Lease) sort() string {
+	if l.cfg.Sort != "" {
+		return l.cfg.Sort
+	}
+	kind, _ := l.kind.Name()
+	return kind
+}
+
+// report tells how what was held has ended.
+func (l *Lease) report(why error) {
+	o := l.cfg.Observe
+	if o == nil {
+		return
+	}
+	l.mu.Lock()
+	began := l.began
+	l.mu.Unlock()
+	if began != 0 {
+		o.Held(l.sort(), time.Since(process0)-began)
+	}
+	how := ""
+	switch {
+	case errors.Is(why, repo.ErrLockLost):
+		how = telemetry.Lost
+	case errors.Is(why, repo.ErrLockExpired):
+		how = telemetry.Expired
+	default:
+		return
+	}
+	kind, which := l.kind.Name()
+	o.Ended(l.sort(), how, why, kind, which)
+}
 
 // Context is cancelled, with the cause, when the lease is over.
 func (l *Lease) Context() context.Context {
@@ -177,17 +236,24 @@ func (l *Lease) Lose() error {
 func (l *Lease) Forget(why error) {
 	l.Halt()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cancel(why)
+	first := l.cancel(why)
+	l.mu.Unlock()
+	if first {
+		l.report(why)
+	}
 }
 
 // Expire cancels the context because the deadline has passed. Only its own
 // last write can tell whether somebody has taken over since.
 func (l *Lease) Expire() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.leaveLimiter()
-	l.cancel(l.expired())
+	why := l.expired()
+	first := l.cancel(why)
+	l.mu.Unlock()
+	if first {
+		l.report(why)
+	}
 }
 
 // expired is the cause of a deadline that has passed. The caller holds mu.
@@ -198,15 +264,17 @@ func (l *Lease) expired() error {
 	return fmt.Errorf("%w: it could not be renewed: %w", repo.ErrLockExpired, l.failed)
 }
 
-// cancel ends the context. The first cause stays. The caller holds mu.
-func (l *Lease) cancel(why error) {
+// cancel ends the context. The first cause stays: it reports whether this is it, so that
+// the caller, who holds mu, reports it when it does not hold it any more.
+func (l *Lease) cancel(why error) (first bool) {
 	if l.over != nil {
-		return
+		return false
 	}
 	l.over = why
 	if l.watched != nil {
 		l.watched.cancel(why)
 	}
+	return true
 }
 
 // Halt stops the timer for good and ends a renewal under way.

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,9 +32,6 @@ func (r renewal) Name() (string, []slog.Attr)                  { return "lease",
 // begin makes a lease that lasts until end.
 func begin(cfg lease.Config, end time.Time, renew renewal) *lease.Lease {
 	cfg.Clock = time.Now
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 	return lease.New(&cfg, renew, end, end)
 }
 
@@ -44,7 +42,7 @@ func keep(cfg lease.Config, answer func() error) (l *lease.Lease, renewals *[]ti
 		*renewals = append(*renewals, time.Now())
 		return answer()
 	})
-	l.Start()
+	l.Start(context.Background())
 	return l, renewals
 }
 
@@ -145,7 +143,11 @@ func TestRenewalsOfWhatWasTakenTogetherSpreadOut(t *testing.T) {
 func TestFailedRenewalsAreRepeatedUntilTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sour, told := errors.New("sour"), 0
-		l, renewals := keep(lease.Config{Length: length, Every: every, Log: slog.New(counting{slog.DiscardHandler, &told})}, func() error { return sour })
+		observe, err := telemetry.New(telemetry.Options{Log: slog.New(counting{slog.DiscardHandler, &told})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, renewals := keep(lease.Config{Length: length, Every: every, Observe: observe}, func() error { return sour })
 		began := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(began); took != length-margin {
@@ -171,7 +173,7 @@ func TestTheLastWriteRunsAlone(t *testing.T) {
 			under = false
 			return ctx.Err()
 		})
-		l.Start()
+		l.Start(context.Background())
 		time.Sleep(every + every/10 + time.Millisecond)
 		synctest.Wait()
 		if !under {
@@ -205,7 +207,7 @@ func TestClaim(t *testing.T) {
 			return nil
 		})
 		l.Claim(began.Add(time.Second), 100*time.Millisecond)
-		l.Start()
+		l.Start(context.Background())
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if want := []time.Duration{time.Second, 1100 * time.Millisecond, 1200 * time.Millisecond}; !slices.Equal(renewals, want) {
@@ -248,7 +250,7 @@ func TestAContextAskedForLate(t *testing.T) {
 				if name == "after a claim" {
 					l.Claim(time.Now().Add(every), every/10)
 				}
-				l.Start()
+				l.Start(context.Background())
 				c.before(l)
 				asked := time.Now()
 				ended := l.Cause()
@@ -277,7 +279,7 @@ func TestAClaimBesideAnotherRequest(t *testing.T) {
 		})
 		const due, again, request = time.Second, 100 * time.Millisecond, 2 * time.Second
 		l.Claim(began.Add(due), again)
-		l.Start()
+		l.Start(context.Background())
 		if err := l.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}

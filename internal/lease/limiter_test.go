@@ -43,7 +43,7 @@ func (c *crowd) gather() {
 			return nil
 		})
 		c.leases = append(c.leases, l)
-		l.Start()
+		l.Start(context.Background())
 	}
 }
 

@@ -3,10 +3,10 @@ package lease
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -127,7 +127,7 @@ func (l *Lease) begin() (context.Context, func()) {
 		return nil, nil
 	}
 	l.slot = false
-	ctx, cancel := context.WithDeadline(context.Background(), until)
+	ctx, cancel := context.WithDeadline(telemetry.Under(context.Background(), l.trace), until)
 	l.stopRenew, l.renewing = cancel, true
 	return ctx, func() {
 		process.end()
@@ -158,7 +158,7 @@ func (l *Lease) attempt(ctx context.Context) {
 	}
 	if !errors.Is(err, context.Canceled) { // it has not given way to another request
 		kind, which := l.kind.Name()
-		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "dynahold: a "+kind+" could not be renewed yet", append(which, slog.Any("error", err))...)
+		l.cfg.Observe.Late(ctx, l.sort(), err, kind, which)
 	}
 	l.schedule()
 }

@@ -25,3 +25,11 @@ func Core(table any) *protocol.Core { return open(table).(*protocol.Core) }
 
 // Of is the inner side of a *repo.Table.
 func Of(table any) Inner { return open(table).(Inner) }
+
+var errorType func(error) string
+
+// SetErrorType is called by package repo, once, when the program starts.
+func SetErrorType(f func(error) string) { errorType = f }
+
+// ErrorType names an error in telemetry.
+func ErrorType(err error) string { return errorType(err) }

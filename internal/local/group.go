@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -29,6 +30,8 @@ type Group struct {
 	parts []*run
 	fresh bool  // there is no item yet
 	count int64 // changes that the write will carry
+	kind  string
+	told  telemetry.Call // of all parts
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -44,9 +47,10 @@ type run struct {
 
 // NewGroup starts a group with its first participant. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
-func NewGroup(table *cas.Table, first *Participant, draw func() *Participant) *Group {
-	b := &Group{table: table, draw: draw}
+func NewGroup(table *cas.Table, kind string, first *Participant, draw func() *Participant) *Group {
+	b := &Group{table: table, kind: kind, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
+	b.ctx, b.told = table.Core.Observe.Shared(b.ctx, kind, "Combine")
 	b.live.Store(1)
 	b.add(first)
 	return b
@@ -172,6 +176,7 @@ func (b *Group) Conclude(err error) (again []*Participant) {
 	if errors.Is(err, errNothing) {
 		err = nil
 	}
+	b.tell(err)
 	over := b.ctx.Err() != nil // all have left
 	for _, m := range b.parts {
 		m.left.Store(nil)
@@ -194,6 +199,20 @@ func (b *Group) Conclude(err error) (again []*Participant) {
 		}
 	}
 	return again
+}
+
+// tell says which changes the group has written. It does so before their callers go on.
+func (b *Group) tell(err error) {
+	if err == nil && b.count > 0 {
+		b.table.Core.Observe.Batch(b.ctx, b.kind, int(b.count))
+		b.told.Changes(int(b.count))
+		for _, m := range b.parts {
+			if m.changed {
+				b.told.Link(m.ctx)
+			}
+		}
+	}
+	b.told.End(&err)
 }
 
 func (m *run) tellEnd(item any, err error) { m.end <- result{item, err} }

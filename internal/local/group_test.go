@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -77,7 +78,7 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 		second := participant(t.Context(), false, add, nil)
 		told := await(second)
 		drawn := false
-		b := local.NewGroup(table, first, func() *local.Participant {
+		b := local.NewGroup(table, telemetry.Pessimistic, first, func() *local.Participant {
 			if drawn {
 				return nil
 			}
@@ -110,7 +111,7 @@ func TestABatchThatAllHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	table := newTable(t)
 	first := participant(ctx, false, add, nil)
-	b := local.NewGroup(table, first, func() *local.Participant {
+	b := local.NewGroup(table, telemetry.Pessimistic, first, func() *local.Participant {
 		t.Error("somebody was drawn into a batch that has ended")
 		return nil
 	})
@@ -149,7 +150,7 @@ func TestWhoseErrorItIs(t *testing.T) {
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
 			left := parts[1:]
 			table := newTable(t)
-			b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
+			b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
 				if len(left) > 0 {
 					p, left = left[0], nil
 				}
@@ -164,7 +165,7 @@ func TestWhoseErrorItIs(t *testing.T) {
 				t.Fatalf("%d run again", len(again))
 			}
 			for _, p := range again {
-				alone := local.NewGroup(table, p, nil)
+				alone := local.NewGroup(table, telemetry.Pessimistic, p, nil)
 				work := item{ID: "a", Version: 1}
 				if err := edit(t, table, alone, &work); err != nil || work.Count != 1 {
 					t.Errorf("alone: error %v, item %+v", err, work)

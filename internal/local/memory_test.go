@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -119,7 +120,7 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 		toldSecond := make(chan error, 1)
 		go func() { _, err := second.Await(); toldSecond <- err }()
 		others := []*local.Participant{second}
-		b := local.NewGroup(table, first, func() (p *local.Participant) {
+		b := local.NewGroup(table, telemetry.Pessimistic, first, func() (p *local.Participant) {
 			if len(others) > 0 {
 				p, others = others[0], nil
 			}
@@ -163,7 +164,7 @@ func TestTheMemoryOfAChangeThatDoesNotReturn(t *testing.T) {
 			told := make(chan error, 1)
 			go func() { _, err := second.Await(); told <- err }()
 			others := []*local.Participant{second}
-			b := local.NewGroup(table, first, func() (p *local.Participant) {
+			b := local.NewGroup(table, telemetry.Pessimistic, first, func() (p *local.Participant) {
 				if len(others) > 0 {
 					p, others = others[0], nil
 				}
@@ -209,7 +210,7 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 		parts, told = append(parts, p), append(told, got)
 	}
 	others := parts[1:]
-	b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
+	b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], others[1:]
 		}
@@ -242,7 +243,7 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 		go func() { _, _ = p.Await() }()
 	}
 	others := []*local.Participant{other}
-	b := local.NewGroup(table, set, func() (p *local.Participant) {
+	b := local.NewGroup(table, telemetry.Pessimistic, set, func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}
@@ -271,7 +272,7 @@ func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
 	go func() { _, _ = spoils.Await() }()
 	go func() { s, _ := cas.As[shelf](adds.Await()); told <- s }()
 	others := []*local.Participant{adds}
-	b := local.NewGroup(table, spoils, func() (p *local.Participant) {
+	b := local.NewGroup(table, telemetry.Pessimistic, spoils, func() (p *local.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -39,7 +40,7 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 				parts := []*local.Participant{participant(late, false, add, nil), participant(cancelled, false, add, nil)}
 				told := []<-chan verdict{await(parts[0]), await(parts[1])}
 				others := parts[1:]
-				b := local.NewGroup(table, parts[0], func() (p *local.Participant) {
+				b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
 					if len(others) > 0 {
 						p, others = others[0], nil
 					}

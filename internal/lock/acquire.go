@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -48,6 +49,7 @@ type acquiring struct {
 	id         string    // of the present try
 	sent       time.Time // before it was sent first, and before its end was reckoned
 	item       ddb.Item  // as it was when the lock was taken
+	first      int64     // the token if the item was never locked before
 	seen       int64     // the greatest token of another holder that an answer has shown
 	mayHold    unansweredTries
 	unanswered int // tries without an answer, in a row
@@ -67,7 +69,7 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 	}
 	a := &acquiring{locker: t, Request: how, resend: ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}, Waiter: Waiter{
 		Core: t.Core, Key: key, Raw: raw,
-		Settings: Settings{Wait: wait, Skew: t.Skew, Clock: t.Clock},
+		Settings: Settings{Wait: wait, Skew: t.Skew, Clock: t.Clock, Kind: t.Kind},
 	}}
 	defer a.finish(ctx)
 	if how.Orphan != nil {
@@ -112,6 +114,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	t := a.newTry()
 	t.Skew, t.Row, t.Clockless, t.Seen = a.Skew, a.Row, a.locker.Clockless, a.seen
 	t.Watched = a.observed.expired(t.Now)
+	a.first = t.Floor()
 	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true,
 		OnItem:  a.stub || a.Row && t.Watched == nil,
 		Absence: !a.Stub, // else the write of a stub finds out by itself
@@ -238,7 +241,10 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 		return nil, err
 	}
 	h := a.newLock(image, l, "", end)
-	h.Start()
+	h.Start(ctx)
+	if l.Stolen == l.Held-1 && l.Held != a.first { // the first lock of all begins like this, too
+		a.takenOver(ctx, h, l.Stolen)
+	}
 	return h, nil
 }
 
@@ -267,4 +273,9 @@ func (a *acquiring) cleaning(ctx context.Context) context.Context {
 		a.giving, a.given = ddb.DetachedTimeout(ctx)
 	}
 	return a.giving
+}
+
+// takenOver tells that the lock was that of a dead holder, whose token was lost.
+func (a *acquiring) takenOver(ctx context.Context, h *Lock, lost int64) {
+	a.Core.Observe.TakenOver(ctx, a.Kind, 1, slog.String("key", a.Key.String()), slog.Int64("token", h.token), slog.Int64("lost", lost))
 }

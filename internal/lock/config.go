@@ -9,6 +9,7 @@ import (
 
 // Config says how a taker takes and keeps. Its owner has checked it.
 type Config struct {
+	Kind       string // for telemetry
 	Owner      string
 	Lease      time.Duration // 0: a hold never ends by itself
 	Every      time.Duration // renew this long after the last success; 0: never

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -93,9 +94,12 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		again = e.refusedByQueue(&res) || e.sendsAgain(ctx, &repetition, &res)
 	}
 	if err := e.judge(res); err != nil || !e.KeepLocal {
+		if err == nil && h.locker.Fair && e.update != nil && len(h.queue) > 0 {
+			core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToProcess)
+		}
 		return nil, err
 	}
-	return e.adoptNext(), nil
+	return e.adoptNext(ctx), nil
 }
 
 // sendsAgain reports whether the request is sent again.

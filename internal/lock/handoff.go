@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // ending is a lock that is being ended: the request that does it, and what is
@@ -95,11 +96,12 @@ func (e *ending) build() (err error) {
 }
 
 // adoptNext makes the handle of the lock that stays in this process.
-func (e *ending) adoptNext() *Lock {
+func (e *ending) adoptNext(ctx context.Context) *Lock {
 	h := e.lock
 	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, queue: h.queue, lastToken: h.lastToken + 1}
 	n.contended.Store(len(n.queue) > 0)
-	n.keep(e.asked.Add(h.locker.Lease), e.until)
+	h.locker.Core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToCaller)
+	n.keep(ctx, e.asked.Add(h.locker.Lease), e.until)
 	return n
 }
 

@@ -40,9 +40,9 @@ type Lock struct {
 
 // keep begins to look after the hold, which others may take over at end; until is
 // its lockTime.
-func (h *Lock) keep(end, until time.Time) {
+func (h *Lock) keep(ctx context.Context, end, until time.Time) {
 	h.Lease = lease.New(&h.locker.lease, h, end, until)
-	h.Start()
+	h.Start(ctx)
 }
 
 // Key is the item's key.

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -26,7 +25,7 @@ type Locker struct {
 func NewLocker(core *protocol.Core, cfg Config) *Locker {
 	t := &Locker{Core: core, Config: cfg}
 	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every,
-		Clock: func() time.Time { return t.Clock() }, Log: core.Observe.Log.With(slog.String("table", core.Name))}
+		Clock: func() time.Time { return t.Clock() }, Observe: core.Observe, Sort: cfg.Kind}
 	return t
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -48,6 +50,7 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	res := t.Core.Update(ctx, in, ddb.Options{})
 	switch res.Outcome {
 	case ddb.Applied:
+		t.broken(ctx, key, seen)
 		return nil, nil
 	case ddb.Condition:
 	default:
@@ -63,6 +66,7 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	marked := protocol.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(res.Image))
 	switch now.JudgeBreak(seen, marked, !t.Core.Absent(res.Image), res.Clean) {
 	case protocol.Committed:
+		t.broken(ctx, key, seen)
 		return nil, nil
 	case protocol.Lost:
 		if now.By == seen.By && now.Held == seen.Held && now.Busy() {
@@ -71,4 +75,8 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		return nil, fmt.Errorf("%w: item %v, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, key, seen.Held)
 	}
 	return nil, UnknownOutcome(key, nil)
+}
+
+func (t *Locker) broken(ctx context.Context, key repo.Key, seen protocol.Record) {
+	t.Core.Observe.Broken(ctx, t.Kind, telemetry.Operator, slog.String("key", key.String()), slog.String("from", seen.Owner()), slog.Int64("lost", seen.Held))
 }

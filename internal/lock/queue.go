@@ -72,6 +72,8 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	q.enqueue = nil
 	switch res.Outcome {
 	case ddb.Applied:
+		_, ahead, _ := q.Core.ParseQueue(res.Item).Find(q.entry)
+		q.Core.Observe.Depth(ctx, q.Kind, len(ahead))
 		return q.wait(ctx, res.Item)
 	case ddb.Condition:
 		return q.refused(ctx, res.Image)

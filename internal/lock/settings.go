@@ -9,14 +9,15 @@ import (
 
 // Settings say how to behave towards holders.
 type Settings struct {
+	Kind  string // for telemetry
 	Wait  repo.Wait
 	Skew  time.Duration // how much clocks may differ
 	Clock func() time.Time
 }
 
 // NewSettings fills in defaults and checks; least is the default of Wait.Min.
-func NewSettings(wait repo.Wait, least, skew time.Duration) (Settings, error) {
-	s := Settings{Wait: wait, Skew: skew, Clock: time.Now}
+func NewSettings(kind string, wait repo.Wait, least, skew time.Duration) (Settings, error) {
+	s := Settings{Kind: kind, Wait: wait, Skew: skew, Clock: time.Now}
 	err := settings.FillAll(settings.Wait(&s.Wait, least), settings.ClockSkew(&s.Skew))
 	return s, err
 }

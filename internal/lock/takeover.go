@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -103,7 +104,11 @@ func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}
 	// Without an answer the next look tells.
-	return q.Core.Update(ctx, in, ddb.Options{Timeout: q.locker.grace(), AwaitAnswer: true, Single: true})
+	res := q.Core.Update(ctx, in, ddb.Options{Timeout: q.locker.grace(), AwaitAnswer: true, Single: true})
+	if res.Outcome == ddb.Applied && l.Busy() {
+		q.Core.Observe.TakenOver(ctx, q.Kind, 1, slog.String("key", q.Key.String()), slog.String("from", l.Owner()), slog.Int64("lost", l.Held))
+	}
+	return res
 }
 
 // keep makes the handle of a lock that was waited for, and begins to look after
@@ -122,7 +127,7 @@ func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, en
 	} else if l.Handed() {
 		h.Claim(time.Now().Add(third), third/4)
 	}
-	h.Start()
+	h.Start(ctx)
 	return h, nil
 }
 

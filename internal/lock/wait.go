@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -130,6 +132,9 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 			return t.WaitFor(ctx, now)
 		}
 	}
+	if res.Outcome == ddb.Applied {
+		t.Core.Observe.Broken(ctx, t.Kind, telemetry.Expired, slog.String("key", t.Key.String()), slog.String("from", l.Owner()), slog.Int64("lost", l.Held))
+	}
 	// Nobody holds the item now, or the next try tells. That is no try in vain.
 	t.awaits = nil
 	if t.breaks++; t.breaks > 1 { // holds that are over when they begin: no hot loop
@@ -191,7 +196,7 @@ func saysWhy(err error) bool {
 // RecordWait records how long the call waited, if it did.
 func (t *Waiter) RecordWait(ctx context.Context) {
 	if !t.Began.IsZero() {
-		t.Core.Observe.Waited(ctx, t.Core.Name, t.Clock().Sub(t.Began))
+		t.Core.Observe.Waited(ctx, t.Kind, telemetry.ToProcess, t.Clock().Sub(t.Began))
 	}
 }
 

@@ -166,8 +166,8 @@ type Acquire struct {
 	Seen int64
 }
 
-// floor is the first token of an item that was never locked.
-func (t *Acquire) floor() int64 {
+// Floor is the first token of an item that was never locked.
+func (t *Acquire) Floor() int64 {
 	now := t.Now.UnixMicro()
 	if t.Seen > math.MaxInt64/2 { // not a token of ours
 		return now
@@ -176,7 +176,7 @@ func (t *Acquire) floor() int64 {
 }
 
 func (t *Acquire) values() ddb.Item {
-	floor := t.floor()
+	floor := t.Floor()
 	values := ddb.Item{
 		":me":     ddb.Text(t.ID),
 		":until":  ddb.Number(ddb.Seconds(t.Until)),

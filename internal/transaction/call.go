@@ -13,12 +13,14 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // Config are the settings of a call. Its owner has checked them.
 type Config struct {
 	Attempts int // how often the closure runs when others write first
+	Observe  *telemetry.Observer
 	Wait     repo.Wait
 }
 
@@ -48,7 +50,7 @@ func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) e
 }
 
 // run is Run, under an id if there is one.
-func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) error {
+func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) (err error) {
 	if fn == nil {
 		return fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
 	}
@@ -56,6 +58,8 @@ func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Contex
 		return fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
 	}
 	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max}}
+	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
+	defer told.End(&err)
 	defer func() { c.letGo(ctx) }() // also if fn panics
 	for {
 		err := c.attempt(ctx, fn)
@@ -187,6 +191,9 @@ func (c *call) letGo(ctx context.Context) {
 // another run: errAgain, or why not. failed are the items that they wrote, unlocked
 // are all that were read.
 func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
+	for _, e := range failed {
+		e.core.Observe.Conflict(ctx, telemetry.Transaction)
+	}
 	if c.tries++; c.tries >= c.Attempts {
 		return c.exhausted(failed)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -184,6 +185,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		return res, fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
 	}
 	if err = m.judge(ctx, res); err == nil {
+		m.call.Observe.Batch(ctx, telemetry.Transaction, len(writes))
 		m.appliedRows()
 	}
 	for _, p := range m.held {

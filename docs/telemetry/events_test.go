@@ -1,0 +1,84 @@
+package telemetry_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// journal is a log that keeps what it is told, by event.
+type journal struct {
+	mu     sync.Mutex
+	events map[string][]slog.Record // guarded by mu
+}
+
+func (*journal) Enabled(context.Context, slog.Level) bool { return true }
+func (j *journal) WithAttrs([]slog.Attr) slog.Handler     { return j }
+func (j *journal) WithGroup(string) slog.Handler          { return j }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events[attr(r, "event")] = append(j.events[attr(r, "event")], r)
+	return nil
+}
+
+func attr(r slog.Record, name string) (value string) {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == name {
+			value = a.Value.String()
+		}
+		return true
+	})
+	return value
+}
+
+// TestEventsHaveTheirNames lets everything happen to a program, and looks at what its log
+// was told.
+func TestEventsHaveTheirNames(t *testing.T) {
+	log := &journal{events: map[string][]slog.Record{}}
+	cfg := repo.TableConfig{Logger: slog.New(log), MeterProvider: noop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider()}
+	open(t, cfg, func(string) bool { return true })
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	documented := table(t, "event")
+	for _, name := range []string{
+		"dynahold.lock.lost", "dynahold.lock.expired", "dynahold.lock.taken_over", "dynahold.lock.broken", "dynahold.renewal.late", "dynahold.outcome.unknown",
+		"dynahold.job.failed", "dynahold.job.dead_lettered", "dynahold.job.quarantined", "dynahold.request.retry",
+	} {
+		if len(log.events[name]) == 0 {
+			t.Errorf("%s did not happen", name)
+		}
+	}
+	levels := map[slog.Level]string{slog.LevelDebug: "debug", slog.LevelWarn: "warning", slog.LevelError: "error"}
+	for name, records := range log.events {
+		row := documented[name]
+		if row == nil {
+			t.Errorf("event %q is not documented: %s", name, records[0].Message)
+			continue
+		}
+		for _, r := range records {
+			if levels[r.Level] != row[0] || attr(r, "table") == "" || !strings.HasPrefix(r.Message, "dynahold: ") {
+				t.Errorf("%s: level %v, table %q, %q", name, r.Level, attr(r, "table"), r.Message)
+			}
+			for _, want := range strings.Split(strings.SplitN(row[1], ", and", 2)[0], ", ") {
+				if plain := want != "" && !strings.Contains(want, " "); plain && !slices.Contains([]string{"key", "from", "lost"}, want) && attr(r, want) == "" {
+					t.Errorf("%s has no %q: %v", name, want, r)
+				}
+			}
+		}
+	}
+	for _, r := range log.events["dynahold.lock.lost"] {
+		if attr(r, "kind") == "pessimistic" && (attr(r, "key") == "" || attr(r, "token") == "") {
+			t.Errorf("a lost lock that cannot be told: %v", r)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// described is a metric as the document and the program describe it.
+type described struct{ unit, kind, attributes string }
+
+// collected are the metrics of a reader, and which of them have a value.
+func collected(t *testing.T, reader sdkmetric.Reader) (all map[string]metricdata.Metrics, scope metricdata.ScopeMetrics) {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &data); err != nil {
+		t.Fatal(err)
+	}
+	all = map[string]metricdata.Metrics{}
+	for _, s := range data.ScopeMetrics {
+		scope = s
+		for _, m := range s.Metrics {
+			all[m.Name] = m
+		}
+	}
+	return all, scope
+}
+
+// TestDocumentListsWhatIsRecorded compares the table of docs/operations.md with what a
+// program records to which everything happens.
+func TestDocumentListsWhatIsRecorded(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	open(t, repo.TableConfig{MeterProvider: meters, TracerProvider: noop.NewTracerProvider()}, func(metric string) bool {
+		all, _ := collected(t, reader)
+		_, ok := all[metric]
+		return ok
+	})
+	all, scope := collected(t, reader)
+	if scope.Scope.Name != "github.com/dynahold/dynahold" || scope.Scope.SchemaURL != semconv.SchemaURL {
+		t.Errorf("scope %+v", scope.Scope)
+	}
+	recorded := map[string]described{}
+	for name, m := range all {
+		recorded[name] = describe(t, m)
+	}
+	documented := table(t, "metric")
+	for name, want := range documented {
+		if got, ok := recorded[name]; !ok {
+			t.Errorf("%s is documented, and was not recorded", name)
+		} else if want := (described{want[0], want[1], want[2]}); got != want {
+			t.Errorf("%s was recorded as %+v, the document has %+v", name, got, want)
+		}
+	}
+	for name, got := range recorded {
+		if documented[name] == nil {
+			t.Errorf("%s was recorded as %+v, and is not documented", name, got)
+		}
+	}
+}
+
+// describe is what is seen of a metric; boundaries must fit.
+func describe(t *testing.T, m metricdata.Metrics) described {
+	d := described{unit: m.Unit}
+	var sets []attribute.Set
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		d.kind = "counter"
+		sets = points(data.DataPoints)
+	case metricdata.Gauge[int64]:
+		d.kind = "gauge"
+		sets = points(data.DataPoints)
+	case metricdata.Gauge[float64]:
+		d.kind = "gauge"
+		sets = points(data.DataPoints)
+	case metricdata.Histogram[float64]:
+		d.kind = "histogram"
+		for _, p := range data.DataPoints {
+			sets = append(sets, p.Attributes)
+			if p.Bounds[0] != 0.001 || p.Bounds[len(p.Bounds)-1] < 10 {
+				t.Errorf("%s has the boundaries %v", m.Name, p.Bounds)
+			}
+		}
+	case metricdata.Histogram[int64]:
+		d.kind = "histogram"
+		for _, p := range data.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	default:
+		t.Errorf("%s is a %T", m.Name, m.Data)
+	}
+	var names []string
+	for _, s := range sets {
+		for _, a := range s.ToSlice() {
+			if !slices.Contains(names, string(a.Key)) {
+				names = append(names, string(a.Key))
+			}
+			for _, key := range []string{"apple", "pear", "plum", "printer", "mail", "nightly"} {
+				if strings.Contains(a.Value.Emit(), key) {
+					t.Errorf("%s has a key: %v", m.Name, a)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	d.attributes = strings.Join(names, ", ")
+	return d
+}
+
+func points[N int64 | float64](all []metricdata.DataPoint[N]) (sets []attribute.Set) {
+	for _, p := range all {
+		sets = append(sets, p.Attributes)
+	}
+	return sets
+}
+
+// table reads the table of docs/operations.md whose first column has a heading: the other
+// columns by the first, without the marks of code.
+func table(t *testing.T, heading string) map[string][]string {
+	t.Helper()
+	document, err := os.ReadFile("../operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	_, rest, found := strings.Cut(string(document), "\n| "+heading+" |")
+	if !found {
+		t.Fatalf("no table with the heading %q", heading)
+	}
+	for i, line := range strings.Split(rest, "\n") {
+		if i < 2 {
+			continue
+		}
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		var cells []string
+		for _, cell := range strings.Split(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(regexp.MustCompile("`").ReplaceAllString(cell, "")))
+		}
+		rows[cells[0]] = cells[1:]
+	}
+	return rows
+}
+
+// TestSchemaIsTheConventions holds the names that the library spells out to those of the
+// conventions.
+func TestSchemaIsTheConventions(t *testing.T) {
+	if telemetry.SchemaURL != semconv.SchemaURL {
+		t.Errorf("%s, the conventions have %s", telemetry.SchemaURL, semconv.SchemaURL)
+	}
+	if fmt.Sprint(semconv.DBSystemNameAWSDynamoDB.Value.AsString()) != "aws.dynamodb" {
+		t.Error(semconv.DBSystemNameAWSDynamoDB)
+	}
+}

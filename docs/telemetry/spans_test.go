@@ -1,0 +1,222 @@
+package telemetry_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+// traced is a shop, and what it has told of spans.
+func traced(t *testing.T, keys bool) (*shop, *tracetest.SpanRecorder, trace.Tracer) {
+	spans := tracetest.NewSpanRecorder()
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	s := newShop(t, repo.TableConfig{TracerProvider: tracers, MeterProvider: metricnoop.NewMeterProvider(), TraceKeys: keys})
+	return s, spans, tracers.Tracer("the program's own")
+}
+
+// below are the spans with a name, of a trace, that stand right below a span.
+func below(all []sdktrace.ReadOnlySpan, parent trace.SpanContext, name string) (found []sdktrace.ReadOnlySpan) {
+	for _, s := range all {
+		if s.Parent().SpanID() == parent.SpanID() && s.SpanContext().TraceID() == parent.TraceID() && strings.HasPrefix(s.Name(), name+" ") {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// value is an attribute of a span, as text.
+func value(s sdktrace.ReadOnlySpan, key attribute.Key) string {
+	for _, a := range s.Attributes() {
+		if a.Key == key {
+			return a.Value.Emit()
+		}
+	}
+	return ""
+}
+
+// TestAChangeIsACallWithItsRequests looks at all that is told of one locked change whose
+// first request is throttled.
+func TestAChangeIsACallWithItsRequests(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	r := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t)
+	s.Nth("UpdateItem", 1, fault.Throttle)
+	ctx, root := own.Start(t.Context(), "root")
+	rig.Must(r.Update(ctx, key, take))(t)
+	root.End()
+
+	calls := below(spans.Ended(), root.SpanContext(), "pessimistic.Update")
+	if len(calls) != 1 {
+		t.Fatalf("%d calls", len(calls))
+	}
+	call := calls[0]
+	if call.SpanKind() != trace.SpanKindInternal || call.Status().Code != codes.Unset || value(call, "dynahold.kind") != "pessimistic" || value(call, semconv.DBCollectionNameKey) != s.Table {
+		t.Errorf("call: %v %v %v", call.SpanKind(), call.Status(), call.Attributes())
+	}
+	if scope := call.InstrumentationScope(); scope.Name != "github.com/dynahold/dynahold" || scope.SchemaURL != semconv.SchemaURL {
+		t.Errorf("scope %+v", scope)
+	}
+	requests := below(spans.Ended(), call.SpanContext(), "UpdateItem")
+	if len(requests) != 2 {
+		t.Fatalf("%d requests", len(requests))
+	}
+	retries := 0
+	for _, q := range requests {
+		if q.SpanKind() != trace.SpanKindClient || q.Status().Code != codes.Unset ||
+			value(q, semconv.DBSystemNameKey) != semconv.DBSystemNameAWSDynamoDB.Value.AsString() || value(q, semconv.DBOperationNameKey) != "UpdateItem" ||
+			value(q, semconv.AWSDynamoDBTableNamesKey) != `["`+s.Table+`"]` || value(q, semconv.ServerAddressKey) == "" {
+			t.Errorf("request: %v %v %v", q.SpanKind(), q.Status(), q.Attributes())
+		}
+		for _, e := range q.Events() {
+			if retries++; e.Name != "dynahold.request.retry" {
+				t.Errorf("event %+v", e)
+			}
+		}
+	}
+	if retries != 1 {
+		t.Errorf("%d repetitions told", retries)
+	}
+	for _, q := range spans.Ended() {
+		if value(q, "dynahold.key") != "" || strings.Contains(q.Name()+q.Status().Description, "apple") {
+			t.Errorf("the key is told: %v", q)
+		}
+	}
+}
+
+// TestErrorsHaveATypeAndKeysAreToldWhereAskedFor looks at what is told of errors.
+func TestErrorsHaveATypeAndKeysAreToldWhereAskedFor(t *testing.T) {
+	for _, keys := range []bool{false, true} {
+		s, spans, _ := traced(t, keys)
+		r := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t)
+		_, err := r.Update(t.Context(), repo.Key{Partition: "nothing"}, take)
+		rig.Is(t, err, repo.ErrNotFound)
+		for _, q := range spans.Ended() {
+			if !strings.HasPrefix(q.Name(), "pessimistic.Update") {
+				continue
+			}
+			if q.Status().Code != codes.Error || value(q, semconv.ErrorTypeKey) != "not_found" {
+				t.Errorf("%v, %v", q.Status(), q.Attributes())
+			}
+			if told := strings.Contains(q.Status().Description, "nothing"); told != keys || (value(q, "dynahold.key") != "") != keys {
+				t.Errorf("keys asked for: %v; %v, %v", keys, q.Status(), q.Attributes())
+			}
+		}
+	}
+}
+
+// TestACombinedWriteIsLinkedToItsCallers looks at a write for several callers, in whose
+// goroutines none of the requests are sent.
+func TestACombinedWriteIsLinkedToItsCallers(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	strategies := map[string]interface {
+		Update(context.Context, repo.Key, func(context.Context, *product) error) (product, error)
+	}{
+		"pessimistic": rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t),
+		"optimistic":  rig.Must(optimistic.New(s.table(t), optimistic.Config{Combine: true}))(t),
+	}
+	for kind, r := range strategies {
+		linked := func() bool {
+			for _, q := range spans.Ended() {
+				if strings.HasPrefix(q.Name(), kind+".Combine ") && len(q.Links()) > 1 {
+					return true
+				}
+			}
+			return false
+		}
+		until(t, linked, func() {
+			var all sync.WaitGroup
+			for range 16 {
+				all.Go(func() {
+					ctx, root := own.Start(t.Context(), "root")
+					defer root.End()
+					_, err := r.Update(ctx, key, take)
+					rig.Is(t, err)
+				})
+			}
+			all.Wait()
+		})
+		calls := map[trace.SpanID]sdktrace.ReadOnlySpan{}
+		for _, q := range spans.Ended() {
+			if strings.HasPrefix(q.Name(), kind+".Update ") {
+				calls[q.SpanContext().SpanID()] = q
+			}
+		}
+		for _, q := range spans.Ended() {
+			if !strings.HasPrefix(q.Name(), kind+".Combine ") {
+				continue
+			}
+			if calls[q.Parent().SpanID()] == nil || len(below(spans.Ended(), q.SpanContext(), "UpdateItem")) == 0 {
+				t.Errorf("%s: parent %v, no request below", q.Name(), q.Parent())
+			}
+			for _, l := range q.Links() {
+				call := calls[l.SpanContext.SpanID()]
+				if call == nil {
+					t.Errorf("%s: linked to no call", q.Name())
+				} else if len(call.Links()) != 1 || call.Links()[0].SpanContext.SpanID() != q.SpanContext().SpanID() {
+					t.Errorf("%s: its call is linked to %v", q.Name(), call.Links())
+				}
+			}
+		}
+	}
+}
+
+// TestRenewalsStandBelowTheCall looks at requests that a timer sends.
+func TestRenewalsStandBelowTheCall(t *testing.T) {
+	s, spans, _ := traced(t, false)
+	key := s.put(t, "apple")
+	l := rig.Must(lockedread.New(s.table(t), lockedread.Config{Lease: rig.Patience / 30, Renew: true}))(t)
+	held := rig.Must(l.Acquire(t.Context(), key))(t)
+	rig.Await(t, "a renewal below the call", func() bool {
+		for _, q := range spans.Ended() {
+			if strings.HasPrefix(q.Name(), "pessimistic.Acquire ") {
+				return len(below(spans.Ended(), q.SpanContext(), "UpdateItem")) > 1
+			}
+		}
+		return false
+	})
+	rig.Is(t, held.Release(t.Context()))
+}
+
+// TestJobsAreHandledInASpan looks at a job from its handler.
+func TestJobsAreHandledInASpan(t *testing.T) {
+	s, spans, _ := traced(t, false)
+	rows := s.rows(t)
+	q := rig.Must(semaphore.New[int](rows.Client, rows.Table, semaphore.Config{Table: s.cfg}))(t)
+	rig.Is(t, q.EnsureTable(t.Context()))
+	rig.Must(q.Enqueue(t.Context(), "mail", 1))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var handler trace.SpanContext
+	rig.Is(t, q.Run(ctx, func(ctx context.Context, _ *semaphore.Job[int]) error {
+		handler = trace.SpanContextFromContext(ctx)
+		cancel()
+		return nil
+	}))
+	for _, span := range spans.Ended() {
+		if span.SpanContext().SpanID() != handler.SpanID() {
+			continue
+		}
+		if !strings.HasPrefix(span.Name(), "job.Handle ") || span.SpanKind() != trace.SpanKindConsumer || len(below(spans.Ended(), handler, "job.Done")) != 1 {
+			t.Errorf("%s, %v", span.Name(), span.SpanKind())
+		}
+		return
+	}
+	t.Error("the handler has no span")
+}

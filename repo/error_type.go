@@ -1,0 +1,52 @@
+package repo
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/smithy-go"
+)
+
+// errorTypes are the names of errors in spans and metrics (error.type). The first that
+// fits counts: what is nearest to the caller.
+var errorTypes = []struct {
+	err  error
+	name string
+}{
+	{ErrOutcomeUnknown, "outcome_unknown"},
+	{ErrConflict, "conflict"},
+	{ErrLockLost, "lock_lost"},
+	{ErrLockExpired, "lock_expired"},
+	{ErrLocked, "locked"},
+	{ErrNotHeld, "not_held"},
+	{ErrReleased, "released"},
+	{ErrNotFound, "not_found"},
+	{ErrExists, "exists"},
+	{ErrCondition, "condition"},
+	{ErrStale, "stale"},
+	{ErrFixed, "fixed"},
+	{ErrKey, "key"},
+	{ErrPage, "page"},
+	{ErrTooLarge, "too_large"},
+	{ErrNoTable, "no_table"},
+	{ErrDenied, "denied"},
+	{ErrConfig, "config"},
+	{ErrSchema, "schema"},
+	{context.Canceled, "canceled"},
+	{context.DeadlineExceeded, "deadline_exceeded"},
+}
+
+// errorType names an error: by the library's name for it, by the service's code, or by
+// what the conventions have for all others, such as those of a user's function.
+func errorType(err error) string {
+	for _, t := range errorTypes {
+		if errors.Is(err, t.err) {
+			return t.name
+		}
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return "_OTHER"
+}

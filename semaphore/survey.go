@@ -1,0 +1,41 @@
+package semaphore
+
+import (
+	"context"
+	"time"
+)
+
+// survey adds up, for telemetry, what one look at all resources has found.
+type survey struct {
+	queued, running, dead int
+	oldest                time.Time // zero: none is known to wait
+}
+
+func (all *survey) add(st *store, r Resource) {
+	all.queued, all.running, all.dead = all.queued+r.Queued, all.running+r.Running, all.dead+r.Dead
+	if r.Queued == 0 {
+		return
+	}
+	s := st.enter(r.Name)
+	defer st.leave(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.oldest.IsZero() && (all.oldest.IsZero() || s.oldest.Before(all.oldest)) {
+		all.oldest = s.oldest
+	}
+}
+
+func (all *survey) tell(ctx context.Context, st *store) {
+	age := time.Duration(0)
+	if !all.oldest.IsZero() {
+		age = max(st.clock().Sub(all.oldest), 0)
+	}
+	st.core.Observe.Jobs(ctx, all.queued, all.running, all.dead, age)
+}
+
+// sawOldest notes since when the oldest job of a line waits; zero: none does.
+func (s *station) sawOldest(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.oldest = since
+}

@@ -158,18 +158,45 @@ func TestReleaseTells(t *testing.T) {
 	}
 }
 
+// loseAnswers loses the answers of all commits, and of the reads after the first of
+// them where nothing is to be shown.
+func (w *world) loseAnswers(shown bool) {
+	var sent atomic.Bool
+	w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		switch {
+		case op == "TransactWriteItems":
+			sent.Store(true)
+			return fault.LoseResponse
+		case op == "GetItem" && sent.Load() && !shown:
+			return fault.LoseResponse
+		}
+		return fault.None
+	})
+}
+
+// One item that shows the transaction's id is evidence for all.
+func TestAnItemShowsWhatNoAnswerTold(t *testing.T) {
+	w := newWorld(t)
+	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
+	rig.Is(t, a.create(t.Context(), x, 10))
+	rig.Is(t, b.create(t.Context(), y, 10))
+	w.loseAnswers(true)
+	rig.Is(t, move(t.Context(), a, b, x, y))
+	w.Faults(nil)
+	from, _ := a.get(t.Context(), x)
+	to, _ := b.get(t.Context(), y)
+	if from+to != 20 || from == 10 {
+		t.Errorf("%d and %d after a transfer that was applied", from, to)
+	}
+}
+
 // Where nothing tells, the error names every item.
 func TestUnknown(t *testing.T) {
 	w := newWorld(t)
 	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
 	rig.Is(t, a.create(t.Context(), x, 10))
 	rig.Is(t, b.create(t.Context(), y, 10))
-	w.Faults(func(op string, _ int, _ []byte) fault.Kind {
-		if op == "TransactWriteItems" {
-			return fault.LoseResponse
-		}
-		return fault.None
-	})
+	w.loseAnswers(false)
 	err := move(t.Context(), a, b, x, y)
 	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	var failed *txn.Error

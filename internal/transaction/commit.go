@@ -310,6 +310,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		p.released(m.call)
 	}
 	verdict = protocol.JudgeParts(verdict, m.settleRows(ctx))
+	if verdict == protocol.Undecided && m.shown(ctx) {
+		verdict = protocol.Committed
+	}
 	why := res.Err
 	if why == nil {
 		why = errNoEvidence
@@ -322,6 +325,24 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.Unwritten(key, why) })...)
 	}
 	return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.UnknownOutcome(key, why) })...)
+}
+
+// shown reads the items that the transaction writes, until one shows that it was
+// applied. That none does proves nothing: others may have written since, or the
+// request may still be on its way.
+func (m *commit) shown(ctx context.Context) bool {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	for _, p := range m.parts {
+		if !p.changed() || p.removed() || p.ending != nil {
+			continue
+		}
+		image, err := p.core.Get(ctx, p.raw)
+		if err == nil && (protocol.RingVerdict(m.id, nil, p.core.Ring(image)) == protocol.Committed || m.call.once.In(p.core, image)) {
+			return true
+		}
+	}
+	return false
 }
 
 var errNoEvidence = errors.New("an attempt of the transaction had no clear answer, and the items show no evidence of it, nor against it")

@@ -44,6 +44,13 @@ func TestRepeatsOutOfSight(t *testing.T) {
 				id := fmt.Sprintf("%s %v", way, last)
 				res := s.Update(ctx, b.add(id), ddb.Options{NoGrace: true})
 				in.Wait()
+				most := 3 * 3 // three attempts, each of which the SDK makes three times
+				if way == "a retryer of its own" {
+					most = 4 + ddb.MostOngoing // nothing is out of sight
+				}
+				if n := in.Requests(); n > most {
+					t.Errorf("%d requests, at most %d", n, most)
+				}
 				if b.applied(t, id) != "1" {
 					t.Fatal("the first request was not applied: the test shows nothing")
 				}

@@ -219,7 +219,8 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
 	_ = c.release(c.res.Err)
 	c.release = noToken
-	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) {
+	// A client that repeats by itself, out of sight, has slept and tried already.
+	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) && !c.seen.hidden() {
 		c.ongoing++
 		delay := c.soon.Next(time.Now(), time.Time{})
 		c.told.Again(n, delay, c.res.Err)

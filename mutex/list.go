@@ -21,6 +21,7 @@ type Info struct {
 	Mode    Mode          // of the hold
 	Until   time.Time     // when others may take over, on the holder's clock; zero for a fail-closed hold
 	Lease   time.Duration // 0 for a fail-closed hold
+	Since   time.Time     // when the holder took it, on its own clock, in seconds; zero if it was taken without this library
 	Payload []byte
 }
 
@@ -111,7 +112,7 @@ func (l *Locker) info(row ddb.Item) (Info, error) {
 	if err != nil {
 		return info, fmt.Errorf("%w: lock %v: %w", repo.ErrSchema, info.Key, err)
 	}
-	info.Owner, info.Token = lock.Owner(), lock.Held
+	info.Owner, info.Token, info.Since = lock.Owner(), lock.Held, lock.Asked()
 	if !lock.Endless() {
 		info.Mode, info.Until, info.Lease = FailOpen, lock.Until, lock.Lease
 	}

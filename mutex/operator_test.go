@@ -135,11 +135,15 @@ func TestInspectTellsWhoHoldsAName(t *testing.T) {
 		l := b.locker(t, cfg)
 		_, err := l.Inspect(t.Context(), "door")
 		rig.Is(t, err, repo.ErrNotHeld)
+		from := time.Now().Truncate(time.Second)
 		held := lock(t, l, "door")
 		b.Count.Reset()
 		info := rig.Must(b.locker(t, mutex.Config{}).Inspect(t.Context(), "door"))(t)
 		if info.Owner != "till-7" || info.Token != held.Token() || info.Mode != cfg.Mode || info.Key != (repo.Key{Partition: "door"}) {
 			t.Errorf("%+v", info)
+		}
+		if info.Since.Before(from) || info.Since.After(time.Now()) {
+			t.Errorf("held since %v", info.Since)
 		}
 		if endless := info.Until.IsZero(); endless != (cfg.Mode == mutex.FailClosed) {
 			t.Errorf("%v: until %v", cfg.Mode, info.Until)

@@ -86,5 +86,5 @@ func (t *KeyTable) Role(attribute string) string {
 }
 
 func lockOf(l protocol.Record) Lock {
-	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: max(l.Token-1, 0), Until: l.Until, Lease: l.Lease, Stub: l.Stub}
+	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: max(l.Token-1, 0), Until: l.Until, Lease: l.Lease, Since: l.Asked(), Stub: l.Stub}
 }

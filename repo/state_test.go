@@ -25,6 +25,8 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := time.Unix(1_800_000_000, 0).UTC()
+	id := protocol.NewID("till")
+	since := protocol.Record{By: id}.Asked()
 	yes := &types.AttributeValueMemberBOOL{Value: true}
 	for what, c := range map[string]struct {
 		item map[string]types.AttributeValue
@@ -33,9 +35,9 @@ func TestState(t *testing.T) {
 		"no item":    {nil, repo.State{}},
 		"plain item": {map[string]types.AttributeValue{"id": word("a"), "price": number(3)}, repo.State{}},
 		"held, with two who wait": {map[string]types.AttributeValue{
-			"lockedBy": word(protocol.NewID("till")), "lockTime": number(end.Unix()), "lockLease": number(30), "lockHeld": number(7), "lockToken": number(10),
+			"lockedBy": word(id), "lockTime": number(end.Unix()), "lockLease": number(30), "lockHeld": number(7), "lockToken": number(10),
 			"w#aaaaaaaaaaa": number(9), "w#bbbbbbbbbbb": number(8),
-		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second}, Waiting: []int64{8, 9}}},
+		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second, Since: since}, Waiting: []int64{8, 9}}},
 		"held by hand": {map[string]types.AttributeValue{"lockedBy": word("alice"), "lockTime": number(end.Unix())},
 			repo.State{ByHand: true, Lock: repo.Lock{Held: true, Owner: "alice", Until: end}}},
 		"tombstone that remembers": {map[string]types.AttributeValue{

@@ -1,8 +1,12 @@
 package protocol_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -61,6 +65,23 @@ func TestIDsMadeByHand(t *testing.T) {
 	}
 	if l := parsed(t, protocol.NextID(protocol.EntryOf(ours))); !l.Handed() || l.ByHand() {
 		t.Error("a hold that was handed over is not known")
+	}
+}
+
+// An id tells when it was made. Those of before did not, and are ours as well: here is
+// one, with its 96 random bits and their sum under the owner.
+func TestIDsTellWhenTheyWereMade(t *testing.T) {
+	from := time.Now().Truncate(time.Second)
+	if at := parsed(t, protocol.NewID("host")).Asked(); at.Before(from) || at.After(time.Now()) {
+		t.Errorf("made at %v, not now", at)
+	}
+	random := []byte("twelve bytes")
+	old := "host#" + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(random, crc32.ChecksumIEEE([]byte("dynahold#host"+string(random)))))
+	if l := parsed(t, old); l.ByHand() || l.Owner() != "host" || !l.Asked().IsZero() {
+		t.Errorf("an id of before: by hand %v, owner %q, made at %v", l.ByHand(), l.Owner(), l.Asked())
+	}
+	if at := parsed(t, "by hand").Asked(); !at.IsZero() {
+		t.Errorf("an id made by hand: %v", at)
 	}
 }
 

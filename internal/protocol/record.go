@@ -37,12 +37,18 @@ func (l Record) Live(now time.Time, skew time.Duration) bool {
 	return l.Timed && !l.Until.Add(skew).Before(now)
 }
 
-// An acquisition's id is 128 bits: 96 random ones, and a sum over them and the
-// owner. By the sum an id that a program by hand has made in the same form does
-// not pass for one of the library, but by a chance of one in four billion.
+// An acquisition's id is 128 bits: 64 random ones, the Unix time in seconds at which it
+// was made, so that operators learn since when a lock is held, and a sum over them and
+// the owner. The time stands behind the random bits, for those are what an entry of a
+// queue is known by. By the sum an id that a program by hand has made in the same form
+// does not pass for one of the library, but by a chance of one in four billion. Under
+// another sum an id has 96 random bits and no time: such ids were made before.
 const (
-	randomBytes = 12
+	randomBytes = 12 // of these the last ones are the time
+	timeAt      = 8
 	idBytes     = randomBytes + crc32.Size
+
+	timed, untimed = "dynahold@", "dynahold#" // what a sum begins with
 )
 
 // idText writes ids. Strict: two texts must not be one id.
@@ -53,15 +59,24 @@ var idLen = idText.EncodedLen(idBytes)
 // NewID makes the identity of one acquisition: <owner>#<id>.
 func NewID(owner string) string {
 	var b [idBytes]byte
-	_, _ = rand.Read(b[:randomBytes]) // never fails since Go 1.24
-	binary.BigEndian.PutUint32(b[randomBytes:], idSum(owner, b[:randomBytes]))
+	_, _ = rand.Read(b[:timeAt])                                      // never fails since Go 1.24
+	binary.BigEndian.PutUint32(b[timeAt:], uint32(time.Now().Unix())) //nolint:gosec // until the year 2106
+	binary.BigEndian.PutUint32(b[randomBytes:], idSum(timed, owner, b[:randomBytes]))
 	return owner + "#" + idText.EncodeToString(b[:])
 }
 
 // idSum binds the random part of an id to its owner.
-func idSum(owner string, random []byte) uint32 {
+func idSum(kind, owner string, random []byte) uint32 {
 	var room [64]byte // most owners need no more: nothing is allocated
-	return crc32.ChecksumIEEE(append(append(append(room[:0], "dynahold#"...), owner...), random...))
+	return crc32.ChecksumIEEE(append(append(append(room[:0], kind...), owner...), random...))
+}
+
+// Asked is when the holder's id was made, on its own clock: when it asked for the
+// lock, which it has had since then unless it stood in a queue first. Zero if the id
+// does not tell.
+func (l Record) Asked() (at time.Time) {
+	_, _, at = readID(l.By)
+	return at
 }
 
 // Owner is the part of an id that may be shown: the random part is left out.
@@ -74,23 +89,35 @@ func (l Record) Owner() string {
 
 // splitID parts an id of this library; random is "" for one made by hand.
 func splitID(id string) (owner, random string) {
+	owner, random, _ = readID(id)
+	return owner, random
+}
+
+// readID is splitID, with the time at which the id was made; zero if it does not tell.
+func readID(id string) (owner, random string, made time.Time) {
 	i := strings.LastIndexByte(id, '#')
 	if i < 0 {
-		return id, ""
+		return id, "", made
 	}
 	owner, random = id[:i], id[i+1:]
 	if owner == next && isEntryID(random) {
-		return owner, random
+		return owner, random, made
 	}
 	var room [idBytes + 2]byte // what the decoder may need for a text of this length
 	if len(random) != idLen {
-		return id, ""
+		return id, "", made
 	}
 	b, err := idText.AppendDecode(room[:0], []byte(random))
-	if err != nil || len(b) != idBytes || binary.BigEndian.Uint32(b[randomBytes:]) != idSum(owner, b[:randomBytes]) {
-		return id, ""
+	if err != nil || len(b) != idBytes {
+		return id, "", made
 	}
-	return owner, random
+	switch binary.BigEndian.Uint32(b[randomBytes:]) {
+	case idSum(timed, owner, b[:randomBytes]):
+		return owner, random, time.Unix(int64(binary.BigEndian.Uint32(b[timeAt:])), 0)
+	case idSum(untimed, owner, b[:randomBytes]):
+		return owner, random, made
+	}
+	return id, "", made
 }
 
 // maxLease bounds leases read from items.

@@ -19,6 +19,11 @@ type Config struct {
 	// waiters renew by themselves after a third of it. Default 30 s, at least
 	// 1 s, at most 24 h.
 	Lease time.Duration
+	// Owner names whoever stands in the queue to others, with the time at which it
+	// came: in [Entry], and in LockedError of those who wait. Every request on the
+	// queue bills it for each entry: its length and 26 bytes. Default: none, at most
+	// 256 bytes.
+	Owner string
 	// ClockSkew is how much clocks may differ: an entry is passed over only when
 	// it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
@@ -41,6 +46,11 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if !utf8.ValidString(c.Namespace) {
 		return c, fmt.Errorf("%w: Namespace is %q: it is not valid UTF-8, which is all that DynamoDB keeps in strings", repo.ErrConfig, c.Namespace)
+	}
+	if c.Owner != "" { // without one entries say nothing: it is no default
+		if err := settings.Owner(&c.Owner)(); err != nil {
+			return c, err
+		}
 	}
 	err := settings.FillAll(settings.Lease(&c.Lease), settings.ClockSkew(&c.ClockSkew), settings.Wait(&c.Wait, settings.LeastWait),
 		settings.AttemptTimeout(&c.Table.AttemptTimeout, &c.Lease))

@@ -20,8 +20,8 @@
 //
 // # Guarantees
 //
-// Turns are given in the order of the numbers, among those who are alive, and
-// numbers only grow. Turns are exclusive as long as clocks differ by less than
+// Turns are given in the order of the numbers, among those who are alive and were not
+// taken out by force (Break), and numbers only grow. Turns are exclusive as long as clocks differ by less than
 // the allowance (trusting mode) or run at nearly equal rates (clockless) and
 // the holder stops at its deadline. External effects are safe only if the
 // outside resource rejects smaller tokens. All of it within one Region (or a
@@ -35,7 +35,8 @@
 // the end (Unix seconds, when others may pass it over), l_<id> the lease in
 // seconds where it is not 30. next is the last number drawn, n the number of
 // entries, left the last ticket whose owner took its entry away, expiresAt the
-// TTL, a day past every end.
+// TTL, a day past every end. With Config.Owner o_<id> says who and since when. A ticket
+// that was taken away by force leaves x_<ticket>, the end that its entry had.
 //
 // Join (1 request). Draws next+1 and writes the entry, unless the id is there,
 // and returns the item. The first number of an item is the time in
@@ -76,6 +77,11 @@
 // and after a first attempt, others had passed it over: ErrLockLost. Where a
 // proxy sent a request twice, the number in left tells.
 //
+// Break (2 requests). Removes an entry by force if it is as it was seen, and leaves
+// evidence of it for a day: whose own removal has no answer must not take itself for
+// the cause. Its owner learns it from its next renewal, and until then believes in a
+// turn that another may have, with a greater token.
+//
 // Coming back. Lock holds nothing while it waits, so it does not fail where the
 // deadline of its place passes, because its process was suspended or the network
 // was away. It renews the entry under its number (1 request): that and a passing
@@ -108,6 +114,7 @@
 //	Done, Leave, Extend, each renewal     1 write
 //	look of a waiter, Position, List      1 consistent read
 //	passing over                          1 write for up to 40 entries
+//	Break                                 1 consistent read, 1 write
 //	Lock, away for longer than its lease  1 or 2 writes more
 //
 // Holders and waiters renew after a third of the lease. The next in line looks
@@ -119,7 +126,7 @@
 // Every request bills the whole item: a write one unit per KB, a read one per
 // 4 KB. An entry takes about 38 bytes (50 with a lease of its own), the rest of
 // the item about 50 and its key. With 100 waiters a write bills 4 units and a
-// read 1; with 300, 12 and 3. As an item takes 1000 write units in a second, and
+// read 1; with 300, 12 and 3. Config.Owner adds its length and 26 bytes to each. As an item takes 1000 write units in a second, and
 // 300 waiters with the default lease renew 30 times in it (360 units), some
 // hundred waiters are what one item carries; longer leases carry more.
 package ticket

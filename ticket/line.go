@@ -25,6 +25,10 @@ const (
 	attrTicket = "w_"   // N, ticket of an entry
 	attrBeat   = "b_"   // N, Unix seconds: when others may pass the entry over
 	attrLease  = "l_"   // N, lease in seconds where it is not the default
+	attrOwner  = "o_"   // S, "<Unix seconds> <Config.Owner>": since when, and who; only with an Owner
+
+	// attrBroken is followed by a ticket that was taken away by force.
+	attrBroken = "x_" // N, the end that its entry had, Unix seconds
 )
 
 // entry is a place in the line.
@@ -36,14 +40,18 @@ type entry struct {
 	ticket types.AttributeValue // as stored
 	beat   types.AttributeValue // as stored
 	named  bool                 // the lease is stored
+	owner  string               // "" if it did not say
+	since  time.Time            // when it came; zero if it did not say
+	signed bool                 // owner and since are stored
 }
 
 // line is what an image shows: the entries in order of service.
 type line struct {
 	entries []entry
-	next    int64 // the last ticket that was drawn
-	count   int64 // how many entries the item says that it has
-	left    int64 // the last ticket whose owner took its entry away
+	next    int64               // the last ticket that was drawn
+	count   int64               // how many entries the item says that it has
+	left    int64               // the last ticket whose owner took its entry away
+	broken  map[int64]time.Time // the tickets that were taken away by force, with the end that they had
 }
 
 // maxTicket bounds every number of a queue: far above what microseconds and
@@ -67,6 +75,7 @@ func parse(image ddb.Item) (l line, err error) {
 	for name, v := range image {
 		id, ok := strings.CutPrefix(name, attrTicket)
 		if !ok {
+			l.noteBroken(name, v)
 			continue
 		}
 		e := entry{id: id, ticket: v, beat: image[attrBeat+id], lease: settings.DefaultLease}
@@ -82,6 +91,10 @@ func parse(image ddb.Item) (l line, err error) {
 				return line{}, err
 			}
 			e.lease, e.named = time.Duration(length.UnixMilli())*time.Millisecond, true
+		}
+		if v, there := image[attrOwner+id]; there {
+			e.since, e.owner = parseOwner(v)
+			e.signed = true
 		}
 		l.entries = append(l.entries, e)
 	}
@@ -149,10 +162,10 @@ func (l line) before(id string, number int64) (ahead []entry, present bool) {
 // leftBy judges a removal that found its entry gone: whether it was this
 // removal's doing, an earlier attempt's or a copy's. doubt says that there was
 // an attempt without an answer; before the deadline nobody else may have taken
-// the entry away. Where a proxy sent the request twice, the number that it left
+// the entry away but by force, which leaves its evidence. Where a proxy sent the request twice, the number that it left
 // tells.
 func (l line) leftBy(number int64, doubt, expired bool) bool {
-	return l.left == number || (doubt && !expired)
+	return l.left == number || (doubt && !expired && !l.brokenTicket(number))
 }
 
 // judge tells which entries may be passed over.

@@ -36,11 +36,11 @@ func (r *rules) next(w world, emit step) {
 		to.now++
 		out(deed{what: "sees time pass, as all do"}, to, "")
 	}
-	// The TTL is a day past every end: no request to join is that old.
-	old := slices.ContainsFunc(w.who[:], func(m member) bool { return m.lateJoin != 0 || m.phase == joining })
+	// The TTL is a day past every end: no request to join, or to break, is that old.
+	old := w.breaking.phase == 1 || w.breaking.lateB != 0 || slices.ContainsFunc(w.who[:], func(m member) bool { return m.lateJoin != 0 || m.phase == joining })
 	if w.exists && w.now > w.ttl && !old {
 		to := w
-		to.exists, to.next, to.n, to.left, to.ttl, to.w, to.b = false, 0, 0, 0, 0, [clients]int8{}, [clients]int8{}
+		to.exists, to.next, to.n, to.left, to.ttl, to.w, to.b, to.broken = false, 0, 0, 0, 0, [clients]int8{}, [clients]int8{}, [clients]int8{}
 		out(deed{what: "sees the item removed by its TTL"}, to, "")
 	}
 	if r.tampers && !w.tampered && w.n > 0 {
@@ -48,12 +48,59 @@ func (r *rules) next(w world, emit step) {
 		to.n, to.tampered = 0, true
 		out(deed{what: "sees n set to nothing by hand"}, to, "")
 	}
+	if r.breaks {
+		r.breakOne(w, out)
+	}
 	for i := range r.members {
 		if i > 0 && w.who[i-1].phase == fresh {
 			break // clients are alike: they begin in order
 		}
 		r.copies(w, i, out)
 		r.act(w, i, out)
+	}
+}
+
+// breakOne is somebody who sees an entry, and breaks it.
+func (r *rules) breakOne(w world, out step) {
+	o := w.breaking
+	if o.lateB != 0 {
+		to := w
+		to.breaking.lateB = 0
+		to.brk(r, o.of, o.w, o.lateB)
+		out(deed{what: "has a late copy arrive: break"}, to, "")
+	}
+	switch o.phase {
+	case 0:
+		for i := range r.members {
+			if w.w[i] != noTicket {
+				to := w
+				to.breaking = breaking{phase: 1, of: int8(i), w: w.w[i], b: w.b[i]}
+				out(deed{who: i, what: "is seen by who will break its ticket"}, to, "")
+			}
+		}
+	case 1:
+		doubt := w
+		doubt.breaking.doubt = true
+		doubt.send(deed{who: int(o.of), what: "is broken"}, out, func(to *world) { to.breaking.lateB = o.b },
+			func(to *world) bool { return to.brk(r, o.of, o.w, o.b) },
+			func(to *world, applied bool) string {
+				if !applied && to.w[o.of] == o.w { // it was renewed
+					to.breaking.b, to.breaking.doubt = to.b[o.of], o.doubt
+					return ""
+				}
+				to.breaking.phase = 2
+				told := applied || o.doubt && to.line().brokenTicket(int64(o.w))
+				unknown := !applied && o.doubt && !to.exists
+				switch {
+				case applied && w.w[o.of] != o.w:
+					return "a ticket is broken that nobody has named"
+				case told && !to.breaking.done:
+					return "told that a ticket is broken, and it is not"
+				case !told && !unknown && to.breaking.done:
+					return "told that a ticket was gone, and it was broken"
+				}
+				return ""
+			})
 	}
 }
 

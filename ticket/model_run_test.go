@@ -12,6 +12,9 @@ import (
 // forget drops what nobody will look at any more, so that states which differ
 // in nothing else are one.
 func (w *world) forget() {
+	if o := &w.breaking; o.phase == 2 && o.lateB == 0 {
+		*o = breaking{phase: 2}
+	}
 	for i := range w.who {
 		m := &w.who[i]
 		if m.phase != joining && m.phase != drawn {
@@ -69,12 +72,12 @@ func (r *rules) search() (states int, wrong string, trace []string) {
 func TestModelKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1},
-		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}}
+		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}, {members: 2, end: 3, late: 1, breaks: true}}
 	if !rig.Quick() {
 		bounds = append(bounds, rules{members: 3, end: 2, late: 1}, rules{members: 2, end: 3, late: 1, tries: true, tampers: true, comesBack: true})
 	}
 	if rig.Soaking() {
-		bounds = append(bounds, rules{members: 3, end: 3, tries: true, tampers: true, comesBack: true}, rules{members: 2, end: 4, late: 1, comesBack: true}, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
+		bounds = append(bounds, rules{members: 3, end: 3, breaks: true}, rules{members: 2, end: 3, late: 1, breaks: true, comesBack: true}, rules{members: 3, end: 3, tries: true, tampers: true, comesBack: true}, rules{members: 2, end: 4, late: 1, comesBack: true}, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
 	}
 	for _, r := range bounds {
 		states, wrong, trace := r.search()
@@ -104,6 +107,8 @@ func TestModelFindsWhatAMissingRuleBreaks(t *testing.T) {
 		"numbers of a new item begin at zero":          {zeroFloor: true, members: 2},
 		"a removal in doubt is believed for all times": {anyDoubt: true, members: 2},
 		"TryLock believes the count":                   {tries: true, tampers: true, trustCount: true, members: 2},
+		"breaking without evidence":                    {breaks: true, noEvidence: true, members: 2},
+		"breaking without a look at the ticket":        {breaks: true, comesBack: true, blindBreak: true, members: 2},
 		"coming back without asking":                   {comesBack: true, noAsk: true, members: 2},
 		"coming back to a place that is gone":          {comesBack: true, blindReturn: true, members: 2},
 	} {

@@ -3,6 +3,7 @@ package ticket
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // The model walks through every order of events that the protocol allows to
@@ -47,10 +48,21 @@ type member struct {
 	alone    bool // it asks by TryLock: it goes in at once or not at all
 	redrawn  bool // it has drawn a second time
 
+	evicted bool // its ticket was broken
+
 	lateJoin   int8 // 1 + when the copy under way was sent
 	lateRenew  int8
 	lateRemove int8
 	latePass   snapshot
+}
+
+// breaking is an operator who breaks one ticket.
+type breaking struct {
+	phase       int8 // 0: not begun; 1: sending; 2: over
+	of          int8 // whose entry
+	w, b        int8 // as it was seen
+	doubt, done bool // an attempt had no answer; the ticket was broken
+	lateB       int8 // a late copy is under way, with this end; 0: none
 }
 
 // snapshot are the entries to pass over, as they were seen.
@@ -65,6 +77,8 @@ type world struct {
 	ttl           int8          // the item may be removed after it
 	served        int8          // greatest ticket that was served
 	tampered      bool          // somebody has set n to nothing by hand
+	broken        [clients]int8 // evidence: the tickets that were broken, each where its entry was
+	breaking      breaking
 	who           [clients]member
 }
 
@@ -78,6 +92,10 @@ type rules struct {
 	// the count to nothing, and clients that wait by Lock, which come back when
 	// they were away for longer than their lease.
 	tries, tampers, comesBack bool
+
+	breaks bool // somebody breaks one ticket
+
+	noEvidence, blindBreak bool
 
 	trustCount, noAsk, blindReturn                                                                                               bool
 	twoSteps, rejoin, blindLeave, blindPass, blindRenew, keepN, noRemoval, noDeadline, fromAnswer, zeroFloor, anyDoubt, notFirst bool
@@ -119,6 +137,14 @@ func (w *world) line() (l line) {
 		}
 	}
 	slices.SortFunc(l.entries, func(a, b entry) int { return int(a.number - b.number) })
+	for _, number := range w.broken {
+		if number != noTicket {
+			if l.broken == nil {
+				l.broken = map[int64]time.Time{}
+			}
+			l.broken[int64(number)] = time.Time{}
+		}
+	}
 	l.next, l.count, l.left = int64(w.next), int64(w.n), int64(w.left)
 	return l
 }
@@ -174,6 +200,22 @@ func (w *world) remove(r *rules, i int, ticket int8) bool {
 	return true
 }
 
+func (w *world) brk(r *rules, of, number, b int8) bool {
+	if w.w[of] == noTicket || !r.blindBreak && (w.w[of] != number || w.b[of] != b) {
+		return false
+	}
+	if m := &w.who[of]; m.ticket == w.w[of] || m.phase == joining {
+		m.passed, m.evicted = m.passed || m.ticket == w.w[of], true
+	}
+	w.w[of], w.b[of] = noTicket, 0
+	w.n--
+	w.breaking.done = true
+	if !r.noEvidence {
+		w.broken[of] = number
+	}
+	return true
+}
+
 func (w *world) pass(r *rules, s snapshot) bool {
 	for i, number := range s.w {
 		if number != noTicket && (w.w[i] != number || w.b[i] != s.b[i]) && (!r.blindPass || w.w[i] == noTicket) {
@@ -194,7 +236,8 @@ func (w *world) pass(r *rules, s snapshot) bool {
 }
 
 func (w *world) believes(r *rules, i int) bool {
-	return w.who[i].phase == holding && (w.now < w.who[i].deadline || r.noDeadline)
+	// Whose ticket was broken is told so by its next renewal: until then the tokens tell.
+	return w.who[i].phase == holding && !w.who[i].evicted && (w.now < w.who[i].deadline || r.noDeadline)
 }
 
 // wrong checks what must hold in every state.
@@ -225,13 +268,16 @@ func (w *world) wrong(r *rules) string {
 // served checks what must hold when a client goes in.
 func (w *world) serve(i int) string {
 	m := &w.who[i]
+	if m.evicted {
+		return "" // it does not know yet, and has the smaller number
+	}
 	if m.ticket <= w.served {
 		return "the token did not grow"
 	}
 	w.served = m.ticket
 	for j := range clients {
 		o := &w.who[j]
-		if (o.phase == waiting || o.phase == drawn) && o.ticket < m.ticket && w.now < o.deadline {
+		if (o.phase == waiting || o.phase == drawn) && !o.evicted && o.ticket < m.ticket && w.now < o.deadline {
 			return "served before one who is alive and came earlier"
 		}
 	}

@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		return nil, err
 	}
 	core := link.Core(table)
-	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease}); name != "" {
+	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
 	q := &Queue{table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[*Ticket](ErrClosed)}
@@ -161,6 +162,8 @@ func (q *Queue) Close(ctx context.Context) error {
 type Entry struct {
 	Number  int64         // the ticket; the lowest live one holds
 	ID      string        // random, of this entry
+	Owner   string        // Config.Owner of who made it; "" if it has none
+	Since   time.Time     // when it came, on its owner's clock, in seconds; zero if it has no Owner
 	Until   time.Time     // when others may pass it over, on its owner's clock
 	Lease   time.Duration // how long it stays valid without a renewal
 	Expired bool          // by the local clock and Config.ClockSkew
@@ -180,7 +183,7 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 	now := q.clock()
 	entries := make([]Entry, len(l.entries))
 	for i, e := range l.entries {
-		entries[i] = Entry{Number: e.number, ID: e.id, Until: e.until, Lease: e.lease, Expired: e.until.Add(q.cfg.ClockSkew).Before(now)}
+		entries[i] = Entry{Number: e.number, ID: e.id, Owner: e.owner, Since: e.since, Until: e.until, Lease: e.lease, Expired: e.until.Add(q.cfg.ClockSkew).Before(now)}
 	}
 	return entries, nil
 }
@@ -207,7 +210,7 @@ func locked(p place, l line) error {
 	e := &repo.LockedError{Key: repo.Key{Partition: p.label}}
 	if len(l.entries) > 0 {
 		first := l.entries[0]
-		e.Owner, e.Until, e.Token = first.id, first.until, first.number
+		e.Owner, e.Until, e.Token = cmp.Or(first.owner, first.id), first.until, first.number
 	}
 	return e
 }

@@ -58,6 +58,7 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 	w.SetTo(attrNext, number)
 	w.SetTo(attrCount, "if_not_exists("+count+", "+zero+") + "+one)
 	q.beat(w, id, until)
+	q.sign(w, id, now)
 	if q.cfg.Lease != settings.DefaultLease {
 		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
 	}
@@ -87,6 +88,7 @@ func (q *Queue) renewal(t *Ticket, until time.Time) (*dynamodb.UpdateItemInput, 
 func (q *Queue) removal(t *Ticket) (*dynamodb.UpdateItemInput, error) {
 	w := q.core.NewWrite()
 	w.Remove(attrTicket+t.id, attrBeat+t.id, attrLease+t.id)
+	q.unsign(w, t.id)
 	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
 	number := ddb.Integer(t.number)
 	w.Set(attrLeft, number)
@@ -99,6 +101,7 @@ func (q *Queue) removal(t *Ticket) (*dynamodb.UpdateItemInput, error) {
 func (q *Queue) removalByID(p place, id string) (*dynamodb.UpdateItemInput, error) {
 	w := q.core.NewWrite()
 	w.Remove(attrTicket+id, attrBeat+id, attrLease+id)
+	q.unsign(w, id)
 	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
 	w.IfExists(attrTicket + id)
 	in, err := w.Update(p.raw)
@@ -106,6 +109,19 @@ func (q *Queue) removalByID(p place, id string) (*dynamodb.UpdateItemInput, erro
 		in.ReturnValues = types.ReturnValueAllOld
 	}
 	return in, err
+}
+
+// removeEntry removes an entry if it is just as it was seen.
+func (q *Queue) removeEntry(w *protocol.Write, e entry) {
+	w.Remove(attrTicket+e.id, attrBeat+e.id)
+	if e.named {
+		w.Remove(attrLease + e.id)
+	}
+	if e.signed {
+		w.Remove(attrOwner + e.id)
+	}
+	w.IfEqual(attrTicket+e.id, e.ticket)
+	w.IfEqual(attrBeat+e.id, e.beat)
 }
 
 // maxPass bounds how many entries one request passes over: expressions are
@@ -117,12 +133,7 @@ const maxPass = 40
 func (q *Queue) passing(p place, own *Ticket, stale []entry) (*dynamodb.UpdateItemInput, error) {
 	w := q.core.NewWrite()
 	for _, e := range stale {
-		w.Remove(attrTicket+e.id, attrBeat+e.id)
-		if e.named {
-			w.Remove(attrLease + e.id)
-		}
-		w.IfEqual(attrTicket+e.id, e.ticket)
-		w.IfEqual(attrBeat+e.id, e.beat)
+		q.removeEntry(w, e)
 	}
 	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(int64(len(stale)))))
 	if own != nil {

@@ -72,7 +72,7 @@ func (t *Ticket) Position(ctx context.Context) (int, error) {
 	}
 	ahead, present := l.before(t.id, t.number)
 	if !present {
-		return 0, t.missing(ctx)
+		return 0, t.missing(ctx, l)
 	}
 	return len(ahead), nil
 }
@@ -150,11 +150,14 @@ func (t *Ticket) enter(ctx context.Context) error {
 func (t *Ticket) exit() { t.lease.Done() }
 
 // missing is called by whoever saw the queue without the entry.
-func (t *Ticket) missing(ctx context.Context) error {
+func (t *Ticket) missing(ctx context.Context, seen line) error {
 	if err := t.enter(ctx); err != nil { // an own removal is under way
 		return err
 	}
 	defer t.exit()
+	if t.lease.Ended() == nil && seen.brokenTicket(t.number) {
+		return t.lease.Lose() // whatever became of an own removal that had no answer
+	}
 	return t.lease.Missing()
 }
 

@@ -133,7 +133,7 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 			w.q.core.Observe.Depth(ctx, telemetry.Ticket, len(ahead))
 		}
 		if !present {
-			return nil, 0, w.missing(ctx)
+			return nil, 0, w.missing(ctx, seen.line)
 		}
 		if len(ahead) == 0 {
 			// Later tickets are greater: it stays our turn while the entry is valid.

@@ -108,6 +108,9 @@ func (p *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, e
 	count(w, aChanges, 1)
 	p.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
+	if p.cfg.NamePermits {
+		w.Set(ownerAttr(attr), ownerText(now, p.cfg.Owner))
+	}
 	w.IfAbsent(attr)
 	p.ifBelowLimit(w)
 	in, err := w.Update(resourceKey(name))
@@ -174,6 +177,9 @@ func (p *store) releaseUnanswered(ctx context.Context, name, attr string) {
 func (p *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
 	w := p.core.NewWrite()
 	w.Remove(attr)
+	if p.cfg.NamePermits {
+		w.Remove(ownerAttr(attr))
+	}
 	count(w, aRunning, -1)
 	count(w, aChanges, 1)
 	w.IfExists(attr)
@@ -188,6 +194,9 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 	for attr, end := range r.permits {
 		if end.until.Add(p.cfg.ClockSkew).Before(p.clock()) && len(removed) < maxSweep {
 			w.Remove(attr)
+			if end.owner != nil {
+				w.Remove(ownerAttr(attr))
+			}
 			w.IfEqual(attr, end.raw)
 			removed = append(removed, attr)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -26,8 +27,12 @@ func (t Tally) OK() bool {
 }
 
 func (t Tally) String() string {
-	return fmt.Sprintf("resource %q: counters %d queued, %d running, %d dead; rows %d queued, %d running, %d dead; %d permits",
-		t.Name, t.Queued, t.Running, t.Dead, t.Counted.Queued, t.Counted.Running, t.Counted.Dead, t.Counted.Permits)
+	paused := ""
+	if !t.Paused.IsZero() {
+		paused = "; paused since " + t.Paused.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("resource %q: counters %d queued, %d running, %d dead; rows %d queued, %d running, %d dead; %d permits%s",
+		t.Name, t.Queued, t.Running, t.Dead, t.Counted.Queued, t.Counted.Running, t.Counted.Dead, t.Counted.Permits, paused)
 }
 
 // audits is how often the rows of a resource are counted before it is said to

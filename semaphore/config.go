@@ -23,19 +23,26 @@ var _ Client = (*dynamodb.Client)(nil)
 
 var (
 	// ErrBusy is why no permit or job could be had: the limit of the resource
-	// is used up. Nothing was written. See [BusyError].
+	// is used up, or it is paused. Nothing was written. See [BusyError].
 	ErrBusy = errors.New("resource is busy")
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
 	ErrNoWork = errors.New("no work")
+	// ErrClosed is why a closed semaphore takes no permit and starts no job.
+	// Nothing is held.
+	ErrClosed = errors.New("semaphore is closed")
 )
 
 // BusyError says how a resource is used.
 type BusyError struct {
 	Resource       string
 	Running, Limit int
+	Paused         time.Time // since when the resource is paused; zero: it is not
 }
 
 func (e *BusyError) Error() string {
+	if !e.Paused.IsZero() {
+		return fmt.Sprintf("resource %q is paused since %s", e.Resource, e.Paused.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("resource %q is busy: %d running, its limit is %d", e.Resource, e.Running, e.Limit)
 }
 
@@ -70,6 +77,10 @@ type Config struct {
 	HandlerTimeout time.Duration
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
+	// NamePermits lets a permit say who took it, by Owner, and when: [Semaphore.Permits]
+	// shows it. Every request on the resource bills it: the length of the Owner and 28
+	// bytes for each permit. Default: permits are known by their ids only.
+	NamePermits bool
 	// ClockSkew is how much clocks may differ: what has ended is taken over
 	// only when it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration

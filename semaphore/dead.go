@@ -20,7 +20,9 @@ type Dead[J any] struct {
 	ID       string
 	Value    J
 	Attempts int
-	Error    string // of the last attempt, shortened
+	Error    string    // of the last attempt, shortened
+	Enqueued time.Time // as of [JobInfo]
+	Died     time.Time // when it failed for good, by the clock of who found it; zero: before that was noted
 }
 
 // maxError is how much of an error's text is kept, in bytes.
@@ -39,7 +41,7 @@ func shorten(s string) string {
 
 func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 	row := rowKey(deadPrefix+resource, j.id)
-	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
+	row[aID], row[aAttempts], row[aDied] = ddb.Text(j.id), ddb.Integer(int64(j.attempts)), ddb.Number(ddb.Seconds(st.clock()))
 	if value := j.row[aJob]; value != nil {
 		row[aJob] = value
 	}
@@ -58,7 +60,7 @@ func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
 		for j, err := range s.jobRows(ctx, deadPrefix, resource) {
-			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure}
+			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure, Enqueued: j.enqueued(), Died: j.died}
 			if err == nil {
 				if d.Value, err = decode[J](text(j.row, aJob)); err != nil {
 					err = fmt.Errorf("%w: dead letter %s: its value is not a %T: %w", repo.ErrSchema, d.ID, d.Value, err)
@@ -137,6 +139,13 @@ type JobInfo struct {
 	Token     int64     // fencing token, while it runs
 	Until     time.Time // when others may take it over, on the owner's clock
 	NotBefore time.Time // when it is due after a failure; zero otherwise
+
+	// Enqueued is when it was enqueued, by the clock of its producer. Of a job with an id
+	// of the caller's own it is when it came into line last, and zero after a failure.
+	Enqueued time.Time
+	// Since is when the owner started it, on its own clock, in seconds; zero while it
+	// does not run.
+	Since time.Time
 }
 
 // Jobs iterates over the jobs of a resource in the order of the line, without
@@ -145,9 +154,10 @@ type JobInfo struct {
 func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
-			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore}
+			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
 			if info.Running {
-				info.Owner, info.Token, info.Until = protocol.Record{By: j.owner}.Owner(), j.token, j.until
+				by := protocol.Record{By: j.owner}
+				info.Owner, info.Token, info.Until, info.Since = by.Owner(), j.token, j.until, by.Asked()
 			}
 			if !yield(info, err) {
 				return

@@ -158,7 +158,8 @@ func (d *dispatcher[J]) surveyed(r Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.posts[r.Name]
-	worthwhile := r.Queued > 0 && r.Running < r.Limit
+	paused := !r.Paused.IsZero()
+	worthwhile := r.Queued > 0 && r.Running < r.Limit && !paused
 	if p == nil && r.Queued == 0 && r.Running == 0 {
 		return
 	}
@@ -175,7 +176,7 @@ func (d *dispatcher[J]) surveyed(r Resource) {
 	}
 	p.now = r
 	// Whether the holder of one that runs is dead only a look at the jobs tells.
-	if !worthwhile && r.Running > 0 && !time.Now().Before(p.until) {
+	if !worthwhile && !paused && r.Running > 0 && !time.Now().Before(p.until) {
 		p.until, worthwhile = time.Now().Add(d.s.cfg.Lease/3), true
 	}
 	if worthwhile && !p.inLine {

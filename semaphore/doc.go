@@ -27,9 +27,9 @@
 //
 // One table: partition key pk, sort key sk, both strings.
 //
-//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, swept, p_<id>...
+//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, swept, paused, p_<id>..., o_<id>..., x_<id or token>...
 //	pk JOBS#<resource>   sk <place in line>  id, job, state, attempts, and while it runs token, until, owner
-//	pk DEAD#<resource>   sk <id>             id, job, attempts, error
+//	pk DEAD#<resource>   sk <id>             id, job, attempts, error, died
 //	pk IDS#<resource>    sk <id>             of jobs with an id of the caller's own; expiresAt once the job has ended
 //
 // Resources are spread over 16 shards by a hash of their name, for every change
@@ -42,6 +42,8 @@
 //	Done     delete the job if it runs under our token; running−1
 //	Fail     the same, and put it at a later place in line (running−1, queued+1) or to the dead letters (running−1, dead+1)
 //	Return   the job from running to queued if it runs under our token; running−1, queued+1
+//	Break    the same, under the token that the operator names; leaves x_<token>
+//	Cancel   delete the job as it was read, queued; queued−1
 //
 // Changes that a process wants of one resource while its last transaction is
 // under way go together into the next one, with the sum of what each does to the
@@ -68,6 +70,17 @@
 // Limit that last started a job, or first acquired a permit. While programs with
 // different Limits run, each goes by its own: there are never more than the
 // largest of them.
+//
+// # By force
+//
+// BreakPermit and BreakJob end what an operator names as it was seen, and leave evidence,
+// x_<id> or x_<token>, for a day past the end that it had: the holder's own Release or
+// Done, which finds nothing more before its deadline, would take itself for the cause.
+// The holder learns it from its next renewal; until then the tokens tell who is the
+// later one. Forget removes that evidence with the row.
+//
+// Pause adds 2^62 to the resource's token, which the condition of every permit and of
+// every start then refuses; Resume takes it off.
 //
 // # Looking for work
 //

@@ -66,19 +66,27 @@ func (l *jobRemoval[J]) Judge(ctx context.Context, image ddb.Item, clean bool) p
 	case len(image) > 0:
 		return protocol.Lost
 	case !l.lease.Expired() && !l.quarantined(ctx, nil):
-		return protocol.Committed
+		if broken, known := l.broken(ctx); broken {
+			return protocol.Lost
+		} else if known {
+			return protocol.Committed
+		}
 	}
 	return withoutTrace(clean)
 }
 
 // Refused ends the handle: the row had no other condition.
-func (l *jobRemoval[J]) Refused(ddb.Item) error { return l.lease.Lose() }
+func (l *jobRemoval[J]) Refused(ddb.Item) error {
+	l.s.open.Remove(l.Job)
+	return l.lease.Lose()
+}
 
 // Applied ends the handle.
 func (l *jobRemoval[J]) Applied() {
 	if l.lease.Ended() == nil {
 		l.lease.Finish(repo.ErrReleased)
 	}
+	l.s.open.Remove(l.Job)
 }
 
 // Begin waits for other requests for the job.
@@ -116,6 +124,7 @@ func (l *jobRemoval[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
 		}
 		return nil
 	})
+	l.s.open.Remove(l.Job)
 	return verdict
 }
 
@@ -127,7 +136,11 @@ func (l *jobRemoval[J]) judgeReturn(ctx context.Context, res ddb.Result) protoco
 	case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:
 		return protocol.Lost
 	case failed && res.Clean && !l.lease.Expired() && !l.quarantined(ctx, nil):
-		return protocol.Committed
+		if broken, known := l.broken(ctx); broken {
+			return protocol.Lost
+		} else if known {
+			return protocol.Committed
+		}
 	}
 	return protocol.Undecided
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -25,7 +26,8 @@ type change struct {
 	writes                []types.TransactWriteItem
 	size                  int // of the rows, in bytes
 	queued, running, dead int64
-	start                 *starting // writes are those of a start, made anew for each transaction
+	start                 *starting             // writes are those of a start, made anew for each transaction
+	more                  func(*protocol.Write) // adds to the write of the resource; nil: nothing
 }
 
 // member is a change on its way.
@@ -249,6 +251,9 @@ func (st *store) merge(resource string, members []*member) (writes []types.Trans
 			sum.start = m.start
 		}
 		sum.queued, sum.running, sum.dead = sum.queued+m.queued, sum.running+m.running, sum.dead+m.dead
+		if m.more != nil {
+			m.more(w)
+		}
 		if m.running < 0 {
 			sum.size-- // how many permits and jobs end
 		}

@@ -32,6 +32,7 @@ func (s *Semaphore[J]) newJob(ctx context.Context, resource string, l jobRow, to
 	l.attempts++
 	j := &Job[J]{s: s, resource: resource, row: l, token: token}
 	j.lease = lease.New(&s.lease, (*leasedJob[J])(j), sent.Add(s.cfg.Lease), until)
+	_ = s.open.Add(j) // whoever starts it looks whether the semaphore is closed
 	j.lease.Start(ctx)
 	return j
 }
@@ -146,19 +147,28 @@ func (j *Job[J]) end(ctx context.Context, operation string, writes func(*protoco
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
+	return j.endOn(ctx, repo.ErrReleased, writes)
+}
+
+// endOn is end as long as ctx allows; why is the cause of the context's end.
+func (j *Job[J]) endOn(ctx context.Context, why error, writes func(*protocol.Write) *change) error {
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)
-	return j.lease.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }, func(res ddb.Result) error {
+	err := j.lease.End(ctx, why, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }, func(res ddb.Result) error {
 		gone := res.Outcome == ddb.Condition && res.Images[0].Failed // the row is not as this job's handler has it
 		byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))
 		switch {
 		case res.Outcome == ddb.Applied:
 			return nil
 		case gone && !byOthers && !j.lease.Expired():
-			// Before the deadline nobody else can have ended it: this call has, or a copy
-			// of it that the network made.
-			return nil
+			// Before the deadline nobody else can have ended it, but by force: this call
+			// has, or a copy of it that the network made.
+			if broken, known := j.broken(ctx); broken {
+				return j.lease.Lose()
+			} else if known {
+				return nil
+			}
 		case res.Outcome == ddb.Refused:
 			return res.Err // somebody may come back to it
 		case gone && res.Clean:
@@ -169,6 +179,8 @@ func (j *Job[J]) end(ctx context.Context, operation string, writes func(*protoco
 		j.lease.Finish(repo.ErrOutcomeUnknown)
 		return unknown(j.resource, res.Err)
 	})
+	j.s.settled(j, err, j.lease.Ended())
+	return err
 }
 
 // takenOver reports whether a job's row shows that somebody else works on it:
@@ -205,6 +217,7 @@ func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
 	}
 	res := j.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && (!ddb.Equal(res.Image[aUntil], end) || !ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
+		j.s.open.Remove(j)
 		return j.lease.Lose()
 	}
 	return res.Err

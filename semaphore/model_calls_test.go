@@ -6,7 +6,7 @@ func (m *model) call(w world, i int, q request, step stepper) {
 	h.number(&q)
 	h.unsure = h.unsure || h.doubt
 	h.call, h.sent, h.doubt, h.applied, h.phase = q, w.now, false, false, calling
-	if q.kind.ends() || q.kind == bury || q.kind == requeue || q.kind == discard || q.kind == release || q.kind == sweep {
+	if q.kind.ends() || q.kind == bury || q.kind == requeue || q.kind == discard || q.kind == cancel || q.kind == breakJob || q.kind == breakPermit || q.kind == release || q.kind == sweep {
 		h.sent = 0 // nothing is reckoned from it
 	}
 	if m.conflicts && q.kind == start {
@@ -108,7 +108,10 @@ func (m *model) goOn(w *world, i int, step stepper) {
 // else has ended, or taken over, what the hand held.
 func (m *model) evidence(w *world, i int, q *request, clean, late bool) bool {
 	if q.kind == release {
-		return w.swept&(1<<i) != 0 && (!w.hands[i].unsure || m.anyEvidence)
+		return (w.swept|w.brokenPermits)&(1<<i) != 0 && (!w.hands[i].unsure || m.anyEvidence)
+	}
+	if w.brokenJobs&(1<<q.token) != 0 {
+		return true
 	}
 	j := &w.jobs[q.of]
 	return clean && (late || j.at == atWork && j.place == q.place && j.token != q.token)
@@ -122,9 +125,9 @@ func (h *hand) resume() {
 // hold gives a hand what it has started or acquired, from the time sent on.
 func (m *model) hold(w *world, i int, to hand) string {
 	h := &w.hands[i]
-	to.late, to.permit, to.acquired, to.unsure, to.phase = h.late, h.permit, h.acquired, h.unsure, working
+	to.late, to.permit, to.acquired, to.unsure, to.evicted, to.phase = h.late, h.permit, h.acquired, h.unsure, h.evicted, working
 	*h = to
-	if w.now >= to.deadline {
+	if w.now >= to.deadline || to.broken(w) {
 		return ""
 	}
 	if !to.onPermit {
@@ -183,6 +186,8 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			if was {
 				wrong = falseLoss
 			}
+		case q.kind == release && w.brokenPermits&(1<<i) != 0: // of an earlier try, it may be
+			m.seen[sawUnknown]++
 		case !late || m.noDeadline: // before the deadline nobody else can have ended it
 			m.seen[sawBesides]++
 			success = true
@@ -246,6 +251,27 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			return m.hold(w, i, hand{onPermit: true, token: w.token, deadline: sent + m.lease})
 		}
 		m.seen[sawLost]++
+		h.drop()
+	case cancel:
+		switch j := &w.jobs[q.of]; {
+		case ok:
+			m.seen[sawCancel]++
+		case clean || j.at != nowhere: // it is there, or nothing was removed
+			if was {
+				wrong = falseLoss
+			}
+		default:
+			m.seen[sawUnknown]++
+		}
+		h.drop()
+	case breakJob, breakPermit:
+		evidence := q.kind == breakJob && w.brokenJobs&(1<<q.token) != 0 || q.kind == breakPermit && w.brokenPermits&(1<<q.of) != 0
+		switch told := ok || evidence; {
+		case told:
+			m.seen[sawBreak]++
+		case was:
+			wrong = falseLoss
+		}
 		h.drop()
 	default:
 		if ok {

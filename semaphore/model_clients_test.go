@@ -32,7 +32,7 @@ var named = func() (names [variantCount][kindCount][maxHands]string) {
 		for k := range names[v] {
 			for of := range names[v][k] {
 				what := fmt.Sprintf("job %d", of)
-				if kind(k) >= take {
+				if kind(k) >= take { // and breakPermit
 					what = fmt.Sprintf("the permit of %c", 'A'+of)
 				}
 				names[v][k][of] = fmt.Sprintf(variantNames[v], kindNames[k], what)
@@ -187,9 +187,36 @@ func (m *model) look(w *world, i int, step stepper) {
 		x.hands[i].acquired = true
 		m.call(x, i, request{kind: take, of: int8(i), ends: w.now + m.lease}, step)
 	}
+	m.breakOne(w, i, step)
 	for k := range m.permits {
 		if p := w.hands[k].permit; p != 0 && (w.now >= p || m.noLease) {
 			m.call(*w, i, request{kind: sweep, of: int8(k), until: p}, step)
+		}
+	}
+}
+
+// breakOne is an operator who ends something by force, or cancels a job.
+func (m *model) breakOne(w *world, i int, step stepper) {
+	if w.breaks == 0 {
+		return
+	}
+	x := *w
+	x.breaks--
+	for n := range m.jobs {
+		j := &w.jobs[n]
+		q := request{of: int8(n), at: j.at, place: j.place, attempts: j.attempts, token: j.token, until: j.until}
+		switch {
+		case j.at == atWork:
+			q.kind = breakJob
+			m.call(x, i, q, step)
+		case j.at == inLine:
+			q.kind = cancel
+			m.call(x, i, q, step)
+		}
+	}
+	for k := range m.permits {
+		if p := w.hands[k].permit; p != 0 && k != i {
+			m.call(x, i, request{kind: breakPermit, of: int8(k), until: p}, step)
 		}
 	}
 }
@@ -221,7 +248,7 @@ func (m *model) work(w *world, i int, step stepper) {
 
 // drop forgets what a hand does and holds.
 func (h *hand) drop() {
-	*h = hand{late: h.late, permit: h.permit, acquired: h.acquired, unsure: h.unsure}
+	*h = hand{late: h.late, permit: h.permit, acquired: h.acquired, unsure: h.unsure, evicted: h.evicted}
 }
 
 // room is where a hand keeps one more late request; -1: there is none.

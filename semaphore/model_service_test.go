@@ -114,6 +114,37 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		j.at, j.attempts, j.place = inLine, 0, q.place+1
 		w.queued++
+	case cancel:
+		if !m.asSeen(j, q) && !(m.anyCancel && j.at != nowhere && j.place == q.place) {
+			return false, false, ""
+		}
+		if j.at == atWork {
+			wrong = others
+		}
+		*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, marker: j.marker, over: true}
+		w.queued--
+	case breakJob:
+		if !m.own(j, q) && !(m.blindBreak && j.at == atWork) {
+			return false, false, ""
+		}
+		if j.token != q.token {
+			wrong = others
+		}
+		j.at, j.until = inLine, 0
+		w.running, w.queued, w.evicted = w.running-1, w.queued+1, w.evicted|1<<j.token
+		if !m.noEvidence {
+			w.brokenJobs |= 1 << q.token
+		}
+	case breakPermit:
+		of := &w.hands[q.of]
+		if of.permit == 0 || of.permit != q.until {
+			return false, false, ""
+		}
+		of.permit, of.evicted = 0, true
+		w.running--
+		if !m.noEvidence {
+			w.brokenPermits |= 1 << q.of
+		}
 	case renew:
 		if !m.own(j, q) || j.until >= q.ends {
 			return false, false, ""
@@ -124,6 +155,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 			return false, false, ""
 		}
 		h.permit = q.ends
+		h.evicted = h.evicted && h.phase != calling // a late copy is none that it will have
 		w.running++
 		w.token++
 	case release:
@@ -205,17 +237,17 @@ func (m *model) tidy(w *world) {
 				if w.token > q.resource {
 					*q = request{}
 				}
-			case done, fail, returnJob, renew:
+			case done, fail, returnJob, renew, breakJob:
 				if j := &w.jobs[q.of]; !m.noOwn && (j.at != atWork || j.token != q.token) {
 					*q = request{}
 				}
-			case bury:
+			case bury, cancel:
 				if !m.unseen && !m.asSeen(&w.jobs[q.of], q) {
 					*q = request{}
 				}
-			case release, extend, sweep, draw:
+			case release, extend, sweep, draw, breakPermit:
 				of := &w.hands[q.of]
-				if gone := of.permit == 0 || q.kind == sweep && of.permit > q.until || q.kind == extend && of.permit >= q.ends; gone && of.settled() && !m.blindSweep && !m.blindRelease {
+				if gone := of.permit == 0 || (q.kind == sweep || q.kind == breakPermit) && of.permit > q.until || q.kind == extend && of.permit >= q.ends; gone && of.settled() && !m.blindSweep && !m.blindRelease {
 					*q = request{}
 				}
 			}

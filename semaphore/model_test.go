@@ -74,12 +74,15 @@ const (
 	bury
 	requeue
 	discard
+	cancel
+	breakJob
 	renew
 	take // Acquire; UpdateItems from here on
 	release
 	sweep
 	extend // renewal of a permit
 	draw   // the token of a permit that was found, and its next end
+	breakPermit
 	kindCount
 )
 
@@ -87,7 +90,7 @@ const (
 func (k kind) transacted() bool { return k < renew }
 func (k kind) ends() bool       { return k == done || k == fail || k == returnJob }
 
-var kindNames = [...]string{"", "start", "takeover", "Done", "Fail", "Return", "bury", "Requeue", "Discard", "renewal", "Acquire", "Release", "sweep", "renewal", "fence"}
+var kindNames = [...]string{"", "start", "takeover", "Done", "Fail", "Return", "bury", "Requeue", "Discard", "Cancel", "BreakJob", "renewal", "Acquire", "Release", "sweep", "renewal", "fence", "BreakPermit"}
 
 // request is what is in one: what its sender has seen, and what it writes.
 type request struct {
@@ -132,6 +135,7 @@ type hand struct {
 	permit   int8 // attribute p_<id> of the resource: until when; 0 if absent
 	acquired bool // its one id is used up
 	unsure   bool // by more than one try, of which an earlier one may have been applied
+	evicted  bool // the permit that it had last was broken
 }
 
 // world is a state of everything, for one resource.
@@ -140,6 +144,9 @@ type world struct {
 
 	queued, running, dead, token int8 // of the resource
 	swept                        int8 // of the resource: whose permits were last removed as those of the dead
+	brokenJobs, brokenPermits    int8 // of the resource: tokens, and whose permits, that were ended by force
+	evicted                      int8 // tokens of jobs that were ended by force, whatever the evidence
+	breaks                       int8 // by operators that are still to come
 
 	top      int8 // greatest token that somebody has worked under
 	operator int8 // Requeues and Discards that are still to come
@@ -158,6 +165,7 @@ type rules struct {
 	enqueue      bool // the jobs are enqueued; else they are in line from the start
 	permits      int  // hands that want a permit
 	renewals     bool
+	breaks       int8 // Break and Cancel by operators
 	fails        bool // Fail and Return, beside Done
 	noDone       bool
 	forgetful    bool // the service does not remember ClientRequestTokens
@@ -178,7 +186,10 @@ type rules struct {
 	anyToken, // a start does not ask for the resource's token
 	fromLastTry, // a permit that an earlier try took keeps its end; the deadline is of the later try
 	fromLastStart, // the deadline of a start after conflicts counts from its last request
-	blindDraw bool // a fence may move the end back
+	blindDraw, // a fence may move the end back
+	noEvidence, // what is ended by force leaves no trace
+	blindBreak, // a job is broken whatever its token is
+	anyCancel bool // a job is cancelled whatever it does
 }
 
 // sight is something that a model should come to.
@@ -203,12 +214,14 @@ const (
 	sawRenewal
 	sawResent
 	sawAgain
+	sawBreak
+	sawCancel
 	sawLateEnd // Done after the deadline, and in time
 	sightCount
 )
 
 var sightNames = [sightCount]string{"done", "failed", "returned", "lost", "unknown", "success by deadline", "takeover", "buried", "requeued",
-	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "resent", "enqueued again", "late end"}
+	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "resent", "enqueued again", "broken", "cancelled", "late end"}
 
 type sights [sightCount]int
 
@@ -229,7 +242,7 @@ type model struct {
 }
 
 func (m *model) begin() (w world) {
-	w.operator = m.operator
+	w.operator, w.breaks = m.operator, m.breaks
 	for j := range m.jobs {
 		if !m.enqueue {
 			w.jobs[j] = modelJob{at: inLine, enq: 2, acked: true}
@@ -298,12 +311,24 @@ func (m *model) check(w *world) string {
 }
 
 // within reports whether a hand works, and within its lease.
+// What was broken does not count: it learns that from its next renewal, and until then
+// it has the smaller token.
 func (h *hand) within(w *world) bool {
 	switch {
 	case w.now >= h.deadline:
+		return false
+	case h.broken(w):
 		return false
 	case h.phase == calling:
 		return h.call.kind == renew || h.call.kind == extend
 	}
 	return h.phase == working
+}
+
+// broken reports whether what a hand holds was ended by force.
+func (h *hand) broken(w *world) bool {
+	if h.onPermit {
+		return h.evicted
+	}
+	return w.evicted&(1<<h.token) != 0
 }

@@ -33,6 +33,11 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], er
 		}
 		told.End(&failed)
 	}()
+	ctx, over, err := s.open.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	st := s.enter(resource)
 	defer s.leave(st)
 	defer st.queueUp(ctx)()
@@ -46,6 +51,9 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], er
 			return nil, err
 		}
 		if err := s.deliver(ctx, jobs[0]); err == nil {
+			if err := s.unlessClosed(jobs[0]); err != nil {
+				return nil, err
+			}
 			return jobs[0], nil
 		} else if ctx.Err() != nil || gone(err) {
 			return nil, fmt.Errorf("resource %q: no job: %w", resource, ddb.Join(err, ddb.CtxError(ctx)))
@@ -76,6 +84,9 @@ func (s *Semaphore[J]) take(ctx context.Context, r *Resource, n int) ([]*Job[J],
 	st := s.enter(r.Name)
 	defer s.leave(st)
 	for range looks {
+		if !r.Paused.IsZero() {
+			return nil, r.busy()
+		}
 		if r.Queued == 0 && r.Running == len(r.permits) {
 			break
 		}

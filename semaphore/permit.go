@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -56,7 +57,19 @@ func (s *Semaphore[J]) permit(ctx context.Context, operation, resource string, o
 	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
 	told.Key(func() string { return resource })
 	defer told.End(&err)
-	return s.acquire(ctx, resource, once)
+	ctx, end, err := s.open.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	h, err := s.acquire(ctx, resource, once)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.unlessClosed(h); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
 func (p *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
@@ -79,6 +92,7 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	}
 	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
+		h.p.open.Remove((*Permit)(h))
 		return h.lease.Lose()
 	}
 	return res.Err
@@ -132,6 +146,10 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 	}
 }
 
+// ID names the permit among those of its resource: [Semaphore.Permits] shows it, and
+// [Semaphore.BreakPermit] takes it.
+func (h *Permit) ID() string { return strings.TrimPrefix(h.attr, permitPrefix) }
+
 // Resource is the resource that may be used.
 func (h *Permit) Resource() string { return h.name }
 
@@ -164,19 +182,31 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
+	if err := h.release(ctx, repo.ErrReleased); !errors.Is(err, repo.ErrReleased) && !errors.Is(err, ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// release is Release as long as ctx allows; why is the cause of the context's end.
+func (h *Permit) release(ctx context.Context, why error) error {
 	in, err := h.p.releaseWrite(h.name, h.attr)
 	if err != nil {
 		return err
 	}
-	err = h.lease.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
+	err = h.lease.End(ctx, why, func() (ddb.Result, bool) {
+		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	}, func(res ddb.Result) error {
 		switch {
 		case res.Outcome == ddb.Applied:
 			return nil
-		case res.Outcome == ddb.Condition && h.once && sweptFrom(res.Image, h.attr):
+		case res.Outcome == ddb.Condition && h.once && (sweptFrom(res.Image, h.attr) || brokenFrom(res.Image, h.ID())):
 			return h.lease.Lose()
+		case res.Outcome == ddb.Condition && (brokenFrom(res.Image, h.ID()) || len(res.Image) == 0):
+			// It may be that of an earlier try which was broken; or the evidence is gone
+			// with the row.
+			return unknown(h.name, res.Err)
 		case res.Outcome == ddb.Condition && !h.lease.Expired():
 			// Before the deadline nobody else takes it for dead: this release has
 			// removed it, or a copy of it that the network made.
@@ -186,8 +216,6 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 		}
 		return unknown(h.name, res.Err)
 	})
-	if errors.Is(err, repo.ErrReleased) {
-		return nil
-	}
+	h.p.settled(h, err, h.lease.Ended())
 	return err
 }

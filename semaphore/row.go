@@ -21,6 +21,7 @@ type jobRow struct {
 	token     int64 // of the start, while it runs
 	until     time.Time
 	notBefore time.Time
+	died      time.Time // of a dead letter
 	owner     string
 	failure   string
 	size      int // in bytes, about
@@ -39,7 +40,7 @@ func parseJob(row ddb.Item) (jobRow, error) {
 	for _, m := range []struct {
 		name string
 		to   *time.Time
-	}{{aUntil, &j.until}, {aNotBefore, &j.notBefore}} {
+	}{{aUntil, &j.until}, {aNotBefore, &j.notBefore}, {aDied, &j.died}} {
 		if v := row[m.name]; v != nil && err == nil {
 			*m.to, err = ddb.Time(v)
 		}
@@ -74,6 +75,16 @@ func (st *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2
 			}
 		}
 	}
+}
+
+// enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made
+// begins with that, and so does the place in line of a job that has never failed.
+func (j jobRow) enqueued() (at time.Time) {
+	at, made := madeAt(j.id)
+	if failed := j.attempts > 1 || j.attempts == 1 && j.state != running; !made && !failed {
+		at, _ = madeAt(j.place)
+	}
+	return at
 }
 
 // asRead demands that a job is as it was read.

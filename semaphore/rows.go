@@ -33,9 +33,12 @@ const (
 	aToken   = "token"    // last fencing token given out on the resource
 	aChanges = "changes"  // counts every change of the counters, for the audit
 
-	aSwept = "swept" // SS: the permits that were last removed because their lease was over
+	aSwept  = "swept"  // SS: the permits that were last removed because their lease was over
+	aPaused = "paused" // N, Unix seconds: since when it is paused; its token is then beyond maxToken
 
 	permitPrefix = "p_" // + id: until when a permit is held, Unix seconds
+	ownerPrefix  = "o_" // + id: "<Unix seconds> <Config.Owner>", who took the permit when; with Config.NamePermits only
+	brokenPrefix = "x_" // + id of a permit, or token of a job: it was ended by force; the end that it had, Unix seconds
 )
 
 // Attributes of a job.
@@ -49,6 +52,7 @@ const (
 	aNotBefore = "notBefore"
 	aError     = "error"
 	aMarked    = "marked" // BOOL: its id has a row of its own
+	aDied      = "died"   // N, Unix seconds: when it became a dead letter
 
 	queued  = "queued"
 	running = "running"
@@ -76,25 +80,28 @@ type Resource struct {
 	Running int // jobs that run and permits that are held, also those whose holder is dead
 	Dead    int // jobs in the dead letters
 	Limit   int
+	Paused  time.Time // since when it is paused, by the clock of who did it; zero: it is not
 
 	fixed   bool
 	stored  int   // the limit in the row
 	token   int64 // 0: none was given out yet
 	changes int64
 	permits map[string]ending
+	broken  map[string]time.Time // what was ended by force, by the name of its attribute, and the end that it had
 }
 
 // ending is when a permit ends, and how its row says so.
 type ending struct {
 	until time.Time
 	raw   types.AttributeValue
+	owner types.AttributeValue // who took it when; nil if it does not say
 }
 
 // Numbers of a resource beyond these are nobody's work: they must let nobody
 // in, nor overflow.
 const (
 	maxCount = 1_000_000_000
-	maxToken = 1 << 62
+	maxToken = 1 << 62 // and what a token grows by while its resource is paused
 )
 
 // parseResource reads a resource's row; an empty one is a resource that nobody
@@ -117,7 +124,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 		}
 	}
 	var err error
-	if r.token, err = integer(row, aToken, maxToken); err == nil {
+	if r.token, r.Paused, err = tokenOf(row); err == nil {
 		r.changes, err = integer(row, aChanges, maxToken)
 	}
 	if err != nil {
@@ -125,6 +132,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 	}
 	for attr, v := range row {
 		if !strings.HasPrefix(attr, permitPrefix) {
+			r.noteBroken(attr, v)
 			continue
 		}
 		until, err := ddb.Time(v)
@@ -134,7 +142,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 		if r.permits == nil {
 			r.permits = map[string]ending{}
 		}
-		r.permits[attr] = ending{until, v}
+		r.permits[attr] = ending{until, v, row[ownerAttr(attr)]}
 	}
 	if r.Running < len(r.permits) {
 		return malformed(fmt.Errorf("%d permits are held and %q is %d", len(r.permits), aRunning, r.Running))
@@ -147,7 +155,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 }
 
 func (r Resource) busy() error {
-	return &BusyError{Resource: r.Name, Running: r.Running, Limit: r.Limit}
+	return &BusyError{Resource: r.Name, Running: r.Running, Limit: r.Limit, Paused: r.Paused}
 }
 
 // integer reads a number of a row: from 0, which it is if it is absent, to most.

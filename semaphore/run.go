@@ -33,12 +33,17 @@ import (
 //
 // Run returns after all handlers have, but for those that were left behind after
 // their HandlerTimeout, and 3 s at most for the ends of their jobs: nil when ctx
-// is done, or what makes it pointless to go on: ErrNoTable, ErrDenied, ErrConfig,
-// or ErrSchema of the table itself.
+// is done, ErrClosed after [Semaphore.Close], or what makes it pointless to go on:
+// ErrNoTable, ErrDenied, ErrConfig, or ErrSchema of the table itself.
 func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context, job *Job[J]) error) error {
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
+	ctx, over, err := s.open.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer over()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
@@ -46,6 +51,9 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
 	d.all.Wait()
+	if d.fatal == nil && errors.Is(context.Cause(ctx), ErrClosed) {
+		return ErrClosed
+	}
 	return d.fatal
 }
 
@@ -131,6 +139,7 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	end := job.Done
 	switch {
 	case errors.Is(err, errLeftBehind):
+		d.s.open.Remove(job) // it is over, or will be by itself
 		return false
 	case err == nil:
 	case ctx.Err() != nil:
@@ -144,11 +153,14 @@ func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
-	for err = end(ctx); err != nil && !gone(err) && !errors.Is(err, repo.ErrReleased) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	over := func(err error) bool {
+		return gone(err) || errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed)
+	}
+	for err = end(ctx); err != nil && !over(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
-	if err != nil && !errors.Is(err, repo.ErrReleased) { // a handler may end its job itself
+	if err != nil && (gone(err) || !over(err)) { // a handler may end its job itself, and so may Close
 		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
 		return false
 	}

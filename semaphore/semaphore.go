@@ -33,13 +33,13 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	if err != nil {
 		return nil, err
 	}
-	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked}
+	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked, aPaused, aDied}
 	core := link.Core(table)
-	if name := core.Attr.Clash(own, []string{permitPrefix}); name != "" {
+	if name := core.Attr.Clash(own, []string{permitPrefix, ownerPrefix, brokenPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}
 	core.Transacts = true // every change of a job is a transaction
-	st := &store{client: client, table: table, core: core, cfg: cfg, clock: time.Now}
+	st := &store{client: client, table: table, core: core, cfg: cfg, clock: time.Now, open: lease.NewOpen[held](ErrClosed)}
 	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return st.clock() }, Observe: core.Observe}
 	return &Semaphore[J]{st}, nil
@@ -85,7 +85,9 @@ func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int)
 // SetLimit gave it: names that are used once, such as one per order, would pile
 // up, and every look of Run reads all of them. ErrBusy if it has jobs, queued,
 // running or dead, or permits. Using it again registers it again; its tokens
-// begin anew with the clock of who does, which must not be behind. One request.
+// begin anew with the clock of who does, which must not be behind. After a permit or a
+// job of the resource was broken, wait until the lease of its holder is over: the row is
+// what would tell it. A pause ends. One request.
 func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err

@@ -128,6 +128,9 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (j
 			if *r, err = parseResource(r.Name, found.Item, s.cfg); err != nil {
 				return nil, raced, err
 			}
+			if !r.Paused.IsZero() {
+				return nil, raced, nil
+			}
 		}
 		var left []jobRow
 		for i, j := range rows {

@@ -25,6 +25,7 @@ type store struct {
 	clock  func() time.Time
 	ids    ids
 	lease  lease.Config // of permits and jobs
+	open   *lease.Open[held]
 
 	mu       sync.Mutex
 	stations map[string]*station // guarded by mu: the resources in use here

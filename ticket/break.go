@@ -26,7 +26,7 @@ import (
 // resources that refuse smaller ones are safe. Who waits in [Queue.Lock] draws a new
 // ticket, at the end of the line.
 //
-// If an answer was lost, the queue tells whether the ticket was taken away by force,
+// If an answer was lost, or others were quicker, the queue tells whether the ticket was taken away by force,
 // by this call or another's; ErrOutcomeUnknown if the whole item is gone.
 func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 	p, err := q.place(entity)
@@ -37,13 +37,13 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 	if err != nil {
 		return err
 	}
-	clean := true
+	clean, sent := true, false
 	for {
 		e, there := l.at(number)
 		switch {
 		case there:
-		case !clean && l.brokenTicket(number):
-			return nil
+		case sent && l.brokenTicket(number):
+			return nil // also by a copy of the request that the network made
 		case !clean && l.next == 0:
 			return fmt.Errorf("%w: queue %q, ticket %d: an answer was lost, and the item is gone", repo.ErrOutcomeUnknown, p.label, number)
 		default:
@@ -54,7 +54,7 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 			return err
 		}
 		res := q.core.Update(ctx, in, ddb.Options{Absence: true})
-		clean = clean && res.Clean
+		clean, sent = clean && res.Clean, true
 		switch res.Outcome {
 		case ddb.Applied:
 			q.core.Observe.Log.Info("dynahold: a ticket was broken", slog.String("table", q.core.Name), slog.String("queue", p.label), slog.Int64("ticket", number))

@@ -130,6 +130,7 @@ func TestVerdictsOfBreak(t *testing.T) {
 		want  error
 	}{
 		"answer lost":                             {fault.LoseResponse, nothing, nil},
+		"delivered twice":                         {fault.Resend, nothing, nil},
 		"answer lost, and the item deleted":       {fault.LoseResponse, deleted, repo.ErrOutcomeUnknown},
 		"never arrived":                           {fault.DropRequest, nothing, nil},
 		"never arrived, and the ticket renewed":   {fault.DropRequest, renewed, nil},

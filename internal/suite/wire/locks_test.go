@@ -192,6 +192,9 @@ func ticketOperations() (all []operation) {
 	behind("RequireIn", func(ctx context.Context, _ *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
 		return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(turn) })
 	})
+	behind("Break", func(ctx context.Context, q *ticket.Queue, turn *ticket.Turn, _ *ticket.Ticket) error {
+		return q.Break(ctx, entity, turn.Number())
+	})
 	behind("List", func(ctx context.Context, q *ticket.Queue, _ *ticket.Turn, _ *ticket.Ticket) error {
 		_, err := q.List(ctx, entity)
 		return err

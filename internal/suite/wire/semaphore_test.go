@@ -93,6 +93,25 @@ func permitOperations() []operation {
 			enqueue(t, s, 1)
 			return func(ctx context.Context) error { return drain(s.Audit(ctx)) }
 		})),
+		on("Permits", func(t *testing.T, s *semaphores) func(context.Context) error {
+			full(t, s)
+			return func(ctx context.Context) error { _, err := s.Permits(ctx, resource); return err }
+		}),
+		on("BreakPermit", func(t *testing.T, s *semaphores) func(context.Context) error {
+			held := full(t, s)
+			return func(ctx context.Context) error { return s.BreakPermit(ctx, resource, held.ID()) }
+		}),
+		on("Pause", func(_ *testing.T, s *semaphores) func(context.Context) error {
+			return func(ctx context.Context) error { return s.Pause(ctx, resource) }
+		}),
+		on("Resume", func(t *testing.T, s *semaphores) func(context.Context) error {
+			rig.Is(t, s.Pause(t.Context(), resource))
+			return func(ctx context.Context) error { return s.Resume(ctx, resource) }
+		}),
+		on("Close with a permit", func(t *testing.T, s *semaphores) func(context.Context) error {
+			rig.Must(s.Acquire(t.Context(), resource))(t)
+			return s.Close
+		}),
 		on("Forget", func(_ *testing.T, s *semaphores) func(context.Context) error {
 			return func(ctx context.Context) error { return s.Forget(ctx, resource) }
 		}),
@@ -154,6 +173,15 @@ func jobOperations() []operation {
 				}
 				return nil
 			}
+		}),
+		on("BreakJob", func(t *testing.T, s *semaphores) func(context.Context) error {
+			enqueue(t, s, 1)
+			job := running(t, s)
+			return func(ctx context.Context) error { return s.BreakJob(ctx, resource, job.ID(), job.Token()) }
+		}),
+		on("Cancel", func(t *testing.T, s *semaphores) func(context.Context) error {
+			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1"))(t)
+			return func(ctx context.Context) error { return s.Cancel(ctx, resource, id) }
 		}),
 		started("Job.Done", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Done(ctx) }),
 		started("Job.RequireIn", func(ctx context.Context, job *semaphore.Job[string]) error {

@@ -1,0 +1,82 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// Cancel removes a job that waits, also one that has failed and is to be tried again.
+// ErrNotFound if no job in line has this id; ErrLocked, with *repo.LockedError, if it
+// runs: see [Semaphore.BreakJob]. A dead letter is removed by Discard. An id of the
+// caller's own is remembered for 24 hours, as after Done.
+//
+// Two requests; a job that has failed stands elsewhere in the line than its id says: one
+// more for each megabyte before it. ErrOutcomeUnknown where an answer was lost and the
+// job is gone: it may have been started, and done, before.
+func (s *Semaphore[J]) Cancel(ctx context.Context, resource, id string) error {
+	for range starts {
+		j, err := s.findJob(ctx, resource, id)
+		if err != nil {
+			return err
+		}
+		if j.state == running {
+			return fmt.Errorf("job %q of resource %q runs: %w", id, resource, &repo.LockedError{Key: keyOf(j.row),
+				Owner: protocol.Record{By: j.owner}.Owner(), Until: j.until, Token: j.token})
+		}
+		again, err := s.cancel(ctx, resource, j)
+		if !again {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: job %q of resource %q is started and given back all the time", repo.ErrConflict, id, resource)
+}
+
+// cancel removes a job if it is as it was read; again says that it is not, and that
+// nothing was written.
+func (s *Semaphore[J]) cancel(ctx context.Context, resource string, j jobRow) (again bool, err error) {
+	w := s.core.NewWrite()
+	j.asRead(w)
+	c := &change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(s.core.Key(j.row)))}}
+	s.unmark(c, resource, j)
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer cancel()
+	res := s.submit(ctx, resource, c)
+	if res.Outcome == ddb.Condition && (res.Clean || res.Images[0].Failed && len(res.Images[0].Item) > 0) {
+		return true, nil // it is there, so no attempt has removed it
+	}
+	return false, s.plain(resource, res)
+}
+
+// findJob reads the row of a job in line: at the place that an id made by Enqueue
+// names, or else wherever it stands.
+func (s *Semaphore[J]) findJob(ctx context.Context, resource, id string) (jobRow, error) {
+	missing := fmt.Errorf("%w: job %q of resource %q", repo.ErrNotFound, id, resource)
+	if err := s.checkJobs(resource, &enqueuing{id: id, given: true}); err != nil {
+		return jobRow{}, err
+	}
+	if _, ok := madeAt(id); ok {
+		row, err := s.core.Get(ctx, rowKey(jobsPrefix+resource, id))
+		if err != nil {
+			return jobRow{}, err
+		}
+		if len(row) > 0 && text(row, aID) == id {
+			return parseJob(row)
+		}
+	}
+	for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
+		if j.id == id {
+			return j, err
+		}
+		if err != nil && !errors.Is(err, repo.ErrSchema) {
+			return jobRow{}, err
+		}
+	}
+	return jobRow{}, missing
+}

@@ -1,0 +1,63 @@
+package semaphore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// held is a permit or a running job, as Close knows it.
+type held interface {
+	// giveBack ends it, as long as ctx allows. Its context ends before.
+	giveBack(ctx context.Context) error
+}
+
+// Close ends all waiting with ErrClosed, and every [Semaphore.Run], whose handlers are
+// told by their contexts, and waits for them as long as ctx allows. Then it gives back
+// what is held: the permits, and the jobs, which go back to their places in line, their
+// attempts not counted. Renewals end with that. Its error joins one *repo.CloseError for
+// each permit or job that could not be given back, which others take over after its
+// lease; calling Close again tries them again. Afterwards the semaphore gives no permits
+// and starts no jobs; what is only read or written goes on. One request for each permit,
+// and for jobs of one resource together.
+func (s *Semaphore[J]) Close(ctx context.Context) error {
+	return s.open.Close(ctx, func(h held) error { return h.giveBack(ctx) })
+}
+
+// giveBack implements held.
+func (h *Permit) giveBack(ctx context.Context) error {
+	h.lease.Forget(ErrClosed)
+	if err := h.release(ctx, ErrClosed); err != nil && !errors.Is(err, repo.ErrReleased) {
+		return &repo.CloseError{Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
+	}
+	return nil
+}
+
+// giveBack implements held.
+func (j *Job[J]) giveBack(ctx context.Context) error {
+	j.lease.Forget(ErrClosed)
+	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !errors.Is(err, repo.ErrReleased) {
+		return &repo.CloseError{Key: keyOf(j.row.row), Token: j.token, Err: err}
+	}
+	return nil
+}
+
+// settled forgets a permit or a job that is over.
+func (st *store) settled(h held, err, ended error) {
+	if err == nil || ended != nil {
+		st.open.Remove(h)
+	}
+}
+
+// unlessClosed hands out what was taken; if Close came meanwhile, and may not have seen
+// it, it gives it back.
+func (st *store) unlessClosed(h held) error {
+	if st.open.Add(h) == nil {
+		return nil
+	}
+	ctx, cancel := ddb.DetachedTimeout(context.Background())
+	defer cancel()
+	return errors.Join(ErrClosed, h.giveBack(ctx))
+}

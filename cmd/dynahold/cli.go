@@ -19,7 +19,11 @@ type grammar struct {
 	Item    itemCommands   `cmd:"" help:"What an item's lock attributes say, in words."`
 	Locks   lockCommands   `cmd:"" help:"Locks of a table: who holds them, and breaking them."`
 	Jobs    jobCommands    `cmd:"" help:"Resources, jobs and dead letters of package semaphore."`
-	Queue   queueCommands  `cmd:"" help:"Queues of package ticket."`
+	Queue   queueCommands  `cmd:"" help:"Queues of package ticket: who stands there since when, and taking somebody out."`
+	Permits permitCommands `cmd:"" help:"Permits of package semaphore: who holds them, and breaking them."`
+
+	Resources resourceCommands `cmd:"" help:"Resources of package semaphore: pausing them and letting them go on."`
+
 	Table   tableCommands  `cmd:"" help:"What a table is, and whether its attributes collide with the library's."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

@@ -78,6 +78,25 @@ func (c *console) confirm(ctx context.Context, yes bool, question string) error 
 	}
 }
 
+// confirmFacts shows what a command is about to hit, and asks.
+func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string, question string) error {
+	told := *c
+	told.out = c.err // the output is the result
+	if err := told.printFacts(facts); err != nil {
+		return err
+	}
+	return c.confirm(ctx, yes, question)
+}
+
+// printDone reports what was done, to one thing.
+func (c *console) printDone(output, what, name string, document any) error {
+	if output == "json" {
+		return c.printJSON(map[string]any{what: document})
+	}
+	_, err := fmt.Fprintf(c.out, "%s: %s\n", what, printable(name))
+	return err
+}
+
 // fail reports an error and returns the exit code.
 func (c *console) fail(err error, code int) int {
 	fmt.Fprintf(c.err, "dynahold: %v\n", err)

@@ -12,6 +12,7 @@ import (
 )
 
 type tableCommands struct {
+	Create   tableCreateCommand   `cmd:"" help:"Create a table for items, or for a package of the library; prints its schema before."`
 	Describe tableDescribeCommand `cmd:"" help:"Show what the library needs to know of a table: key, TTL, Regions."`
 	Check    tableCheckCommand    `cmd:"" help:"Look whether attributes of a table collide with the library's. Writes nothing."`
 }

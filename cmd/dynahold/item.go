@@ -30,6 +30,7 @@ type itemDocument struct {
 	Holder    string            `json:"holder,omitempty"`
 	Token     int64             `json:"token"`
 	LastToken int64             `json:"last_token"`
+	Since     *time.Time        `json:"since"` // when the holder asked for it; null: not known
 	Until     *time.Time        `json:"until"` // null: nobody holds it, or without an end
 	Expired   bool              `json:"expired"`
 	Endless   bool              `json:"endless"`
@@ -96,6 +97,9 @@ func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now ti
 		Stub: s.Lock.Stub, Tombstone: s.Tombstone, Expires: stated(s.Expires), Writes: s.Writes, OnceIDs: s.OnceIDs,
 		Foreign: []foreignDocument{},
 	}
+	if s.Lock.Held {
+		d.Since = stated(s.Lock.Since)
+	}
 	if s.Lock.Held && !s.Endless {
 		d.Until = stated(s.Lock.Until)
 	}
@@ -149,6 +153,9 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 	}
 	say("lock", "held by %s", holder(l.Owner, s.Handed))
 	say("token", "%d", l.Token)
+	if !l.Since.IsZero() {
+		say("since", "%s: its holder asked for it then", moment(l.Since, now))
+	}
 	switch {
 	case s.Endless:
 		say("until", "without an end: its holder unlocks it (fail-closed), or somebody breaks it")

@@ -15,6 +15,8 @@ type jobCommands struct {
 	List    jobsListCommand    `cmd:"" help:"List the resources with their counters, or the jobs of one in the order of its line."`
 	Show    jobsShowCommand    `cmd:"" help:"Show one job or dead letter."`
 	Dead    jobsDeadCommand    `cmd:"" help:"List the dead letters of a resource: jobs that failed for good."`
+	Cancel  jobsCancelCommand  `cmd:"" help:"Remove a job that waits."`
+	Break   jobsBreakCommand   `cmd:"" help:"Take a running job from its handler by force, back into its line."`
 	Requeue jobsRequeueCommand `cmd:"" help:"Put a dead letter at the end of its line, to be tried again."`
 	Discard jobsDiscardCommand `cmd:"" help:"Remove a dead letter for good."`
 }
@@ -36,6 +38,8 @@ type resourceDocument struct {
 	Running  int    `json:"running"`
 	Dead     int    `json:"dead"`
 	Limit    int    `json:"limit"`
+
+	Paused *time.Time `json:"paused_since"` // null: it is not paused
 }
 
 type jobDocument struct {
@@ -44,6 +48,8 @@ type jobDocument struct {
 	Attempts  int             `json:"attempts"`
 	Owner     string          `json:"owner,omitempty"`
 	Token     int64           `json:"token,omitempty"`
+	Enqueued  *time.Time      `json:"enqueued,omitempty"` // as far as the job tells
+	Since     *time.Time      `json:"since,omitempty"`    // it runs, or lies in the dead letters
 	Until     *time.Time      `json:"until,omitempty"`
 	Expired   bool            `json:"expired,omitempty"`
 	NotBefore *time.Time      `json:"not_before,omitempty"`
@@ -52,7 +58,7 @@ type jobDocument struct {
 }
 
 func queuedDocument(j semaphore.JobInfo, now time.Time) jobDocument {
-	d := jobDocument{ID: j.ID, State: "queued", Attempts: j.Attempts, Error: j.Error, NotBefore: stated(j.NotBefore)}
+	d := jobDocument{ID: j.ID, State: "queued", Attempts: j.Attempts, Error: j.Error, NotBefore: stated(j.NotBefore), Enqueued: stated(j.Enqueued), Since: stated(j.Since)}
 	if j.Running {
 		d.State, d.Owner, d.Token, d.Until, d.Expired = "running", j.Owner, j.Token, stated(j.Until), j.Until.Before(now)
 	}
@@ -60,7 +66,7 @@ func queuedDocument(j semaphore.JobInfo, now time.Time) jobDocument {
 }
 
 func deadDocument(j semaphore.Dead[json.RawMessage]) jobDocument {
-	return jobDocument{ID: j.ID, State: "dead", Attempts: j.Attempts, Error: j.Error, Value: j.Value}
+	return jobDocument{ID: j.ID, State: "dead", Attempts: j.Attempts, Error: j.Error, Value: j.Value, Enqueued: stated(j.Enqueued), Since: stated(j.Died)}
 }
 
 // stands says how things are with a job.
@@ -74,6 +80,8 @@ func (d jobDocument) stands(now time.Time) string {
 		return "failed, due at " + moment(*d.NotBefore, now)
 	case d.State == "queued":
 		return "waits"
+	case d.Since != nil:
+		return "dead since " + moment(*d.Since, now)
 	}
 	return "dead"
 }
@@ -93,15 +101,19 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 	if cmd.Resource != "" {
 		return cmd.line(ctx, c, all)
 	}
-	list, rows := []resourceDocument{}, [][]string(nil)
+	now, list, rows := time.Now(), []resourceDocument{}, [][]string(nil)
 	var unread []error
 	for r, err := range all.Resources(ctx) {
 		if err != nil {
 			unread = append(unread, err)
 			continue
 		}
-		list = append(list, resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit})
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead)})
+		list = append(list, resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)})
+		paused := ""
+		if !r.Paused.IsZero() {
+			paused = moment(r.Paused, now)
+		}
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead), paused})
 	}
 	switch {
 	case cmd.Output == "json":
@@ -109,7 +121,7 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 	case len(rows) == 0 && len(unread) == 0:
 		_, err = fmt.Fprintln(c.out, "no resource was ever used")
 	case len(rows) > 0:
-		err = c.printTable([]string{"resource", "queued", "running", "limit", "dead"}, rows)
+		err = c.printTable([]string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows)
 	}
 	return errors.Join(append(unread, err)...)
 }
@@ -230,6 +242,12 @@ func (f *jobFlags) print(c *console, d jobDocument, now time.Time) error {
 		return c.printJSON(d)
 	}
 	facts := [][2]string{{"job", d.ID}, {"resource", f.Resource}, {"state", d.stands(now)}, {"attempts", fmt.Sprint(d.Attempts)}}
+	if d.Enqueued != nil {
+		facts = append(facts, [2]string{"enqueued", moment(*d.Enqueued, now)})
+	}
+	if d.State == "running" {
+		facts = append(facts, [2]string{"since", since(d.Since, now)})
+	}
 	if d.Token != 0 {
 		facts = append(facts, [2]string{"token", fmt.Sprint(d.Token)})
 	}

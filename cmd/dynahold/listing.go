@@ -71,6 +71,14 @@ func moment(at, now time.Time) string {
 	return fmt.Sprintf("%s (in %v)", at.UTC().Format(time.RFC3339), away)
 }
 
+// since is a time in the past that may not be known.
+func since(at *time.Time, now time.Time) string {
+	if at == nil {
+		return "not known"
+	}
+	return moment(*at, now)
+}
+
 // stated is a time of a JSON document; nil for none.
 func stated(at time.Time) *time.Time {
 	if at.IsZero() {

@@ -34,6 +34,7 @@ type lockDocument struct {
 	Holder  string     `json:"holder"`
 	Token   int64      `json:"token"`
 	Mode    string     `json:"mode"`
+	Since   *time.Time `json:"since"` // when its holder asked for it; null: taken without the library
 	Until   *time.Time `json:"until"` // null: without an end
 	Expired bool       `json:"expired"`
 	Payload string     `json:"payload,omitempty"` // text, or base64 if it is none
@@ -42,7 +43,7 @@ type lockDocument struct {
 func lockDocumentOf(i mutex.Info, now time.Time) lockDocument {
 	d := lockDocument{
 		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token,
-		Mode: i.Mode.String(), Until: stated(i.Until), Expired: i.Expired(now), Payload: string(i.Payload),
+		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Payload: string(i.Payload),
 	}
 	if !utf8.Valid(i.Payload) {
 		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
@@ -85,7 +86,7 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 		}
 		d := lockDocumentOf(info, now)
 		list = append(list, d)
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), d.ends(now)})
+		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, now), d.ends(now)})
 	}
 	switch {
 	case cmd.Output == "json":
@@ -93,7 +94,7 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 	case len(rows) == 0:
 		_, err = fmt.Fprintln(c.out, "nobody holds a lock")
 	default:
-		err = c.printTable([]string{"lock", "holder", "token", "until"}, rows)
+		err = c.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
 	}
 	return errors.Join(err, unread)
 }
@@ -136,7 +137,7 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 	if f.Output == "json" {
 		return c.printJSON(d)
 	}
-	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"until", d.ends(now)}}
+	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}

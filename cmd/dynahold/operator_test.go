@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +34,9 @@ type night struct {
 	order    *lockedread.Held[order]
 	report   *mutex.Lock
 	jobs     *semaphore.Semaphore[map[string]int]
-	job      string // a dead letter of the resource "orders"
+	job      string                         // a dead letter of the resource "orders"
+	mail     *semaphore.Job[map[string]int] // it runs, and its handler does not come back
+	turn     *ticket.Turn                   // its owner does not come back
 }
 
 func newNight(t *testing.T) *night {
@@ -71,14 +72,25 @@ func newNight(t *testing.T) *night {
 	n.is(err)
 	n.fail()
 
-	queue, err := ticket.New(n.client, "queues", ticket.Config{})
+	mailer, err := semaphore.New[map[string]int](n.client, "jobs", semaphore.Config{Owner: "mailer-4", Lease: time.Hour})
+	n.is(err)
+	_, err = mailer.Enqueue(ctx, "mails", map[string]int{"order": 8})
+	n.is(err)
+	n.mail, err = mailer.Next(ctx, "mails")
+	n.is(err)
+	_, err = mailer.Enqueue(ctx, "mails", map[string]int{"order": 9})
+	n.is(err)
+
+	queue, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-1"})
 	n.is(err)
 	n.is(queue.EnsureTable(ctx))
-	_, err = queue.Lock(ctx, "printer")
+	n.turn, err = queue.Lock(ctx, "printer")
 	n.is(err)
-	_, err = queue.Join(ctx, "printer")
+	second, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-2"})
 	n.is(err)
-	t.Cleanup(func() { _ = queue.Close(t.Context()) })
+	_, err = second.Join(ctx, "printer")
+	n.is(err)
+	t.Cleanup(func() { _, _ = queue.Close(context.Background()), second.Close(context.Background()) })
 	return n
 }
 
@@ -152,56 +164,6 @@ func (n *night) field(line, name string) string {
 	}
 	n.Fatalf("%s: no %q in %s", line, name, out)
 	return ""
-}
-
-// The walk of docs/operations.md finds and mends everything that stands still.
-func TestTheWalkOfTheDocument(t *testing.T) {
-	n := newNight(t)
-	document, err := os.ReadFile("../../docs/operations.md")
-	n.is(err)
-	_, walk, _ := strings.Cut(string(document), "\n## Orders hang: a walk by night\n")
-	walk, _, _ = strings.Cut(walk, "\n## ")
-	token, ran := "", map[string]bool{}
-	for line := range strings.Lines(walk) {
-		line, is := strings.CutPrefix(strings.TrimSpace(line), "dynahold ")
-		if !is {
-			continue
-		}
-		line, _, _ = strings.Cut(line, "#")
-		words := strings.Fields(line)
-		if len(words) < 3 {
-			t.Fatalf("%q", line)
-		}
-		command := words[0] + " " + words[1]
-		ran[command] = true
-		if command == "item show" || command == "locks show" {
-			token = n.field(line, "token")
-		}
-		if command == "jobs dead" && n.field(line, "id") != n.job {
-			t.Error("the dead letter is another one")
-		}
-		code, out, errs := n.call("y\n", strings.NewReplacer("TOKEN", token, "JOB", n.job).Replace(line))
-		if code != exitOK || out == "" {
-			t.Errorf("%s: code %d, %s%s", line, code, out, errs)
-		}
-		if command == "jobs requeue" {
-			n.fail() // it fails again
-		}
-	}
-	for _, command := range []string{"item show", "locks list", "locks show", "locks break", "jobs list", "jobs dead", "jobs show", "jobs requeue", "jobs discard", "queue list"} {
-		if !ran[command] {
-			t.Errorf("the walk does not go by %s", command)
-		}
-	}
-	n.says("locks list orders", exitOK, "nobody holds a lock")
-	n.says("locks list locks", exitOK, "nobody holds a lock")
-	n.says("jobs dead jobs orders", exitOK, "no dead letter")
-	if err := n.report.Unlock(t.Context()); !errors.Is(err, repo.ErrLockLost) {
-		t.Errorf("the holder was told %v", err)
-	}
-	if _, err := n.order.Commit(t.Context(), n.order.Item()); !errors.Is(err, repo.ErrLockLost) {
-		t.Errorf("the holder was told %v", err)
-	}
 }
 
 func TestItemsAndLocksInWords(t *testing.T) {

@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
 )
 
 type queueCommands struct {
-	List queueListCommand `cmd:"" help:"List who stands in the queue of an entity, in the order of service."`
+	List  queueListCommand  `cmd:"" help:"List who stands in the queue of an entity since when, in the order of service."`
+	Evict queueEvictCommand `cmd:"" help:"Take a ticket out of its queue by force, whether it has the turn or waits."`
 }
 
-type queueListCommand struct {
+// queueFlags name one queue.
+type queueFlags struct {
 	awsFlags
 	Table     string `arg:"" help:"Name or ARN of the table."`
 	Entity    string `arg:"" help:"What is queued for."`
@@ -20,46 +24,107 @@ type queueListCommand struct {
 }
 
 type entryDocument struct {
-	Number  int64     `json:"number"`
-	ID      string    `json:"id"`
-	Until   time.Time `json:"until"`
-	Expired bool      `json:"expired"`
-	Holds   bool      `json:"holds"`
+	Number  int64      `json:"number"`
+	ID      string     `json:"id"`
+	Owner   string     `json:"owner"` // "": the programs do not say (ticket.Config.Owner)
+	Since   *time.Time `json:"since"`
+	Until   time.Time  `json:"until"`
+	Expired bool       `json:"expired"`
+	Holds   bool       `json:"holds"`
 }
+
+// stands says how things are with an entry.
+func (d entryDocument) stands() string {
+	switch {
+	case d.Expired:
+		return "expired: the next one passes it over"
+	case d.Holds:
+		return "has the turn"
+	}
+	return "waits"
+}
+
+// entries reads the queue.
+func (f *queueFlags) entries(ctx context.Context) (*ticket.Queue, []entryDocument, error) {
+	client, cfg, err := f.service(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	queue, err := ticket.New(client, f.Table, ticket.Config{Namespace: f.Namespace, Table: cfg})
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := queue.List(ctx, f.Entity)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, taken := []entryDocument{}, false
+	for _, e := range entries {
+		d := entryDocument{Number: e.Number, ID: e.ID, Owner: e.Owner, Since: stated(e.Since), Until: e.Until.UTC(), Expired: e.Expired, Holds: !e.Expired && !taken}
+		taken = taken || d.Holds
+		list = append(list, d)
+	}
+	return queue, list, nil
+}
+
+type queueListCommand struct{ queueFlags }
 
 // Run implements the command.
 func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
-	client, cfg, err := cmd.service(ctx)
+	_, list, err := cmd.entries(ctx)
 	if err != nil {
 		return err
-	}
-	queue, err := ticket.New(client, cmd.Table, ticket.Config{Namespace: cmd.Namespace, Table: cfg})
-	if err != nil {
-		return err
-	}
-	entries, err := queue.List(ctx, cmd.Entity)
-	if err != nil {
-		return err
-	}
-	now, list, rows, taken := time.Now(), []entryDocument{}, [][]string(nil), false
-	for _, e := range entries {
-		state := "waits"
-		d := entryDocument{Number: e.Number, ID: e.ID, Until: e.Until.UTC(), Expired: e.Expired, Holds: !e.Expired && !taken}
-		switch {
-		case e.Expired:
-			state = "expired: the next one passes it over"
-		case d.Holds:
-			state, taken = "has the turn", true
-		}
-		list = append(list, d)
-		rows = append(rows, []string{fmt.Sprint(e.Number), e.ID, state, moment(e.Until, now)})
 	}
 	if cmd.Output == "json" {
 		return c.printJSON(list)
 	}
-	if len(rows) == 0 {
+	if len(list) == 0 {
 		_, err = fmt.Fprintln(c.out, "nobody stands in the queue")
 		return err
 	}
-	return c.printTable([]string{"number", "entry", "state", "until"}, rows)
+	now, rows := time.Now(), [][]string(nil)
+	for _, d := range list {
+		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
+	}
+	return c.printTable([]string{"number", "entry", "owner", "since", "state", "until"}, rows)
+}
+
+type queueEvictCommand struct {
+	queueFlags
+	Number int64 `required:"" placeholder:"NUMBER" help:"Number of the ticket, as list tells it: no other is taken out."`
+	Yes    bool  `short:"y" help:"Do not ask."`
+}
+
+// Help says what it does to whom.
+func (queueEvictCommand) Help() string {
+	return `Shows whom it hits and since when, where the programs name themselves, asks, and takes this ticket out of the queue. Who had the turn learns it with its next renewal: its context ends, and Done is refused (ErrLockLost). Who waits with Lock draws a new ticket at the end of the line.
+
+Exit codes: 0 evicted; 1 failed, or not agreed to; 2 usage; 3 no such ticket; 4 it left meanwhile.`
+}
+
+// Run implements the command.
+func (cmd *queueEvictCommand) Run(ctx context.Context, c *console) error {
+	queue, list, err := cmd.entries(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, d := range list {
+		if d.Number != cmd.Number {
+			continue
+		}
+		facts := [][2]string{{"ticket", fmt.Sprint(d.Number)}, {"queue", cmd.Entity}, {"owner", holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}}
+		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Take it out?"); err != nil {
+			return err
+		}
+		err := queue.Break(ctx, cmd.Entity, cmd.Number)
+		if errors.Is(err, repo.ErrNotHeld) {
+			return outcome{exitMoved, fmt.Errorf("the ticket left meanwhile; nothing was changed: %w", err)}
+		}
+		if err != nil {
+			return err
+		}
+		return c.printDone(cmd.Output, "evicted", fmt.Sprint(cmd.Number), d)
+	}
+	return outcome{exitNothing, fmt.Errorf("no ticket %d stands in the queue of %q", cmd.Number, cmd.Entity)}
 }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+type tableCreateCommand struct {
+	awsFlags
+	Table     string `arg:"" help:"Name of the table."`
+	For       string `enum:"items,mutex,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, ticket, semaphore."`
+	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
+	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
+	Yes       bool   `short:"y" help:"Do not ask."`
+}
+
+// Help says what is made.
+func (tableCreateCommand) Help() string {
+	return `Prints the schema, asks, and creates the table as the library's EnsureTable does: billed per request, with TTL. Anything else, such as encryption, backups or tags, is for your own templates (docs/tables.md).
+
+Exit codes: 0 created; 1 failed, or not agreed to; 2 usage; 4 the table is there already.`
+}
+
+type createDocument struct {
+	Table        string `json:"table"`
+	PartitionKey string `json:"partition_key"`
+	SortKey      string `json:"sort_key,omitempty"`
+	TTL          string `json:"ttl_attribute"`
+	Billing      string `json:"billing"`
+}
+
+// schema is the primary key that the flags say.
+func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
+	if cmd.For != "items" && (cmd.Partition != "" || cmd.Sort != "") {
+		return key, usageError{fmt.Sprintf("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)}
+	}
+	switch cmd.For {
+	case "mutex":
+		key.Partition.Name = "name"
+	case "ticket":
+		key.Partition.Name = "queue"
+	case "semaphore":
+		key.Partition.Name, key.Sort.Name = "pk", "sk"
+	default:
+		if cmd.Partition == "" {
+			return key, usageError{"say which attribute is the key: --partition NAME"}
+		}
+		if key.Partition, err = keyAttribute(cmd.Partition); err == nil && cmd.Sort != "" {
+			key.Sort, err = keyAttribute(cmd.Sort)
+		}
+	}
+	if key.Partition.Type == "" {
+		key.Partition.Type, key.Sort.Type = types.ScalarAttributeTypeS, types.ScalarAttributeTypeS
+	}
+	return key, err
+}
+
+func keyAttribute(text string) (a repo.KeyAttribute, err error) {
+	a = repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}
+	for _, kind := range []types.ScalarAttributeType{"S", "N", "B"} {
+		if n := len(text) - 2; n > 0 && text[n:] == ":"+string(kind) {
+			a = repo.KeyAttribute{Name: text[:n], Type: kind}
+		}
+	}
+	return a, nil
+}
+
+// Run implements the command.
+func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
+	key, err := cmd.schema()
+	if err != nil {
+		return err
+	}
+	client, cfg, err := cmd.service(ctx)
+	if err != nil {
+		return err
+	}
+	table, err := repo.NewKeyTable(client, cmd.Table, key, cfg)
+	if err != nil {
+		return usageError{err.Error()}
+	}
+	_, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &cmd.Table})
+	switch {
+	case err == nil:
+		return outcome{exitMoved, fmt.Errorf("table %q is there already: table describe shows it; nothing was changed", cmd.Table)}
+	case !errors.As(err, new(*types.ResourceNotFoundException)):
+		return err
+	}
+	ttl := cfg.Attributes.TTL
+	if ttl == "" {
+		ttl = "expiresAt"
+	}
+	d := createDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: ttl, Billing: string(types.BillingModePayPerRequest)}
+	facts := [][2]string{{"table", d.Table}, {"partition key", d.PartitionKey}}
+	if d.SortKey != "" {
+		facts = append(facts, [2]string{"sort key", d.SortKey})
+	}
+	facts = append(facts, [2]string{"TTL", "on " + d.TTL}, [2]string{"billing", d.Billing})
+	if err := c.confirmFacts(ctx, cmd.Yes, facts, "Create it?"); err != nil {
+		return err
+	}
+	if err := table.EnsureTable(ctx); err != nil {
+		return err
+	}
+	return c.printDone(cmd.Output, "created", cmd.Table, d)
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// inLine finds a job that waits or runs.
+func (f *jobFlags) inLine(ctx context.Context, all *jobs) (jobDocument, error) {
+	for j, err := range all.Jobs(ctx, f.Resource) {
+		if j.ID == f.ID {
+			return queuedDocument(j, time.Now()), err
+		}
+		if err != nil && !errors.Is(err, repo.ErrSchema) {
+			return jobDocument{}, err
+		}
+	}
+	return jobDocument{}, f.missing("job in line")
+}
+
+// agree shows a job, and asks.
+func (f *jobFlags) agree(ctx context.Context, c *console, yes bool, d jobDocument, question string) error {
+	told, shown := *c, *f
+	told.out, shown.Output = c.err, "table" // the output is the result
+	if err := shown.print(&told, d, time.Now()); err != nil {
+		return err
+	}
+	return c.confirm(ctx, yes, question)
+}
+
+type jobsCancelCommand struct {
+	jobFlags
+	Yes bool `short:"y" help:"Do not ask."`
+}
+
+// Help says what it removes.
+func (jobsCancelCommand) Help() string {
+	return `Removes a job that waits, for good; also one that failed and is to be tried again. One that runs is broken first; a dead letter is discarded.
+
+Exit codes: 0 cancelled; 1 failed, or not agreed to; 2 usage; 3 no such job in line; 4 it runs, or somebody was quicker.`
+}
+
+// Run implements the command.
+func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
+	all, err := cmd.jobs(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	d, err := cmd.inLine(ctx, all)
+	switch {
+	case err != nil:
+		return err
+	case d.State == "running":
+		return outcome{exitMoved, fmt.Errorf("job %q runs at %s, with token %d: break it first; nothing was changed", cmd.ID, d.Owner, d.Token)}
+	}
+	if err := cmd.agree(ctx, c, cmd.Yes, d, "Cancel it?"); err != nil {
+		return err
+	}
+	err = all.Cancel(ctx, cmd.Resource, cmd.ID)
+	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrLocked) {
+		return outcome{exitMoved, fmt.Errorf("somebody was quicker; nothing was changed: %w", err)}
+	}
+	if err != nil {
+		return err
+	}
+	return c.printDone(cmd.Output, "cancelled", cmd.ID, d)
+}
+
+type jobsBreakCommand struct {
+	jobFlags
+	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the start, as show tells it: no other is ended."`
+	Yes   bool  `short:"y" help:"Do not ask."`
+}
+
+// Help says what it does to whom.
+func (jobsBreakCommand) Help() string {
+	return `Takes a running job from its handler and puts it back at its place in line, the attempt counted; it starts again as soon as there is room. The handler learns it: its context ends, and its end of the job is refused (ErrLockLost). To keep the job from starting, pause its resource first; to be rid of it, cancel it after that.
+
+Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such job in line; 4 it does not run under this token, or somebody was quicker.`
+}
+
+// Run implements the command.
+func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
+	all, err := cmd.jobs(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	d, err := cmd.inLine(ctx, all)
+	switch {
+	case err != nil:
+		return err
+	case d.State != "running" || d.Token != cmd.Token:
+		return outcome{exitMoved, fmt.Errorf("job %q does not run under token %d: it %s, token %d; nothing was changed", cmd.ID, cmd.Token, d.stands(time.Now()), d.Token)}
+	}
+	if err := cmd.agree(ctx, c, cmd.Yes, d, "Break it?"); err != nil {
+		return err
+	}
+	err = all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token)
+	if errors.Is(err, repo.ErrNotHeld) || errors.Is(err, repo.ErrNotFound) {
+		return outcome{exitMoved, fmt.Errorf("the run ended meanwhile; nothing was changed: %w", err)}
+	}
+	if err != nil {
+		return err
+	}
+	return c.printDone(cmd.Output, "broken", cmd.ID, d)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+type permitCommands struct {
+	List  permitsListCommand  `cmd:"" help:"List the permits of a resource that are held, or were held and not given back."`
+	Break permitsBreakCommand `cmd:"" help:"End a permit by force: its holder learns it."`
+}
+
+type permitDocument struct {
+	ID      string     `json:"id"`
+	Holder  string     `json:"holder"` // "": the programs do not say (semaphore.Config.NamePermits)
+	Since   *time.Time `json:"since"`
+	Until   time.Time  `json:"until"`
+	Expired bool       `json:"expired"`
+}
+
+func permitDocumentOf(p semaphore.PermitInfo, now time.Time) permitDocument {
+	return permitDocument{ID: p.ID, Holder: p.Owner, Since: stated(p.Since), Until: p.Until.UTC(), Expired: p.Expired(now)}
+}
+
+// ends says until when a permit is held.
+func (d permitDocument) ends(now time.Time) string {
+	if d.Expired {
+		return moment(d.Until, now) + ", expired: whoever asks takes it over"
+	}
+	return moment(d.Until, now)
+}
+
+type permitsListCommand struct {
+	awsFlags
+	Table    string `arg:"" help:"Name or ARN of the table."`
+	Resource string `arg:"" help:"Resource whose permits are listed."`
+}
+
+// Run implements the command.
+func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
+	all, err := cmd.jobs(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	permits, err := all.Permits(ctx, cmd.Resource)
+	if err != nil {
+		return err
+	}
+	now, list, rows := time.Now(), []permitDocument{}, [][]string(nil)
+	for _, p := range permits {
+		d := permitDocumentOf(p, now)
+		list = append(list, d)
+		rows = append(rows, []string{d.ID, holder(d.Holder, false), since(d.Since, now), d.ends(now)})
+	}
+	switch {
+	case cmd.Output == "json":
+		return c.printJSON(list)
+	case len(rows) == 0:
+		_, err = fmt.Fprintln(c.out, "nobody holds a permit of", printable(cmd.Resource))
+		return err
+	}
+	return c.printTable([]string{"permit", "holder", "since", "until"}, rows)
+}
+
+type permitsBreakCommand struct {
+	awsFlags
+	Table    string `arg:"" help:"Name or ARN of the table."`
+	Resource string `arg:"" help:"Resource of the permit."`
+	ID       string `arg:"" help:"Id of the permit, as list tells it."`
+	Yes      bool   `short:"y" help:"Do not ask."`
+}
+
+// Help says what it does to whom.
+func (permitsBreakCommand) Help() string {
+	return `Shows whom it hits and since when, where the programs name their permits, asks, and ends this permit. Its holder learns it with its next renewal: its context ends, and its release is refused (ErrLockLost).
+
+Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such permit; 4 it ended meanwhile.`
+}
+
+// Run implements the command.
+func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
+	all, err := cmd.jobs(ctx, cmd.Table)
+	if err != nil {
+		return err
+	}
+	permits, err := all.Permits(ctx, cmd.Resource)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, p := range permits {
+		if p.ID != cmd.ID {
+			continue
+		}
+		d := permitDocumentOf(p, now)
+		facts := [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
+		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Break it?"); err != nil {
+			return err
+		}
+		err := all.BreakPermit(ctx, cmd.Resource, cmd.ID)
+		if errors.Is(err, repo.ErrNotHeld) {
+			return outcome{exitMoved, fmt.Errorf("the permit ended meanwhile; nothing was changed: %w", err)}
+		}
+		if err != nil {
+			return err
+		}
+		return c.printDone(cmd.Output, "broken", cmd.ID, d)
+	}
+	return outcome{exitNothing, fmt.Errorf("resource %q has no permit %q", cmd.Resource, cmd.ID)}
+}

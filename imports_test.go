@@ -35,7 +35,7 @@ var layout = []row{
 	{folder: "internal/ddb", may: []string{"internal/telemetry"}, tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
 	{folder: "internal/protocol", may: []string{"internal/ddb"}, why: "what is written, under which condition, and how it is judged; all models of it"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/protocol"}, why: "what engines need of a table and users must not see"},
-	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link", "internal/telemetry"}, tests: []string{"semaphore"}, why: "the vocabulary of users and engines; knows no strategy"},
+	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link", "internal/telemetry"}, tests: []string{"semaphore", "optimistic"}, why: "the vocabulary of users and engines; knows no strategy"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
 	{folder: "internal/lease", may: []string{"repo", "internal/ddb", "internal/telemetry"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},

@@ -64,6 +64,15 @@ func TestTheDocumentOnTestingShowsWhatIsRun(t *testing.T) {
 	}
 }
 
+// docs/tables.md shows the types of an example, which runs.
+func TestTablesShowsWhatIsRun(t *testing.T) {
+	_, code, _ := strings.Cut(read(t, "repo/example_roles_test.go"), "// shown\n")
+	code, _, ended := strings.Cut(code, "// end of what is shown\n")
+	if !ended || !strings.Contains(read(t, "docs/tables.md"), "```go\n"+strings.TrimSpace(code)+"\n```\n") {
+		t.Error("docs/tables.md does not show what repo/example_roles_test.go runs")
+	}
+}
+
 // Links from one document to another, and to files, lead somewhere; so do those to
 // a heading.
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {

@@ -50,12 +50,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 		return nil, err
 	}
 	r := &engine{table: table, core: core, cfg: cfg}
-	seen := []string{core.EventTime, core.Attr.LockToken}
-	for _, name := range []string{core.EventID, core.Version} {
-		if name != "" {
-			seen = append(seen, name)
-		}
-	}
+	seen := core.Named(core.EventTime, core.Attr.LockToken, core.EventID, core.Version, core.Type)
 	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
 	return r, nil
 }

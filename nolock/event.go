@@ -22,7 +22,7 @@ import (
 )
 
 func (r *engine) put(ctx context.Context, item any) error {
-	raw, err := r.table.EncodeGiven(item)
+	raw, err := r.whole(item)
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,25 @@ func (r *engine) put(ctx context.Context, item any) error {
 	if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 		return fmt.Errorf("item %v: %w", key, err)
 	}
-	d = d.Without(r.core.Version)
-	return r.send(ctx, "Put", key, raw, func(w *protocol.Write, hidden ddb.Item) error {
+	return r.send(ctx, "Put", key, raw, func(w *protocol.Write, hidden ddb.Item) error { r.putting(w, raw, hidden); return nil })
+}
+
+// whole encodes an item that a caller puts, with its type and the time of now.
+func (r *engine) whole(item any) (ddb.Item, error) {
+	return r.table.EncodeGiven(r.table.Stamp(item, r.core.Clock(), true))
+}
+
+// putting adds a whole item to an event write. When it was made stays as it is, of an
+// item that is there.
+func (r *engine) putting(w *protocol.Write, raw, hidden ddb.Item) {
+	d := r.core.Whole(raw).Without(r.core.Version)
+	if hidden != nil {
 		w.Apply(d)
-		r.unhide(w, hidden, d)
-		return nil
-	})
+	} else {
+		w.Apply(d.Without(r.core.Created))
+		w.SetOnce(r.core.Created, raw[r.core.Created])
+	}
+	r.unhide(w, hidden, d)
 }
 
 func (r *engine) apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
@@ -58,6 +71,7 @@ func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
 // merge adds a user's update to an event write.
 func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.UpdateBuilder, hidden ddb.Item) error {
 	r.stamp(w, raw)
+	stamped := r.stampRoles(w, hidden)
 	var touched ddb.Diff // by the update, in whatever way
 	err := w.Merge(update, nil, func(attr string) error {
 		touched.Remove = append(touched.Remove, attr)
@@ -66,8 +80,26 @@ func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.Update
 	if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
 		return errLeftovers
 	}
+	touched.Set = stamped
 	r.unhide(w, hidden, touched)
 	return err
+}
+
+// stampRoles makes an event write, which may make its item, say of what type it is,
+// and when it was made and changed. It returns what it has set.
+func (r *engine) stampRoles(w *protocol.Write, hidden ddb.Item) (set []ddb.Attribute) {
+	set = r.core.Stamp(r.core.Clock(), true)
+	if r.core.Type != "" {
+		set = append(set, ddb.Attribute{Name: r.core.Type, Value: r.core.TypeName})
+	}
+	for _, a := range set {
+		if a.Name == r.core.Created && hidden == nil {
+			w.SetOnce(a.Name, a.Value)
+		} else {
+			w.Set(a.Name, a.Value)
+		}
+	}
+	return set
 }
 
 // bury makes an event write a deletion.
@@ -239,7 +271,11 @@ func (r *engine) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, rin
 
 // refused decides what the image of a refused try means.
 func (e *eventWrite) refused(ctx context.Context, image ddb.Item) (decided bool, err error) {
-	if err := e.CheckShape(image); err != nil {
+	err = e.CheckShape(image)
+	if err == nil && e.hidden == nil {
+		err = e.core.CheckType(image) // also of an item that is nothing but its key: if there were none the write would be applied
+	}
+	if err != nil {
 		return true, err
 	}
 	if decided, err := e.judge(image); decided {

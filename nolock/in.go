@@ -49,7 +49,7 @@ func (r *engine) strategy() *transaction.Strategy {
 // is no item.
 func (v *View[T]) Put(ctx context.Context, item T) error {
 	r := v.r
-	raw, err := r.table.EncodeGiven(&item)
+	raw, err := r.whole(&item)
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,7 @@ func (v *View[T]) Put(ctx context.Context, item T) error {
 		if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
 			return err
 		}
-		w.Apply(d)
-		r.unhide(w, hidden, d)
+		r.putting(w, raw, hidden)
 		r.guard(w, raw, id, true)
 		return nil
 	}})

@@ -42,7 +42,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 	}
 	core := table.Core
 	r := &engine{table: table, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
-	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: []string{core.Version, core.Attr.LockToken}}
+	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: core.Named(core.Version, core.Attr.LockToken, core.Type)}
 	return r, nil
 }
 

@@ -3,6 +3,7 @@ package optimistic
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -64,10 +65,13 @@ func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
 // saveIn saves an item inside a transaction.
 func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (any, error) {
 	version := r.table.Version(item)
+	item = r.table.Stamp(item, r.table.Core.Clock(), false)
 	raw, err := r.table.EncodeGiven(item)
 	if err == nil {
+		whole := maps.Clone(raw)
+		delete(whole, r.table.Core.Created) // which stays as it is
 		err = view.Write(ctx, r.table.KeyOf(item), transaction.Event{
-			Whole: raw,
+			Whole: whole,
 			Check: r.checkVersion(item),
 			Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
 				return r.saving(w, raw, id, version)

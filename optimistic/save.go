@@ -16,11 +16,12 @@ import (
 // save writes a whole item at its version. It has not read the item, so it
 // cannot extend the ring of writers: it starts a new one.
 func (r *engine) save(ctx context.Context, item any) (any, error) {
+	core := r.table.Core
+	item = r.table.Stamp(item, core.Clock(), false)
 	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
 		return nil, err
 	}
-	core := r.table.Core
 	version := r.table.Version(item)
 	id := protocol.NewWriteID()
 	w := core.NewWrite()
@@ -43,7 +44,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 // saving makes a write of a whole item at its version.
 func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
 	core := r.table.Core
-	d := core.Whole(raw).Without(core.Version)
+	d := core.Whole(raw).Without(core.Version).Without(core.Created) // which stays as it is
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
 		return err
 	}

@@ -2,18 +2,20 @@ package repo
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// Encode returns the attributes of an item, as a write would send them. Its
-// key must be valid (ErrKey).
+// Encode returns the attributes of an item, as a write would send them: with the
+// type and the prefixes of keys that the roles of T name. Its key must be valid
+// (ErrKey), and its type, if it says one, the table's (*TypeError).
 func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err error) {
 	// A type that encodes itself may panic, and not only in its user's goroutine.
 	defer func() {
@@ -21,9 +23,13 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 			err = fmt.Errorf("%w: encoding %T: %v", ErrSchema, item, p)
 		}
 	}()
+	t.schema.name(reflect.ValueOf(&item).Elem())
 	raw, err = t.encode(&item)
 	if err != nil {
 		return nil, fmt.Errorf("%w: encoding %T: %w", ErrSchema, item, err)
+	}
+	if err := t.core.CheckType(raw); err != nil {
+		return nil, err
 	}
 	if err := t.checkKeyOf(raw); err != nil {
 		return nil, err
@@ -41,11 +47,45 @@ func (t *Table[T]) own(raw ddb.Item) ddb.Item {
 }
 
 // encode is Encode without its check.
-func (t *Table[T]) encode(item *T) (ddb.Item, error) {
+func (t *Table[T]) encode(item *T) (raw ddb.Item, err error) {
 	if t.plan == nil {
-		return attributevalue.MarshalMap(*item)
+		raw, err = t.codec.encodeItem(*item)
+	} else {
+		raw, err = t.plan.encode(reflect.ValueOf(item).Elem())
 	}
-	return t.plan.encode(reflect.ValueOf(item).Elem())
+	if err != nil || !t.prefixed() {
+		return raw, err
+	}
+	raw = maps.Clone(raw) // a type that encodes itself may keep it
+	for _, f := range []field{t.schema.pk, t.schema.sk} {
+		if v, ok := raw[f.name]; ok {
+			raw[f.name] = f.stored(v)
+		}
+	}
+	return raw, nil
+}
+
+// prefixed reports whether keys are stored with prefixes.
+func (t *Table[T]) prefixed() bool { return t.pk.role.prefix+t.sk.role.prefix != "" }
+
+// bared is an item with the bare key that T has, and whether its key has the
+// prefixes of the table's type: those of other types have others.
+func (t *Table[T]) bared(raw ddb.Item) (ddb.Item, bool) {
+	if !t.prefixed() || len(raw) == 0 {
+		return raw, true
+	}
+	raw = maps.Clone(raw)
+	for _, f := range []field{t.schema.pk, t.schema.sk} {
+		if f.role.prefix == "" {
+			continue
+		}
+		s, ok := raw[f.name].(*types.AttributeValueMemberS)
+		if !ok || len(s.Value) <= len(f.role.prefix) || !strings.HasPrefix(s.Value, f.role.prefix) {
+			return raw, false
+		}
+		raw[f.name] = ddb.Text(s.Value[len(f.role.prefix):])
+	}
+	return raw, true
 }
 
 func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
@@ -109,9 +149,13 @@ func (t *Table[T]) checkEventTime(item T) error {
 
 // Decode reads an item, for example an image of a stream record. Attributes
 // that T does not know are left out. ErrNotFound for the image of a stub or a
-// tombstone, which readers take for no item; ErrSchema for one that does not fit
-// T, or has foreign attributes under the library's names.
+// tombstone, which readers take for no item; *TypeError (ErrSchema) for one of
+// another type, ErrSchema for one that does not fit T, has a key without T's prefix,
+// or has foreign attributes under the library's names.
 func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err error) {
+	if err := t.core.CheckType(raw); err != nil {
+		return item, err
+	}
 	if err := t.checkShape(raw); err != nil {
 		return item, err
 	}
@@ -138,7 +182,10 @@ func (t *Table[T]) decode(raw ddb.Item) (item T, err error) {
 			err = fmt.Errorf("%w: the item does not fit %T: %v", ErrSchema, item, p)
 		}
 	}()
-	raw = t.own(raw)
+	raw, mine := t.bared(t.own(raw))
+	if !mine {
+		return item, fmt.Errorf("%w: item %v in table %q: its key has not the prefix of %T", ErrSchema, t.DecodeKey(raw), t.Name(), item)
+	}
 	if t.plan != nil {
 		if t.plan.decode(raw, reflect.ValueOf(&item).Elem()) {
 			return item, nil
@@ -147,13 +194,13 @@ func (t *Table[T]) decode(raw ddb.Item) (item T, err error) {
 	}
 	// The decoder also matches names that differ in case: it must not see what
 	// T does not map.
-	mine := make(ddb.Item, len(t.known))
+	known := make(ddb.Item, len(t.known))
 	for _, name := range t.known {
 		if v, ok := raw[name]; ok {
-			mine[name] = v
+			known[name] = v
 		}
 	}
-	if err := attributevalue.UnmarshalMap(mine, &item); err != nil {
+	if err := t.codec.decodeItem(known, &item); err != nil {
 		return item, fmt.Errorf("%w: the item does not fit %T: %w", ErrSchema, item, err)
 	}
 	return item, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -48,6 +49,14 @@ type TableConfig struct {
 	// PageSecret encrypts the tokens of Page: 16 bytes or more that nobody can guess,
 	// the same in all processes. Default: none, and Page is ErrConfig.
 	PageSecret []byte
+	// EncoderOptions and DecoderOptions set options of attributevalue, by which all
+	// items and keys are coded: another TagKey, such as that of another mapper, types
+	// that encode themselves as texts (UseEncodingMarshalers and
+	// UseEncodingUnmarshalers), the form of times. What is written must be read back as
+	// it was, so set both. They are called once. Default: attributevalue's own; with
+	// others coding takes about twice as long.
+	EncoderOptions func(*attributevalue.EncoderOptions)
+	DecoderOptions func(*attributevalue.DecoderOptions)
 	// AllowReplicas accepts a global table with eventually consistent
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool

@@ -42,16 +42,17 @@ var (
 	// ErrOutcomeUnknown: the write may or may not have been applied, and no
 	// evidence is left. Never returned as a guess.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrSchema: the table, the item or the type are not what they should be.
+	// ErrSchema: the table, the item or the type are not what they should be. See
+	// [TypeError].
 	ErrSchema = errors.New("schema mismatch")
 	// ErrKey: a key is missing, empty, too long or of a wrong type. Nothing was sent.
 	ErrKey = errors.New("invalid key")
 	// ErrPage: a page token is damaged, of another query, or of a table with another
 	// secret. Nothing was sent.
 	ErrPage = errors.New("invalid page token")
-	// ErrFixed: a change altered the key or the version, which are not its to
-	// alter. Nothing was written.
-	ErrFixed = errors.New("change altered the key or the version")
+	// ErrFixed: a change altered the key, the version, the item's type, or when it was
+	// made or changed, which are not its to alter. Nothing was written.
+	ErrFixed = errors.New("change altered what the library writes")
 	// ErrTooLarge: the item would not fit, or could not be locked any more.
 	// Nothing was written.
 	ErrTooLarge = errors.New("item too large")

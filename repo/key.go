@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // Key is the primary key of an item. Each part is a string, []byte or a
-// number, as the table has it; Sort is nil where the table has no sort key.
+// number, as the table has it, but without the prefix that its field's role may
+// name; Sort is nil where the table has no sort key.
 type Key struct{ Partition, Sort any }
 
 func (k Key) String() string {
@@ -40,18 +41,36 @@ const (
 	maxSort      = 1024
 )
 
-func encodePart(which string, v any, f field, limit int) (types.AttributeValue, error) {
+func (c *codec) encodePart(which string, v any, f field, limit int) (types.AttributeValue, error) {
 	if v == nil {
 		return nil, fmt.Errorf("%w: the %s key (attribute %q) is nil", ErrKey, which, f.name)
 	}
-	av, err := encodeScalar(v)
+	av, err := c.encodeScalar(v)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, err)
 	}
+	av = f.stored(av)
 	return av, checkPart(which, av, f, limit)
 }
 
-func encodeScalar(v any) (types.AttributeValue, error) {
+// stored is a bare key part as the table has it: with its prefix, if it has one. An
+// empty one stays empty, and is refused.
+func (f field) stored(av types.AttributeValue) types.AttributeValue {
+	if s, ok := av.(*types.AttributeValueMemberS); ok && f.role.prefix != "" && s.Value != "" {
+		return ddb.Text(f.role.prefix + s.Value)
+	}
+	return av
+}
+
+// bare is a key part without its prefix; as it is where it does not have it.
+func (f field) bare(part any) any {
+	if s, ok := part.(string); ok {
+		return strings.TrimPrefix(s, f.role.prefix)
+	}
+	return part
+}
+
+func (c *codec) encodeScalar(v any) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case string:
 		return ddb.Text(v), nil
@@ -62,7 +81,7 @@ func encodeScalar(v any) (types.AttributeValue, error) {
 	case int64:
 		return ddb.Number(strconv.FormatInt(v, 10)), nil
 	}
-	av, err := attributevalue.Marshal(v)
+	av, err := c.encoder.Encode(v)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type KeyTable struct {
 	client Client
 	cfg    TableConfig
 	pk, sk field
+	codec  *codec
 	core   *protocol.Core
 }
 
@@ -37,7 +38,7 @@ type KeyAttribute struct {
 }
 
 func (a KeyAttribute) field(which string, attrs Attributes) (field, error) {
-	f := field{name: a.Name, goName: which + " key", role: which, kind: string(a.Type)}
+	f := field{name: a.Name, goName: which + " key", kind: string(a.Type)}
 	if f.kind == "" {
 		f.kind = "S"
 	}
@@ -64,6 +65,9 @@ func NewKeyTable(client Client, name string, key KeySchema, cfg TableConfig) (*K
 	}
 	s := &schema{}
 	var err error
+	if s.codec, err = newCodec(cfg); err != nil {
+		return nil, err
+	}
 	attrs := cfg.Attributes.withDefaults()
 	if s.pk, err = key.Partition.field("partition", attrs); err != nil {
 		return nil, err
@@ -103,7 +107,8 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if err != nil {
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
-	core := protocol.NewCore(protocol.Core{
+	t := &KeyTable{client: client, cfg: cfg, pk: s.pk, sk: s.sk, codec: s.codec}
+	t.core = protocol.NewCore(protocol.Core{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         protocol.Attributes(attrs),
 		Retention:    cfg.Remember,
@@ -112,8 +117,13 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		EventID:      s.eventID.name,
 		IDKind:       s.eventID.kind,
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
+		Clock:        time.Now,
+		Roles: protocol.Roles{
+			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
+			Created: s.created.name, Updated: s.updated.name, Stamp: s.stamps,
+		},
 	})
-	return &KeyTable{client: client, cfg: cfg, pk: s.pk, sk: s.sk, core: core}, nil
+	return t, nil
 }
 
 // tableName are the names that DynamoDB takes, and ARNs.
@@ -133,7 +143,7 @@ func (t *KeyTable) Name() string { return t.core.Name }
 // EncodeKey returns the attributes of a primary key. ErrKey if a part is
 // missing, empty, too long or of the wrong type.
 func (t *KeyTable) EncodeKey(key Key) (map[string]types.AttributeValue, error) {
-	pk, err := encodePart("partition", key.Partition, t.pk, maxPartition)
+	pk, err := t.codec.encodePart("partition", key.Partition, t.pk, maxPartition)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +154,7 @@ func (t *KeyTable) EncodeKey(key Key) (map[string]types.AttributeValue, error) {
 		}
 		return item, nil
 	}
-	sk, err := encodePart("sort", key.Sort, t.sk, maxSort)
+	sk, err := t.codec.encodePart("sort", key.Sort, t.sk, maxSort)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +165,9 @@ func (t *KeyTable) EncodeKey(key Key) (map[string]types.AttributeValue, error) {
 // DecodeKey reads the primary key of an item. Numbers come back as
 // attributevalue.Number, which is a key part again.
 func (t *KeyTable) DecodeKey(raw map[string]types.AttributeValue) Key {
-	key := Key{Partition: scalar(raw[t.pk.name])}
+	key := Key{Partition: t.pk.bare(scalar(raw[t.pk.name]))}
 	if t.sk.name != "" {
-		key.Sort = scalar(raw[t.sk.name])
+		key.Sort = t.sk.bare(scalar(raw[t.sk.name]))
 	}
 	return key
 }

@@ -1,6 +1,8 @@
 package repo
 
 import (
+	"time"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/link"
 )
@@ -46,3 +48,13 @@ func (m items[T]) Copy(item any) any {
 }
 
 func (m items[T]) Value(item any) any { return *item.(*T) }
+
+func (m items[T]) Stamp(item any, now time.Time, begins bool) any {
+	if !m.t.core.HasRoles() {
+		return item
+	}
+	next := m.t.stamp(*item.(*T), now, begins)
+	return &next
+}
+
+func (m items[T]) Altered(was, is any) string { return m.t.altered(*was.(*T), *is.(*T)) }

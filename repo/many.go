@@ -23,7 +23,8 @@ const maxBatch = 100
 
 // GetMany reads items with consistent reads, each by itself: they may be of
 // different moments (see txn for one). The result has one element for each key, in
-// their order, nil where there is no item. On an error nothing is returned. One
+// their order, nil where there is no item. An item of another type is an error, as of
+// Get (*TypeError): its key was asked for. On an error nothing is returned. One
 // request per 100 keys, one read unit per 4 KB of each item; what the service leaves
 // over (16 MB a request, throttling) is asked for again, after pauses of up to
 // 20 ms that double up to 1 s. ErrConfig if the client has no method BatchGetItem.
@@ -55,6 +56,9 @@ func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
 	}
 	items := make([]*T, len(keys))
 	for i, text := range wanted {
+		if err := t.core.CheckType(found[text]); err != nil {
+			return nil, err
+		}
 		item, shown, err := t.shown(found[text], &queryPlan{})
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ func (t *Table[T]) Page(ctx context.Context, partition any, token string, option
 		q.input.Limit = aws.Int32(int32(min(n+1, maxPageSize))) // one more tells whether there is a next page
 	}
 	var last ddb.Item
-	for raw, err := range t.queryPages(ctx, q.input) {
+	for raw, err := range t.queryPages(ctx, q.input, q.plan.grows) {
 		if err != nil {
 			return nil, "", err
 		}

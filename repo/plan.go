@@ -20,6 +20,7 @@ type plan struct {
 	texts, numbers int // how many of the fields are such
 }
 
+// Those of a plan: with options of its user's there is none.
 var (
 	encoder = attributevalue.NewEncoder()
 	decoder = attributevalue.NewDecoder()

@@ -52,7 +52,7 @@ func TestTypesThatArePlanned(t *testing.T) {
 		"a type that codes itself":    {reflect.TypeFor[selfCoded](), false},
 		"a type that looks like time": {reflect.TypeFor[struct{ time.Time }](), false},
 	} {
-		fields, err := collect(c.typ, nil, false)
+		fields, err := collect(c.typ, dynamodbav, nil, false)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

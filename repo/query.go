@@ -30,7 +30,7 @@ func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOpt
 		if q.plan.limit > 0 && in.Limit == nil {
 			in.Limit = aws.Int32(int32(min(q.plan.limit, maxPageSize)))
 		}
-		t.deliver(t.queryPages(ctx, in), q.plan, yield)
+		t.deliver(t.queryPages(ctx, in, q.plan.grows), q.plan, yield)
 	}
 }
 
@@ -55,8 +55,29 @@ func (t *Table[T]) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yi
 	}
 }
 
-// shown decodes an item that was read, unless readers are not to see it.
+// filterType lets DynamoDB leave out the items of other types. Pages grow then: among
+// many others the few that come out would take a request each.
+func (t *Table[T]) filterType(plan *queryPlan) {
+	if t.core.Type == "" {
+		return
+	}
+	Filter(expression.NameNoDotSplit(t.core.Type).Equal(expression.Value(t.core.TypeName)))(plan)
+	plan.grows = plan.pageSize == 0
+}
+
+// isOurs reports whether an item that was found, not asked for by its key, is one
+// of the table's type.
+func (t *Table[T]) isOurs(raw ddb.Item) bool {
+	_, ours := t.bared(raw)
+	return ours && t.core.CheckType(raw) == nil
+}
+
+// shown decodes an item that was found, unless readers are not to see it: because
+// it is hidden, expired, or of another type.
 func (t *Table[T]) shown(raw ddb.Item, plan *queryPlan) (item T, shown bool, err error) {
+	if !t.isOurs(raw) {
+		return item, false, nil
+	}
 	if err = t.checkShape(raw); err != nil {
 		return item, true, err
 	}
@@ -98,7 +119,7 @@ func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error
 	if err != nil {
 		return nil, err
 	}
-	of, err := encodePart("partition", partition, pk, maxPartition)
+	of, err := t.codec.encodePart("partition", partition, pk, maxPartition)
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +128,18 @@ func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error
 		if sk.name == "" {
 			return nil, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
 		}
-		sort, err := plan.narrow(sk)
+		sort, err := plan.narrow(t.codec, sk)
 		if err != nil {
 			return nil, err
 		}
 		cond = cond.And(sort)
+	} else if sk.role.prefix != "" { // the items of other types in the partition are not even read
+		cond = cond.And(expression.Key(sk.name).BeginsWith(sk.role.prefix))
 	}
 	builder := expression.NewBuilder().WithKeyCondition(cond)
+	if pk.name != t.core.Type && sk.name != t.core.Type { // a filter cannot name a key
+		t.filterType(plan)
+	}
 	if plan.filter != nil {
 		builder = builder.WithFilter(*plan.filter)
 	}
@@ -157,7 +183,7 @@ func (s *schema) keyField(in *index, name string) (field, error) {
 		if f.name != name {
 			continue
 		}
-		f, err := checkKeyField(f)
+		f, err := s.codec.checkKeyField(f)
 		if err != nil {
 			err = fmt.Errorf("%w: index %q: %w", ErrSchema, in.name, err)
 		}
@@ -178,12 +204,15 @@ func (t *Table[T]) startKeys(more ...field) []string {
 	return names
 }
 
-// queryPages iterates over the items of all pages of a query.
-func (t *Table[T]) queryPages(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2[ddb.Item, error] {
+// queryPages iterates over the items of all pages of a query. Where they grow, each
+// may have twice as many as the one before.
+func (t *Table[T]) queryPages(ctx context.Context, in *dynamodb.QueryInput, grow bool) iter.Seq2[ddb.Item, error] {
 	first := in.ExclusiveStartKey
 	return t.core.Pages(ctx, "Query", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 		if in.ExclusiveStartKey = start; start == nil {
 			in.ExclusiveStartKey = first
+		} else if grow && in.Limit != nil {
+			in.Limit = aws.Int32(min(2**in.Limit, maxPageSize))
 		}
 		out, err := t.client.Query(ctx, in, o)
 		if err != nil {

@@ -14,7 +14,7 @@ type QueryOption func(*queryPlan)
 
 // queryPlan is what the options of a query say together.
 type queryPlan struct {
-	narrow     func(sk field) (expression.KeyConditionBuilder, error)
+	narrow     func(c *codec, sk field) (expression.KeyConditionBuilder, error)
 	index      *index
 	filter     *expression.ConditionBuilder
 	descending bool
@@ -23,6 +23,7 @@ type queryPlan struct {
 	pageSize   int32
 	limit      int
 	segments   int
+	grows      bool  // the pages that are asked for: much of them may not come out
 	err        error // of the first option that makes no sense
 }
 
@@ -121,25 +122,25 @@ func Index(name, partition string, sort ...string) QueryOption {
 
 // SortPrefix keeps items whose sort key, a text, begins with prefix.
 func SortPrefix(prefix string) QueryOption {
-	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
+	return narrowed(func(_ *codec, sk field) (cond expression.KeyConditionBuilder, _ error) {
 		if sk.kind != "S" {
 			return cond, fmt.Errorf("%w: SortPrefix is for texts, the sort key (attribute %q) is %s", ErrKey, sk.name, kindName(sk.kind))
 		}
 		if err := ddb.KeptText(ddb.Text(prefix)); err != nil {
 			return cond, fmt.Errorf("%w: SortPrefix: %w", ErrKey, err)
 		}
-		return expression.Key(sk.name).BeginsWith(prefix), nil
+		return expression.Key(sk.name).BeginsWith(sk.role.prefix + prefix), nil
 	})
 }
 
 // SortBetween keeps items whose sort key is from lo to hi, both included.
 func SortBetween(lo, hi any) QueryOption {
-	return narrowed(func(sk field) (cond expression.KeyConditionBuilder, _ error) {
-		from, err := encodePart("sort", lo, sk, maxSort)
+	return narrowed(func(c *codec, sk field) (cond expression.KeyConditionBuilder, _ error) {
+		from, err := c.encodePart("sort", lo, sk, maxSort)
 		if err != nil {
 			return cond, fmt.Errorf("SortBetween from: %w", err)
 		}
-		to, err := encodePart("sort", hi, sk, maxSort)
+		to, err := c.encodePart("sort", hi, sk, maxSort)
 		if err != nil {
 			return cond, fmt.Errorf("SortBetween to: %w", err)
 		}
@@ -151,7 +152,7 @@ func SortBetween(lo, hi any) QueryOption {
 }
 
 // narrowed is an option that can be given once.
-func narrowed(narrow func(sk field) (expression.KeyConditionBuilder, error)) QueryOption {
+func narrowed(narrow func(c *codec, sk field) (expression.KeyConditionBuilder, error)) QueryOption {
 	return func(p *queryPlan) {
 		if p.narrow != nil {
 			p.refuse("the query narrows the sort key twice: DynamoDB takes one condition")

@@ -56,6 +56,7 @@ func (t *Table[T]) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanI
 		}
 		in.IndexName, in.Select = &plan.index.name, types.SelectAllAttributes
 	}
+	t.filterType(plan)
 	if plan.filter != nil {
 		expr, err := expression.NewBuilder().WithFilter(*plan.filter).Build()
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 type field struct {
 	name    string // of the attribute
 	goName  string
-	role    string // from the repo tag
+	role    role
 	kind    string // DynamoDB's type, for keys: S, N, B
 	index   []int  // for reflect
 	typ     reflect.Type
@@ -28,17 +28,17 @@ func (f field) has(option string) bool { return slices.Contains(f.options, optio
 // schema is what NewTable learned about the user's type.
 type schema struct {
 	pk, sk, version, eventTime, eventID field
+	entity, created, updated            field    // entity names the type of an item
 	mapped                              []string // without keys
 	fields                              []field  // all
+	codec                               *codec
 }
 
-var roles = []string{"pk", "sk", "version", "eventtime", "eventid"}
-
-func newSchema(t reflect.Type, attrs Attributes) (*schema, error) {
+func newSchema(t reflect.Type, attrs Attributes, c *codec) (*schema, error) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: T must be a struct with dynamodbav and repo tags, not %v: use the struct itself, not a pointer or a map", ErrSchema, t)
 	}
-	fields, err := collect(t, nil, false)
+	fields, err := collect(t, c.tagKey, nil, false)
 	if err != nil {
 		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
 	}
@@ -46,7 +46,7 @@ func newSchema(t reflect.Type, attrs Attributes) (*schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
 	}
-	s, err := assign(fields)
+	s, err := assign(fields, c)
 	if err == nil {
 		err = s.collisions(fields, attrs)
 	}
@@ -57,39 +57,45 @@ func newSchema(t reflect.Type, attrs Attributes) (*schema, error) {
 }
 
 // assign gives the roles to fields and verifies their types.
-func assign(fields []field) (*schema, error) {
-	s := &schema{fields: fields}
+func assign(fields []field, c *codec) (*schema, error) {
+	s := &schema{fields: fields, codec: c}
 	for _, f := range fields {
-		if f.role == "" {
+		if f.role.name == "" {
 			s.mapped = append(s.mapped, f.name)
 			continue
 		}
 		if f.viaPtr {
-			return nil, fmt.Errorf("field %s has the role %q inside an embedded pointer, which may be nil: embed the struct itself", f.goName, f.role)
+			return nil, fmt.Errorf("field %s has the role %q inside an embedded pointer, which may be nil: embed the struct itself", f.goName, f.role.name)
 		}
 		var to *field
 		var check func(field) (field, error)
-		switch f.role {
+		switch f.role.name {
 		case "pk":
-			to, check = &s.pk, checkKeyField
+			to, check = &s.pk, c.checkKeyField
 		case "sk":
-			to, check = &s.sk, checkKeyField
+			to, check = &s.sk, c.checkKeyField
+		case "type":
+			to, check = &s.entity, c.checkEntity
 		case "version":
-			to, check = &s.version, checkVersion
+			to, check = &s.version, c.checkVersion
 		case "eventtime":
-			to, check = &s.eventTime, checkEventTime
+			to, check = &s.eventTime, c.checkEventTime
 		case "eventid":
-			to, check = &s.eventID, checkEventID
+			to, check = &s.eventID, c.checkEventID
+		case "created":
+			to, check = &s.created, c.checkStamp
+		case "updated":
+			to, check = &s.updated, c.checkStamp
 		}
 		if to.name != "" {
-			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", to.goName, f.goName, f.role)
+			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", to.goName, f.goName, f.role.name)
 		}
 		f, err := check(f)
 		if err != nil {
 			return nil, err
 		}
 		*to = f
-		if f.role != "pk" && f.role != "sk" {
+		if f.role.name != "pk" && f.role.name != "sk" {
 			s.mapped = append(s.mapped, f.name)
 		}
 	}
@@ -106,7 +112,7 @@ func assign(fields []field) (*schema, error) {
 func (s *schema) collisions(fields []field, attrs Attributes) error {
 	for _, f := range fields {
 		role := attrs.roleOf(f.name)
-		if role != "" && (role != "TTL" || f.role != "") { // the TTL may be the user's own
+		if role != "" && (role != "TTL" || f.role.name != "") { // the TTL may be the user's own
 			return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, f.name, role)
 		}
 	}
@@ -119,16 +125,19 @@ var (
 	marshaler    = reflect.TypeFor[attributevalue.Marshaler]()
 )
 
-func isInteger(t reflect.Type) bool {
+func (c *codec) isInteger(t reflect.Type) bool {
+	if c.marshals(t) {
+		return false
+	}
 	switch t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return !t.Implements(marshaler)
+		return true
 	}
 	return false
 }
 
-func checkKeyField(f field) (field, error) {
+func (c *codec) checkKeyField(f field) (field, error) {
 	for _, o := range []string{"string", "unixtime"} {
 		if f.has(o) {
 			return f, fmt.Errorf("field %s is a key: the option %q of its dynamodbav tag is not supported there; use a field of the type that is stored", f.goName, o)
@@ -139,11 +148,14 @@ func checkKeyField(f field) (field, error) {
 	}
 	// What the encoder makes of a value is what the table must have; the zero
 	// value shows it for every type that encodes at all.
-	av, err := attributevalue.Marshal(keySample(f.typ).Interface())
+	av, err := c.encoder.Encode(keySample(f.typ).Interface())
 	if err != nil {
 		return f, fmt.Errorf("field %s is a key of type %v, which cannot be encoded: %w", f.goName, f.typ, err)
 	}
 	f.kind = ddb.TypeName(av)
+	if f.role.prefix != "" && f.kind != "S" {
+		return f, fmt.Errorf("field %s is a key of type %v and has a prefix: only texts can have one", f.goName, f.typ)
+	}
 	if f.kind != "S" && f.kind != "N" && f.kind != "B" {
 		return f, fmt.Errorf("field %s is a key of type %v, which DynamoDB would store as %s: a key must be a string, a number or bytes", f.goName, f.typ, f.kind)
 	}
@@ -163,8 +175,8 @@ func keySample(t reflect.Type) reflect.Value {
 	return v
 }
 
-func checkVersion(f field) (field, error) {
-	if !isInteger(f.typ) || f.has("string") {
+func (c *codec) checkVersion(f field) (field, error) {
+	if !c.isInteger(f.typ) || f.has("string") {
 		return f, fmt.Errorf("field %s is the version but has type %v: use an integer, such as int64, without the option \"string\"", f.goName, f.typ)
 	}
 	if f.typ.Bits() < 32 {
@@ -173,21 +185,21 @@ func checkVersion(f field) (field, error) {
 	return f, nil
 }
 
-func checkEventTime(f field) (field, error) {
+func (c *codec) checkEventTime(f field) (field, error) {
 	switch {
 	case f.typ == unixTimeType, f.typ == timeType && f.has("unixtime"):
 		return f, nil
 	case f.typ == timeType:
 		return f, fmt.Errorf("field %s is the event time and would be stored as RFC 3339 text, which does not sort (fractions of seconds vary in length): use an integer of milliseconds, or, for whole seconds, add the option unixtime to its tag, as in `dynamodbav:\"%s,unixtime\"`", f.goName, f.name)
-	case isInteger(f.typ) && !f.has("string"):
+	case c.isInteger(f.typ) && !f.has("string"):
 		return f, nil
 	}
 	return f, fmt.Errorf("field %s is the event time but has type %v: use an integer (seconds, milliseconds, a sequence number) or time.Time with the option unixtime; texts and floats do not sort reliably", f.goName, f.typ)
 }
 
-func checkEventID(f field) (field, error) {
-	isText := f.typ.Kind() == reflect.String && !f.typ.Implements(marshaler)
-	if !isText && (!isInteger(f.typ) || f.has("string")) {
+func (c *codec) checkEventID(f field) (field, error) {
+	isText := c.isText(f.typ)
+	if !isText && (!c.isInteger(f.typ) || f.has("string")) {
 		return f, fmt.Errorf("field %s is the event id but has type %v: use a string or an integer", f.goName, f.typ)
 	}
 	f.kind = "N"

@@ -67,6 +67,17 @@ func TestDefinitionsThatWork(t *testing.T) {
 			keyed
 			At attributevalue.UnixTime `repo:"eventtime"`
 		}](repo.TableConfig{}),
+		"all roles": define[struct {
+			ID   string    `repo:"pk,prefix=A#"`
+			Kind textID    `repo:"type=thing, with a comma"`
+			At   time.Time `repo:"created"`
+			On   uint64    `repo:"updated,unit=ms"`
+		}](repo.TableConfig{}),
+		"times": define[struct {
+			keyed
+			At time.Time               `dynamodbav:"at,unixtime" repo:"created"`
+			On attributevalue.UnixTime `repo:"updated"`
+		}](repo.TableConfig{}),
 		"own TTL": define[struct {
 			keyed
 			Ends int64 `dynamodbav:"expiresAt,omitempty"`
@@ -135,6 +146,53 @@ func TestWrongDefinitionsSayHowToMendThem(t *testing.T) {
 			At int  `repo:"eventtime"`
 			By bool `repo:"eventid"`
 		}](repo.TableConfig{}), "use a string or an integer"},
+		"type without a name": {define[struct {
+			keyed
+			K string `repo:"type="`
+		}](repo.TableConfig{}), "repo:\"type=invoice\""},
+		"type without anything": {define[struct {
+			keyed
+			K string `repo:"type"`
+		}](repo.TableConfig{}), "the roles are"},
+		"type of a number": {define[struct {
+			keyed
+			K int `repo:"type=x"`
+		}](repo.TableConfig{}), "use a string"},
+		"two types": {define[struct {
+			keyed
+			K string `repo:"type=x"`
+			L string `repo:"type=y"`
+		}](repo.TableConfig{}), "both have the role \"type\""},
+		"prefix of a number": {define[struct {
+			ID int `repo:"pk,prefix=A"`
+		}](repo.TableConfig{}), "only texts can have one"},
+		"empty prefix": {define[struct {
+			ID string `repo:"pk,prefix="`
+		}](repo.TableConfig{}), "prefix is empty"},
+		"prefix of no key": {define[struct {
+			keyed
+			V int `repo:"version,prefix=A"`
+		}](repo.TableConfig{}), "unknown option"},
+		"unit of another kind": {define[struct {
+			keyed
+			At int64 `repo:"created,unit=h"`
+		}](repo.TableConfig{}), "s, ms, us and ns"},
+		"unit of a time": {define[struct {
+			keyed
+			At time.Time `repo:"created,unit=ms"`
+		}](repo.TableConfig{}), "leave out the option unit"},
+		"stamp of 32 bits": {define[struct {
+			keyed
+			At int32 `repo:"updated"`
+		}](repo.TableConfig{}), "an integer of 64 bits"},
+		"stamp that may be nil": {define[struct {
+			keyed
+			At *time.Time `repo:"updated"`
+		}](repo.TableConfig{}), "use time.Time"},
+		"stamp as text": {define[struct {
+			keyed
+			At int64 `dynamodbav:"at,string" repo:"updated"`
+		}](repo.TableConfig{}), "an integer of 64 bits"},
 		"role with a typo": {define[struct {
 			ID string `repo:"pkk"`
 		}](repo.TableConfig{}), "the roles are pk, sk"},

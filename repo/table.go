@@ -18,7 +18,11 @@ type Table[T any] struct {
 // NewTable checks T and the settings, and prepares every fixed expression. It
 // sends nothing. An error (ErrSchema, ErrConfig) says how to mend it.
 func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], error) {
-	s, err := newSchema(reflect.TypeFor[T](), cfg.Attributes.withDefaults())
+	c, err := newCodec(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSchema(reflect.TypeFor[T](), cfg.Attributes.withDefaults(), c)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +35,15 @@ func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], er
 	if s.sk.name != "" {
 		known = append(known, s.sk.name)
 	}
-	return &Table[T]{KeyTable: keys, schema: s, plan: newPlan(reflect.TypeFor[T](), s.fields), known: known}, nil
+	t := &Table[T]{KeyTable: keys, schema: s, known: known}
+	if !c.given {
+		t.plan = newPlan(reflect.TypeFor[T](), s.fields)
+	}
+	return t, nil
 }
 
 // Get reads an item with a consistent read. ErrNotFound if there is none, also
-// for stubs and tombstones. One request, one read unit per 4 KB.
+// for stubs and tombstones; *TypeError (ErrSchema) if it is of another type. One request, one read unit per 4 KB.
 func (t *Table[T]) Get(ctx context.Context, key Key) (T, error) {
 	var zero T
 	k, err := t.EncodeKey(key)

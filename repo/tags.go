@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// collect lists the attributes of a struct as attributevalue encodes it:
-// exported fields, embedded structs flattened.
-func collect(t reflect.Type, index []int, viaPtr bool, within ...reflect.Type) ([]field, error) {
+// collect lists the attributes of a struct as attributevalue encodes it with a tag
+// key: exported fields, embedded structs flattened.
+func collect(t reflect.Type, tagKey string, index []int, viaPtr bool, within ...reflect.Type) ([]field, error) {
 	if slices.Contains(within, t) {
 		return nil, fmt.Errorf("struct %v embeds itself: give the inner one a name", t)
 	}
@@ -17,10 +17,10 @@ func collect(t reflect.Type, index []int, viaPtr bool, within ...reflect.Type) (
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		at := append(slices.Clone(index), i)
-		if err := checkTag(sf); err != nil {
+		if err := checkTag(sf, tagKey); err != nil {
 			return nil, err
 		}
-		name, options, _ := strings.Cut(sf.Tag.Get("dynamodbav"), ",")
+		name, options := nameOf(sf, tagKey)
 		role := sf.Tag.Get("repo")
 		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
 			if role != "" {
@@ -40,7 +40,7 @@ func collect(t reflect.Type, index []int, viaPtr bool, within ...reflect.Type) (
 			if ptr && !sf.IsExported() {
 				return nil, fmt.Errorf("embedded pointer to the unexported struct %s cannot be decoded: embed the struct itself", sf.Name)
 			}
-			fields, err := collect(inner, at, viaPtr || ptr, append(slices.Clone(within), t)...)
+			fields, err := collect(inner, tagKey, at, viaPtr || ptr, append(slices.Clone(within), t)...)
 			if err != nil {
 				return nil, err
 			}
@@ -58,16 +58,28 @@ func collect(t reflect.Type, index []int, viaPtr bool, within ...reflect.Type) (
 		if name == "" {
 			name = sf.Name
 		}
-		all = append(all, field{name: name, goName: sf.Name, role: role, index: at, typ: sf.Type, options: splitOptions(options), viaPtr: viaPtr})
+		f := field{name: name, goName: sf.Name, index: at, typ: sf.Type, options: options, viaPtr: viaPtr}
+		if role != "" {
+			f.role, _ = parseRole(role) // checkTag has
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }
 
-func splitOptions(s string) []string {
-	if s == "" {
-		return nil
+// dynamodbav is the tag key that attributevalue always reads.
+const dynamodbav = "dynamodbav"
+
+// nameOf is the attribute's name in a field's tags, and its options. A tag of
+// another key comes over that of attributevalue's own, whose options stay.
+func nameOf(sf reflect.StructField, tagKey string) (name string, options []string) {
+	for _, key := range slices.Compact([]string{dynamodbav, tagKey}) {
+		if tag := sf.Tag.Get(key); tag != "" {
+			parts := strings.Split(tag, ",")
+			name, options = parts[0], append(options, parts[1:]...)
+		}
 	}
-	return strings.Split(s, ",")
+	return name, options
 }
 
 // findRole looks for a repo tag inside a struct that is stored as a map.
@@ -95,9 +107,11 @@ func findRole(t reflect.Type, seen []reflect.Type) string {
 }
 
 // checkTag finds typing errors in a field's tags.
-func checkTag(sf reflect.StructField) error {
-	if role, ok := sf.Tag.Lookup("repo"); ok && !slices.Contains(roles, role) {
-		return fmt.Errorf("field %s has the unknown role repo:%q: the roles are %s", sf.Name, role, strings.Join(roles, ", "))
+func checkTag(sf reflect.StructField, tagKey string) error {
+	if tag, ok := sf.Tag.Lookup("repo"); ok {
+		if _, err := parseRole(tag); err != nil {
+			return fmt.Errorf("field %s has %w", sf.Name, err)
+		}
 	}
 	rest := string(sf.Tag)
 	for rest != "" {
@@ -109,7 +123,7 @@ func checkTag(sf reflect.StructField) error {
 			}
 			return nil
 		}
-		if near(key, "repo", 1) || near(key, "dynamodbav", 2) {
+		if key != tagKey && (near(key, "repo", 1) || near(key, dynamodbav, 2)) {
 			return fmt.Errorf("field %s has the tag %q: did you mean repo or dynamodbav?", sf.Name, key)
 		}
 		_, rest, _ = strings.Cut(after, "\"")
@@ -157,8 +171,8 @@ func dominant(fields []field) ([]field, error) {
 			b, f = f, b
 			fallthrough
 		default:
-			if f.role != "" {
-				return nil, fmt.Errorf("field %s with the role %q is hidden by field %s, which maps the same attribute %q", f.goName, f.role, b.goName, f.name)
+			if f.role.name != "" {
+				return nil, fmt.Errorf("field %s with the role %q is hidden by field %s, which maps the same attribute %q", f.goName, f.role.name, b.goName, f.name)
 			}
 			best[b.name] = b
 		}

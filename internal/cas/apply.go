@@ -91,6 +91,7 @@ func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
 	w.IfOurs()
 	w.CountVersion()
 	w.Set(core.Attr.Writers, id.Push(nil))
+	w.StampUpdated(core.Clock())
 	// Against a copy that something on the way has made, while nobody else has
 	// written. Behind another write it would be applied: that is the limit of a
 	// request which is bound to nothing.
@@ -100,7 +101,7 @@ func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
 
 // CheckTarget refuses an attribute that is not for a user's expression to change.
 func CheckTarget(core *protocol.Core, attr string) error {
-	if core.IsKey(attr) || core.Reserved(attr) || attr == core.Version || attr == core.EventTime || attr == core.EventID ||
+	if core.IsKey(attr) || core.Reserved(attr) || attr != "" && slices.Contains([]string{core.Version, core.EventTime, core.EventID, core.Type, core.Created, core.Updated}, attr) ||
 		attr == core.Attr.TTL && !slices.Contains(core.Mapped, attr) {
 		return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
 	}

@@ -19,11 +19,12 @@ import (
 // With an id the new item remembers it, and an item that is there and remembers it
 // is returned as it is.
 func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once) (_ any, err error) {
+	core := t.Core
+	item = t.Stamp(item, core.Clock(), true)
 	raw, err := t.EncodeGiven(item)
 	if err != nil {
 		return nil, err
 	}
-	core := t.Core
 	ctx, told := core.Observe.Call(ctx, s.Kind, "Create")
 	told.Key(t.KeyOf(item).String)
 	defer told.End(&err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -43,8 +44,17 @@ func SnapshotOf(t *Table, raw ddb.Item) (Snapshot, error) {
 
 // NewSnapshot starts from nothing but a key.
 func NewSnapshot(t *Table, key ddb.Item) (Snapshot, error) {
-	item, err := t.Decode(key)
+	item, err := NewItem(t, key)
 	return Snapshot{Item: item, Before: key}, err
+}
+
+// NewItem is an item with nothing but a key, and its type where it names one.
+func NewItem(t *Table, key ddb.Item) (any, error) {
+	if core := t.Core; core.Type != "" {
+		key = maps.Clone(key)
+		key[core.Type] = core.TypeName
+	}
+	return t.Decode(key)
 }
 
 // Change runs a user's change and compares the result.
@@ -61,6 +71,9 @@ func Change(ctx context.Context, t *Table, from Snapshot, change func(context.Co
 
 // Compare finds what an edited item changes.
 func Compare(t *Table, from Snapshot, item any) (Edit, error) {
+	if name := altered(t, from.Item, item); name != "" {
+		return Edit{}, fmt.Errorf("%w: field %s of item %v: the library writes it", repo.ErrFixed, name, t.KeyOf(from.Item))
+	}
 	after, err := t.EncodeGiven(item)
 	if err != nil {
 		return Edit{}, err
@@ -85,10 +98,37 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	}
 	// A new item has no version in Before but may encode a zero.
 	d = d.Without(core.Version)
-	if err := core.CheckSize(from.Raw, d); err != nil {
+	e := Edit{Item: item, After: after, Diff: d}
+	if begins := core.Hidden(from.Raw); begins || !d.Empty() {
+		e.stamp(t, begins)
+	}
+	if err := core.CheckSize(from.Raw, e.Diff); err != nil {
 		return Edit{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
 	}
-	return Edit{Item: item, After: after, Diff: d}, nil
+	return e, nil
+}
+
+// altered is the field that a change has altered though the library writes it, ""
+// if there is none.
+func altered(t *Table, was, is any) string {
+	if !t.Core.HasRoles() {
+		return ""
+	}
+	return t.Altered(was, is)
+}
+
+// stamp makes an edit say when it was made; begins says that there was no item.
+func (e *Edit) stamp(t *Table, begins bool) {
+	if !t.Core.HasRoles() {
+		return
+	}
+	now := t.Core.Clock()
+	e.Item = t.Stamp(e.Item, now, begins)
+	for _, a := range t.Core.Stamp(now, begins) {
+		e.Diff = e.Diff.Without(a.Name)
+		e.Diff.Set = append(e.Diff.Set, a)
+		e.After[a.Name] = a.Value
+	}
 }
 
 // Bump counts a data write, which stands for so many changes, in the item's

@@ -93,6 +93,9 @@ func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(contex
 	if once == nil || err != nil || edit.Remove {
 		return edit, err
 	}
+	if edit.Diff.Empty() { // that the item remembers the id is a change
+		edit.stamp(t, false)
+	}
 	if err = once.Remember(core, from.Raw, &edit.Diff); err == nil {
 		err = core.CheckSize(from.Raw, edit.Diff)
 	}

@@ -2,6 +2,7 @@ package cas
 
 import (
 	"context"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/link"
@@ -33,6 +34,13 @@ type items interface {
 	// has none.
 	WithVersion(item any, version int64) any
 	Copy(item any) any
+	// Stamp returns a copy with the type of the table, and the time of its change, or
+	// the item where its type has no role for them; begins says that it is there from
+	// then on.
+	Stamp(item any, now time.Time, begins bool) any
+	// Altered is the field that a change has altered though the library writes it, ""
+	// if there is none.
+	Altered(was, is any) string
 	// Value is what the item points to.
 	Value(item any) any
 }

@@ -27,14 +27,16 @@ func newTotal(table *cas.Table, from cas.Snapshot) *total {
 // next is what the next change starts from, with a copy of the item of its own.
 func (s *total) next() (start cas.Snapshot, err error) {
 	start.Raw = s.from.Raw
-	given := s.from.Raw
 	switch {
 	case s.changed:
-		start.Raw, given = s.raw, s.raw
-	case s.table.Core.Hidden(given):
-		given = s.from.Before // a new item: the key
+		start.Raw = s.raw
+		start.Item, err = s.table.Decode(s.raw)
+	case s.table.Core.Hidden(s.from.Raw):
+		start.Item, err = cas.NewItem(s.table, s.from.Before) // the key
+	default:
+		start.Item, err = s.table.Decode(s.from.Raw)
 	}
-	if start.Item, err = s.table.Decode(given); err != nil {
+	if err != nil {
 		return start, err
 	}
 	if s.before == nil {

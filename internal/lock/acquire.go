@@ -196,7 +196,7 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 	switch {
 	case a.stub:
 		a.stub = false
-		return nil, nil // the item came into being meanwhile
+		return nil, core.CheckType(image) // the item came into being meanwhile, or is nothing but its key
 	case core.Absent(image) && a.Row:
 		return nil, nil // it was there when it was judged, and is free now
 	case core.Absent(image) && a.Stub:

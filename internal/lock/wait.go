@@ -81,8 +81,13 @@ func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
 }
 
 // CheckShape refuses an image with foreign attributes under the library's names:
-// whoever meets one writes nothing.
+// or of another type than the table's: whoever meets one writes nothing.
 func (t *Waiter) CheckShape(image ddb.Item) error {
+	if !t.Core.Absent(image) {
+		if err := t.Core.CheckType(image); err != nil {
+			return err
+		}
+	}
 	if err := t.Core.CheckShape(image); err != nil {
 		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Name, err)
 	}

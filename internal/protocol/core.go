@@ -53,6 +53,9 @@ type Core struct {
 	// EventSeconds says that the event time is a time, kept in whole Unix seconds,
 	// rather than an integer of the user's own unit.
 	EventSeconds bool
+	Roles
+	// Clock is the time by which the table stamps its items.
+	Clock func() time.Time
 	// Transacts says that transactions are needed, which not every kind of table
 	// has: EnsureTable refuses one without.
 	Transacts bool
@@ -67,8 +70,22 @@ type Core struct {
 // NewCore prepares the expressions of a table.
 func NewCore(c Core) *Core {
 	c.lock, c.queue = newTemplates(c.Attr, c.Partition)
+	for s, expr := range map[*template]string{
+		&c.lock.acquire: exprType, &c.lock.any: exprTypeOrNot, &c.queue.enqueue: exprType, &c.queue.any: exprTypeOrNot,
+	} {
+		*s = s.demand(&c, expr)
+	}
 	c.once = c.Attr.OnceNames()
 	return &c
+}
+
+// HasRoles reports whether the library writes on items what says their type, or when
+// they were made or changed.
+func (c *Core) HasRoles() bool { return c.Type+c.Created+c.Updated != "" }
+
+// Named are those of some attributes that the type has: the others have no name.
+func (c *Core) Named(attributes ...string) []string {
+	return slices.DeleteFunc(attributes, func(name string) bool { return name == "" })
 }
 
 // Reserved reports whether an attribute belongs to the library.

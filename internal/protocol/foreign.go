@@ -61,10 +61,13 @@ func isTrue(v types.AttributeValue) bool {
 }
 
 // Get reads an item with a consistent read, and refuses one with foreign
-// attributes under the library's names.
+// attributes under the library's names, or of another type than the table's.
 func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
 	item, err := c.Table.Get(ctx, key)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckType(item); err != nil {
 		return nil, err
 	}
 	if err := c.CheckShape(item); err != nil {
@@ -75,9 +78,10 @@ func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
 
 // IfOurs demands of what stands under the library's names that it is the
 // library's, for a write that has not read the item: it would overwrite what is
-// somebody else's, or leave it for others to stumble over. IfUnlocked and what
-// is asked of the marks come in addition.
+// somebody else's, or leave it for others to stumble over; and that the item is of
+// the table's type. IfUnlocked and what is asked of the marks come in addition.
 func (w *Write) IfOurs() {
+	w.IfType()
 	a := &w.core.Attr
 	zero, most := w.Value(ddb.Number("0")), w.Value(ddb.Integer(maxNumber))
 	for _, name := range []string{a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen} {

@@ -218,6 +218,7 @@ func (c *Core) Acquire(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	if s != &c.lock.acquire {
 		values[":true"] = ddb.True()
 	}
+	c.typed(values)
 	return c.request(s, key, values)
 }
 

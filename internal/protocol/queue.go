@@ -190,6 +190,7 @@ func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 		values[":true"] = ddb.True()
 	}
 	ours(values)
+	c.typed(values)
 	return c.onEntry(s, key, values, EntryOf(t.ID))
 }
 

@@ -34,13 +34,7 @@ func (w *Write) IfAsRead(image ddb.Item) {
 // witnesses are the attributes of which one at least moves with every write.
 func (c *Core) witnesses() []string {
 	a := &c.Attr
-	all := []string{a.Writers, a.LockToken, a.LockStub, a.Tombstone}
-	for _, name := range []string{c.Version, c.EventTime, c.EventID} {
-		if name != "" {
-			all = append(all, name)
-		}
-	}
-	return all
+	return c.Named(a.Writers, a.LockToken, a.LockStub, a.Tombstone, c.Version, c.EventTime, c.EventID, c.Type)
 }
 
 // AsRead reports whether an item, in a later image, is as it was read: but for a

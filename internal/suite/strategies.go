@@ -20,39 +20,51 @@ type Strategy struct {
 }
 
 // Strategies are all strategies, in every mode that changes how they write.
-func Strategies() []Strategy {
-	return []Strategy{
-		{"nolock", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(nolock.New(f.Items(t, c), nolock.Config{Attempts: 1000}))(t)
-		}, false},
-		{"optimistic", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(optimistic.New(f.Items(t, c), optimistic.Config{Attempts: 1000}))(t)
-		}, false},
-		{"pessimistic", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(pessimistic.New(f.Items(t, c), pessimistic.Config{}))(t)
-		}, false},
-		{"pessimistic, clockless, renewing", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(pessimistic.New(f.Items(t, c), pessimistic.Config{Clockless: true, Renew: true, LateCommit: true}))(t)
-		}, false},
-		{"pessimistic, combining", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(pessimistic.New(f.Items(t, c), pessimistic.Config{Combine: true}))(t)
-		}, true},
-		{"pessimistic, fair", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(pessimistic.New(f.Items(t, c), pessimistic.Config{Fair: true}))(t)
-		}, false},
-		{"pessimistic, combining, fair", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(pessimistic.New(f.Items(t, c), pessimistic.Config{Combine: true, Fair: true}))(t)
-		}, true},
-		{"optimistic, warm, combining, fair", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(optimistic.New(f.Items(t, c), optimistic.Config{Attempts: 1000, Warm: 100, Combine: true, Fair: true}))(t)
-		}, true},
-		{"optimistic, warm", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(optimistic.New(f.Items(t, c), optimistic.Config{Attempts: 1000, Warm: 100}))(t)
-		}, false},
-		{"optimistic, warm, combining", func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
-			return rig.Must(optimistic.New(f.Items(t, c), optimistic.Config{Attempts: 1000, Warm: 100, Combine: true}))(t)
-		}, true},
+func Strategies() (all []Strategy) {
+	for _, s := range StrategiesOf[Account]() {
+		all = append(all, Strategy{s.Name, func(t testing.TB, f *Fixture, c repo.Client) repo.Repository[Account] {
+			return s.Open(t, f.Items(t, c))
+		}, s.combines})
 	}
+	return all
+}
+
+// StrategyOf is a strategy for items of any type.
+type StrategyOf[T any] struct {
+	Name     string
+	Open     func(t testing.TB, table *repo.Table[T]) repo.Repository[T]
+	combines bool
+}
+
+// StrategiesOf are the same strategies for items of a type that has all roles.
+func StrategiesOf[T any]() []StrategyOf[T] {
+	return []StrategyOf[T]{
+		{"nolock", func(t testing.TB, table *repo.Table[T]) repo.Repository[T] {
+			return rig.Must(nolock.New(table, nolock.Config{Attempts: 1000}))(t)
+		}, false},
+		byVersion[T]("optimistic", optimistic.Config{}),
+		locking[T]("pessimistic", pessimistic.Config{}),
+		locking[T]("pessimistic, clockless, renewing", pessimistic.Config{Clockless: true, Renew: true, LateCommit: true}),
+		locking[T]("pessimistic, combining", pessimistic.Config{Combine: true}),
+		locking[T]("pessimistic, fair", pessimistic.Config{Fair: true}),
+		locking[T]("pessimistic, combining, fair", pessimistic.Config{Combine: true, Fair: true}),
+		byVersion[T]("optimistic, warm, combining, fair", optimistic.Config{Warm: 100, Combine: true, Fair: true}),
+		byVersion[T]("optimistic, warm", optimistic.Config{Warm: 100}),
+		byVersion[T]("optimistic, warm, combining", optimistic.Config{Warm: 100, Combine: true}),
+	}
+}
+
+func byVersion[T any](name string, cfg optimistic.Config) StrategyOf[T] {
+	cfg.Attempts = 1000
+	return StrategyOf[T]{name, func(t testing.TB, table *repo.Table[T]) repo.Repository[T] {
+		return rig.Must(optimistic.New(table, cfg))(t)
+	}, cfg.Combine}
+}
+
+func locking[T any](name string, cfg pessimistic.Config) StrategyOf[T] {
+	return StrategyOf[T]{name, func(t testing.TB, table *repo.Table[T]) repo.Repository[T] {
+		return rig.Must(pessimistic.New(table, cfg))(t)
+	}, cfg.Combine}
 }
 
 // Combining are the modes that write the changes of several callers at once.

@@ -29,6 +29,7 @@ func (v *View) Apply(ctx context.Context, key repo.Key, update expression.Update
 		Known: func(w *protocol.Write, id protocol.WriteID, image ddb.Item) error {
 			w.CountVersion()
 			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+			w.StampUpdated(core.Clock())
 			return merge(w)
 		},
 	}

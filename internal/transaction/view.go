@@ -112,6 +112,7 @@ func (v *View) Get(ctx context.Context, key repo.Key) (item any, err error) {
 // Create makes an item that must not exist yet. Under an id, one that was made under
 // it is returned as it is.
 func (v *View) Create(ctx context.Context, item any) (created any, err error) {
+	item = v.s.Table.Stamp(item, v.s.Table.Core.Clock(), true)
 	raw, err := v.s.Table.EncodeGiven(item)
 	if err == nil && v.s.CheckNew != nil {
 		err = v.s.CheckNew(raw)
@@ -153,6 +154,8 @@ func (e *entry) put(raw ddb.Item, once *cas.Once) error {
 	d := e.core.Whole(raw)
 	if e.core.Hidden(e.now) {
 		d.Remove = append(d.Remove, cas.Unmapped(e.core, cas.Leftovers(e.core, e.now))...)
+	} else if e.now[e.core.Created] != nil {
+		d = d.Without(e.core.Created) // which stays as it is
 	}
 	d = d.Without(e.core.Version)
 	err := once.Remember(e.core, e.now, &d)

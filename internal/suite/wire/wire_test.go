@@ -33,7 +33,7 @@ type operation struct {
 func TestWire(t *testing.T) {
 	var all []operation
 	for _, of := range [][]operation{tables(), nolockOperations(), optimisticOperations(), pessimisticOperations(), lockedreadOperations(),
-		transactionOperations(), mutexOperations(), onceOperations(), ticketOperations(), permitOperations(), jobOperations(), deadOperations()} {
+		transactionOperations(), mutexOperations(), onceOperations(), ticketOperations(), permitOperations(), jobOperations(), deadOperations(), roleOperations()} {
 		all = append(all, of...)
 	}
 	const golden = "testdata/wire.golden"

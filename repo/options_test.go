@@ -1,0 +1,118 @@
+package repo_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// serial encodes itself as a text, as ids of other packages do.
+type serial [2]byte
+
+func (s serial) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(s[:])), nil }
+
+func (s *serial) UnmarshalText(text []byte) error {
+	_, err := hex.Decode(s[:], text)
+	return err
+}
+
+// device has the tags of another mapper.
+type device struct {
+	ID    serial    `dynamo:"id,hash" repo:"pk,prefix=DEVICE#"`
+	Kind  string    `dynamo:"kind" repo:"type=device"`
+	Seen  time.Time `dynamo:"seen"`
+	Name  string    `dynamo:"name,omitempty"`
+	Own   int       `dynamodbav:"own"`
+	Both  int       `dynamodbav:"no" dynamo:"both"`
+	Not   int       `dynamo:"-"`
+	Made  time.Time `dynamo:"made" repo:"created"`
+	Count int64     `dynamo:"version" repo:"version"`
+}
+
+// mapped is the configuration of tables of devices.
+func mapped() repo.TableConfig {
+	return repo.TableConfig{
+		EncoderOptions: func(o *attributevalue.EncoderOptions) {
+			o.TagKey, o.UseEncodingMarshalers = "dynamo", true
+			o.EncodeTime = func(at time.Time) (types.AttributeValue, error) {
+				return &types.AttributeValueMemberS{Value: at.UTC().Format(time.DateTime)}, nil
+			}
+		},
+		DecoderOptions: func(o *attributevalue.DecoderOptions) {
+			o.TagKey, o.UseEncodingUnmarshalers = "dynamo", true
+			o.DecodeTime.S = func(s string) (time.Time, error) { return time.Parse(time.DateTime, s) }
+		},
+	}
+}
+
+func TestItemsAreCodedWithTheOptionsGiven(t *testing.T) {
+	table, err := repo.NewTable[device](dynamodb.New(dynamodb.Options{Region: "x"}), "devices", mapped())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+	item := device{ID: serial{0xab, 1}, Kind: "device", Seen: at, Own: 2, Both: 3, Made: at}
+	want := map[string]types.AttributeValue{
+		"id": text("DEVICE#ab01"), "kind": text("device"), "seen": text("2026-01-02 03:04:05"), "own": number("2"), "both": number("3"),
+		"made": text("2026-01-02 03:04:05"), "version": number("0"),
+	}
+	raw, err := table.Encode(item)
+	if err != nil || !reflect.DeepEqual(raw, want) {
+		t.Errorf("encoded %v, %v", raw, err)
+	}
+	if back, err := table.Decode(want); err != nil || back != item {
+		t.Errorf("decoded %+v, %v", back, err)
+	}
+	key, err := table.EncodeKey(repo.Key{Partition: serial{0xab, 1}})
+	if err != nil || !reflect.DeepEqual(key, map[string]types.AttributeValue{"id": text("DEVICE#ab01")}) {
+		t.Errorf("the key is %v, %v", key, err)
+	}
+	if got := table.DecodeKey(key); got.Partition != "ab01" {
+		t.Errorf("the key is shown as %v", got)
+	}
+}
+
+func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
+	text := func(cfg repo.TableConfig) error { return define[keyed](cfg) }
+	for name, err := range map[string]error{
+		"one tag key":                text(repo.TableConfig{EncoderOptions: mapped().EncoderOptions}),
+		"texts that are not read":    text(repo.TableConfig{EncoderOptions: func(o *attributevalue.EncoderOptions) { o.UseEncodingMarshalers = true }}),
+		"texts that are not written": text(repo.TableConfig{DecoderOptions: func(o *attributevalue.DecoderOptions) { o.UseEncodingUnmarshalers = true }}),
+	} {
+		if !errors.Is(err, repo.ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"a version that is a text": define[struct {
+			ID string  `dynamo:"id" repo:"pk"`
+			V  textual `repo:"version"`
+		}](mapped()),
+		"a type that is one struct of texts": define[struct {
+			ID   string  `dynamo:"id" repo:"pk"`
+			Kind special `repo:"type=x"`
+		}](mapped()),
+	} {
+		if !errors.Is(err, repo.ErrSchema) {
+			t.Errorf("%s: %v, want ErrSchema", name, err)
+		}
+	}
+}
+
+type (
+	textual int64
+	special string
+)
+
+func (textual) MarshalText() ([]byte, error) { return nil, nil }
+func (special) MarshalText() ([]byte, error) { return nil, nil }

@@ -42,13 +42,9 @@ func mapped() repo.TableConfig {
 	return repo.TableConfig{
 		EncoderOptions: func(o *attributevalue.EncoderOptions) {
 			o.TagKey, o.UseEncodingMarshalers = "dynamo", true
-			o.EncodeTime = func(at time.Time) (types.AttributeValue, error) {
-				return &types.AttributeValueMemberS{Value: at.UTC().Format(time.DateTime)}, nil
-			}
 		},
 		DecoderOptions: func(o *attributevalue.DecoderOptions) {
 			o.TagKey, o.UseEncodingUnmarshalers = "dynamo", true
-			o.DecodeTime.S = func(s string) (time.Time, error) { return time.Parse(time.DateTime, s) }
 		},
 	}
 }
@@ -63,8 +59,8 @@ func TestItemsAreCodedWithTheOptionsGiven(t *testing.T) {
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 	item := device{ID: serial{0xab, 1}, Kind: "device", Seen: at, Own: 2, Both: 3, Made: at}
 	want := map[string]types.AttributeValue{
-		"id": text("DEVICE#ab01"), "kind": text("device"), "seen": text("2026-01-02 03:04:05"), "own": number("2"), "both": number("3"),
-		"made": text("2026-01-02 03:04:05"), "version": number("0"),
+		"id": text("DEVICE#ab01"), "kind": text("device"), "seen": text("2026-01-02T03:04:05Z"), "own": number("2"), "both": number("3"),
+		"made": text("2026-01-02T03:04:05Z"), "version": number("0"),
 	}
 	raw, err := table.Encode(item)
 	if err != nil || !reflect.DeepEqual(raw, want) {
@@ -79,6 +75,34 @@ func TestItemsAreCodedWithTheOptionsGiven(t *testing.T) {
 	}
 	if got := table.DecodeKey(key); got.Partition != "ab01" {
 		t.Errorf("the key is shown as %v", got)
+	}
+}
+
+func TestTimesHaveTheFormOfTheOptions(t *testing.T) {
+	type event struct {
+		ID string    `dynamodbav:"id" repo:"pk"`
+		At time.Time `dynamodbav:"at"`
+	}
+	table, err := repo.NewTable[event](dynamodb.New(dynamodb.Options{Region: "x"}), "events", repo.TableConfig{
+		EncoderOptions: func(o *attributevalue.EncoderOptions) {
+			o.EncodeTime = func(at time.Time) (types.AttributeValue, error) {
+				return &types.AttributeValueMemberS{Value: at.UTC().Format(time.DateTime)}, nil
+			}
+		},
+		DecoderOptions: func(o *attributevalue.DecoderOptions) {
+			o.DecodeTime.S = func(s string) (time.Time, error) { return time.Parse(time.DateTime, s) }
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := event{ID: "a", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	raw, err := table.Encode(item)
+	if at, ok := raw["at"].(*types.AttributeValueMemberS); err != nil || !ok || at.Value != "2026-01-02 03:04:05" {
+		t.Errorf("encoded %v, %v", raw, err)
+	}
+	if back, err := table.Decode(raw); err != nil || back != item {
+		t.Errorf("decoded %+v, %v", back, err)
 	}
 }
 
@@ -97,6 +121,14 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 		"a version that is a text": define[struct {
 			ID string  `dynamo:"id" repo:"pk"`
 			V  textual `repo:"version"`
+		}](mapped()),
+		"a time in seconds that encodes itself as a text": define[struct {
+			ID serial    `dynamo:"id" repo:"pk"`
+			At time.Time `dynamodbav:"at,unixtime" repo:"created"`
+		}](mapped()),
+		"an event time that encodes itself as a text": define[struct {
+			ID serial    `dynamo:"id" repo:"pk"`
+			At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
 		}](mapped()),
 		"a type that is one struct of texts": define[struct {
 			ID   string  `dynamo:"id" repo:"pk"`

@@ -187,6 +187,8 @@ func (c *codec) checkVersion(f field) (field, error) {
 
 func (c *codec) checkEventTime(f field) (field, error) {
 	switch {
+	case f.typ == timeType && f.has("unixtime") && c.texts:
+		return f, fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its tag says: use attributevalue.UnixTime, or an integer", f.goName)
 	case f.typ == unixTimeType, f.typ == timeType && f.has("unixtime"):
 		return f, nil
 	case f.typ == timeType:

@@ -13,20 +13,18 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// Encode returns the attributes of an item, as a write would send them: with the
-// type and the prefixes of keys that the roles of T name. Its key must be valid
-// (ErrKey), and its type, if it says one, the table's (*TypeError).
-func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err error) {
+// Encode is [Table.Encode].
+func (t *mapping) Encode(item any) (raw ddb.Item, err error) {
 	// A type that encodes itself may panic, and not only in its user's goroutine.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %T: %v", ErrSchema, item, p)
+			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
 		}
 	}()
-	t.schema.name(reflect.ValueOf(&item).Elem())
-	raw, err = t.encode(&item)
+	t.schema.name(valueOf(item))
+	raw, err = t.encode(item)
 	if err != nil {
-		return nil, fmt.Errorf("%w: encoding %T: %w", ErrSchema, item, err)
+		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
 	}
 	if err := t.core.CheckType(raw); err != nil {
 		return nil, err
@@ -39,7 +37,7 @@ func (t *Table[T]) Encode(item T) (raw map[string]types.AttributeValue, err erro
 
 // own copies an image of which a type that codes itself may share parts: what
 // happens to the one must not happen to the other.
-func (t *Table[T]) own(raw ddb.Item) ddb.Item {
+func (t *mapping) own(raw ddb.Item) ddb.Item {
 	if !t.core.Shares {
 		return raw
 	}
@@ -47,11 +45,11 @@ func (t *Table[T]) own(raw ddb.Item) ddb.Item {
 }
 
 // encode is Encode without its check.
-func (t *Table[T]) encode(item *T) (raw ddb.Item, err error) {
+func (t *mapping) encode(item any) (raw ddb.Item, err error) {
 	if t.plan == nil {
-		raw, err = t.codec.encodeItem(*item)
+		raw, err = t.codec.encodeItem(t.Value(item))
 	} else {
-		raw, err = t.plan.encode(reflect.ValueOf(item).Elem())
+		raw, err = t.plan.encode(valueOf(item))
 	}
 	if err != nil || !t.prefixed() {
 		return raw, err
@@ -66,11 +64,11 @@ func (t *Table[T]) encode(item *T) (raw ddb.Item, err error) {
 }
 
 // prefixed reports whether keys are stored with prefixes.
-func (t *Table[T]) prefixed() bool { return t.pk.role.prefix+t.sk.role.prefix != "" }
+func (t *mapping) prefixed() bool { return t.pk.role.prefix+t.sk.role.prefix != "" }
 
 // bared is an item with the bare key that T has, and whether its key has the
 // prefixes of the table's type: those of other types have others.
-func (t *Table[T]) bared(raw ddb.Item) (ddb.Item, bool) {
+func (t *mapping) bared(raw ddb.Item) (ddb.Item, bool) {
 	if !t.prefixed() || len(raw) == 0 {
 		return raw, true
 	}
@@ -88,7 +86,7 @@ func (t *Table[T]) bared(raw ddb.Item) (ddb.Item, bool) {
 	return raw, true
 }
 
-func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
+func (t *mapping) checkKeyOf(raw ddb.Item) error {
 	s := t.schema
 	for _, k := range []struct {
 		which string
@@ -109,11 +107,11 @@ func (t *Table[T]) checkKeyOf(raw ddb.Item) error {
 	return nil
 }
 
-// encodeGiven is Encode for an item that a caller hands in. It refuses an event
+// EncodeGiven is Encode for an item that a caller hands in. It refuses an event
 // time that would lose its fraction (ErrSchema): two events of one second would
 // look like one that was delivered twice. And an event id that would not come
 // back as it is: a redelivered event would not be known again.
-func (t *Table[T]) encodeGiven(item T) (map[string]types.AttributeValue, error) {
+func (t *mapping) EncodeGiven(item any) (ddb.Item, error) {
 	raw, err := t.Encode(item)
 	if err == nil {
 		err = t.checkEvent(item, raw)
@@ -125,20 +123,20 @@ func (t *Table[T]) encodeGiven(item T) (map[string]types.AttributeValue, error) 
 }
 
 // checkEvent verifies what an event is told apart by.
-func (t *Table[T]) checkEvent(item T, raw ddb.Item) error {
+func (t *mapping) checkEvent(item any, raw ddb.Item) error {
 	if err := ddb.KeptText(raw[t.core.EventID]); err != nil {
 		return fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
 	}
 	return t.checkEventTime(item)
 }
 
-func (t *Table[T]) checkEventTime(item T) error {
+func (t *mapping) checkEventTime(item any) error {
 	if !t.core.EventSeconds {
 		return nil
 	}
 	f := t.schema.eventTime
 	var at time.Time
-	if v, err := reflect.ValueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
+	if v, err := valueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
 		at, _ = v.Convert(timeType).Interface().(time.Time)
 	}
 	if err := protocol.WholeSeconds(at); err != nil {
@@ -147,26 +145,22 @@ func (t *Table[T]) checkEventTime(item T) error {
 	return nil
 }
 
-// Decode reads an item, for example an image of a stream record. Attributes
-// that T does not know are left out. ErrNotFound for the image of a stub or a
-// tombstone, which readers take for no item; *TypeError (ErrSchema) for one of
-// another type, ErrSchema for one that does not fit T, has a key without T's prefix,
-// or has foreign attributes under the library's names.
-func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (item T, err error) {
+// Decode is [Table.Decode].
+func (t *mapping) Decode(raw ddb.Item) (any, error) {
 	if err := t.core.CheckType(raw); err != nil {
-		return item, err
+		return nil, err
 	}
 	if err := t.checkShape(raw); err != nil {
-		return item, err
+		return nil, err
 	}
 	if len(raw) > 0 && t.core.Hidden(raw) {
-		return item, fmt.Errorf("%w: %v in table %q is a stub or a tombstone", ErrNotFound, t.DecodeKey(raw), t.Name())
+		return nil, fmt.Errorf("%w: %v in table %q is a stub or a tombstone", ErrNotFound, t.DecodeKey(raw), t.Name())
 	}
 	return t.decode(raw)
 }
 
 // checkShape refuses an item with foreign attributes under the library's names.
-func (t *Table[T]) checkShape(raw ddb.Item) error {
+func (t *mapping) checkShape(raw ddb.Item) error {
 	if err := t.core.CheckShape(raw); err != nil {
 		return fmt.Errorf("%w: item %v in table %q: %w", ErrSchema, t.DecodeKey(raw), t.Name(), err)
 	}
@@ -174,71 +168,35 @@ func (t *Table[T]) checkShape(raw ddb.Item) error {
 }
 
 // decode is Decode of an item that readers see.
-func (t *Table[T]) decode(raw ddb.Item) (item T, err error) {
+func (t *mapping) decode(raw ddb.Item) (item any, err error) {
 	// The decoder panics on some values, such as bytes that are longer than
 	// the array they are for.
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: the item does not fit %T: %v", ErrSchema, item, p)
+			item, err = nil, fmt.Errorf("%w: the item does not fit %v: %v", ErrSchema, t.typ, p)
 		}
 	}()
 	raw, mine := t.bared(t.own(raw))
 	if !mine {
-		return item, fmt.Errorf("%w: item %v in table %q: its key has not the prefix of %T", ErrSchema, t.DecodeKey(raw), t.Name(), item)
+		return nil, fmt.Errorf("%w: item %v in table %q: its key has not the prefix of %v", ErrSchema, t.DecodeKey(raw), t.Name(), t.typ)
 	}
+	made := reflect.New(t.typ)
 	if t.plan != nil {
-		if t.plan.decode(raw, reflect.ValueOf(&item).Elem()) {
-			return item, nil
+		if t.plan.decode(raw, made.Elem()) {
+			return made.Interface(), nil
 		}
-		item = *new(T)
+		made.Elem().SetZero()
 	}
 	// The decoder also matches names that differ in case: it must not see what
-	// T does not map.
+	// the type does not map.
 	known := make(ddb.Item, len(t.known))
 	for _, name := range t.known {
 		if v, ok := raw[name]; ok {
 			known[name] = v
 		}
 	}
-	if err := t.codec.decodeItem(known, &item); err != nil {
-		return item, fmt.Errorf("%w: the item does not fit %T: %w", ErrSchema, item, err)
+	if err := t.codec.decodeItem(known, made.Interface()); err != nil {
+		return nil, fmt.Errorf("%w: the item does not fit %v: %w", ErrSchema, t.typ, err)
 	}
-	return item, nil
-}
-
-// KeyOf is the primary key of an item.
-func (t *Table[T]) KeyOf(item T) Key {
-	v := reflect.ValueOf(item)
-	key := Key{Partition: v.FieldByIndex(t.schema.pk.index).Interface()}
-	if t.schema.sk.name != "" {
-		key.Sort = v.FieldByIndex(t.schema.sk.index).Interface()
-	}
-	return key
-}
-
-// Version is the version of an item; 0 where T has no such field.
-func (t *Table[T]) Version(item T) int64 {
-	if t.schema.version.name == "" {
-		return 0
-	}
-	v := reflect.ValueOf(item).FieldByIndex(t.schema.version.index)
-	if v.CanInt() {
-		return v.Int()
-	}
-	return int64(v.Uint()) // a version beyond int64 cannot be reached by counting
-}
-
-// withVersion returns the item with another version; unchanged where T has no
-// such field.
-func (t *Table[T]) withVersion(item T, version int64) T {
-	if t.schema.version.name == "" {
-		return item
-	}
-	v := reflect.ValueOf(&item).Elem().FieldByIndex(t.schema.version.index)
-	if v.CanInt() {
-		v.SetInt(version)
-	} else {
-		v.SetUint(uint64(version)) // versions are never negative
-	}
-	return item
+	return made.Interface(), nil
 }

@@ -29,6 +29,19 @@ const maxBatch = 100
 // over (16 MB a request, throttling) is asked for again, after pauses of up to
 // 20 ms that double up to 1 s. ErrConfig if the client has no method BatchGetItem.
 func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
+	found, err := t.m.getMany(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]*T, len(keys))
+	for i := range items {
+		items[i], _ = found[i].(*T)
+	}
+	return items, nil
+}
+
+// getMany returns nil for what is not there.
+func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
 	client, ok := t.client.(batchReader)
 	if !ok {
 		return nil, fmt.Errorf("%w: the client has no method BatchGetItem: give it that of *dynamodb.Client", ErrConfig)
@@ -54,7 +67,7 @@ func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
 		}
 		missing = missing[n:]
 	}
-	items := make([]*T, len(keys))
+	items := make([]any, len(keys))
 	for i, text := range wanted {
 		if err := t.core.CheckType(found[text]); err != nil {
 			return nil, err
@@ -64,14 +77,14 @@ func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
 			return nil, err
 		}
 		if shown {
-			items[i] = &item
+			items[i] = item
 		}
 	}
 	return items, nil
 }
 
 // getBatch reads items until none is left over.
-func (t *Table[T]) getBatch(ctx context.Context, client batchReader, keys []map[string]types.AttributeValue, found map[string]ddb.Item) error {
+func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[string]types.AttributeValue, found map[string]ddb.Item) error {
 	pause := ddb.Backoff{Min: 20 * time.Millisecond, Max: time.Second}
 	for {
 		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.core.Name: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
@@ -111,7 +124,7 @@ func (t *Table[T]) getBatch(ctx context.Context, client batchReader, keys []map[
 
 // keyText is a text for the key of an item. The service writes numbers in a form of
 // its own: equal ones get the same text.
-func (t *Table[T]) keyText(raw ddb.Item) string {
+func (t *mapping) keyText(raw ddb.Item) string {
 	key := t.core.Key(raw)
 	for name, v := range key {
 		if n, ok := v.(*types.AttributeValueMemberN); ok {

@@ -24,6 +24,14 @@ const defaultPage = 100
 // ErrPage if it was altered. It stays valid; what is written meanwhile is in the
 // pages that come after its place. One request for each 1 MB read, as of Query.
 func (t *Table[T]) Page(ctx context.Context, partition any, token string, options ...QueryOption) (items []T, next string, err error) {
+	found, next, err := t.m.page(ctx, partition, token, options)
+	for _, item := range found {
+		items = append(items, *item.(*T))
+	}
+	return items, next, err
+}
+
+func (t *mapping) page(ctx context.Context, partition any, token string, options []QueryOption) (items []any, next string, err error) {
 	q, err := t.newQuery(partition, options)
 	if err != nil {
 		return nil, "", err
@@ -75,7 +83,7 @@ type seal struct {
 // minSecret is the least length of a secret, in bytes.
 const minSecret = 16
 
-func (t *Table[T]) sealOf(q *query) (*seal, error) {
+func (t *mapping) sealOf(q *query) (*seal, error) {
 	secret := t.cfg.PageSecret
 	if len(secret) < minSecret {
 		return nil, fmt.Errorf("%w: TableConfig.PageSecret has %d bytes, page tokens need %d at least, the same in all processes", ErrConfig, len(secret), minSecret)

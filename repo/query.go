@@ -19,26 +19,38 @@ import (
 // keys, with consistent reads. Stubs and tombstones are left out. An error
 // ends the iteration. One request per page, one read unit per 4 KB read.
 func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOption) iter.Seq2[T, error] {
+	return each[T](func(yield func(any, error) bool) { t.m.query(ctx, partition, options, yield) })
+}
+
+// each hands out items to one who knows their type.
+func each[T any](items iter.Seq2[any, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var zero T
-		q, err := t.newQuery(partition, options)
-		if err != nil {
-			yield(zero, err)
-			return
+		for item, err := range items {
+			if !yield(as[T](item, err)) {
+				return
+			}
 		}
-		in := q.input
-		if q.plan.limit > 0 && in.Limit == nil {
-			in.Limit = aws.Int32(int32(min(q.plan.limit, maxPageSize)))
-		}
-		t.deliver(t.queryPages(ctx, in, q.plan.grows), q.plan, yield)
 	}
 }
 
+func (t *mapping) query(ctx context.Context, partition any, options []QueryOption, yield func(any, error) bool) {
+	q, err := t.newQuery(partition, options)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	in := q.input
+	if q.plan.limit > 0 && in.Limit == nil {
+		in.Limit = aws.Int32(int32(min(q.plan.limit, maxPageSize)))
+	}
+	t.deliver(t.queryPages(ctx, in, q.plan.grows), q.plan, yield)
+}
+
 // deliver decodes items, and hands out those that readers see.
-func (t *Table[T]) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yield func(T, error) bool) {
+func (t *mapping) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yield func(any, error) bool) {
 	n := 0
 	for raw, err := range items {
-		var item T
+		var item any
 		shown := true
 		if err == nil {
 			item, shown, err = t.shown(raw, plan)
@@ -57,7 +69,7 @@ func (t *Table[T]) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yi
 
 // filterType lets DynamoDB leave out the items of other types. Pages grow then: among
 // many others the few that come out would take a request each.
-func (t *Table[T]) filterType(plan *queryPlan) {
+func (t *mapping) filterType(plan *queryPlan) {
 	if t.core.Type == "" {
 		return
 	}
@@ -67,14 +79,14 @@ func (t *Table[T]) filterType(plan *queryPlan) {
 
 // isOurs reports whether an item that was found, not asked for by its key, is one
 // of the table's type.
-func (t *Table[T]) isOurs(raw ddb.Item) bool {
+func (t *mapping) isOurs(raw ddb.Item) bool {
 	_, ours := t.bared(raw)
 	return ours && t.core.CheckType(raw) == nil
 }
 
 // shown decodes an item that was found, unless readers are not to see it: because
 // it is hidden, expired, or of another type.
-func (t *Table[T]) shown(raw ddb.Item, plan *queryPlan) (item T, shown bool, err error) {
+func (t *mapping) shown(raw ddb.Item, plan *queryPlan) (item any, shown bool, err error) {
 	if !t.isOurs(raw) {
 		return item, false, nil
 	}
@@ -89,7 +101,7 @@ func (t *Table[T]) shown(raw ddb.Item, plan *queryPlan) (item T, shown bool, err
 }
 
 // expired reports whether the time to live of an item is over.
-func (t *Table[T]) expired(raw ddb.Item) bool {
+func (t *mapping) expired(raw ddb.Item) bool {
 	n, ok := raw[t.core.Attr.TTL].(*types.AttributeValueMemberN)
 	if !ok {
 		return false
@@ -107,7 +119,7 @@ type query struct {
 	partition wireValue
 }
 
-func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error) {
+func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error) {
 	plan, err := planOf(options)
 	if err != nil {
 		return nil, err
@@ -167,7 +179,7 @@ func (t *Table[T]) newQuery(partition any, options []QueryOption) (*query, error
 }
 
 // keysOf returns the key attributes of the table, or of an index.
-func (t *Table[T]) keysOf(in *index) (pk, sk field, err error) {
+func (t *mapping) keysOf(in *index) (pk, sk field, err error) {
 	if in == nil {
 		return t.schema.pk, t.schema.sk, nil
 	}
@@ -194,7 +206,7 @@ func (s *schema) keyField(in *index, name string) (field, error) {
 
 // startKeys are the attributes that say where a page begins: the table's key, and
 // the index's.
-func (t *Table[T]) startKeys(more ...field) []string {
+func (t *mapping) startKeys(more ...field) []string {
 	var names []string
 	for _, f := range append([]field{t.schema.pk, t.schema.sk}, more...) {
 		if f.name != "" {
@@ -206,7 +218,7 @@ func (t *Table[T]) startKeys(more ...field) []string {
 
 // queryPages iterates over the items of all pages of a query. Where they grow, each
 // may have twice as many as the one before.
-func (t *Table[T]) queryPages(ctx context.Context, in *dynamodb.QueryInput, grow bool) iter.Seq2[ddb.Item, error] {
+func (t *mapping) queryPages(ctx context.Context, in *dynamodb.QueryInput, grow bool) iter.Seq2[ddb.Item, error] {
 	first := in.ExclusiveStartKey
 	return t.core.Pages(ctx, "Query", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 		if in.ExclusiveStartKey = start; start == nil {

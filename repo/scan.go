@@ -25,23 +25,24 @@ type scanner interface {
 // the iteration. One request per page of 1 MB, one read unit per 4 KB read: a scan
 // reads, and costs, the whole table. ErrConfig if the client has no method Scan.
 func (t *Table[T]) Scan(ctx context.Context, options ...QueryOption) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var zero T
-		plan, in, err := t.scanInput(options)
-		if err != nil {
-			yield(zero, err)
-			return
-		}
-		client, ok := t.client.(scanner)
-		if !ok {
-			yield(zero, fmt.Errorf("%w: the client has no method Scan: give it that of *dynamodb.Client", ErrConfig))
-			return
-		}
-		t.deliver(t.segments(ctx, client, plan, in), plan, yield)
-	}
+	return each[T](func(yield func(any, error) bool) { t.m.scan(ctx, options, yield) })
 }
 
-func (t *Table[T]) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanInput, error) {
+func (t *mapping) scan(ctx context.Context, options []QueryOption, yield func(any, error) bool) {
+	plan, in, err := t.scanInput(options)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	client, ok := t.client.(scanner)
+	if !ok {
+		yield(nil, fmt.Errorf("%w: the client has no method Scan: give it that of *dynamodb.Client", ErrConfig))
+		return
+	}
+	t.deliver(t.segments(ctx, client, plan, in), plan, yield)
+}
+
+func (t *mapping) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanInput, error) {
 	plan, err := planOf(options)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +73,7 @@ func (t *Table[T]) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanI
 
 // segments iterates over the items of all parts of the table, which are read side
 // by side.
-func (t *Table[T]) segments(ctx context.Context, client scanner, plan *queryPlan, in *dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+func (t *mapping) segments(ctx context.Context, client scanner, plan *queryPlan, in *dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
 	if plan.segments <= 1 {
 		return t.scanPages(ctx, client, *in)
 	}
@@ -115,7 +116,7 @@ func (t *Table[T]) segments(ctx context.Context, client scanner, plan *queryPlan
 }
 
 // scanPages iterates over the items of all pages of a scan.
-func (t *Table[T]) scanPages(ctx context.Context, client scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+func (t *mapping) scanPages(ctx context.Context, client scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
 	return t.core.Pages(ctx, "Scan", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 		in.ExclusiveStartKey = start
 		out, err := client.Scan(ctx, &in, o)

@@ -118,12 +118,14 @@ func (s *schema) stamped(begins bool) (fields []field) {
 	return fields
 }
 
-// stamp returns an item with its type, and with the time of its change.
-func (t *Table[T]) stamp(item T, now time.Time, begins bool) T {
+// Stamp returns an item with its type, and with the time of its change: the item
+// itself where the type has no such roles, else a copy.
+func (t *mapping) Stamp(item any, now time.Time, begins bool) any {
 	if !t.core.HasRoles() {
 		return item
 	}
-	v := reflect.ValueOf(&item).Elem()
+	item = t.Copy(item)
+	v := valueOf(item)
 	t.schema.name(v)
 	for _, f := range t.schema.stamped(begins) {
 		v.FieldByIndex(f.index).Set(f.stampOf(now))
@@ -141,11 +143,11 @@ func (s *schema) name(v reflect.Value) {
 	}
 }
 
-// altered is the field that a change has altered though the library writes it, ""
+// Altered is the field that a change has altered though the library writes it, ""
 // if there is none: an item's type, and when it was made and changed.
-func (t *Table[T]) altered(was, is T) string {
+func (t *mapping) Altered(was, is any) string {
 	s := t.schema
-	before, after := reflect.ValueOf(was), reflect.ValueOf(is)
+	before, after := valueOf(was), valueOf(is)
 	for _, f := range []field{s.entity, s.created, s.updated} {
 		if f.name == "" {
 			continue

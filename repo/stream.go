@@ -21,6 +21,13 @@ import (
 // attributevalue.FromDynamoDBStreamsMap converts images of the SDK's package
 // dynamodbstreams, [ParseImage] those of a Lambda function's event.
 func (t *Table[T]) Images(before, after map[string]types.AttributeValue) (was, is *T, changed bool, err error) {
+	a, b, changed, err := t.m.images(before, after)
+	was, _ = a.(*T)
+	is, _ = b.(*T)
+	return was, is, changed, err
+}
+
+func (t *mapping) images(before, after ddb.Item) (was, is any, changed bool, err error) {
 	if was, err = t.image(before); err != nil {
 		return nil, nil, false, err
 	}
@@ -34,16 +41,16 @@ func (t *Table[T]) Images(before, after map[string]types.AttributeValue) (was, i
 }
 
 // image decodes an image of a stream; nil if readers see no item there.
-func (t *Table[T]) image(raw ddb.Item) (*T, error) {
+func (t *mapping) image(raw ddb.Item) (any, error) {
 	item, shown, err := t.shown(raw, &queryPlan{})
 	if err != nil || !shown {
 		return nil, err
 	}
-	return &item, nil
+	return item, nil
 }
 
-// mapped are the attributes of an image that T maps.
-func (t *Table[T]) mapped(raw ddb.Item) ddb.Item {
+// mapped are the attributes of an image that the type maps.
+func (t *mapping) mapped(raw ddb.Item) ddb.Item {
 	mine := maps.Clone(raw)
 	maps.DeleteFunc(mine, func(name string, _ types.AttributeValue) bool { return !slices.Contains(t.known, name) })
 	return mine

@@ -2,60 +2,60 @@ package repo
 
 import (
 	"context"
-	"fmt"
 	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Table maps T to the items of one DynamoDB table. It is safe for concurrent
 // use and holds no state of items.
 type Table[T any] struct {
 	*KeyTable
-	schema *schema
-	plan   *plan    // nil: attributevalue codes T
-	known  []string // every attribute of T, keys included
+	m *mapping
 }
 
 // NewTable checks T and the settings, and prepares every fixed expression. It
 // sends nothing. An error (ErrSchema, ErrConfig) says how to mend it.
 func NewTable[T any](client Client, name string, cfg TableConfig) (*Table[T], error) {
-	c, err := newCodec(cfg)
+	m, err := newMapping(client, name, reflect.TypeFor[T](), cfg)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSchema(reflect.TypeFor[T](), cfg.Attributes.withDefaults(), c)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := newKeyTable(client, name, s, cfg)
-	if err != nil {
-		return nil, err
-	}
-	keys.core.Shares = sharesValues(reflect.TypeFor[T](), map[reflect.Type]bool{})
-	known := append([]string{s.pk.name}, s.mapped...)
-	if s.sk.name != "" {
-		known = append(known, s.sk.name)
-	}
-	t := &Table[T]{KeyTable: keys, schema: s, known: known}
-	if !c.given {
-		t.plan = newPlan(reflect.TypeFor[T](), s.fields)
-	}
-	return t, nil
+	return &Table[T]{m.KeyTable, m}, nil
 }
 
 // Get reads an item with a consistent read. ErrNotFound if there is none, also
 // for stubs and tombstones; *TypeError (ErrSchema) if it is of another type. One request, one read unit per 4 KB.
 func (t *Table[T]) Get(ctx context.Context, key Key) (T, error) {
-	var zero T
-	k, err := t.EncodeKey(key)
-	if err != nil {
-		return zero, err
+	return as[T](t.m.get(ctx, key))
+}
+
+// Encode returns the attributes of an item, as a write would send them: with the
+// type and the prefixes of keys that the roles of T name. Its key must be valid
+// (ErrKey), and its type, if it says one, the table's (*TypeError).
+func (t *Table[T]) Encode(item T) (map[string]types.AttributeValue, error) {
+	return t.m.Encode(&item)
+}
+
+// Decode reads an item, for example an image of a stream record. Attributes
+// that T does not know are left out. ErrNotFound for the image of a stub or a
+// tombstone, which readers take for no item; *TypeError (ErrSchema) for one of
+// another type, ErrSchema for one that does not fit T, has a key without T's prefix,
+// or has foreign attributes under the library's names.
+func (t *Table[T]) Decode(raw map[string]types.AttributeValue) (T, error) {
+	return as[T](t.m.Decode(raw))
+}
+
+// KeyOf is the primary key of an item.
+func (t *Table[T]) KeyOf(item T) Key { return t.m.KeyOf(&item) }
+
+// Version is the version of an item; 0 where T has no such field.
+func (t *Table[T]) Version(item T) int64 { return t.m.Version(&item) }
+
+// as is what a call has made of an item: the zero value where there is none.
+func as[T any](item any, err error) (T, error) {
+	if p, ok := item.(*T); ok {
+		return *p, err
 	}
-	raw, err := t.core.Get(ctx, k)
-	if err != nil {
-		return zero, err
-	}
-	if len(raw) == 0 || t.core.Hidden(raw) {
-		return zero, fmt.Errorf("%w: %v in table %q", ErrNotFound, key, t.Name())
-	}
-	return t.decode(raw)
+	return *new(T), err
 }

@@ -114,7 +114,7 @@ func (b bench) start(t *testing.T, network fault.Doer, cfg lockedread.Config, wo
 // TestFairAmongTheKilled: every fifth of a second one of three processes is
 // killed, so that the queue on the item is full of the dead.
 func TestFairAmongTheKilled(t *testing.T) {
-	const span = 15 * time.Second
+	span := rig.Share(6*time.Second, 15*time.Second)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	made := map[bool]int64{}

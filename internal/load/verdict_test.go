@@ -119,7 +119,7 @@ func TestModesLoseNothing(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, virtual bool) {
 				w := crowd
-				w.Items, w.Zipf, w.Work, w.Enough = 3, 1.5, time.Millisecond, rig.Share(40, 80)
+				w.Items, w.Zipf, w.Work, w.Enough = 3, 1.5, time.Millisecond, rig.Share(20, 80)
 				if r := run(t, virtual, w, c); r.Lost != 0 || r.Extra != 0 || r.Changes == 0 {
 					t.Errorf("lost %d, extra %d of %d", r.Lost, r.Extra, r.Changes)
 				}

@@ -16,6 +16,7 @@ import (
 type lockCommands struct {
 	List  locksListCommand  `cmd:"" help:"List the locks that are held, or were held and not released. Reads the whole table."`
 	Show  locksShowCommand  `cmd:"" help:"Show one lock."`
+	Watch locksWatchCommand `cmd:"" help:"Watch the locks that are held: a live view on a terminal, a line for each change in a pipe."`
 	Break locksBreakCommand `cmd:"" help:"End a hold by force: its holder learns it, and its commit or unlock is refused."`
 }
 

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// screen is a real terminal with a shell in it, of a tmux server of its own.
+type screen struct {
+	*testing.T
+	socket string
+}
+
+func newScreen(t *testing.T) *screen {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Fatal("this test needs a terminal: install tmux (Debian: apt-get install tmux)")
+	}
+	s := &screen{t, filepath.Join(t.TempDir(), "tmux")}
+	s.tmux("-f", os.DevNull, "new-session", "-d", "-x", "150", "-y", "40", "env", "PS1=ready> ", programVariable+"=1", "/bin/sh")
+	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "tmux", "-S", s.socket, "kill-server").Run() })
+	s.shows("ready>")
+	return s
+}
+
+func (s *screen) tmux(args ...string) string {
+	s.Helper()
+	out, err := exec.CommandContext(s.Context(), "tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput() // arguments of this test
+	if err != nil {
+		s.Fatalf("tmux %v: %v, %s", args, err, out)
+	}
+	return string(out)
+}
+
+// keys types keys; Enter and C-c are names of keys.
+func (s *screen) keys(keys ...string) {
+	s.Helper()
+	s.tmux(append([]string{"send-keys"}, keys...)...)
+}
+
+// shows waits until the screen has all words.
+func (s *screen) shows(words ...string) {
+	s.Helper()
+	late := time.After(time.Minute)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		text := s.tmux("capture-pane", "-p")
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			return
+		}
+		select {
+		case <-look.C: // a terminal tells nobody that it has changed
+		case <-late:
+			s.Fatalf("the screen does not show %q:\n%s", words, text)
+		}
+	}
+}
+
+// In a real terminal the view is live and leaves the screen as it was, and what ends
+// something by force asks whoever sits there.
+func TestInATerminal(t *testing.T) {
+	n := newNight(t)
+	token := n.field("locks show locks nightly-report", "token")
+	s := newScreen(t)
+	s.keys("echo before the view", "Enter")
+	s.shows("before the view")
+	tool := os.Args[0] + " "
+	ends := " --endpoint " + n.endpoint
+	s.keys(tool+"locks watch locks --every 100ms"+ends+"; echo code $?", "Enter")
+	s.shows("locks: 1 locks", "nightly-report", "batch-2", token, "Ctrl-C ends")
+	if strings.Contains(s.tmux("capture-pane", "-p"), "before the view") {
+		t.Error("the view is no screen of its own")
+	}
+	n.is(n.report.Unlock(t.Context()))
+	s.shows("locks: 0 locks")
+	s.keys("C-c")
+	s.shows("before the view", "code 0")
+	if text := s.tmux("capture-pane", "-p"); strings.Contains(text, "Ctrl-C ends") {
+		t.Errorf("the view stays on the screen:\n%s", text)
+	}
+	if cursor := s.tmux("display-message", "-p", "#{cursor_flag}"); strings.TrimSpace(cursor) != "1" {
+		t.Error("the cursor stays hidden")
+	}
+
+	s.keys("clear", "Enter")
+	line := tool + "locks break orders 1001 --token " + n.field("locks show orders 1001", "token") + ends + "; echo code $?"
+	s.keys(line, "Enter")
+	s.shows("till-1", "Break it? [y/N]")
+	s.keys("n", "Enter")
+	s.shows("not agreed to: nothing was changed", "code 1")
+	s.keys("clear", "Enter")
+	s.keys(line, "Enter")
+	s.shows("Break it? [y/N]")
+	s.keys("y", "Enter")
+	s.shows("broken:", "code 0")
+	n.says("locks list orders", exitOK, "nobody holds a lock")
+}
+
+// In a pipe the changes come as lines.
+func TestWatchInAPipe(t *testing.T) {
+	n := newNight(t)
+	n.says("locks watch locks --every 1ms", exitUsage, "--every")
+	n.says("locks watch nowhere", exitNothing)
+	out, in := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"locks", "watch", "locks", "--every", "100ms", "--endpoint", n.endpoint}, &console{out: in, err: new(bytes.Buffer), width: plainWidth}, &fake{})
+	}()
+	lines := bufio.NewScanner(out)
+	read := func(words ...string) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+		for _, w := range words {
+			if !strings.Contains(lines.Text(), w) {
+				t.Errorf("%q lacks %q", lines.Text(), w)
+			}
+		}
+		if strings.Contains(lines.Text(), "\x1b") {
+			t.Errorf("%q is for a terminal", lines.Text())
+		}
+	}
+	read(" held ", "nightly-report", "batch-2", fmt.Sprint(n.report.Token()))
+	n.is(n.report.Unlock(t.Context()))
+	read(" ended ", "nightly-report", "batch-2")
+	stop()
+	select {
+	case code := <-ended:
+		if code != exitOK {
+			t.Errorf("code %d", code)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
+	}
+}

@@ -126,8 +126,8 @@ func (s *Semaphore[J]) BreakJob(ctx context.Context, resource, id string, token 
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	res := s.submit(ctx, resource, c)
-	switch {
-	case res.Outcome == ddb.Condition:
+	switch res.Outcome {
+	case ddb.Condition:
 		r, err = s.resource(ctx, resource)
 		switch {
 		case err == nil && r.wasBroken(name):

@@ -205,11 +205,11 @@ func (m *model) breakOne(w *world, i int, step stepper) {
 	for n := range m.jobs {
 		j := &w.jobs[n]
 		q := request{of: int8(n), at: j.at, place: j.place, attempts: j.attempts, token: j.token, until: j.until}
-		switch {
-		case j.at == atWork:
+		switch j.at {
+		case atWork:
 			q.kind = breakJob
 			m.call(x, i, q, step)
-		case j.at == inLine:
+		case inLine:
 			q.kind = cancel
 			m.call(x, i, q, step)
 		}

@@ -115,7 +115,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		j.at, j.attempts, j.place = inLine, 0, q.place+1
 		w.queued++
 	case cancel:
-		if !m.asSeen(j, q) && !(m.anyCancel && j.at != nowhere && j.place == q.place) {
+		if mutant := m.anyCancel && j.at != nowhere && j.place == q.place; !m.asSeen(j, q) && !mutant {
 			return false, false, ""
 		}
 		if j.at == atWork {
@@ -124,7 +124,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		*j = modelJob{enq: j.enq, copy: j.copy, applied: j.applied, acked: j.acked, marker: j.marker, over: true}
 		w.queued--
 	case breakJob:
-		if !m.own(j, q) && !(m.blindBreak && j.at == atWork) {
+		if mutant := m.blindBreak && j.at == atWork; !m.own(j, q) && !mutant {
 			return false, false, ""
 		}
 		if j.token != q.token {

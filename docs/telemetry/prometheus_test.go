@@ -64,7 +64,7 @@ func start(t *testing.T, target string) *server {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		<-ended
+		_ = <-ended
 		if t.Failed() {
 			t.Log(said.String())
 		}
@@ -85,7 +85,10 @@ func start(t *testing.T, target string) *server {
 func (s *server) ask(t *testing.T, path string, params url.Values, into any) {
 	t.Helper()
 	req := rig.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path+"?"+params.Encode(), nil))(t)
-	resp := rig.Must(http.DefaultClient.Do(req))(t)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer func() { _ = resp.Body.Close() }()
 	answer := struct {
 		Status, Error string

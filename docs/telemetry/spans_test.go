@@ -45,7 +45,7 @@ func below(all []sdktrace.ReadOnlySpan, parent trace.SpanContext, name string) (
 func value(s sdktrace.ReadOnlySpan, key attribute.Key) string {
 	for _, a := range s.Attributes() {
 		if a.Key == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

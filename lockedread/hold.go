@@ -43,7 +43,7 @@ func (h *hold) release(ctx context.Context) error {
 // beginEnd waits for another call that ends the hold, as long as ctx lasts.
 func (h *hold) beginEnd(ctx context.Context) error {
 	if err := h.ending.Lock(ctx); err != nil {
-		return fmt.Errorf("item %v, token %d: nothing was sent: %w", h.lock.Key(), h.lock.Token(), err)
+		return fmt.Errorf("%s, token %d: nothing was sent: %w", h.l.locker.Core.ItemName(h.lock.Key()), h.lock.Token(), err)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (l *locker) enqueue(ctx context.Context, key repo.Key, p *waiter) (local.St
 		return state, ddb.CtxError(ctx) // it waited for nobody
 	}
 	if err != nil {
-		return state, ddb.Join(locked(key, p.Seen()), ddb.CtxError(ctx))
+		return state, ddb.Join(locked(l.locker.Core, key, p.Seen()), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
 	}
 	return state, nil
 }
@@ -101,23 +101,23 @@ func release(h *lock.Lock) {
 }
 
 // holder is who keeps a caller from the item; nil if nobody does.
-func holder(key repo.Key, p *waiter) error {
+func holder(core *protocol.Core, key repo.Key, p *waiter) error {
 	if p.Behind() {
-		return locked(key, p.Seen())
+		return locked(core, key, p.Seen())
 	}
 	if by := p.Handoff().holder; by.Busy() {
-		return lock.Locked(key, by)
+		return lock.Locked(core, key, by)
 	}
 	return nil // its own hold is no lock of another
 }
 
 // locked is the error of a caller that waited in the queue of its process: who holds the item.
-func locked(key repo.Key, g handoff) error {
+func locked(core *protocol.Core, key repo.Key, g handoff) error {
 	if g.lock != nil {
 		return g.lock.Locked()
 	}
 	if !g.holder.Busy() { // the one in front is on its way to the item
-		return fmt.Errorf("item %v: %w: a caller of this process is before this one", key, repo.ErrLocked)
+		return fmt.Errorf("%s: %w: a caller of this process is before this one", core.ItemName(key), repo.ErrLocked)
 	}
-	return lock.Locked(key, g.holder)
+	return lock.Locked(core, key, g.holder)
 }

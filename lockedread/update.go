@@ -26,14 +26,14 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 	told.Key(key.String)
 	defer told.End(&err)
 	mark := cas.Reentrancy{By: l, Key: l.locker.Core.KeyText(raw)}
-	if err := mark.Refuse(ctx, key); err != nil { // it would wait for itself
+	if err := mark.Refuse(ctx, l.locker.Core, key); err != nil { // it would wait for itself
 		return item, err
 	}
 	change = cas.Mark(mark, change)
 	var p *waiter
 	var part *local.Participant
 	if l.combine {
-		part = local.NewParticipant(ctx, create, change, func() error { return holder(key, p) })
+		part = local.NewParticipant(ctx, create, change, func() error { return holder(l.locker.Core, key, p) })
 		part.Once = once
 	}
 	p = l.join(raw, part)
@@ -118,7 +118,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:
-			err = lock.Unwritten(h.lock.Key(), err)
+			err = lock.Unwritten(h.l.locker.Core, h.lock.Key(), err)
 		}
 	}
 	if err != nil {

@@ -140,7 +140,7 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 func (l *Lock) instead() error {
 	now := l.hold.Found()
 	if !now.Busy() {
-		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, l.Key())
+		return fmt.Errorf("%w: %s", repo.ErrNotHeld, l.l.taker.Core.ItemName(l.Key()))
 	}
-	return lock.Locked(l.Key(), now)
+	return lock.Locked(l.l.taker.Core, l.Key(), now)
 }

@@ -114,7 +114,7 @@ func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, 
 func (l *Locker) Close(ctx context.Context) error {
 	return l.open.Close(ctx, func(lock *Lock) error {
 		if err := lock.release(ctx, true); err != nil {
-			return &repo.CloseError{Key: lock.Key(), Token: lock.Token(), Err: err}
+			return &repo.CloseError{Table: l.taker.Core.Name, Key: lock.Key(), Token: lock.Token(), Err: err}
 		}
 		return nil
 	})

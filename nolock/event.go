@@ -29,7 +29,7 @@ func (r *engine) put(ctx context.Context, item any) error {
 	key := r.table.KeyOf(item)
 	d := r.core.Whole(raw)
 	if err := r.core.CheckSize(r.core.Key(raw), d); err != nil {
-		return fmt.Errorf("item %v: %w", key, err)
+		return fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}
 	return r.send(ctx, "Put", key, raw, func(w *protocol.Write, hidden ddb.Item) error { r.putting(w, raw, hidden); return nil })
 }
@@ -133,7 +133,7 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 		raw[r.core.EventTime], err = r.encodeTime(e.Time)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: event time of item %v: %w", repo.ErrSchema, key, err)
+		return nil, fmt.Errorf("%w: event time of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
 	if e.ID == nil {
 		return raw, nil
@@ -149,7 +149,7 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 		err = ddb.KeptText(id)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: event id of item %v: %w", repo.ErrSchema, key, err)
+		return nil, fmt.Errorf("%w: event id of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
 	raw[r.core.EventID] = id
 	return raw, nil
@@ -227,7 +227,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	told.Key(key.String)
 	defer told.End(&err)
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
-		return fmt.Errorf("item %v: %w", key, err)
+		return fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
@@ -246,12 +246,12 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 		err = e.fill(w, e.hidden)
 	}
 	if err != nil {
-		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
+		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
 	e.guard(w, e.event, e.id, e.core.Version != "")
 	in, err := w.Update(e.Raw)
 	if err != nil {
-		return ddb.Result{}, fmt.Errorf("item %v: %w", e.Key, err)
+		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
 	return e.Waiter.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
 }
@@ -328,7 +328,7 @@ func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Ite
 	w.IfUnlocked()
 	in, err := w.Update(raw)
 	if err != nil {
-		return nil, fmt.Errorf("item %v: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}
 	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
 	case ddb.Applied:
@@ -340,7 +340,7 @@ func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Ite
 	case ddb.Condition:
 		return nil, nil
 	default:
-		return nil, lock.Unwritten(key, res.Err) // the event itself was not sent
+		return nil, lock.Unwritten(r.core, key, res.Err) // the event itself was not sent
 	}
 }
 
@@ -358,13 +358,13 @@ func (e *eventWrite) judge(image ddb.Item) (decided bool, err error) {
 	verdict, final := e.Doubt.Event(e.id, ring, order)
 	switch {
 	case !ok && verdict != protocol.Committed:
-		return true, fmt.Errorf("%w: item %v: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.Key, e.core.EventTime, e.core.EventID)
+		return true, fmt.Errorf("%w: %s: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.core.ItemName(e.Key), e.core.EventTime, e.core.EventID)
 	case !final:
 		return false, nil
 	case verdict == protocol.Committed:
 		return true, nil // it is the stored event, or under it
 	case verdict == protocol.Lost:
-		return true, fmt.Errorf("item %v: %w", e.Key, repo.ErrStale)
+		return true, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), repo.ErrStale)
 	}
 	return true, e.Undecided("a later event is stored") // applied and overtaken, or stale from the start
 }

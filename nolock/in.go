@@ -114,7 +114,7 @@ func (v *View[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
 
 func (v *View[T]) event(ctx context.Context, key repo.Key, ev transaction.Event) error {
 	if err := v.r.checkAhead(ev.Raw[v.r.core.EventTime]); err != nil {
-		return fmt.Errorf("item %v: %w", key, err)
+		return fmt.Errorf("%s: %w", v.r.core.ItemName(key), err)
 	}
 	return v.view.Write(ctx, key, ev)
 }

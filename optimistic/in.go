@@ -109,7 +109,7 @@ func (r *engine) checkVersion(item any) func(ddb.Item) error {
 			return lock.NotFound(key, r.table.Core.Name)
 		}
 		if stored := cas.Version(r.table.Core, now); stored != given {
-			return fmt.Errorf("%w: version %d is stored, the item has %d", &repo.ConflictError{Key: key, Attempts: 1}, stored, given)
+			return fmt.Errorf("%w: version %d is stored, the item has %d", &repo.ConflictError{Table: r.table.Core.Name, Key: key, Attempts: 1}, stored, given)
 		}
 		return nil
 	}

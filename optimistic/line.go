@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -49,7 +50,7 @@ func (r *engine) update(ctx context.Context, key repo.Key, create bool, change f
 	}
 	o, err := r.one(key)
 	if err == nil {
-		err = o.mark.Refuse(ctx, key)
+		err = o.mark.Refuse(ctx, r.table.Core, key)
 	}
 	if err != nil {
 		return item, err
@@ -101,7 +102,7 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 	if o.r.combine {
 		part = local.NewParticipant(ctx, create, change, func() error {
 			if p.Behind() {
-				return behind(o.key)
+				return o.behind()
 			}
 			return nil
 		})
@@ -109,9 +110,10 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 	}
 	p = o.r.queues.Join(o.text, part)
 	o.place = p
+	began := time.Now()
 	switch state, err := p.Wait(ctx, local.Patience); {
 	case err != nil:
-		return item, ddb.Join(behind(o.key), ddb.CtxError(ctx))
+		return item, ddb.Join(o.behind(), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
 	case state == local.Drawn:
 		return part.Await()
 	case o.r.combine:
@@ -125,8 +127,8 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 }
 
 // behind is what a caller waits for that stands in the queue of its process.
-func behind(key repo.Key) error {
-	return fmt.Errorf("item %v: a caller of this process is before this one", key)
+func (o *call) behind() error {
+	return fmt.Errorf("%s: a caller of this process is before this one", o.r.table.Core.ItemName(o.key))
 }
 
 // run makes a change, starting from what the caller before has left, or from

@@ -26,11 +26,11 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	id := protocol.NewWriteID()
 	w := core.NewWrite()
 	if err := r.saving(w, raw, id, version); err != nil {
-		return nil, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
+		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
 	}
 	in, err := w.Update(core.Key(raw))
 	if err != nil {
-		return nil, fmt.Errorf("item %v: %w", r.table.KeyOf(item), err)
+		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
 	}
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
 		return turn.Update(ctx, in, ddb.Options{Absence: true})
@@ -121,7 +121,7 @@ func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, g
 	if err := turn.CheckShape(image); err != nil {
 		return true, err
 	}
-	conflict := &repo.ConflictError{Key: turn.Key, Attempts: 1}
+	conflict := &repo.ConflictError{Table: core.Name, Key: turn.Key, Attempts: 1}
 	switch {
 	case gone || core.Hidden(image):
 		return true, lock.NotFound(turn.Key, core.Name)

@@ -64,8 +64,12 @@ var (
 	ErrConfig = errors.New("invalid configuration")
 )
 
+// itemName is what an error calls an item.
+func itemName(table string, key Key) string { return fmt.Sprintf("item %v in table %q", key, table) }
+
 // LockedError says who holds an item.
 type LockedError struct {
+	Table string
 	Key   Key
 	Owner string    // who holds it; the random part of the id is left out
 	Until time.Time // when others may take over, on the holder's clock; zero if the item does not say or there is none
@@ -77,7 +81,7 @@ func (e *LockedError) Error() string {
 	if !e.Until.IsZero() {
 		until = "until " + e.Until.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("item %v is locked by %q %s (token %d)", e.Key, e.Owner, until, e.Token)
+	return fmt.Sprintf("%s is locked by %q %s (token %d)", itemName(e.Table, e.Key), e.Owner, until, e.Token)
 }
 
 // Is makes errors.Is(err, ErrLocked) true.
@@ -86,13 +90,14 @@ func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 // CloseError is what a client held and could not give back when it was closed. It
 // ends with its lease, if it has one.
 type CloseError struct {
+	Table string
 	Key   Key
 	Token int64 // fencing token of the hold
 	Err   error
 }
 
 func (e *CloseError) Error() string {
-	return fmt.Sprintf("%v, token %d, was not given back: %v", e.Key, e.Token, e.Err)
+	return fmt.Sprintf("%s, token %d, was not given back: %v", itemName(e.Table, e.Key), e.Token, e.Err)
 }
 
 // Unwrap gives the reason.
@@ -100,15 +105,16 @@ func (e *CloseError) Unwrap() error { return e.Err }
 
 // ConflictError says how often a write was tried.
 type ConflictError struct {
+	Table    string
 	Key      Key
 	Attempts int
 }
 
 func (e *ConflictError) Error() string {
 	if e.Attempts == 1 {
-		return fmt.Sprintf("item %v: others wrote first", e.Key)
+		return itemName(e.Table, e.Key) + ": others wrote first"
 	}
-	return fmt.Sprintf("item %v: others wrote first in each of %d attempts", e.Key, e.Attempts)
+	return fmt.Sprintf("%s: others wrote first in each of %d attempts", itemName(e.Table, e.Key), e.Attempts)
 }
 
 // Is makes errors.Is(err, ErrConflict) true.
@@ -116,12 +122,13 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // ConditionError has the item that failed the caller's own condition.
 type ConditionError struct {
-	Key  Key
-	Item any // a T: the item as it is stored
+	Table string
+	Key   Key
+	Item  any // a T: the item as it is stored
 }
 
 func (e *ConditionError) Error() string {
-	return fmt.Sprintf("item %v: its condition does not hold", e.Key)
+	return itemName(e.Table, e.Key) + ": its condition does not hold"
 }
 
 // Is makes errors.Is(err, ErrCondition) true.

@@ -117,6 +117,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		EventID:      s.eventID.name,
 		IDKind:       s.eventID.kind,
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
+		KeyOf:        func(key ddb.Item) fmt.Stringer { return t.DecodeKey(key) },
 		Clock:        time.Now,
 		Roles: protocol.Roles{
 			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
@@ -200,7 +201,7 @@ func (t *KeyTable) Inspect(ctx context.Context, key Key) (Lock, error) {
 	}
 	l, err := t.core.ParseRecord(raw)
 	if err != nil {
-		return Lock{}, fmt.Errorf("%w: item %v: %w", ErrSchema, key, err)
+		return Lock{}, fmt.Errorf("%w: %s: %w", ErrSchema, t.core.ItemName(key), err)
 	}
 	return lockOf(l), nil
 }

@@ -24,7 +24,7 @@ func (e *TypeError) Error() string {
 	if e.Stored == "" {
 		is = "says no type"
 	}
-	return fmt.Sprintf("%v: item %v in table %q %s, not %q", ErrSchema, e.Key, e.Table, is, e.Type)
+	return fmt.Sprintf("%v: %s %s, not %q", ErrSchema, itemName(e.Table, e.Key), is, e.Type)
 }
 
 // Is makes errors.Is(err, ErrSchema) true.

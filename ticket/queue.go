@@ -62,7 +62,7 @@ func (q *Queue) place(entity string) (place, error) {
 	if entity == "" {
 		return place{}, fmt.Errorf("%w: the entity has no name", repo.ErrKey)
 	}
-	p := place{entity: entity, label: q.cfg.Namespace + "/" + entity}
+	p := place{table: q.core.Name, entity: entity, label: q.cfg.Namespace + "/" + entity}
 	var err error
 	p.raw, err = q.table.EncodeKey(repo.Key{Partition: p.label})
 	return p, err
@@ -154,7 +154,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrClosed) {
 			return nil
 		}
-		return &repo.CloseError{Key: repo.Key{Partition: t.label}, Token: t.number, Err: err}
+		return &repo.CloseError{Table: q.core.Name, Key: repo.Key{Partition: t.label}, Token: t.number, Err: err}
 	})
 }
 
@@ -207,7 +207,7 @@ func (q *Queue) parse(p place, image ddb.Item) (line, error) {
 
 // locked is the error that tells who is served now.
 func locked(p place, l line) error {
-	e := &repo.LockedError{Key: repo.Key{Partition: p.label}}
+	e := &repo.LockedError{Table: p.table, Key: repo.Key{Partition: p.label}}
 	if len(l.entries) > 0 {
 		first := l.entries[0]
 		e.Owner, e.Until, e.Token = cmp.Or(first.owner, first.id), first.until, first.number

@@ -27,6 +27,7 @@ func newID() string {
 
 // place is the queue of one entity.
 type place struct {
+	table  string
 	entity string
 	label  string // the partition key, for errors
 	raw    ddb.Item

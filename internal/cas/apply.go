@@ -117,7 +117,7 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 	for {
 		in, err := a.write()
 		if err != nil {
-			return nil, fmt.Errorf("item %v: %w", a.waiter.Key, err)
+			return nil, fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
 		}
 		res := a.waiter.Update(ctx, in, how)
 		switch res.Outcome {
@@ -130,7 +130,7 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 			}
 			fallthrough
 		default:
-			return nil, lock.Failed(a.waiter.Key, res)
+			return nil, lock.Failed(a.waiter.Core, a.waiter.Key, res)
 		}
 		verdict := a.waiter.Doubt.ByID(a.id, a.table.Core.Ring(res.Image))
 		switch {
@@ -179,19 +179,19 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 		case next.Forgets() && a.waiter.Doubt.Open():
 			return a.waiter.Undecided("the item has forgotten the ids of that time")
 		case err != nil:
-			return fmt.Errorf("item %v: %w", a.waiter.Key, err)
+			return fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
 		}
 		if a.ids = next; other {
 			return nil
 		}
 	}
 	if len(a.conditions) == 0 { // an attribute that no condition can tell apart from the library's
-		return fmt.Errorf("%w: item %v in table %q: it refuses a write without a reason that it shows", repo.ErrSchema, a.waiter.Key, core.Name)
+		return fmt.Errorf("%w: %s: it refuses a write without a reason that it shows", repo.ErrSchema, core.ItemName(a.waiter.Key))
 	}
 	item, err := a.table.Decode(image)
 	if err != nil {
 		return err
 	}
 	a.shown = item
-	return &repo.ConditionError{Key: a.waiter.Key, Item: a.table.Value(item)}
+	return &repo.ConditionError{Table: core.Name, Key: a.waiter.Key, Item: a.table.Value(item)}
 }

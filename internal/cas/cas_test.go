@@ -258,7 +258,7 @@ func TestApplyTo(t *testing.T) {
 func TestReentrancy(t *testing.T) {
 	mark := Reentrancy{By: t, Key: "beans"}
 	var inside context.Context
-	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, key) })
+	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, t.table.Core, key) })
 	rig.Is(t, run(t.Context(), nil), repo.ErrLocked)
 	rig.Is(t, mark.Refuse(inside, key))
 	rig.Is(t, mark.Refuse(t.Context(), key))

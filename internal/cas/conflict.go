@@ -12,7 +12,7 @@ import (
 func (u *update) undecided(base, now ddb.Item) error {
 	if now[u.waiter.Core.Attr.LockedBy] != nil && u.unmoved(base, now) {
 		if l, err := u.waiter.Lock(now); err == nil {
-			return lock.Locked(u.waiter.Key, l) // and in doubt
+			return lock.Locked(u.waiter.Core, u.waiter.Key, l) // and in doubt
 		}
 	}
 	if u.waiter.Core.Absent(now) {

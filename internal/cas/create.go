@@ -32,7 +32,7 @@ func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once
 	send := func() (ddb.Result, error) {
 		in, err := c.input()
 		if err != nil {
-			return ddb.Result{}, fmt.Errorf("item %v: %w", c.Key, err)
+			return ddb.Result{}, fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
 		}
 		return c.Update(ctx, in, ddb.Options{OnItem: c.hidden == nil}), nil
 	}
@@ -84,7 +84,7 @@ func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err
 		return true, err
 	}
 	if c.tries++; c.tries >= createTries {
-		return true, &repo.ConflictError{Key: c.Key, Attempts: c.tries}
+		return true, &repo.ConflictError{Table: c.Core.Name, Key: c.Key, Attempts: c.tries}
 	}
 	c.hidden = image
 	return false, nil
@@ -110,7 +110,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 		return c.WaitOrBreak(ctx, image)
 	}
 	if err := CheckNotStale(core, image, c.item); err != nil {
-		return fmt.Errorf("item %v: %w", c.Key, err)
+		return fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
 	}
 	return nil
 }

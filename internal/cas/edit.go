@@ -72,7 +72,7 @@ func Change(ctx context.Context, t *Table, from Snapshot, change func(context.Co
 // Compare finds what an edited item changes.
 func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	if name := altered(t, from.Item, item); name != "" {
-		return Edit{}, fmt.Errorf("%w: field %s of item %v: the library writes it", repo.ErrFixed, name, t.KeyOf(from.Item))
+		return Edit{}, fmt.Errorf("%w: field %s of %s: the library writes it", repo.ErrFixed, name, t.Core.ItemName(t.KeyOf(from.Item)))
 	}
 	after, err := t.EncodeGiven(item)
 	if err != nil {
@@ -81,11 +81,11 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	core := t.Core
 	for _, name := range []string{core.Partition, core.Sort} {
 		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
-			return Edit{}, fmt.Errorf("%w: key attribute %q of item %v: create another item instead", repo.ErrFixed, name, t.KeyOf(from.Item))
+			return Edit{}, fmt.Errorf("%w: key attribute %q of %s: create another item instead", repo.ErrFixed, name, core.ItemName(t.KeyOf(from.Item)))
 		}
 	}
 	if was, is := t.Version(from.Item), t.Version(item); was != is {
-		return Edit{}, fmt.Errorf("%w: version of item %v from %d to %d: the library counts it", repo.ErrFixed, t.KeyOf(from.Item), was, is)
+		return Edit{}, fmt.Errorf("%w: version of %s from %d to %d: the library counts it", repo.ErrFixed, core.ItemName(t.KeyOf(from.Item)), was, is)
 	}
 	d := core.Diff(from.Before, after)
 	if core.Hidden(from.Raw) { // what a tombstone keeps is not the new item's
@@ -103,7 +103,7 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 		e.stamp(t, begins)
 	}
 	if err := core.CheckSize(from.Raw, e.Diff); err != nil {
-		return Edit{}, fmt.Errorf("item %v: %w", t.KeyOf(item), err)
+		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(item)), err)
 	}
 	return e, nil
 }

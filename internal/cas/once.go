@@ -100,7 +100,7 @@ func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(contex
 		err = core.CheckSize(from.Raw, edit.Diff)
 	}
 	if err != nil {
-		return Edit{}, fmt.Errorf("item %v: %w", t.KeyOf(from.Item), err)
+		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(from.Item)), err)
 	}
 	return edit, nil
 }

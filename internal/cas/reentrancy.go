@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,11 +28,11 @@ func (w Reentrancy) In(ctx context.Context) bool {
 }
 
 // Refuse is the error of a call from inside such a change; nil if it is not.
-func (w Reentrancy) Refuse(ctx context.Context, key repo.Key) error {
+func (w Reentrancy) Refuse(ctx context.Context, core *protocol.Core, key repo.Key) error {
 	if !w.In(ctx) {
 		return nil
 	}
-	return fmt.Errorf("item %v: %w: a change cannot change its own item by another call", key, repo.ErrLocked)
+	return fmt.Errorf("%s: %w: a change cannot change its own item by another call", core.ItemName(key), repo.ErrLocked)
 }
 
 // Mark makes change run with a marked context.

@@ -41,7 +41,7 @@ func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool,
 		return nil, err
 	}
 	mark := Reentrancy{By: p, Key: t.Core.KeyText(raw)}
-	if err := mark.Refuse(ctx, key); err != nil {
+	if err := mark.Refuse(ctx, t.Core, key); err != nil {
 		return nil, err
 	}
 	ctx, told := t.Core.Observe.Call(ctx, p.Kind, OperationOf(create))
@@ -145,13 +145,13 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 			err = u.Check(from.Before, edit.After)
 		}
 		if err != nil {
-			return item, nil, fmt.Errorf("item %v: %w", u.waiter.Key, err)
+			return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
 		}
 	}
 	id := protocol.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
-		return item, nil, fmt.Errorf("item %v: %w", u.waiter.Key, err)
+		return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
 	}
 	switch res.Outcome {
 	case ddb.Applied:
@@ -159,7 +159,7 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 		return written, nil, nil
 	case ddb.Condition:
 	default:
-		return item, nil, lock.Failed(u.waiter.Key, res)
+		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
 	}
 	switch u.waiter.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
 	case protocol.Committed:

@@ -31,6 +31,11 @@ func Join(what, why error) error {
 	return fmt.Errorf("%w: %w", what, why)
 }
 
+// Waited says of the end of a context for how long the call had waited.
+func Waited(d time.Duration, end error) error {
+	return fmt.Errorf("waited for %v: %w", d.Round(time.Millisecond), end)
+}
+
 // DetachedTimeout keeps the values of a context but not its end. It is for giving back
 // what a call took that has failed.
 //

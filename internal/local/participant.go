@@ -21,6 +21,7 @@ type Participant struct {
 	Once   *cas.Once // the id under which its change is made once; nil: none
 
 	ctx    context.Context
+	began  time.Time
 	change func(context.Context, any) error
 	ended  func() error // what to tell a caller that leaves before its turn
 	asks   chan ask
@@ -71,7 +72,7 @@ type result struct {
 // NewParticipant makes a part. ended, optional, adds to the error of a caller that
 // leaves while it waits for its turn.
 func NewParticipant(ctx context.Context, create bool, change func(context.Context, any) error, ended func() error) *Participant {
-	return &Participant{Create: create, ctx: ctx, change: change, ended: ended, asks: make(chan ask, 1), end: make(chan result, 1)}
+	return &Participant{Create: create, ctx: ctx, began: time.Now(), change: change, ended: ended, asks: make(chan ask, 1), end: make(chan result, 1)}
 }
 
 // Await runs the change whenever the group asks for it, in the caller's
@@ -120,7 +121,11 @@ func (p *Participant) gone() error {
 	if p.ended == nil {
 		return ddb.CtxError(p.ctx)
 	}
-	return ddb.Join(p.ended(), ddb.CtxError(p.ctx))
+	what, end := p.ended(), ddb.CtxError(p.ctx)
+	if what != nil {
+		end = ddb.Waited(time.Since(p.began), end)
+	}
+	return ddb.Join(what, end)
 }
 
 // tell tells the group that the caller's context ended; true if it was the last

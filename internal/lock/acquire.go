@@ -164,7 +164,7 @@ func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error)
 }
 
 func (a *acquiring) noAnswer(to string, err error) error {
-	return fmt.Errorf("item %v: no answer to the %s: %w", a.Key, to, err)
+	return fmt.Errorf("%s: no answer to the %s: %w", a.Core.ItemName(a.Key), to, err)
 }
 
 // refused decides what the failed condition of a try means.
@@ -231,7 +231,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 	end := sent.Add(a.locker.Lease)
 	l, err := a.Lock(image)
 	if err == nil && l.Held == 0 {
-		err = fmt.Errorf("%w: item %v: attribute %q is missing", repo.ErrSchema, a.Key, a.Core.Attr.LockHeld)
+		err = fmt.Errorf("%w: %s: attribute %q is missing", repo.ErrSchema, a.Core.ItemName(a.Key), a.Core.Attr.LockHeld)
 	}
 	if err == nil && a.locker.late(end) {
 		err = errAgain // its holder could do nothing with it

@@ -35,13 +35,13 @@ func (t *Waiter) asUnknown(err error) error {
 	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
-	return UnknownOutcome(t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
+	return UnknownOutcome(t.Core, t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
 }
 
 // Undecided is the error of a call in doubt that finds no evidence; found says
 // what it finds instead.
 func (t *Waiter) Undecided(found string) error {
-	return UnknownOutcome(t.Key, errors.New("an attempt had no clear answer, and "+found))
+	return UnknownOutcome(t.Core, t.Key, errors.New("an attempt had no clear answer, and "+found))
 }
 
 // What is found in the place of evidence.
@@ -51,20 +51,23 @@ const (
 )
 
 // Failed turns a refused or unknown write into the caller's error.
-func Failed(key repo.Key, res ddb.Result) error {
+func Failed(core *protocol.Core, key repo.Key, res ddb.Result) error {
 	if res.Outcome == ddb.Unknown {
-		return UnknownOutcome(key, res.Err)
+		return UnknownOutcome(core, key, res.Err)
 	}
-	return res.Err
+	if res.Err == nil {
+		return nil
+	}
+	return fmt.Errorf("item %v: %w", key, res.Err) // which names the table
 }
 
 // UnknownOutcome says that a write has no verdict, and why: callers who know
 // more than that no evidence is left say it.
-func UnknownOutcome(key repo.Key, why error) error {
+func UnknownOutcome(core *protocol.Core, key repo.Key, why error) error {
 	if why == nil {
 		why = errNoEvidence
 	}
-	return fmt.Errorf("item %v: %w", key, &unknown{why})
+	return fmt.Errorf("%s: %w", core.ItemName(key), &unknown{why})
 }
 
 var errNoEvidence = errors.New("the item shows no evidence of the write, nor against it")
@@ -105,12 +108,12 @@ var unwritten = []error{
 
 // Unwritten is the error of a write whose verdict was found after all: nothing
 // was written.
-func Unwritten(key repo.Key, err error) error {
+func Unwritten(core *protocol.Core, key repo.Key, err error) error {
 	var u *unknown
 	if errors.As(err, &u) {
 		err = u.why
 	}
-	return fmt.Errorf("item %v: nothing was written: %w", key, err)
+	return fmt.Errorf("%s: nothing was written: %w", core.ItemName(key), err)
 }
 
 // ErrContended is why a call ended that makes way for others. Nothing was written.

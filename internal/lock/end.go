@@ -67,7 +67,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	case err != nil:
 		return nil, err
 	case how.NoGrace && ctx.Err() != nil:
-		return nil, fmt.Errorf("item %v, token %d: %w", h.key, h.token, ddb.CtxError(ctx))
+		return nil, fmt.Errorf("%s, token %d: %w", h.locker.Core.ItemName(h.key), h.token, ddb.CtxError(ctx))
 	}
 	e := &ending{End: how, lock: h, first: true}
 	if !how.writes() {
@@ -148,9 +148,9 @@ func (e *ending) judge(res ddb.Result) error {
 		switch {
 		case err == nil && e.writes() && h.inDoubt:
 			h.Finish(repo.ErrOutcomeUnknown)
-			err = UnknownOutcome(h.key, errOneOfTwo)
+			err = UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
 		case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
-			err = UnknownOutcome(h.key, errReplaced)
+			err = UnknownOutcome(h.locker.Core, h.key, errReplaced)
 		}
 		if unknown := errors.Is(err, repo.ErrOutcomeUnknown); unknown {
 			h.inDoubt = h.inDoubt || e.writes()

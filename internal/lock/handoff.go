@@ -57,7 +57,7 @@ func (e *ending) begin() error {
 		e.write.Own(h.id, h.token, e.now)
 	}
 	if err := e.build(); err != nil {
-		return fmt.Errorf("item %v: %w", h.key, err)
+		return fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
 	}
 	return nil
 }

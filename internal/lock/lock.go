@@ -62,7 +62,7 @@ func (h *Lock) Over() bool { return h.Ended() != nil }
 
 // Locked is the error of those who wait for this hold.
 func (h *Lock) Locked() error {
-	return &repo.LockedError{Key: h.key, Owner: h.locker.Owner, Until: h.Until(), Token: h.token}
+	return &repo.LockedError{Table: h.locker.Core.Name, Key: h.key, Owner: h.locker.Owner, Until: h.Until(), Token: h.token}
 }
 
 // Found is what stood in the hold's place when it was found lost.
@@ -96,7 +96,7 @@ func (h *Lock) Usable() error {
 
 // Describe says of an error which hold it is about.
 func (h *Lock) Describe(err error) error {
-	return fmt.Errorf("item %v, token %d: %w", h.key, h.token, err)
+	return fmt.Errorf("%s, token %d: %w", h.locker.Core.ItemName(h.key), h.token, err)
 }
 
 // Name is what the log says of the hold.
@@ -154,7 +154,7 @@ func (h *Lock) lostRenewal(res ddb.Result) error {
 	}
 	if h.inDoubt { // the write without a verdict has ended the hold
 		h.Finish(repo.ErrOutcomeUnknown)
-		return UnknownOutcome(h.key, errOneOfTwo)
+		return UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
 	}
 	return h.lost() // the hold is over, and not by a write of ours
 }
@@ -200,7 +200,7 @@ func (h *Lock) write(ctx context.Context, set func(*protocol.Write)) error {
 	w.Own(h.id, h.token, time.Time{})
 	in, err := w.Update(h.raw())
 	if err != nil {
-		return fmt.Errorf("item %v: %w", h.key, err)
+		return fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
 	}
 	res := h.locker.Core.Update(ctx, in, ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true})
 	switch res.Outcome {
@@ -209,7 +209,7 @@ func (h *Lock) write(ctx context.Context, set func(*protocol.Write)) error {
 	case ddb.Condition:
 		return h.lostRenewal(res)
 	}
-	return Failed(h.key, res)
+	return Failed(h.locker.Core, h.key, res)
 }
 
 // holder is what the hold knows of itself. The caller holds op.
@@ -221,12 +221,12 @@ func (h *Lock) holder() protocol.Holder {
 // ends the hold where it is over. nil means that the write was applied.
 func (h *Lock) judge(res ddb.Result) error {
 	if res.Outcome != ddb.Condition {
-		return Failed(h.key, res)
+		return Failed(h.locker.Core, h.key, res)
 	}
 	l, err := ParseRecord(h.locker.Core, h.key, res.Image)
 	if err != nil && !res.Clean { // an earlier attempt may have been applied
 		h.Finish(repo.ErrOutcomeUnknown)
-		return UnknownOutcome(h.key, err)
+		return UnknownOutcome(h.locker.Core, h.key, err)
 	}
 	if err != nil {
 		return err
@@ -237,12 +237,12 @@ func (h *Lock) judge(res ddb.Result) error {
 		return nil
 	case protocol.Expired:
 		h.Expire()
-		return fmt.Errorf("item %v, token %d: %w: the lease of %v was over; nothing was written", h.key, h.token, repo.ErrLockExpired, h.locker.Lease)
+		return fmt.Errorf("%s, token %d: %w: the lease of %v was over; nothing was written", h.locker.Core.ItemName(h.key), h.token, repo.ErrLockExpired, h.locker.Lease)
 	case protocol.Lost:
 		return h.lost()
 	}
 	h.Finish(repo.ErrOutcomeUnknown)
-	return UnknownOutcome(h.key, h.undecided(l, res.Image))
+	return UnknownOutcome(h.locker.Core, h.key, h.undecided(l, res.Image))
 }
 
 func (h *Lock) lost() error { return fmt.Errorf("%w: nothing was written", h.Lose()) }

@@ -91,15 +91,15 @@ func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id
 		l, err := (&Waiter{Core: t.Core, Key: key}).Lock(res.Image)
 		switch {
 		case !res.Clean && (err != nil || l.Busy()):
-			return UnknownOutcome(key, err)
+			return UnknownOutcome(t.Core, key, err)
 		case err != nil:
 			return err
 		case !res.Clean:
 			return nil // the hold of the id is over, and nobody has the lock: all that was asked for
 		case l.Busy():
-			return Locked(key, l)
+			return Locked(t.Core, key, l)
 		}
-		return fmt.Errorf("%w: item %v", repo.ErrNotHeld, key)
+		return fmt.Errorf("%w: %s", repo.ErrNotHeld, t.Core.ItemName(key))
 	}
-	return Failed(key, res)
+	return Failed(t.Core, key, res)
 }

@@ -30,7 +30,7 @@ func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token in
 			return err
 		}
 		if !seen.Busy() || seen.Held != token {
-			return fmt.Errorf("%w: item %v, token %d", repo.ErrNotHeld, key, token)
+			return fmt.Errorf("%w: %s, token %d", repo.ErrNotHeld, t.Core.ItemName(key), token)
 		}
 		image, err = t.breakSeen(ctx, key, raw, image, seen)
 		if !errors.Is(err, errAgain) {
@@ -54,11 +54,11 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		return nil, nil
 	case ddb.Condition:
 	default:
-		return nil, Failed(key, res)
+		return nil, Failed(t.Core, key, res)
 	}
 	now, err := ParseRecord(t.Core, key, res.Image)
 	if err != nil && !res.Clean {
-		return nil, UnknownOutcome(key, err)
+		return nil, UnknownOutcome(t.Core, key, err)
 	}
 	if err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		if now.By == seen.By && now.Held == seen.Held && now.Busy() {
 			return res.Image, errAgain // it was extended since
 		}
-		return nil, fmt.Errorf("%w: item %v, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, key, seen.Held)
+		return nil, fmt.Errorf("%w: %s, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, t.Core.ItemName(key), seen.Held)
 	}
-	return nil, UnknownOutcome(key, nil)
+	return nil, UnknownOutcome(t.Core, key, nil)
 }
 
 func (t *Locker) broken(ctx context.Context, key repo.Key, seen protocol.Record) {

@@ -47,7 +47,7 @@ func (t *Waiter) SendUntilJudged(ctx context.Context, send func() (ddb.Result, e
 				return err
 			}
 			if res.Outcome != ddb.Condition {
-				return Failed(t.Key, res)
+				return Failed(t.Core, t.Key, res)
 			}
 			if decided, err := judge(res.Image); decided || err != nil {
 				return err
@@ -89,7 +89,7 @@ func (t *Waiter) CheckShape(image ddb.Item) error {
 		}
 	}
 	if err := t.Core.CheckShape(image); err != nil {
-		return fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, t.Key, t.Core.Name, err)
+		return fmt.Errorf("%w: %s: %w", repo.ErrSchema, t.Core.ItemName(t.Key), err)
 	}
 	return nil
 }
@@ -98,14 +98,14 @@ func (t *Waiter) CheckShape(image ddb.Item) error {
 func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
 	l, err := core.ParseRecord(image)
 	if err != nil {
-		return l, fmt.Errorf("%w: item %v in table %q: %w", repo.ErrSchema, key, core.Name, err)
+		return l, fmt.Errorf("%w: %s: %w", repo.ErrSchema, core.ItemName(key), err)
 	}
 	return l, nil
 }
 
 // Locked is the error that tells who holds an item.
-func Locked(key repo.Key, l protocol.Record) error {
-	e := &repo.LockedError{Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
+func Locked(core *protocol.Core, key repo.Key, l protocol.Record) error {
+	e := &repo.LockedError{Table: core.Name, Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
 	if l.Endless() {
 		e.Until = time.Time{}
 	}
@@ -129,7 +129,7 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 	res := t.Core.Update(ctx, in, ddb.Options{})
 	switch res.Outcome {
 	case ddb.Refused:
-		t.awaits = Locked(t.Key, l)
+		t.awaits = Locked(t.Core, t.Key, l)
 		return res.Err
 	case ddb.Condition:
 		// The hold has ended without us. Who came after it holds the item.
@@ -165,21 +165,30 @@ func (t *Waiter) WaitToPoll(ctx context.Context, l protocol.Record, d time.Durat
 
 // wait waits for the holder l, by sleep.
 func (t *Waiter) wait(ctx context.Context, l protocol.Record, sleep func()) error {
-	t.awaits = Locked(t.Key, l)
+	t.awaits = Locked(t.Core, t.Key, l)
 	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
 		return t.awaits
 	}
 	sleep()
 	if ctx.Err() != nil {
-		return ddb.Join(t.awaits, ddb.CtxError(ctx))
+		return t.outwaited(ddb.CtxError(ctx))
 	}
 	return nil
+}
+
+// outwaited is the error of a call whose context has ended: what it waited for, and
+// for how long.
+func (t *Waiter) outwaited(end error) error {
+	if t.Began.IsZero() {
+		return ddb.Join(t.awaits, end)
+	}
+	return ddb.Join(t.awaits, ddb.Waited(t.Clock().Sub(t.Began), end))
 }
 
 // WaitAfterConflict notes that others wrote first, in each of n tries, and returns the
 // error that says so.
 func (t *Waiter) WaitAfterConflict(n int) error {
-	t.awaits = &repo.ConflictError{Key: t.Key, Attempts: n}
+	t.awaits = &repo.ConflictError{Table: t.Core.Name, Key: t.Key, Attempts: n}
 	return t.awaits
 }
 
@@ -189,7 +198,7 @@ func (t *Waiter) ExplainEnd(ctx context.Context, err error) error {
 	if err == nil || t.awaits == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || saysWhy(err) {
 		return err
 	}
-	return ddb.Join(t.awaits, err)
+	return t.outwaited(err)
 }
 
 // saysWhy reports whether an error tells what became of the call, and not only

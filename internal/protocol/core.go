@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +55,8 @@ type Core struct {
 	// rather than an integer of the user's own unit.
 	EventSeconds bool
 	Roles
+	// KeyOf is a primary key as errors name it.
+	KeyOf func(key ddb.Item) fmt.Stringer
 	// Clock is the time by which the table stamps its items.
 	Clock func() time.Time
 	// Transacts says that transactions are needed, which not every kind of table
@@ -77,6 +80,11 @@ func NewCore(c Core) *Core {
 	}
 	c.once = c.Attr.OnceNames()
 	return &c
+}
+
+// ItemName is what an error calls an item by its key.
+func (c *Core) ItemName(key fmt.Stringer) string {
+	return fmt.Sprintf("item %v in table %q", key, c.Name)
 }
 
 // HasRoles reports whether the library writes on items what says their type, or when

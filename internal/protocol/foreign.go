@@ -65,13 +65,13 @@ func isTrue(v types.AttributeValue) bool {
 func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
 	item, err := c.Table.Get(ctx, key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("item %v: %w", c.KeyOf(key), err) // which names the table
 	}
 	if err := c.CheckType(item); err != nil {
 		return nil, err
 	}
 	if err := c.CheckShape(item); err != nil {
-		return nil, c.Classify(fmt.Errorf("item %q in table %q: %w", c.KeyText(key), c.Name, err))
+		return nil, c.Classify(fmt.Errorf("%s: %w", c.ItemName(c.KeyOf(key)), err))
 	}
 	return item, nil
 }

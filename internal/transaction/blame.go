@@ -12,14 +12,14 @@ import (
 // reasons are why single items cancelled a transaction; nil: none of them did.
 func (m *commit) reasons(err error) error {
 	return fail(m.blamed(ddb.Reasons(err), func(core *protocol.Core, key repo.Key, reason error) error {
-		return core.Classify(fmt.Errorf("item %v: %w", key, reason))
+		return core.Classify(fmt.Errorf("%s: %w", core.ItemName(key), reason))
 	})...)
 }
 
 // exhausted says that others were at the items, each time.
 func (m *commit) exhausted(res ddb.Result) error {
-	conflict := func(_ *protocol.Core, key repo.Key, _ error) error {
-		return &repo.ConflictError{Key: key, Attempts: m.call.tries}
+	conflict := func(core *protocol.Core, key repo.Key, _ error) error {
+		return &repo.ConflictError{Table: core.Name, Key: key, Attempts: m.call.tries}
 	}
 	at := m.blamed(ddb.Reasons(res.Err), conflict)
 	if at == nil {

@@ -108,7 +108,7 @@ func (c *call) lost() error {
 	var failed []Failure
 	for _, e := range c.held() {
 		if cause := e.hold.Cause(); cause != nil {
-			failed = append(failed, e.failure(fmt.Errorf("item %v, token %d: %w: nothing was written", e.key, e.hold.Token(), cause)))
+			failed = append(failed, e.failure(fmt.Errorf("%s, token %d: %w: nothing was written", e.core.ItemName(e.key), e.hold.Token(), cause)))
 		}
 	}
 	return fail(failed...)
@@ -242,7 +242,7 @@ func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.Next(time.Now
 func (c *call) exhausted(entries []*entry) error {
 	var failed []Failure
 	for _, e := range entries {
-		failed = append(failed, e.failure(&repo.ConflictError{Key: e.key, Attempts: c.tries}))
+		failed = append(failed, e.failure(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: c.tries}))
 	}
 	return fail(failed...)
 }

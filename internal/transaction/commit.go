@@ -123,7 +123,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		case protocol.Committed:
 			err = nil
 		case protocol.Lost:
-			err = lock.Unwritten(p.key, err)
+			err = lock.Unwritten(p.core, p.key, err)
 		}
 	}
 	if err != nil {
@@ -322,9 +322,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		m.appliedRows()
 		return nil
 	case protocol.Lost:
-		return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.Unwritten(key, why) })...)
+		return fail(m.all(why, func(core *protocol.Core, key repo.Key, why error) error { return lock.Unwritten(core, key, why) })...)
 	}
-	return fail(m.all(why, func(_ *protocol.Core, key repo.Key, why error) error { return lock.UnknownOutcome(key, why) })...)
+	return fail(m.all(why, func(core *protocol.Core, key repo.Key, why error) error { return lock.UnknownOutcome(core, key, why) })...)
 }
 
 // shown reads the items that the transaction writes, until one shows that it was

@@ -94,7 +94,7 @@ func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (
 		return nil, err
 	}
 	if e.changing.Load() {
-		return nil, fmt.Errorf("item %v: %w: a change cannot change or read its own item by another call", key, repo.ErrLocked)
+		return nil, fmt.Errorf("%s: %w: a change cannot change or read its own item by another call", m.core.ItemName(key), repo.ErrLocked)
 	}
 	if err := e.op.Lock(ctx); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		// What the closure has seen of it is what the commit must find.
 		e.known, e.image, e.moment = true, before, moment
 		if err == nil {
-			err = tx.beginAnew(&repo.ConflictError{Key: e.key, Attempts: 1})
+			err = tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
 			e.known = false
 		}
 	}
@@ -159,7 +159,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 }
 
 func (e *entry) unreadable() error {
-	return fmt.Errorf("%w: item %v: what Apply makes of it is known to DynamoDB only: in a transaction it is the only operation on its item; use Update", repo.ErrConfig, e.key)
+	return fmt.Errorf("%w: %s: what Apply makes of it is known to DynamoDB only: in a transaction it is the only operation on its item; use Update", repo.ErrConfig, e.core.ItemName(e.key))
 }
 
 // fetch locks or reads the item.

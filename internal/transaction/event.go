@@ -74,7 +74,7 @@ func (v *View) apply(e *entry, ev Event, once *cas.Once) error {
 	case errors.Is(err, errDuplicate):
 		return nil
 	case err != nil:
-		return fmt.Errorf("item %v: %w", e.key, err)
+		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
 	case ev.Whole != nil:
 		return e.put(ev.Whole, once)
 	case ev.Deletes:

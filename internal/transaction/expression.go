@@ -39,7 +39,7 @@ func (v *View) Apply(ctx context.Context, key repo.Key, update expression.Update
 			if err != nil {
 				return err
 			}
-			return &repo.ConditionError{Key: key, Item: v.s.Table.Value(item)}
+			return &repo.ConditionError{Table: core.Name, Key: key, Item: v.s.Table.Value(item)}
 		}
 	}
 	return v.Write(ctx, key, ev)

@@ -63,11 +63,11 @@ func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWr
 		p.ending.Leave(w)
 	}
 	if err != nil {
-		return item, fmt.Errorf("item %v: %w", p.key, err)
+		return item, fmt.Errorf("%s: %w", p.core.ItemName(p.key), err)
 	}
 	in, err := w.Update(p.raw)
 	if err != nil {
-		return item, fmt.Errorf("item %v: %w", p.key, err)
+		return item, fmt.Errorf("%s: %w", p.core.ItemName(p.key), err)
 	}
 	return ddb.UpdateOf(in), nil
 }

@@ -138,7 +138,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, key, e.core.Name)
 		}
 		if err := cas.CheckNotStale(e.core, e.now, raw); err != nil {
-			return fmt.Errorf("item %v: %w", key, err)
+			return fmt.Errorf("%s: %w", e.core.ItemName(key), err)
 		}
 		created = v.s.Table.WithVersion(item, 1)
 		return e.put(raw, once)
@@ -163,7 +163,7 @@ func (e *entry) put(raw ddb.Item, once *cas.Once) error {
 		err = e.core.CheckSize(e.stored(), d)
 	}
 	if err != nil {
-		return fmt.Errorf("item %v: %w", e.key, err)
+		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
 	}
 	e.change(d)
 	return nil
@@ -252,7 +252,7 @@ func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(cont
 		err = v.s.Check(from.Before, edit.After)
 	}
 	if err != nil {
-		return edit, fmt.Errorf("item %v: %w", e.key, err)
+		return edit, fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
 	}
 	return edit, nil
 }

@@ -27,7 +27,7 @@ func (s *Semaphore[J]) Cancel(ctx context.Context, resource, id string) error {
 			return err
 		}
 		if j.state == running {
-			return fmt.Errorf("job %q of resource %q runs: %w", id, resource, &repo.LockedError{Key: keyOf(j.row),
+			return fmt.Errorf("job %q of resource %q runs: %w", id, resource, &repo.LockedError{Table: s.core.Name, Key: keyOf(j.row),
 				Owner: protocol.Record{By: j.owner}.Owner(), Until: j.until, Token: j.token})
 		}
 		again, err := s.cancel(ctx, resource, j)

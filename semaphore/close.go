@@ -30,7 +30,7 @@ func (s *Semaphore[J]) Close(ctx context.Context) error {
 func (h *Permit) giveBack(ctx context.Context) error {
 	h.lease.Forget(ErrClosed)
 	if err := h.release(ctx, ErrClosed); err != nil && !errors.Is(err, repo.ErrReleased) {
-		return &repo.CloseError{Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
+		return &repo.CloseError{Table: h.p.core.Name, Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (h *Permit) giveBack(ctx context.Context) error {
 func (j *Job[J]) giveBack(ctx context.Context) error {
 	j.lease.Forget(ErrClosed)
 	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !errors.Is(err, repo.ErrReleased) {
-		return &repo.CloseError{Key: keyOf(j.row.row), Token: j.token, Err: err}
+		return &repo.CloseError{Table: j.s.core.Name, Key: keyOf(j.row.row), Token: j.token, Err: err}
 	}
 	return nil
 }

@@ -256,10 +256,11 @@ func TestApplyTo(t *testing.T) {
 // A call from inside a change of the same item is refused, until the change has
 // returned: its context may live longer.
 func TestReentrancy(t *testing.T) {
+	core := open(t).table.Core
 	mark := Reentrancy{By: t, Key: "beans"}
 	var inside context.Context
-	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, t.table.Core, key) })
+	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, core, key) })
 	rig.Is(t, run(t.Context(), nil), repo.ErrLocked)
-	rig.Is(t, mark.Refuse(inside, key))
-	rig.Is(t, mark.Refuse(t.Context(), key))
+	rig.Is(t, mark.Refuse(inside, core, key))
+	rig.Is(t, mark.Refuse(t.Context(), core, key))
 }

@@ -148,11 +148,11 @@ func (p *Participant) own(err error) error {
 	case errors.Is(err, repo.ErrOutcomeUnknown):
 		return ddb.Join(repo.ErrOutcomeUnknown, end)
 	case errors.As(err, &locked):
-		return ddb.Join(locked, end)
+		return ddb.Join(locked, ddb.Waited(time.Since(p.began), end))
 	case errors.Is(err, repo.ErrLocked):
-		return ddb.Join(repo.ErrLocked, end)
+		return ddb.Join(repo.ErrLocked, ddb.Waited(time.Since(p.began), end))
 	case errors.As(err, &conflict):
-		return ddb.Join(conflict, end)
+		return ddb.Join(conflict, ddb.Waited(time.Since(p.began), end))
 	}
 	return end
 }

@@ -101,10 +101,13 @@ func TestSendUntilJudged(t *testing.T) {
 	}
 }
 
+// core is of a table that is never asked.
+var core = protocol.NewCore(protocol.Core{Table: &ddb.Table{Name: "shelf"}})
+
 // A call whose context ends says what it waited for, unless its error says more.
 func TestExplainEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &Waiter{Key: key}
+	w := &Waiter{Core: core, Key: key}
 	_ = w.WaitAfterConflict(3)
 	rig.Is(t, w.ExplainEnd(ctx, nil))
 	if err := w.ExplainEnd(ctx, context.Canceled); errors.Is(err, repo.ErrConflict) {
@@ -112,7 +115,7 @@ func TestExplainEnd(t *testing.T) {
 	}
 	cancel()
 	rig.Is(t, w.ExplainEnd(ctx, context.Canceled), context.Canceled, repo.ErrConflict)
-	locked := Locked(key, protocol.Record{By: "joe"})
+	locked := Locked(core, key, protocol.Record{By: "joe"})
 	if err := w.ExplainEnd(ctx, ddb.Join(locked, context.Canceled)); errors.Is(err, repo.ErrConflict) || !errors.Is(err, repo.ErrLocked) {
 		t.Errorf("it said why: %v", err)
 	}
@@ -122,16 +125,16 @@ func TestExplainEnd(t *testing.T) {
 // way its reason is asked for.
 func TestUnknownOutcomeClaimsNothing(t *testing.T) {
 	for _, why := range unwritten {
-		if err := UnknownOutcome(key, why); !errors.Is(err, repo.ErrOutcomeUnknown) || errors.Is(err, why) {
+		if err := UnknownOutcome(core, key, why); !errors.Is(err, repo.ErrOutcomeUnknown) || errors.Is(err, why) {
 			t.Errorf("%v", err)
 		}
 	}
-	locked := UnknownOutcome(key, Locked(key, protocol.Record{By: "joe"}))
+	locked := UnknownOutcome(core, key, Locked(core, key, protocol.Record{By: "joe"}))
 	if e := new(repo.LockedError); errors.As(locked, &e) {
 		t.Errorf("%v", locked)
 	}
-	rig.Is(t, UnknownOutcome(key, context.Canceled), context.Canceled)
-	if err := Unwritten(key, locked); errors.Is(err, repo.ErrOutcomeUnknown) || !errors.Is(err, repo.ErrLocked) {
+	rig.Is(t, UnknownOutcome(core, key, context.Canceled), context.Canceled)
+	if err := Unwritten(core, key, locked); errors.Is(err, repo.ErrOutcomeUnknown) || !errors.Is(err, repo.ErrLocked) {
 		t.Errorf("%v", err)
 	}
 }

@@ -64,7 +64,7 @@ func start(t *testing.T, target string) *server {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = <-ended
+		<-ended
 		if t.Failed() {
 			t.Log(said.String())
 		}

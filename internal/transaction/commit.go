@@ -322,9 +322,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		m.appliedRows()
 		return nil
 	case protocol.Lost:
-		return fail(m.all(why, func(core *protocol.Core, key repo.Key, why error) error { return lock.Unwritten(core, key, why) })...)
+		return fail(m.all(why, lock.Unwritten)...)
 	}
-	return fail(m.all(why, func(core *protocol.Core, key repo.Key, why error) error { return lock.UnknownOutcome(core, key, why) })...)
+	return fail(m.all(why, lock.UnknownOutcome)...)
 }
 
 // shown reads the items that the transaction writes, until one shows that it was

@@ -60,8 +60,11 @@ func start(t *testing.T, target string) *server {
 	cmd := exec.CommandContext(t.Context(), program(t, "prometheus"), "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", address)
 	cmd.Stderr = &said
 	rig.Is(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // it is killed
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		<-ended

@@ -146,6 +146,9 @@ func (s *schema) name(v reflect.Value) {
 // Altered is the field that a change has altered though the library writes it, ""
 // if there is none: an item's type, and when it was made and changed.
 func (t *mapping) Altered(was, is any) string {
+	if !t.core.HasRoles() {
+		return ""
+	}
 	s := t.schema
 	before, after := valueOf(was), valueOf(is)
 	for _, f := range []field{s.entity, s.created, s.updated} {

@@ -152,7 +152,7 @@ func (a *applying) evidence(ctx context.Context) ddb.Item {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	image, err := a.table.Core.Get(ctx, a.waiter.Raw)
-	if err == nil && (protocol.RingVerdict(a.id, nil, a.table.Core.Ring(image)) == protocol.Committed || a.once.In(a.table.Core, image)) {
+	if err == nil && a.once.Shown(a.table.Core, a.id, image) {
 		return image
 	}
 	return nil

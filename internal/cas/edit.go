@@ -71,7 +71,7 @@ func Change(ctx context.Context, t *Table, from Snapshot, change func(context.Co
 
 // Compare finds what an edited item changes.
 func Compare(t *Table, from Snapshot, item any) (Edit, error) {
-	if name := altered(t, from.Item, item); name != "" {
+	if name := t.Altered(from.Item, item); name != "" {
 		return Edit{}, fmt.Errorf("%w: field %s of %s: the library writes it", repo.ErrFixed, name, t.Core.ItemName(t.KeyOf(from.Item)))
 	}
 	after, err := t.EncodeGiven(item)
@@ -106,15 +106,6 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(item)), err)
 	}
 	return e, nil
-}
-
-// altered is the field that a change has altered though the library writes it, ""
-// if there is none.
-func altered(t *Table, was, is any) string {
-	if !t.Core.HasRoles() {
-		return ""
-	}
-	return t.Altered(was, is)
 }
 
 // stamp makes an edit say when it was made; begins says that there was no item.

@@ -54,6 +54,12 @@ func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
 	return protocol.NewUnreadOnce(o.id, core.Epoch(time.Now()))
 }
 
+// Shown reports whether an item is evidence that a write was applied: it has the
+// write's id, or remembers that of the operation, if there is one.
+func (o *Once) Shown(core *protocol.Core, id protocol.WriteID, image ddb.Item) bool {
+	return protocol.RingVerdict(id, nil, core.Ring(image)) == protocol.Committed || o.In(core, image)
+}
+
 // OnceCalls are the calls of a view with one id.
 type OnceCalls struct {
 	ID string

@@ -338,7 +338,7 @@ func (m *commit) shown(ctx context.Context) bool {
 			continue
 		}
 		image, err := p.core.Get(ctx, p.raw)
-		if err == nil && (protocol.RingVerdict(m.id, nil, p.core.Ring(image)) == protocol.Committed || m.call.once.In(p.core, image)) {
+		if err == nil && m.call.once.Shown(p.core, m.id, image) {
 			return true
 		}
 	}

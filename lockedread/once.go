@@ -30,12 +30,8 @@ func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx cont
 	return cas.As[T](o.change(ctx, key, true, cas.ChangeOf(change)))
 }
 
-func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, err = o.l.l.change(ctx, key, create, change, once)
-		return err
-	})
-	return item, err
+func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
+	return o.calls.Make(func(once *cas.Once) (any, error) { return o.l.l.change(ctx, key, create, change, once) })
 }
 
 // Repeated reports whether the call of this view that ended last has found its id

@@ -54,7 +54,7 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 // Create is [Repository.Create] under the id: an item that was made under it is
 // returned as it is.
 func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](o.do(func(once *cas.Once) (any, error) { return o.r.r.create(ctx, &item, once) }))
+	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.create(ctx, &item, once) }))
 }
 
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
@@ -76,19 +76,10 @@ func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
 
 // Apply is [Repository.Apply] under the id. An answer that is lost is asked for
 // again.
-func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (item T, err error) {
-	return cas.As[T](o.do(func(once *cas.Once) (any, error) { return o.r.r.apply(ctx, key, update, conditions, once) }))
+func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
+	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.apply(ctx, key, update, conditions, once) }))
 }
 
 func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
-	return o.do(func(once *cas.Once) (any, error) { return o.r.r.update(ctx, key, create, change, once) })
-}
-
-// do makes one call under the id.
-func (o *Once[T]) do(call func(*cas.Once) (any, error)) (item any, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		item, err = call(once)
-		return err
-	})
-	return item, err
+	return o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.update(ctx, key, create, change, once) })
 }

@@ -54,12 +54,8 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 
 // Create is [Repository.Create] under the id: an item that was made under it is
 // returned as it is.
-func (o *Once[T]) Create(ctx context.Context, item T) (created T, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		created, err = cas.As[T](cas.Create(ctx, o.r.inner, &item, o.r.settings, once))
-		return err
-	})
-	return created, err
+func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
+	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return cas.Create(ctx, o.r.inner, &item, o.r.settings, once) }))
 }
 
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
@@ -82,13 +78,11 @@ func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
 
 // Apply is [Repository.Apply] under the id. An answer that is lost is asked for
 // again.
-func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (item T, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
-		applied, _, err := cas.Apply(ctx, o.r.inner, o.r.settings, key, update, conditions, once)
-		item, err = cas.As[T](applied, err)
-		return err
-	})
-	return item, err
+func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
+	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) {
+		item, _, err := cas.Apply(ctx, o.r.inner, o.r.settings, key, update, conditions, once)
+		return item, err
+	}))
 }
 
 // locked makes a change under the item's lock.

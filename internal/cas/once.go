@@ -81,6 +81,15 @@ func (c *OnceCalls) Do(call func(*Once) error) error {
 	return call(once)
 }
 
+// Make is Do for a call that makes an item.
+func (c *OnceCalls) Make(call func(*Once) (any, error)) (item any, err error) {
+	err = c.Do(func(once *Once) (err error) {
+		item, err = call(once)
+		return err
+	})
+	return item, err
+}
+
 // Repeated reports whether the call that ended last has found its id.
 func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 

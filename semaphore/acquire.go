@@ -204,7 +204,7 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 	if len(removed) == 0 {
 		return false, nil
 	}
-	w.Set(aSwept, &types.AttributeValueMemberSS{Value: removed})
+	w.Set(aSwept, &types.AttributeValueMemberSS{Value: withEarlier(removed, r.swept)})
 	count(w, aRunning, -int64(len(removed)))
 	count(w, aChanges, 1)
 	in, err := w.Update(resourceKey(r.Name))
@@ -222,13 +222,29 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 	return true, nil
 }
 
-// sweptFrom reports whether a resource's row says that a permit was removed as
-// that of a dead holder.
-func sweptFrom(row ddb.Item, attr string) bool {
-	swept, ok := row[aSwept].(*types.AttributeValueMemberSS)
-	return ok && slices.Contains(swept.Value, attr)
+// withEarlier adds the evidence of earlier removals to that of this one, while it is
+// little: holders who died together are often found one by one.
+func withEarlier(removed, earlier []string) []string {
+	if len(removed)+len(earlier) > maxKept {
+		return removed
+	}
+	all := slices.Concat(removed, earlier)
+	slices.Sort(all) // a late copy of a try can have brought one back
+	return slices.Compact(all)
 }
 
-// maxSweep keeps the expression of a sweep within DynamoDB's limit, and the row
-// small that bears its evidence.
-const maxSweep = 30
+// sweptIn is whose permits a resource's row says were removed as those of dead holders.
+func sweptIn(row ddb.Item) []string {
+	if swept, ok := row[aSwept].(*types.AttributeValueMemberSS); ok {
+		return swept.Value
+	}
+	return nil
+}
+
+const (
+	// maxSweep keeps the expression of a sweep within DynamoDB's limit.
+	maxSweep = 30
+	// maxKept is up to how many names the evidence of earlier removals is kept: every
+	// request on the row bills it.
+	maxKept = 10
+)

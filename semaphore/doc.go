@@ -57,7 +57,8 @@
 // attribute is absent and running < limit; Release removes it and counts
 // running−1 if it is there. Those who find no permit free remove the ones whose
 // lease is over, if they are as seen, count them off in the same request, and
-// leave their names in "swept": evidence for holders who come back.
+// leave their names in "swept", with those of earlier removals up to ten:
+// evidence for holders who come back.
 //
 // Fencing tokens are given out per resource, to permits and to starts of jobs
 // alike, and only grow, also when the row is deleted: the token of a start is the

@@ -171,7 +171,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		*p = 0
 		w.running--
-		w.swept = 1 << q.of
+		w.swept |= 1 << q.of
 	case extend:
 		if h.permit == 0 || h.permit >= q.ends {
 			return false, false, ""

@@ -143,7 +143,7 @@ type world struct {
 	now int8
 
 	queued, running, dead, token int8 // of the resource
-	swept                        int8 // of the resource: whose permits were last removed as those of the dead
+	swept                        int8 // of the resource: whose permits were removed as those of the dead
 	brokenJobs, brokenPermits    int8 // of the resource: tokens, and whose permits, that were ended by force
 	evicted                      int8 // tokens of jobs that were ended by force, whatever the evidence
 	breaks                       int8 // by operators that are still to come

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,7 +202,7 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		switch {
 		case res.Outcome == ddb.Applied:
 			return nil
-		case res.Outcome == ddb.Condition && h.once && (sweptFrom(res.Image, h.attr) || brokenFrom(res.Image, h.ID())):
+		case res.Outcome == ddb.Condition && h.once && (slices.Contains(sweptIn(res.Image), h.attr) || brokenFrom(res.Image, h.ID())):
 			return h.lease.Lose()
 		case res.Outcome == ddb.Condition && (brokenFrom(res.Image, h.ID()) || len(res.Image) == 0):
 			// It may be that of an earlier try which was broken; or the evidence is gone

@@ -99,6 +99,29 @@ func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
 	audit(t, s)
 }
 
+// Evidence of an earlier removal outlives the next one: the dead are found one by one.
+func TestPermitsOfTheDeadAreTakenOverOneByOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.short(t)
+	dying := bench{b.Peer()}
+	rig.Is(t, s.SetLimit(t.Context(), "printer", 1))
+	var dead []*semaphore.Permit
+	for range 3 {
+		p := rig.Must(dying.short(t).Acquire(t.Context(), "printer"))(t)
+		dying.Always(fault.DropRequest)
+		rig.Is(t, rig.Ended(p.Context(), t), repo.ErrLockExpired)
+		dying.Faults(nil)
+		dead = append(dead, p)
+	}
+	rig.Is(t, rig.Must(s.Acquire(t.Context(), "printer"))(t).Release(t.Context()))
+	for _, p := range dead {
+		rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
+	}
+	wantResource(t, s, "printer", 0, 0, 0)
+	audit(t, s)
+}
+
 func TestPermitsRenewThemselves(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

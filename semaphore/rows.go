@@ -33,7 +33,7 @@ const (
 	aToken   = "token"    // last fencing token given out on the resource
 	aChanges = "changes"  // counts every change of the counters, for the audit
 
-	aSwept  = "swept"  // SS: the permits that were last removed because their lease was over
+	aSwept  = "swept"  // SS: the permits that were lately removed because their lease was over
 	aPaused = "paused" // N, Unix seconds: since when it is paused; its token is then beyond maxToken
 
 	permitPrefix = "p_" // + id: until when a permit is held, Unix seconds
@@ -87,6 +87,7 @@ type Resource struct {
 	token   int64 // 0: none was given out yet
 	changes int64
 	permits map[string]ending
+	swept   []string             // whose permits were removed, lately, as those of dead holders
 	broken  map[string]time.Time // what was ended by force, by the name of its attribute, and the end that it had
 }
 
@@ -147,6 +148,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 	if r.Running < len(r.permits) {
 		return malformed(fmt.Errorf("%d permits are held and %q is %d", len(r.permits), aRunning, r.Running))
 	}
+	r.swept = sweptIn(row)
 	_, r.fixed = row[aFixed]
 	if r.stored = r.Limit; cfg.Limit != 0 && !r.fixed {
 		r.Limit = cfg.Limit

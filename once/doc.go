@@ -24,6 +24,9 @@
 // ends before, and another may be at work. This is the difference from libraries that
 // complete without a condition: there, the result of whoever comes last is kept.
 //
+// A transaction (package txn) inside a run is applied only while the run has its lease if
+// it requires it: tx.Require(run).
+//
 // An id is remembered for TableConfig.Remember (1 h by default), counted from its
 // completion. After that it is a new one. What stands under an id that was completed is
 // removed by TTL then; an id whose process died stays until it comes again.

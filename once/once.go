@@ -21,10 +21,13 @@ import (
 // it returns it beside the error.
 var ErrNoResult = errors.New("operation completed, but its result was not kept")
 
-// Run is what a run can pass on, so that an outside service does its part once.
+// Run is what a run can pass on, so that an outside service does its part once. A
+// transaction can require it, by txn.Tx.Require.
 type Run struct {
 	ID    string
 	Token int64 // fencing token: greater than those of all runs of the id before, as far as they could still be at work
+
+	held *held
 }
 
 // Do returns the result of the operation of an id: that of an earlier run, or that of fn,
@@ -66,7 +69,7 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	}
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
-	if result, err = fn(inner, Run{ID: id, Token: hold.Token()}); err != nil {
+	if result, err = fn(inner, Run{id, hold.Token(), &held{s.locker.Core, key, raw, hold}}); err != nil {
 		var zero T
 		return zero, err
 	}

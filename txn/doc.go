@@ -44,7 +44,7 @@
 // # Locks and jobs
 //
 // [Tx.Require] lets a transaction be applied only if something is still held: a named
-// lock, a turn, a permit, a job. The commit compares holder and token on its row, so
+// lock, a turn, a permit, a job, a run of package once. The commit compares holder and token on its row, so
 // that nobody who has taken it over can come between the last look of the holder and
 // the write; a fencing token needs no other place where it is checked. A lease that
 // runs out while the closure runs is not missed: until somebody takes it over it is

@@ -15,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
@@ -26,6 +27,7 @@ type holds struct {
 	closed, open *mutex.Locker
 	queue        *ticket.Queue
 	sem          *semaphore.Semaphore[int]
+	ids          *once.Store
 }
 
 var holdTables sync.Once
@@ -39,11 +41,13 @@ func (w *world) holds(t testing.TB, lease time.Duration) holds {
 		open:   rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease}))(t),
 		queue:  rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1}))(t),
 		sem:    rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Retry: semaphore.Retry{Min: 1, Max: 1}}))(t),
+		ids:    rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}}))(t),
 	}
 	holdTables.Do(func() {
 		rig.Is(t, h.closed.EnsureTable(t.Context()))
 		rig.Is(t, h.queue.EnsureTable(t.Context()))
 		rig.Is(t, h.sem.EnsureTable(t.Context()))
+		rig.Is(t, h.ids.EnsureTable(t.Context()))
 	})
 	return h
 }
@@ -96,7 +100,35 @@ var kindsOfHold = []struct {
 			rig.Await(t, "the job is taken over", func() bool { _, err := others.sem.Next(t.Context(), w.id("j")); return err == nil })
 		}}
 	}},
+	{"a run of an id", true, func(t *testing.T, w *world, mine, others holds) holding {
+		id := w.id("o")
+		run, finish, finished := make(chan running), make(chan struct{}), make(chan error)
+		go func() {
+			_, err := once.Do(t.Context(), mine.ids, id, func(ctx context.Context, r once.Run) (int, error) {
+				run <- running{r, ctx}
+				<-finish
+				return 1, nil
+			})
+			finished <- err
+		}()
+		return holding{Held: <-run, row: key(id), table: w.Table + "-o",
+			end: func(context.Context) error {
+				close(finish)
+				return <-finished
+			},
+			takeOver: func() {
+				rig.Must(once.Do(t.Context(), others.ids, id, func(context.Context, once.Run) (int, error) { return 2, nil }))(t)
+			}}
+	}},
 }
+
+// running is a run of an id with its context.
+type running struct {
+	once.Run
+	ctx context.Context
+}
+
+func (r running) Context() context.Context { return r.ctx }
 
 func lockOf(t *testing.T, w *world, mine, others *mutex.Locker) holding {
 	lock := rig.Must(mine.Lock(t.Context(), w.id("l")))(t)
@@ -292,6 +324,7 @@ func TestRequireBadInput(t *testing.T) {
 		"nothing":                {func(tx *txn.Tx) error { return tx.Require(nil) }, "nil"},
 		"another client":         {func(tx *txn.Tx) error { return tx.Require(peer) }, "another client"},
 		"the transaction before": {func(*txn.Tx) error { return kept.Require(lock) }, "over"},
+		"a run made by hand":     {func(tx *txn.Tx) error { return tx.Require(once.Run{ID: "order-7"}) }, `the run of "order-7" is not from Do`},
 		"no transaction":         {func(*txn.Tx) error { return lock.RequireIn(nil) }, "nil"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -131,7 +131,7 @@ func (tx *Tx) Prefetch(ctx context.Context, keys ...Keys) error {
 }
 
 // Held is something held that a transaction can require: a *mutex.Lock or
-// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, or a *semaphore.Job.
+// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, a *semaphore.Job, or a once.Run.
 type Held interface {
 	// RequireIn is [Tx.Require] of this one.
 	RequireIn(tx *Tx) error

@@ -39,6 +39,16 @@ func onceOperations() (all []operation) {
 			return do
 		}})
 	}
+	all = append(all, operation{name: "once: Do, and RequireIn", prepare: func(t *testing.T, b *bench) func() error {
+		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
+		rig.Is(t, s.EnsureTable(t.Context()))
+		return func() error {
+			_, err := once.Do(t.Context(), s, "order", func(ctx context.Context, run once.Run) (string, error) {
+				return "paid", txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(run) })
+			})
+			return err
+		}
+	}})
 	return append(all, operation{name: "once: Do that fails", prepare: func(t *testing.T, b *bench) func() error {
 		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
 		rig.Is(t, s.EnsureTable(t.Context()))

@@ -28,6 +28,12 @@ func jointRuns() map[string]jointRules {
 		"events":          {plans: [][maxItems]part{{event, changed}, {changed, event}}, start: []jointItem{jointOld, {}}, runs: 2, tries: 2, copies: 1, events: 1},
 		"by hand":         {plans: [][maxItems]part{{changed, checked}}, start: []jointItem{jointLocked, jointOld}, runs: 2, tries: 2, copies: 1, events: 2, hands: true, forgets: true},
 		"required":        {plans: [][maxItems]part{{changed, required}, {changed, untouched, required}}, start: []jointItem{jointOld, jointPlain, jointPlain}, runs: 2, tries: 2, copies: 1, events: 2, breaks: true},
+		// Under one id: runs of several processes, and of one that was told "unknown" and
+		// comes again, which is one that begins later.
+		"one id":          {plans: [][maxItems]part{{changed, changed}, {untouched, changed, checked}}, start: []jointItem{jointOld, jointOld, jointOld}, runs: 2, tries: 2, copies: 1, events: 1, once: true, keeps: true, forgets: true},
+		"one id, created": {plans: [][maxItems]part{{changed, removed}, {changed, checked}}, start: []jointItem{{}, jointOld}, runs: 2, tries: 2, copies: 1, events: 1, once: true, keeps: true},
+		"one id, events":  {plans: [][maxItems]part{{event, changed}, {event, untouched, changed}}, start: []jointItem{jointOld, jointOld, jointOld}, runs: 2, tries: 2, copies: 1, events: 1, once: true, keeps: true},
+		"one id, locks":   {plans: [][maxItems]part{{changed, locked}, {checked, locked}}, start: []jointItem{jointLocked, jointPlain}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, once: true, keeps: true, forgets: true},
 		"locks":           {plans: [][maxItems]part{{locked, lockedOnly}, {lockedOnly, locked}}, start: []jointItem{jointPlain, jointLocked}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, forgets: true},
 	}
 }
@@ -94,6 +100,11 @@ func TestModelTransactionMutants(t *testing.T) {
 		{"what is required is not compared", "required", func(r *jointRules) { r.noRequire = true }},
 		{"what is required is compared by its holder alone", "required", func(r *jointRules) { r.byHolder = true }},
 		{"a part is applied alone", "write skew", func(r *jointRules) { r.notAtomic = true }},
+		{"an item that is read is not asked for the id", "one id", func(r *jointRules) { r.noLookup = true }},
+		{"an item that is locked is not asked for the id", "one id, locks", func(r *jointRules) { r.noLookup = true }},
+		{"a write that has not read does not ask for the id", "one id, events", func(r *jointRules) { r.blindEvent = true }},
+		{"only the first item remembers the id", "one id", func(r *jointRules) { r.oneKeeps = true }},
+		{"items that show nothing prove that nothing was applied", "one id", func(r *jointRules) { r.unseenIsLost = true }},
 		{"runs again although the request may arrive yet", "by hand", func(r *jointRules) { r.againInDoub = true }},
 		{"a refusal is taken at its word", "checks in doubt", func(r *jointRules) {
 			r.judgeAll = func([]Verdict, bool) Verdict { return Lost }

@@ -35,7 +35,7 @@ func (m *jointModel) touch(w jointWorld, i int, name string, out emit[jointWorld
 		case !p.held() && it.by == 0:
 			b.known |= 1 << k
 			b.runs[b.nth].base[k] = *it
-			out(name, fmt.Sprintf("reads item %d", k), on, "")
+			m.touched(on, i, k, name, "reads", out)
 		case p.held() && it.by == 0 && it.exists:
 			if it.token == 0 {
 				it.token, it.stolen = 1, 0
@@ -44,13 +44,23 @@ func (m *jointModel) touch(w jointWorld, i int, name string, out emit[jointWorld
 			it.token++
 			b.known |= 1 << k
 			b.runs[b.nth].base[k] = *it
-			out(name, fmt.Sprintf("locks item %d", k), on, "")
+			m.touched(on, i, k, name, "locks", out)
 		}
 	}
 	if !missing {
 		w.who[i].phase = ending
 		out(name, "is ready to commit", w, "")
 	}
+}
+
+// touched goes on with an item that was read or locked. One that remembers the id ends
+// the call: the operation was applied before.
+func (m *jointModel) touched(w jointWorld, i, k int, name, how string, out emit[jointWorld]) {
+	if m.once && !m.noLookup && jointCore.Remembers(w.items[k].image(), jointOperation) {
+		m.conclude(w, i, fmt.Sprintf("%s %s item %d, which remembers the id,", name, how, k), Committed, out)
+		return
+	}
+	out(name, fmt.Sprintf("%s item %d", how, k), w, "")
 }
 
 // send sends the present request once more, if it has attempts left.
@@ -79,7 +89,7 @@ func (m *jointModel) send(w jointWorld, i int, name string, out emit[jointWorld]
 	if failed == 0 {
 		w.who[i].phase = done
 		m.given[Committed]++
-		if !w.who[i].runs[a.nth].applied {
+		if !m.applied(&w, i) {
 			wrong = "success is answered, but nothing is applied"
 		}
 		out(name, "sends, and is told that it is applied", w, wrong)
@@ -103,10 +113,13 @@ func (m *jointModel) conclude(w jointWorld, i int, name string, v Verdict, out e
 				break
 			}
 		}
+		if v == Undecided {
+			v = m.shown(&w, i)
+		}
 	}
 	wrong := ""
 	switch {
-	case v == Committed && !r.applied:
+	case v == Committed && !m.applied(&w, i):
 		wrong = "the verdict is committed, but the transaction is not applied"
 	case v == Lost && r.applied:
 		wrong = "the verdict is not applied, but the transaction is"
@@ -222,8 +235,10 @@ func (m *jointModel) others(w jointWorld, out emit[jointWorld]) {
 				at.last = w.next
 				out("others", fmt.Sprintf("write %d times to item %d", n, k), on, "")
 			}
-			on.items[k] = jointItem{}
-			out("others", fmt.Sprintf("delete item %d", k), on, "")
+			if !m.keeps {
+				on.items[k] = jointItem{}
+				out("others", fmt.Sprintf("delete item %d", k), on, "")
+			}
 			on.next = w.next
 			on.items[k] = it
 			if it.token == 0 {

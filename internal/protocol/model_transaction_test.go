@@ -1,8 +1,11 @@
 package protocol
 
 import (
-	"github.com/dynahold/dynahold/internal/ddb"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // Transactions over several items, seen from the service: what the items are,
@@ -40,6 +43,7 @@ type jointItem struct {
 	held, token, stolen int8 // as in the library; token is 0 in an item that was never locked
 	ring                ids8
 	last                int8 // the write that made it what it is; no attribute
+	remembers           bool // the operation id under which all transactions of a search run
 }
 
 const (
@@ -65,14 +69,19 @@ func (it jointItem) image() ddb.Item {
 	if it.token != 0 {
 		item["lockToken"], item["lockStolen"] = ddb.Integer(int64(it.token)), ddb.Integer(int64(it.stolen))
 	}
+	if it.remembers {
+		item["once"], item["onceEpoch"] = &types.AttributeValueMemberBS{Value: [][]byte{jointOperation[:]}}, ddb.Integer(1)
+	}
 	return item
 }
+
+var jointOperation = NewOnceID("order-7")
 
 var jointIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), NewID("D"), "hand"}
 
 var jointCore = NewCore(Core{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: Attributes{
 	LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
-	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "w#", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"}})
+	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "w#", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}})
 
 // jointRun is one run of a closure, and the request that commits it.
 type jointRun struct {
@@ -117,20 +126,29 @@ type jointRules struct {
 	// item was deleted.
 	resurrect bool
 
+	// once: all transactions are runs of one operation, under one id.
+	once bool
+	// keeps: others delete nothing. An item that was deleted remembers no id.
+	keeps bool
+
 	// Mutants.
-	noChecks    bool // what is only read is not validated
-	noRing      bool
-	noToken     bool // As read does not look at lockToken
-	noLock      bool // As read does not look at lockedBy
-	ownByID     bool // a holder's condition is its id alone, the same in all its runs
-	noOwn       bool
-	noRequire   bool // what is required is not compared
-	byHolder    bool // it is compared by its holder alone, who may have taken it again
-	notAtomic   bool // what fails is left out, the rest is applied
-	againInDoub bool // runs again although the last request may arrive yet
-	judgePart   func(p Part, id WriteID, image ddb.Item, clean bool) Verdict
-	judgeAll    func(parts []Verdict, clean bool) Verdict
-	released    func(v Verdict) Verdict // of the release after a request without a verdict
+	noLookup     bool // what an item remembers is not looked at when it is read or locked
+	blindEvent   bool // a write that has not read the item does not demand that it does not remember the id
+	unseenIsLost bool // items that show nothing are evidence
+	oneKeeps     bool // only the first item that a transaction writes remembers the id
+	noChecks     bool // what is only read is not validated
+	noRing       bool
+	noToken      bool // As read does not look at lockToken
+	noLock       bool // As read does not look at lockedBy
+	ownByID      bool // a holder's condition is its id alone, the same in all its runs
+	noOwn        bool
+	noRequire    bool // what is required is not compared
+	byHolder     bool // it is compared by its holder alone, who may have taken it again
+	notAtomic    bool // what fails is left out, the rest is applied
+	againInDoub  bool // runs again although the last request may arrive yet
+	judgePart    func(p Part, id WriteID, image ddb.Item, clean bool) Verdict
+	judgeAll     func(parts []Verdict, clean bool) Verdict
+	released     func(v Verdict) Verdict // of the release after a request without a verdict
 }
 
 type jointModel struct {
@@ -159,7 +177,7 @@ func (m *jointModel) fits(w *jointWorld, i, k int, nth int8) bool {
 	case p.held():
 		return m.noOwn && it.exists || it.by == int8(i+1) && (m.ownByID || it.held == base.held)
 	case p == event:
-		return it.by == 0
+		return it.by == 0 && (!it.remembers || m.blindEvent)
 	}
 	return m.asRead(base, it)
 }
@@ -179,15 +197,14 @@ func (m *jointModel) execute(w *jointWorld, i int, nth int8) (failed int8, wrong
 	if failed != 0 && !m.notAtomic {
 		return failed, ""
 	}
-	for n := range w.who[i].runs {
-		if w.who[i].runs[n].applied {
-			return 0, "a transaction is applied twice"
-		}
+	if m.applied(w, i) {
+		return 0, "a transaction is applied twice"
 	}
 	if r.lost {
 		return 0, "a transaction is applied after its verdict said that it never would be"
 	}
 	r.applied = true
+	keep := m.once
 	for k := range m.items {
 		it, base, p := &w.items[k], &r.base[k], m.plans[i][k]
 		if p == required && (it.by != int8(i+1) || it.held != base.held) {
@@ -211,11 +228,27 @@ func (m *jointModel) execute(w *jointWorld, i int, nth int8) (failed int8, wrong
 		case p.writes():
 			it.ring, it.last = it.ring.push(id), id
 		}
+		if p.writes() {
+			it.remembers = it.remembers || keep
+			keep = keep && !m.oneKeeps
+		}
 		if p.held() {
 			it.by, it.held = 0, 0
 		}
 	}
 	return failed, ""
+}
+
+// applied reports whether a run of transaction i is applied; or, under an id, any.
+func (m *jointModel) applied(w *jointWorld, i int) bool {
+	for j := range m.plans {
+		for _, r := range w.who[j].runs {
+			if r.applied && (m.once || i == j) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // judge is the library's verdict on a request that was refused because of the
@@ -243,7 +276,31 @@ func (m *jointModel) judge(w *jointWorld, i int, failed int8) Verdict {
 	if m.judgeAll != nil {
 		return m.judgeAll(parts, clean)
 	}
-	return JudgeParts(parts...)
+	v := JudgeParts(parts...)
+	for k := range m.items {
+		if m.once && v != Committed && failed&(1<<k) != 0 && jointCore.Remembers(w.items[k].image(), jointOperation) {
+			return Committed // by this run or another
+		}
+	}
+	return v
+}
+
+// shown is what the items that a transaction without a verdict would write show of it.
+func (m *jointModel) shown(w *jointWorld, i int) Verdict {
+	id := writeID(runID(i, w.who[i].nth))
+	for k := range m.items {
+		if p := m.plans[i][k]; !p.writes() || p.held() {
+			continue
+		}
+		image := w.items[k].image()
+		if RingVerdict(id, nil, jointCore.Ring(image)) == Committed || m.once && jointCore.Remembers(image, jointOperation) {
+			return Committed
+		}
+	}
+	if m.unseenIsLost {
+		return Lost
+	}
+	return Undecided
 }
 
 func (m *jointModel) holder(r *jointRun, i, k int) *Holder {

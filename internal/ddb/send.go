@@ -28,64 +28,6 @@ type Table struct {
 	Mapped    []string // attributes of the user's type, keys left out
 }
 
-// Outcome is what became of a conditional write.
-type Outcome int
-
-// The outcomes. The zero value is the harmless one.
-const (
-	Refused   Outcome = iota // certainly not applied; Result.Err says why
-	Applied                  // applied
-	Condition                // the condition failed; Result.Image shows the item
-	Unknown                  // may or may not have been applied
-)
-
-// Result is the outcome of one conditional write over all its attempts.
-type Result struct {
-	Outcome Outcome
-	Item    Item      // what an applied write returned
-	Image   Item      // the item that failed the condition; empty: none exists
-	Images  []Image   // the same for each write of a transaction
-	Clean   bool      // no earlier attempt of this call may have been applied
-	Sent    time.Time // when the first attempt was sent
-	Limit   int       // attempts that the client's policy allows; 0: no limit
-	Again   bool      // there was no answer, but another attempt may have one
-	Err     error     // for Refused and Unknown
-}
-
-// Options changes how one call is sent.
-type Options struct {
-	Timeout time.Duration // of one attempt, if shorter than the sender's
-	NoGrace bool          // on cancellation in mid-write, do not repeat to settle it
-	Once    bool          // never repeat an attempt that may have been applied
-	// Single makes one attempt: its caller repeats it, by a clock that cannot wait
-	// for the client's policy.
-	Single bool
-	// AwaitAnswer says that the write takes something that the caller will not have if
-	// its context ends. The answer is then waited for, for Settle: given up in
-	// flight, the write could land behind the one that takes it back. Implies
-	// NoSettle.
-	AwaitAnswer bool
-	// Holding says that the caller holds what others wait for while the write is
-	// under way. The sleeps between its attempts are then short.
-	Holding bool
-	// OnItem says that the condition can fail only on an item that is there: an
-	// endpoint that then shows none cannot be used.
-	OnItem bool
-	// OnItems are the parts of a transaction of which OnItem is true.
-	OnItems []int
-	// Absence says that the caller takes an empty image for evidence that there
-	// is no item. Until the endpoint has shown an image, that is confirmed by a
-	// read.
-	Absence bool
-	// Token is the ClientRequestToken of a transaction; "" makes a new one. Calls
-	// with the same token and the same writes are one, for ten minutes.
-	Token string
-	// Conflicts says that the caller makes the writes anew when another
-	// transaction was in the way: it is told at once, unless an earlier attempt
-	// may have been applied.
-	Conflicts bool
-}
-
 // Update sends a conditional UpdateItem.
 func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
 	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {

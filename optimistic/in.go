@@ -54,7 +54,8 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 }
 
 // Save writes the whole item if the version, stored or as the transaction has left it,
-// is still item's, and returns it with its new version. See [Repository.Save].
+// is still item's, and returns it with its new version. See [Repository.Save]; a zero
+// version means here that the item does not exist: Update adopts one from before.
 func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
 	if v.r.table.Version(&item) == 0 {
 		return v.Create(ctx, item)

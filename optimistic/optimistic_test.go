@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
@@ -61,6 +62,36 @@ func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
 	rig.Is(t, r.Remove(ctx, second), repo.ErrNotFound)
 	_, err = r.Save(ctx, second)
 	rig.Is(t, err, repo.ErrNotFound)
+}
+
+// Items from before the library have no version, or version 0: whoever saves first counts
+// it, and the others are refused.
+func TestSaveTakesItemsFromBefore(t *testing.T) {
+	r, table := open(t, optimistic.Config{})
+	ctx := t.Context()
+	for _, version := range []types.AttributeValue{nil, &types.AttributeValueMemberN{Value: "0"}} {
+		item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "old"}, "name": &types.AttributeValueMemberS{Value: "A"},
+			"theirs": &types.AttributeValueMemberS{Value: "kept"}}
+		if version != nil {
+			item["version"] = version
+		}
+		name := table.Name()
+		rig.Must(rig.Client().PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: item}))(t)
+		old := rig.Must(r.Get(ctx, repo.Key{Partition: "old"}))(t)
+		_, err := r.Create(ctx, old)
+		rig.Is(t, err, repo.ErrExists)
+		old.Name = "B"
+		saved, err := r.Save(ctx, old)
+		if err != nil || saved.Version != 1 || saved.Name != "B" {
+			t.Fatalf("%+v, %v", saved, err)
+		}
+		_, err = r.Save(ctx, old)
+		rig.Is(t, err, repo.ErrExists)
+		got, err := r.Get(ctx, repo.Key{Partition: "old"})
+		if err != nil || got != saved {
+			t.Errorf("%+v, %v; want %+v", got, err, saved)
+		}
+	}
 }
 
 func TestAttemptsAreBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package optimistic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -123,18 +124,30 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 }
 
 // Save writes the whole item if the stored version is still item's, and
-// returns it with its new version. A zero version means that the item must not
-// exist yet (ErrExists). *repo.ConflictError if others wrote first; ErrNotFound
-// if the item is gone. One request.
+// returns it with its new version. *repo.ConflictError if others wrote first;
+// ErrNotFound if the item is gone. One request.
+//
+// A zero version means that the item does not exist yet, or is one from before the
+// library, stored without a version or with version 0: it is replaced, in one request
+// more. ErrExists if it has another version. Create refuses both.
 //
 // The version is all that is compared: a struct from before an item was deleted
 // and made anew passes for the new one at the same version. Update is safe
 // against that.
 func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
-	if r.table.Version(item) == 0 {
-		return r.Create(ctx, item)
+	if r.table.Version(item) != 0 {
+		return cas.As[T](r.r.save(ctx, &item))
 	}
-	return cas.As[T](r.r.save(ctx, &item))
+	made, exists := r.Create(ctx, item)
+	if !errors.Is(exists, repo.ErrExists) {
+		return made, exists
+	}
+	// Proved by the item that is there: so nothing of the creation can still land.
+	adopted, err := cas.As[T](r.r.save(ctx, &item))
+	if errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrNotFound) {
+		return adopted, exists
+	}
+	return adopted, err
 }
 
 // Remove deletes an item if the stored version is still item's. One request,

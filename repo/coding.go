@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -74,4 +75,38 @@ func (c *codec) encodeItem(item any) (ddb.Item, error) {
 
 func (c *codec) decodeItem(raw ddb.Item, item any) error {
 	return c.decoder.Decode(&types.AttributeValueMemberM{Value: raw}, item)
+}
+
+// checkOptions refuses tags whose meaning would be lost in writing: the item of another
+// mapper would change its form, without a word, where a field is changed.
+func (c *codec) checkOptions(t reflect.Type, within ...reflect.Type) error {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || c.marshals(t) || slices.Contains(within, t) {
+		return nil
+	}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, options := nameOf(sf, c.tagKey)
+		if name == "-" || !sf.IsExported() && !sf.Anonymous {
+			continue
+		}
+		has := func(option string) bool { return slices.Contains(options, option) }
+		_, theirs := reflect.PointerTo(sf.Type).MethodByName("MarshalDynamo")
+		switch isTime := sf.Type == timeType || sf.Type == reflect.PointerTo(timeType); {
+		case isTime && has("unixtime") && c.texts:
+			return fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its option unixtime says: use attributevalue.UnixTime, or an integer", sf.Name)
+		case has("set") && !has("stringset") && !has("numberset") && !has("binaryset"):
+			return fmt.Errorf("field %s has the option set, which attributevalue does not know, and would become a list: add stringset, numberset or binaryset, as in `dynamodbav:\"%s,stringset\"`", sf.Name, name)
+		case (has("stringset") || has("numberset") || has("binaryset")) && sf.Type.Kind() == reflect.Map:
+			return fmt.Errorf("field %s is a set of type %v, which attributevalue writes as a map: use a slice", sf.Name, sf.Type)
+		case theirs && c.tagKey == "dynamo" && !c.marshals(sf.Type):
+			return fmt.Errorf("field %s has the method MarshalDynamo of guregu/dynamo, which attributevalue does not call: give it MarshalDynamoDBAttributeValue and UnmarshalDynamoDBAttributeValue, which both call", sf.Name)
+		}
+		if err := c.checkOptions(sf.Type, append(slices.Clone(within), t)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -35,6 +35,12 @@ type device struct {
 	Not   int       `dynamo:"-"`
 	Made  time.Time `dynamo:"made" repo:"created"`
 	Count int64     `dynamo:"version" repo:"version"`
+	Tags  []string  `dynamo:"tags,set" dynamodbav:"tags,stringset,omitempty"`
+	Chain *chain    `dynamo:"chain,omitempty"`
+}
+
+type chain struct {
+	Next *chain `dynamo:"next,omitempty"`
 }
 
 // mapped is the configuration of tables of devices.
@@ -66,7 +72,7 @@ func TestItemsAreCodedWithTheOptionsGiven(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(raw, want) {
 		t.Errorf("encoded %v, %v", raw, err)
 	}
-	if back, err := table.Decode(want); err != nil || back != item {
+	if back, err := table.Decode(want); err != nil || !reflect.DeepEqual(back, item) {
 		t.Errorf("decoded %+v, %v", back, err)
 	}
 	key, err := table.EncodeKey(repo.Key{Partition: serial{0xab, 1}})
@@ -130,6 +136,28 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 			ID serial    `dynamo:"id" repo:"pk"`
 			At time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
 		}](mapped()),
+		"any time in seconds that encodes itself as a text": define[struct {
+			ID string     `dynamo:"id" repo:"pk"`
+			At *time.Time `dynamo:"at,unixtime"`
+		}](mapped()),
+		"such a time inside a list": define[struct {
+			ID   string `dynamo:"id" repo:"pk"`
+			Seen []struct {
+				At time.Time `dynamo:"at,unixtime"`
+			} `dynamo:"seen"`
+		}](mapped()),
+		"a set that would become a list": define[struct {
+			ID   string   `dynamo:"id" repo:"pk"`
+			Tags []string `dynamo:"tags,set"`
+		}](mapped()),
+		"a set that would become a map": define[struct {
+			ID   string              `dynamo:"id" repo:"pk"`
+			Tags map[string]struct{} `dynamo:"tags,set" dynamodbav:"tags,stringset"`
+		}](mapped()),
+		"a type that encodes itself for another mapper": define[struct {
+			ID     string `dynamo:"id" repo:"pk"`
+			Amount secret `dynamo:"amount"`
+		}](mapped()),
 		"a type that is one struct of texts": define[struct {
 			ID   string  `dynamo:"id" repo:"pk"`
 			Kind special `repo:"type=x"`
@@ -144,7 +172,10 @@ func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 type (
 	textual int64
 	special string
+	secret  string
 )
+
+func (secret) MarshalDynamo() (types.AttributeValue, error) { return nil, nil }
 
 func (textual) MarshalText() ([]byte, error) { return nil, nil }
 func (special) MarshalText() ([]byte, error) { return nil, nil }

@@ -47,6 +47,9 @@ func newSchema(t reflect.Type, attrs Attributes, c *codec) (*schema, error) {
 		return nil, fmt.Errorf("%w: type %v: %w", ErrSchema, t, err)
 	}
 	s, err := assign(fields, c)
+	if err == nil && c.given {
+		err = c.checkOptions(t)
+	}
 	if err == nil {
 		err = s.collisions(fields, attrs)
 	}
@@ -187,8 +190,6 @@ func (c *codec) checkVersion(f field) (field, error) {
 
 func (c *codec) checkEventTime(f field) (field, error) {
 	switch {
-	case f.typ == timeType && f.has("unixtime") && c.texts:
-		return f, fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its tag says: use attributevalue.UnixTime, or an integer", f.goName)
 	case f.typ == unixTimeType, f.typ == timeType && f.has("unixtime"):
 		return f, nil
 	case f.typ == timeType:

@@ -53,8 +53,6 @@ func (c *codec) checkStamp(f field) (field, error) {
 	switch {
 	case isTime && f.role.unit != 0:
 		return f, fmt.Errorf("field %s is a %v, which knows its unit: leave out the option unit of its role", f.goName, f.typ)
-	case f.typ == timeType && f.has("unixtime") && c.texts:
-		return f, fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its tag says: use attributevalue.UnixTime, or an integer", f.goName)
 	case isTime:
 		return f, nil
 	case !c.isInteger(f.typ) || f.has("string") || f.typ.Bits() < 64:

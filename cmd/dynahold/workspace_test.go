@@ -63,7 +63,7 @@ func TestAllModulesAreInTheWorkspace(t *testing.T) {
 func TestOrdinaryCommandsLeaveTheCloneAsItIs(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"go.work", "go.work.sum", "go.mod", "go.sum", "bench/go.mod", "bench/go.sum", "cmd/dynahold/go.mod", "cmd/dynahold/go.sum",
-		"docs/tablecheck/go.mod", "docs/tablecheck/go.sum", "docs/telemetry/go.mod", "docs/telemetry/go.sum", "examples/lambda/go.mod", "examples/lambda/go.sum"} {
+		"docs/adoption/go.mod", "docs/adoption/go.sum", "docs/tablecheck/go.mod", "docs/tablecheck/go.sum", "docs/telemetry/go.mod", "docs/telemetry/go.sum", "examples/lambda/go.mod", "examples/lambda/go.sum"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700)

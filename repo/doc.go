@@ -71,6 +71,9 @@
 //		DecoderOptions: func(o *attributevalue.DecoderOptions) { o.TagKey, o.UseEncodingUnmarshalers = "dynamo", true },
 //	}
 //
+// Tags of another mapper whose meaning would be lost in writing are ErrSchema:
+// docs/migration.md names them, and what to write in their place.
+//
 // # Reads
 //
 // A table is read by key (Get, GetMany), by partition (Query, Page) or as a whole

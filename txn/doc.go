@@ -102,6 +102,11 @@
 // every run writes: the order, say, that the message is about. Create is good for
 // that: the item that is there shows the id.
 //
+// Items that thousands of such transactions write grow by all their ids, which every
+// write bills, and from 4,096 ids in Remember on refuse more. Where the transaction makes
+// an item for the operation, such as an order under the id of its request, Get that first
+// and return if it is there: the item is the evidence, and nothing is left on the others.
+//
 // An id of a transaction is none of a change of one item, whatever its text: both can
 // be in one transaction, products.Once(line.ID).In(tx).
 //

@@ -22,7 +22,7 @@ type tableCheckCommand struct {
 
 // Help says what is read, and what the answer means.
 func (tableCheckCommand) Help() string {
-	return `Before programs with the library use a table that has items already: looks at a sample of them, by a Scan with eventually consistent reads (half a read unit per 4 KB), for attributes with names of the library's. Those of another type or shape than the library's collide: every call on such an item is refused (ErrSchema). Those that fit may be the library's own, or look like them by chance. Nothing is written.
+	return `Before programs with the library use a table that has items already: looks at a sample of them, by a Scan with eventually consistent reads (half a read unit per 4 KB), for attributes with names of the library's. Those of another type or shape than the library's collide: every call on such an item is refused (ErrSchema). Those that fit may be the library's own, or look like them by chance. Rows of cirello.io/dynamolock and of AWS's lock client for Java count as colliding: they and the library's locks do not keep each other out. Nothing is written.
 
 Exit codes: 0 no collision in the sample; 1 failed; 2 usage; 3 no such table; 5 something collides.`
 }
@@ -146,6 +146,23 @@ func checkItem(keys *repo.KeyTable, item map[string]types.AttributeValue, found 
 	for _, f := range keys.State(item).Foreign {
 		at(f.Name).collide(key, f.Why)
 	}
+	if isOtherLock(item) {
+		a := at("recordVersionNumber")
+		a.Items++
+		a.collide(key, "the row is a lock of cirello.io/dynamolock or of AWS's lock client for Java, which does not keep the library out, nor the library it")
+		a.Mend = "use another table for the library's locks, and both for a while: docs/migration.md"
+	}
+}
+
+// isOtherLock reports whether an item is a row of a lock client that is no party to the
+// protocol, though no name in it is the library's.
+func isOtherLock(item map[string]types.AttributeValue) bool {
+	for _, name := range []string{"ownerName", "leaseDuration", "recordVersionNumber"} {
+		if _, text := item[name].(*types.AttributeValueMemberS); !text {
+			return false
+		}
+	}
+	return true
 }
 
 func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {

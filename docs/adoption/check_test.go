@@ -45,6 +45,11 @@ func TestTableCheckNamesTheMend(t *testing.T) {
 	if out, code := tool(t, program, "table", "check", name); code != 0 {
 		t.Errorf("nothing collides, and the check ends with %d:\n%s", code, out)
 	}
+	locks := oldTable(t, "key")
+	must((&dynamolock{table: locks, owner: "a", lease: "20s"}).AcquireLock(t.Context(), "report"))(t)
+	if out, code := tool(t, program, "table", "check", locks); code != 5 || !strings.Contains(out, "use another table for the library's locks") {
+		t.Errorf("locks of another client, and the check ends with %d:\n%s", code, out)
+	}
 	authors := &types.AttributeValueMemberL{Value: []types.AttributeValue{text("Ann")}}
 	put(t, name, row{"id": text("book"), "balance": number("1"), "writers": authors, "lockedBy": text("the clerk")})
 	out, code := tool(t, program, "table", "check", name)

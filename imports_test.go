@@ -65,7 +65,7 @@ var layout = []row{
 	{folder: "cmd/dynahold/internal/grid", module: "cmd/dynahold", why: "how all tables of the tool look"},
 	{folder: "cmd/dynahold/internal/compare", may: []string{"internal/load", "cmd/dynahold/internal/grid"}, module: "cmd/dynahold", why: "the judgement of what was measured; knows no terminal"},
 	{folder: "bench", may: []string{"public", "internal/load"}, module: "bench", why: "peers and measurements"},
-	{folder: "docs/adoption", tests: []string{"localdb", "repo", "txn", "optimistic", "pessimistic", "mutex"}, module: "docs/adoption", why: "tables and programs from before, with the libraries that wrote them"},
+	{folder: "docs/adoption", tests: []string{"localdb", "repo", "txn", "nolock", "optimistic", "pessimistic", "mutex"}, module: "docs/adoption", why: "tables and programs from before, with the libraries that wrote them"},
 	{folder: "docs/tablecheck", may: []string{"public"}, module: "docs/tablecheck", why: "the templates of docs/tables.md against what the packages make"},
 	{folder: "docs/telemetry", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "internal/telemetry", "internal/rig", "internal/fault"}, module: "docs/telemetry", why: "a dashboard and alert rules, against a real Prometheus and what is really recorded"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},

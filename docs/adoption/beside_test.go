@@ -34,7 +34,7 @@ type both struct {
 func besides(t *testing.T) both {
 	theirs := guregu(t, Player{})
 	table := must(repo.NewTable[Player](client, theirs.Name(), gureguCoding))(t)
-	return both{theirs, must(optimistic.New(table, optimistic.Config{}))(t), must(pessimistic.New(table, pessimistic.Config{}))(t)}
+	return both{theirs, must(optimistic.New(table, optimistic.Config{Attempts: 10_000}))(t), must(pessimistic.New(table, pessimistic.Config{}))(t)} // they meet at once, with no pause
 }
 
 var joan = repo.Key{Partition: "joan"}

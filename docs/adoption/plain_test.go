@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -102,6 +103,13 @@ func TestItemsOfAttributevalueAreAdopted(t *testing.T) {
 			}
 		}
 	}
+	for id, item := range older() {
+		put(t, name, item)
+		check(t, accounts.Remove(t.Context(), must(accounts.Get(t.Context(), repo.Key{Partition: id}))(t)))
+		put(t, name, item)
+		check(t, locks.Delete(t.Context(), repo.Key{Partition: id}))
+		put(t, name, item)
+	}
 	must(accounts.Create(t.Context(), Account{ID: "new"}))(t)
 	if _, err := accounts.Create(t.Context(), Account{ID: "none"}); !errors.Is(err, repo.ErrExists) {
 		t.Errorf("a second item under a key: %v", err)
@@ -120,6 +128,20 @@ func without(item row, names ...string) row {
 	return item
 }
 
+// An item without an event time is older than every event.
+func TestAnEventForAnItemFromBefore(t *testing.T) {
+	type parcel struct {
+		ID    string `dynamodbav:"id" repo:"pk"`
+		Place string `dynamodbav:"place"`
+		Seen  int64  `dynamodbav:"seen" repo:"eventtime"`
+	}
+	name := oldTable(t, "id")
+	put(t, name, row{"id": text("p"), "place": text("depot"), "theirs": text("kept")})
+	parcels := must(nolock.New(must(repo.NewTable[parcel](client, name, repo.TableConfig{}))(t), nolock.Config{}))(t)
+	check(t, parcels.Put(t.Context(), parcel{"p", "train", 5}))
+	same(t, "the item", raw(t, name, "id", "p"), row{"id": text("p"), "place": text("train"), "theirs": text("kept"), "seen": number("5")})
+}
+
 // The way back: programs from before read and write the items as ever; what they put whole begins anew.
 func TestTheWayBack(t *testing.T) {
 	name := oldTable(t, "id")
@@ -133,6 +155,13 @@ func TestTheWayBack(t *testing.T) {
 	if a := must(accounts.Update(t.Context(), repo.Key{Partition: "none"}, take))(t); a.Version != 1 || a.Balance != 9 {
 		t.Errorf("forward again: %+v", a)
 	}
+	for range 9 {
+		must(accounts.Update(t.Context(), repo.Key{Partition: "none"}, func(_ context.Context, a *Account) error { a.Balance = 19 - a.Balance; return nil }))(t)
+	}
+	if ring, ok := raw(t, name, "id", "none")["writers"].(*types.AttributeValueMemberB); !ok || len(ring.Value) != 64 {
+		t.Errorf("writers are %v", ring)
+	}
+	must(accounts.Update(t.Context(), repo.Key{Partition: "none"}, func(_ context.Context, a *Account) error { a.Balance = 9; return nil }))(t)
 	must(client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{ // what is left can be removed
 		TableName: &name, Key: row{"id": text("none")}, UpdateExpression: aws.String("REMOVE writers, lockToken, lockStolen, version"),
 		ConditionExpression: aws.String("attribute_not_exists(lockedBy)"),

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer engine.Close() //nolint:errcheck // the tests are over
+		defer engine.Close()
 		client = engine.Client()
 		return m.Run()
 	}()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
@@ -252,4 +254,62 @@ func TestTheIDsOfATombstoneCount(t *testing.T) {
 	rig.Must(r.Create(t.Context(), large{SKU: "apple", At: 2, Text: strings.Repeat("x", fits)}))(t)
 	held := rig.Must(r.Acquire(t.Context(), key))(t)
 	rig.Is(t, held.Release(t.Context()))
+}
+
+// A program whose clock is another moves the item on while an Apply is under way: what
+// the Apply then writes forgets nothing, and does not move it back.
+func TestTheEpochMovesOnBeneathAnApply(t *testing.T) {
+	for _, strategy := range []string{"optimistic", "pessimistic"} {
+		for _, c := range []struct {
+			name      string
+			stored    int64 // the item's epoch at first, from now
+			at        int   // the request before which it moves on
+			epoch     int64 // to which, from now
+			known     []string
+			requests  int
+			lastEpoch int64
+		}{
+			{"nothing yet", -9, 1, 0, []string{"b", "c"}, 1, 0},
+			{"nothing yet, and a clock that is fast", -9, 1, 1, []string{"b", "c"}, 2, 1},
+			{"the present one", 0, 1, 1, []string{"b", "c"}, 2, 1},
+			{"the one before, as the call does", -1, 2, 0, []string{"b", "c"}, 3, 0},
+			{"the one before, further than the call does", -1, 2, 1, []string{"b", "c"}, 3, 1},
+		} {
+			t.Run(strategy+", "+c.name, func(t *testing.T) {
+				t.Parallel()
+				s := &store{Rig: rig.New(t)}
+				client := &rig.Intercept{Client: s.Client}
+				s.table = rig.Must(repo.NewTable[product](client, s.Table, repo.TableConfig{}))(t)
+				rig.Is(t, s.table.EnsureTable(t.Context()))
+				s.once, s.plain = strategies[strategy](t, s.table, lease)
+				rig.Must(s.plain.Create(t.Context(), product{SKU: "apple", Stock: 10}))(t)
+				move := func(to int64, present, past string) {
+					s.set(t, "SET once = :a, oncePast = :b, onceEpoch = :e", map[string]types.AttributeValue{":a": set(id(present)), ":b": set(id(past)), ":e": number(to)})
+				}
+				if c.stored > -9 {
+					move(now()+c.stored, "a", "z")
+				}
+				sent := 0
+				client.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+					if sent++; sent == c.at {
+						move(now()+c.epoch, "b", "c")
+					}
+					return send()
+				}
+				rig.Must(taking["Apply"](t.Context(), s.once("m")))(t)
+				if sent != c.requests {
+					t.Errorf("%d requests, want %d", sent, c.requests)
+				}
+				if got := s.raw(t)["onceEpoch"].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now()+c.lastEpoch, 10) {
+					t.Errorf("epoch %s, want %d", got, now()+c.lastEpoch)
+				}
+				for _, known := range append(c.known, "m") {
+					rig.Must(taking["Update"](t.Context(), s.once(known)))(t)
+				}
+				if got := s.stock(t); got != 9 {
+					t.Errorf("stock %d: an id was forgotten", got)
+				}
+			})
+		}
+	}
 }

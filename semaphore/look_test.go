@@ -78,7 +78,7 @@ func TestNextCostsTheSameBeforeAnyBacklog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			s := b.open(t, semaphore.Config{})
+			s := b.open(t, semaphore.Config{Lease: time.Hour}) // a renewal is a request, too
 			enqueue(t, s, "staging", 1)
 			j := rig.Must(s.Next(t.Context(), "staging"))(t)
 			if of.running == 0 {

@@ -51,7 +51,7 @@ type Config struct {
 // taking checks the settings and fills in defaults.
 func (c Config) taking() (lock.Config, error) {
 	h := lock.Config{
-		Kind: telemetry.Pessimistic, Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait, Clock: time.Now,
+		Kind: telemetry.Pessimistic, Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait,
 		Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair,
 	}
 	err := settings.FillAll(settings.Lease(&h.Lease), settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))

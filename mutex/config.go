@@ -91,7 +91,7 @@ func (c Config) withDefaults() Config {
 
 // taking checks the settings of the lock itself.
 func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait, Clock: time.Now}
+	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {

@@ -94,7 +94,10 @@ var errRefresh = errors.New("time to extend the locks that are held")
 // zero if none has an end.
 func (g *Group) fresh(length time.Duration) (first time.Time) {
 	for _, lock := range g.locks {
-		if until := lock.Until(); !until.IsZero() && (first.IsZero() || until.Before(first)) {
+		if lock.l.taker.Lease == 0 {
+			continue
+		}
+		if until := time.Now().Add(lock.hold.Left()); first.IsZero() || until.Before(first) {
 			first = until
 		}
 	}
@@ -108,7 +111,7 @@ func (g *Group) fresh(length time.Duration) (first time.Time) {
 func (g *Group) refresh(ctx context.Context) error {
 	for _, lock := range g.locks {
 		length := lock.l.taker.Lease
-		if length > 0 && time.Until(lock.Until()) > length/2 {
+		if length > 0 && lock.hold.Left() > length/2 {
 			continue
 		}
 		if length == 0 && lock.Context().Err() == nil {

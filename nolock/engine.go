@@ -45,7 +45,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 	if cfg.FailLocked {
 		cfg.Wait.Attempts = 1
 	}
-	waiting, err := lock.NewSettings(telemetry.NoLock, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	waiting, err := lock.NewSettings(core, telemetry.NoLock, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type Store struct {
 
 // New checks the settings. It sends and starts nothing.
 func New(client repo.Client, tableName string, cfg Config) (*Store, error) {
-	taking := lock.Config{Kind: telemetry.Once, Owner: cfg.Owner, Lease: cfg.Lease, Skew: cfg.ClockSkew, Wait: cfg.Wait, Clock: time.Now}
+	taking := lock.Config{Kind: telemetry.Once, Owner: cfg.Owner, Lease: cfg.Lease, Skew: cfg.ClockSkew, Wait: cfg.Wait}
 	err := settings.FillAll(settings.Lease(&taking.Lease), settings.AttemptTimeout(&cfg.Table.AttemptTimeout, &taking.Lease),
 		settings.ClockSkew(&taking.Skew), settings.Owner(&taking.Owner), settings.Wait(&taking.Wait, settings.LeastWait))
 	if err != nil {

@@ -36,7 +36,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 	if err := settings.FillAll(settings.Default("Attempts", &cfg.Attempts, defaultAttempts), settings.Default("Warm", &cfg.Warm, 0)); err != nil {
 		return nil, err
 	}
-	waiting, err := lock.NewSettings(telemetry.Optimistic, cfg.Wait, leastWait, cfg.ClockSkew)
+	waiting, err := lock.NewSettings(table.Core, telemetry.Optimistic, cfg.Wait, leastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}

@@ -34,11 +34,12 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := lock.NewSettings(telemetry.Pessimistic, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
+	inner := cas.TableOf(table)
+	waiting, err := lock.NewSettings(inner.Core, telemetry.Pessimistic, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
 	}
-	return &Repository[T]{table: table, inner: cas.TableOf(table), locker: locker, settings: waiting}, nil
+	return &Repository[T]{table: table, inner: inner, locker: locker, settings: waiting}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows: the

@@ -57,6 +57,15 @@ type TableConfig struct {
 	// others coding takes about twice as long.
 	EncoderOptions func(*attributevalue.EncoderOptions)
 	DecoderOptions func(*attributevalue.DecoderOptions)
+	// Clock is the wall clock: by it ends of leases are written, and those of others
+	// found to be over, items stamped, and ids of operations forgotten. It is called
+	// often, from many goroutines. It may be wrong: by more than ClockSkew that costs
+	// exclusion, as with every wrong clock, and never a true verdict. Where it has gone on by
+	// more than the machine's own clock, what this process holds ends as if the machine
+	// had been suspended. Clockless takeovers, time-outs and pauses between attempts do
+	// not go by it. For tests, such as that of package repotest, which goes on at the
+	// test's word; waits and leases look at it every 10 ms. Default: time.Now.
+	Clock func() time.Time
 	// AllowReplicas accepts a global table with eventually consistent
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool

@@ -99,6 +99,10 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	case cfg.Remember < time.Minute:
 		return nil, fmt.Errorf("%w: Remember is %v: ids of operations are remembered for a minute at least", ErrConfig, cfg.Remember)
 	}
+	jumps := cfg.Clock != nil
+	if !jumps {
+		cfg.Clock = time.Now
+	}
 	attrs := cfg.Attributes.withDefaults()
 	if err := attrs.check(); err != nil {
 		return nil, err
@@ -118,7 +122,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		IDKind:       s.eventID.kind,
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
 		KeyOf:        func(key ddb.Item) fmt.Stringer { return t.DecodeKey(key) },
-		Clock:        time.Now,
+		Clock:        cfg.Clock, Jumps: jumps,
 		Roles: protocol.Roles{
 			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
 			Created: s.created.name, Updated: s.updated.name, Stamp: s.stamps,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -107,7 +106,7 @@ func (t *mapping) expired(raw ddb.Item) bool {
 		return false
 	}
 	until, err := strconv.ParseFloat(n.Value, 64)
-	return err == nil && until < float64(time.Now().Unix())
+	return err == nil && until < float64(t.core.Clock().Unix())
 }
 
 // query is a query that can be sent.

@@ -91,7 +91,7 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if once || p.cfg.Wait.Attempts > 0 && try >= p.cfg.Wait.Attempts {
 			return failed(r.busy())
 		}
-		ddb.Sleep(ctx, backoff.Next(p.clock(), time.Time{}))
+		p.core.Sleep(ctx, backoff.Next(p.clock(), time.Time{}))
 		if ctx.Err() != nil {
 			return failed(ddb.Join(r.busy(), ddb.CtxError(ctx)))
 		}

@@ -145,7 +145,7 @@ func (d *dispatcher[J]) enqueued(resource string) {
 	defer d.mu.Unlock()
 	p := d.at(resource)
 	p.more++
-	if p.now.Queued++; p.aside && time.Now().Before(p.until) {
+	if p.now.Queued++; p.aside && d.s.clock().Before(p.until) {
 		return
 	}
 	if p.now.Limit == 0 || p.now.Running < p.now.Limit {
@@ -166,7 +166,7 @@ func (d *dispatcher[J]) surveyed(r Resource) {
 	if p = d.at(r.Name); p.starting || p.active >= r.Limit {
 		return // its workers go on by themselves
 	}
-	if p.aside && time.Now().Before(p.until) {
+	if p.aside && d.s.clock().Before(p.until) {
 		return
 	}
 	p.aside = false
@@ -176,8 +176,8 @@ func (d *dispatcher[J]) surveyed(r Resource) {
 	}
 	p.now = r
 	// Whether the holder of one that runs is dead only a look at the jobs tells.
-	if !worthwhile && !paused && r.Running > 0 && !time.Now().Before(p.until) {
-		p.until, worthwhile = time.Now().Add(d.s.cfg.Lease/3), true
+	if !worthwhile && !paused && r.Running > 0 && !d.s.clock().Before(p.until) {
+		p.until, worthwhile = d.s.clock().Add(d.s.cfg.Lease/3), true
 	}
 	if worthwhile && !p.inLine {
 		p.looked = true
@@ -191,10 +191,10 @@ func (d *dispatcher[J]) postpone(resource string, by time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.at(resource)
-	if p.aside && time.Now().Before(p.until) {
+	if p.aside && d.s.clock().Before(p.until) {
 		return false
 	}
-	p.aside, p.until = true, time.Now().Add(by)
+	p.aside, p.until = true, d.s.clock().Add(by)
 	return true
 }
 

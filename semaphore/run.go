@@ -68,7 +68,7 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 		if d.useful() {
 			pause = first
 		}
-		ddb.Sleep(ctx, pause)
+		d.s.core.Sleep(ctx, pause)
 		pause = min(2*pause, d.s.cfg.Poll)
 	}
 }
@@ -201,7 +201,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 	job.lease.Forget(errTimeout)
 	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, logHandler,
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
-	lost := time.NewTimer(time.Until(job.Until()))
+	lost := time.NewTimer(job.lease.Left())
 	defer lost.Stop()
 	select {
 	case err := <-end:

@@ -100,7 +100,7 @@ func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (j
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b := &starting{rows: rows, owner: protocol.NewID(s.cfg.Owner), r: *r, own: s.cfg.Limit != 0}
+		b := &starting{rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), r: *r, own: s.cfg.Limit != 0}
 		n := b.queuedRows()
 		c := &change{start: b, queued: -int64(n), running: int64(n)}
 		for _, j := range rows {

@@ -166,13 +166,7 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 
 // pause waits until it is time for the next look, or a renewal has brought one.
 func (w *waiter) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.news:
-	case <-ctx.Done():
-	}
+	w.q.core.SleepOr(ctx, d, w.news)
 }
 
 // pacing: who is next looks often, the others halfway to being next.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -174,7 +173,7 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 		return lock.NotFound(a.waiter.Key, core.Name)
 	}
 	if a.once != nil {
-		next, other, err := a.ids.After(core, image, core.Epoch(time.Now()))
+		next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()))
 		switch {
 		case next.Forgets() && a.waiter.Doubt.Open():
 			return a.waiter.Undecided("the item has forgotten the ids of that time")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -41,7 +40,7 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	if o == nil {
 		return nil
 	}
-	sets, err := core.Remember(item, o.id, core.Epoch(time.Now()))
+	sets, err := core.Remember(item, o.id, core.Epoch(core.Clock()))
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 
 // Unread is the id as a write carries it that has not read the item.
 func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
-	return protocol.NewUnreadOnce(o.id, core.Epoch(time.Now()))
+	return protocol.NewUnreadOnce(o.id, core.Epoch(core.Clock()))
 }
 
 // Shown reports whether an item is evidence that a write was applied: it has the

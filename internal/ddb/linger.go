@@ -120,6 +120,10 @@ func CtxError(ctx context.Context) error {
 	return Join(err, cause)
 }
 
+// ClockLook is how often a clock that may jump is looked at by whoever waits for a
+// time on it: nothing tells that it has jumped.
+const ClockLook = 10 * time.Millisecond
+
 // Sleep waits for d or until ctx is done, whichever is first.
 func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {

@@ -117,7 +117,25 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := i.draw(op, body)
+	return i.send(req, op, body, i.draw(op, body))
+}
+
+// With is Do, but the caller decides, and neither the schedule nor the script.
+func (i *Injector) With(req *http.Request, kind Kind) (*http.Response, error) {
+	body, err := readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	f := fate{kind, i.n, i.cfg.MaxDelay}
+	i.n++
+	i.counts[kind]++
+	i.mu.Unlock()
+	return i.send(req, Operation(req), body, f)
+}
+
+// send does with a request what was drawn for it.
+func (i *Injector) send(req *http.Request, op string, body []byte, f fate) (resp *http.Response, err error) {
 	ctx := req.Context()
 	switch f.kind {
 	case DropRequest:
@@ -144,7 +162,7 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := i.next.Do(copyOf(ctx, req, body))
+	resp, err = i.next.Do(copyOf(ctx, req, body))
 	if f.kind == LateDuplicate {
 		i.late.Go(func() {
 			time.Sleep(f.delay)

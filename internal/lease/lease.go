@@ -18,7 +18,10 @@ type Config struct {
 	Length time.Duration // 0: no end
 	Every  time.Duration // renew this long after the last success; 0: never
 	Clock  func() time.Time
-	Pause  ddb.Backoff // between two tries to end a hold that had no answer
+	// Jumps says that Clock is not the machine's own. Nothing tells when it jumps: timers
+	// look at it again and again.
+	Jumps bool
+	Pause ddb.Backoff // between two tries to end a hold that had no answer
 	// Observe is told of what becomes of what is held; nil: nobody is.
 	Observe *telemetry.Observer
 	Sort    string // the kind for telemetry; "": the word that Kind.Name has for it
@@ -52,12 +55,15 @@ type Lease struct {
 	// op is held while a request for the lease is under way: a renewal never
 	// runs beside the write that ends it.
 	op      Exclusive
-	sent    time.Time // guarded by op: the greatest end that was ever sent
-	inDoubt bool      // guarded by op: an earlier write that ends it had no verdict
+	sent    time.Time     // guarded by op: the greatest end that was ever sent
+	next    time.Duration // guarded by op: what ahead will be if the end that is being sent is applied
+	inDoubt bool          // guarded by op: an earlier write that ends it had no verdict
+	early   bool          // guarded by mu, and here because here is room: the timer only looks whether the clock has jumped
 
 	mu        sync.Mutex
 	ended     error         // guarded by mu, and changed under op: why it is over; nil while it is not
-	end       time.Time     // guarded by mu: when others may take over, on the own clock
+	end       time.Time     // guarded by mu: when others may take over, on the machine's clock
+	ahead     time.Duration // guarded by mu: how far cfg.Clock was ahead of that when the end was written
 	timer     *time.Timer   // guarded by mu: the next renewal, or the deadline
 	stopRenew func()        // guarded by mu: ends a renewal or extension under way; nil when there is none
 	failed    error         // guarded by mu: why the last renewal failed
@@ -68,7 +74,7 @@ type Lease struct {
 	halted    bool          // guarded by mu: no timer may be started any more
 	renewing  bool          // guarded by mu: stopRenew ends a renewal, not an extension
 	ending    int32         // guarded by mu: how many wait to end the lease, before whom nobody begins to renew it
-	claim     time.Time     // guarded by mu: renew then, whatever Every says; zero: no need
+	claim     time.Duration // guarded by mu: renew then, since the process began, whatever Every says; 0: no need
 	again     time.Duration // guarded by mu: between claims without success
 
 	began time.Duration    // guarded by mu: when it was taken, since the process began; 0: nobody asked
@@ -85,7 +91,16 @@ type watched struct {
 // New keeps something that others may take over at end, on the own clock; sent
 // is the end that was written.
 func New(cfg *Config, kind Kind, end, sent time.Time) *Lease {
-	return &Lease{cfg: cfg, kind: kind, end: end, sent: sent}
+	return &Lease{cfg: cfg, kind: kind, end: end, sent: sent, ahead: sent.Sub(end)}
+}
+
+// NewHanded is New for what another client has written, whose clock may be another.
+func NewHanded(cfg *Config, kind Kind, end, sent time.Time) *Lease {
+	l := New(cfg, kind, end, sent)
+	if cfg.Jumps {
+		l.ahead = cfg.Clock().Sub(time.Now())
+	}
+	return l
 }
 
 // Claim asks for one renewal at a time of its own, repeated in steps until it
@@ -94,7 +109,7 @@ func New(cfg *Config, kind Kind, end, sent time.Time) *Lease {
 func (l *Lease) Claim(at time.Time, again time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.claim, l.again = at, again
+	l.claim, l.again = at.Sub(process0), again
 }
 
 // Start starts the timer. ctx is that of who has taken what is held: in the trace the
@@ -159,7 +174,7 @@ func (l *Lease) Context() context.Context {
 	if l.watched == nil {
 		l.watched = &watched{}
 		l.watched.ctx, l.watched.cancel = context.WithCancelCause(context.Background())
-		if l.over == nil && passed(l.deadline()) {
+		if l.over == nil && l.passed() {
 			l.over = l.expired()
 		}
 		if l.over != nil {
@@ -176,7 +191,7 @@ func (l *Lease) Context() context.Context {
 func (l *Lease) Cause() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over == nil && passed(l.deadline()) {
+	if l.over == nil && l.passed() {
 		return l.expired()
 	}
 	return l.over
@@ -187,10 +202,29 @@ func (l *Lease) Cause() error {
 func (l *Lease) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.cfg.Length > 0 && l.cfg.Jumps {
+		return l.deadline().Round(0).Add(l.ahead)
+	}
 	return l.deadline()
 }
 
-// deadline is Until. The caller holds mu.
+// Left is how long it is until then, for one that has an end.
+func (l *Lease) Left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left()
+}
+
+// left is Left. The caller holds mu.
+func (l *Lease) left() time.Duration {
+	left := time.Until(l.deadline())
+	if l.cfg.Jumps {
+		left = min(left, l.deadline().Add(l.ahead).Sub(l.cfg.Clock()))
+	}
+	return left
+}
+
+// deadline is Until by the machine's clock. The caller holds mu.
 func (l *Lease) deadline() time.Time {
 	if l.cfg.Length == 0 {
 		return time.Time{}
@@ -199,14 +233,23 @@ func (l *Lease) deadline() time.Time {
 }
 
 // Expired reports whether the deadline has passed.
-func (l *Lease) Expired() bool { return passed(l.Until()) }
+func (l *Lease) Expired() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passed()
+}
+
+// passed is Expired. The caller holds mu.
+func (l *Lease) passed() bool {
+	return l.cfg.Length > 0 && (passed(l.deadline()) || l.cfg.Jumps && l.left() <= 0)
+}
 
 // passed reports whether a deadline has passed. Go's monotonic clock stands
 // still while a machine is suspended and wall clocks can be set back: the
 // keeper believes whichever says that more time has passed.
 func passed(until time.Time) bool {
 	now := time.Now()
-	return !until.IsZero() && (!now.Before(until) || !now.Round(0).Before(until.Round(0)))
+	return !now.Before(until) || !now.Round(0).Before(until.Round(0))
 }
 
 // Ended is why the lease is over; nil while it is not.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -24,7 +25,11 @@ func (l *Lease) arm() {
 		return
 	}
 	l.slot = false
-	due := time.Until(l.deadline())
+	looks := l.cfg.Jumps && l.failed == nil // after a failure the steps are small anyway
+	due, least := l.left(), l.cfg.Length/20
+	if looks {
+		least = ddb.ClockLook
+	}
 	if l.cfg.Every > 0 {
 		if !l.counted {
 			l.counted = true
@@ -33,17 +38,20 @@ func (l *Lease) arm() {
 		// A while after the last success, and then in small steps as long as
 		// renewals fail. The random part keeps what was taken at one moment
 		// from being renewed at one moment for ever.
-		next := time.Until(l.end.Add(l.cfg.Every-l.cfg.Length)) + rand.N(l.cfg.Every/10+1)
-		due = min(due, max(next, l.cfg.Length/20))
+		next := due + Margin(l.cfg.Length) + l.cfg.Every - l.cfg.Length + rand.N(l.cfg.Every/10+1)
+		due = min(due, max(next, least))
 	}
-	if !l.claim.IsZero() {
-		due = min(due, time.Until(l.claim))
+	if l.claim != 0 {
+		due = min(due, l.claim-time.Since(process0))
+	}
+	if l.early = looks && due > ddb.ClockLook; l.early {
+		due = ddb.ClockLook
 	}
 	l.setTimer(due)
 }
 
 // renewed reports whether a renewal will be due. The caller holds mu.
-func (l *Lease) renewed() bool { return l.cfg.Every > 0 || !l.claim.IsZero() }
+func (l *Lease) renewed() bool { return l.cfg.Every > 0 || l.claim != 0 }
 
 // setTimer sets the timer. The caller holds mu.
 func (l *Lease) setTimer(due time.Duration) {
@@ -58,7 +66,7 @@ func (l *Lease) setTimer(due time.Duration) {
 // awaitSlot sets the timer for the next slot, but not past the deadline. The caller
 // holds mu.
 func (l *Lease) awaitSlot(wait time.Duration) {
-	l.slot = true
+	l.slot, l.early = true, false
 	l.setTimer(min(wait, time.Until(l.deadline())))
 }
 
@@ -76,6 +84,9 @@ func (l *Lease) onTimer() {
 		l.Expire()
 		return
 	}
+	if l.lookedEarly() {
+		return
+	}
 	if !l.op.TryLock() {
 		l.postpone() // another request for this lease is under way
 		return
@@ -91,13 +102,24 @@ func (l *Lease) onTimer() {
 	}
 }
 
+// lookedEarly sets the timer anew where it was to look at the clock only.
+func (l *Lease) lookedEarly() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	early := l.early
+	if early {
+		l.arm()
+	}
+	return early
+}
+
 // postpone sets the timer anew where the time was not right: a claim that is due
 // stays due, and would come back at once, again and again.
 func (l *Lease) postpone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.claim.IsZero() {
-		l.claim = time.Now().Add(l.again)
+	if l.claim != 0 {
+		l.claim = time.Since(process0) + l.again
 	}
 	l.arm()
 }
@@ -112,9 +134,9 @@ func (l *Lease) begin() (context.Context, func()) {
 		return nil, nil
 	}
 	now, until := time.Now(), l.deadline()
-	claims := !l.claim.IsZero()
+	claims := l.claim != 0
 	if claims {
-		l.claim = now.Add(l.again)
+		l.claim = now.Sub(process0) + l.again
 		until = now.Add(until.Sub(now) / 2) // one without an answer leaves time for another
 	} else if !l.slot {
 		if wait := process.slot(now); wait > 0 {

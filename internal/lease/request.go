@@ -107,7 +107,8 @@ func (l *Lease) NextEnd() (asked, until time.Time) {
 	if l.cfg.Length == 0 {
 		return asked, ddb.Never()
 	}
-	l.sent = ddb.Later(l.cfg.Clock().Add(l.cfg.Length), l.sent)
+	now := l.cfg.Clock()
+	l.next, l.sent = now.Sub(asked), ddb.Later(now.Add(l.cfg.Length), l.sent)
 	return asked, l.sent
 }
 
@@ -116,7 +117,8 @@ func (l *Lease) NextEnd() (asked, until time.Time) {
 func (l *Lease) Renewed(asked time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end, l.failed, l.claim = asked.Add(l.cfg.Length), nil, time.Time{}
+	l.end, l.ahead = asked.Add(l.cfg.Length), l.next
+	l.failed, l.claim = nil, 0
 	l.arm()
 }
 

@@ -113,7 +113,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	}
 	t := a.newTry()
 	t.Skew, t.Row, t.Clockless, t.Seen = a.Skew, a.Row, a.locker.Clockless, a.seen
-	t.Watched = a.observed.expired(t.Now)
+	t.Watched = a.observed.expired(a.watchTime())
 	a.first = t.Floor()
 	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true,
 		OnItem:  a.stub || a.Row && t.Watched == nil,
@@ -131,7 +131,7 @@ func (a *acquiring) newTry() protocol.Acquire {
 	// still between any two lines.
 	a.sent = time.Now()
 	now := a.Clock()
-	a.id = protocol.NewID(a.locker.Owner)
+	a.id = protocol.NewIDAt(a.locker.Owner, now)
 	return protocol.Acquire{ID: a.id, Now: now, Until: a.locker.until(now), Lease: a.locker.Lease, Hidden: a.Stub}
 }
 
@@ -217,7 +217,7 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 		}
 	}
 	if a.locker.Clockless {
-		a.observed.observe(image, l, core, a.locker.Lease, a.Clock())
+		a.observed.observe(image, l, core, a.locker.Lease, a.watchTime())
 	}
 	if a.OnWait != nil {
 		a.OnWait(l)
@@ -233,7 +233,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 	if err == nil && l.Held == 0 {
 		err = fmt.Errorf("%w: %s: attribute %q is missing", repo.ErrSchema, a.Core.ItemName(a.Key), a.Core.Attr.LockHeld)
 	}
-	if err == nil && a.locker.late(end) {
+	if err == nil && a.locker.late(end, l.Until) {
 		err = errAgain // its holder could do nothing with it
 	}
 	if err != nil {
@@ -262,7 +262,11 @@ func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end
 			h.ahead = l.Until.Sub(a.Clock().Add(time.Until(end)))
 		}
 	}
-	h.Lease = lease.New(&a.locker.lease, h, end, l.Until)
+	keep := lease.New
+	if l.Handed() {
+		keep = lease.NewHanded
+	}
+	h.Lease = keep(&a.locker.lease, h, end, l.Until)
 	return h
 }
 

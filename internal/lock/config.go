@@ -18,7 +18,7 @@ type Config struct {
 	LateCommit bool
 	Fair       bool // wait in the queue on the item
 	Wait       repo.Wait
-	Clock      func() time.Time
+	Clock      func() time.Time // nil: the table's
 }
 
 // until is when others may take over what is taken now.

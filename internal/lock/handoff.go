@@ -48,7 +48,7 @@ func (e *ending) begin() error {
 		}
 	}
 	if e.KeepLocal {
-		e.nextID, e.asked = protocol.NewID(h.locker.Owner), time.Now()
+		e.nextID, e.asked = protocol.NewIDAt(h.locker.Owner, h.locker.Clock()), time.Now()
 		e.until = h.locker.until(h.locker.Clock())
 		e.write.Handoff(e.nextID, h.token+1, e.until, h.locker.Lease)
 		e.write.Dequeue(h.entry)

@@ -23,8 +23,11 @@ type Locker struct {
 
 // NewLocker makes a locker that remembers nothing. Its owner has checked cfg.
 func NewLocker(core *protocol.Core, cfg Config) *Locker {
+	if cfg.Clock == nil {
+		cfg.Clock = core.Clock
+	}
 	t := &Locker{Core: core, Config: cfg}
-	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every,
+	t.lease = lease.Config{Length: cfg.Lease, Every: cfg.Every, Jumps: core.Jumps,
 		Clock: func() time.Time { return t.Clock() }, Observe: core.Observe, Sort: cfg.Kind}
 	return t
 }

@@ -31,6 +31,15 @@ func (w *observation) observe(image ddb.Item, l protocol.Record, core *protocol.
 	return true
 }
 
+// watchTime is the time by which a clockless watcher counts: a clock that may jump
+// says nothing of for how long it has watched.
+func (a *acquiring) watchTime() time.Time {
+	if a.Core.Jumps {
+		return time.Now()
+	}
+	return a.Clock()
+}
+
 // expired returns the hold that may be taken over; nil if there is none yet. Only
 // the monotonic clock counts: it never runs ahead of real time, so a wall clock
 // that jumps forward, or a suspended machine, can only delay a takeover.

@@ -3,6 +3,7 @@ package lock
 import (
 	"time"
 
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -16,8 +17,8 @@ type Settings struct {
 }
 
 // NewSettings fills in defaults and checks; least is the default of Wait.Min.
-func NewSettings(kind string, wait repo.Wait, least, skew time.Duration) (Settings, error) {
-	s := Settings{Kind: kind, Wait: wait, Skew: skew, Clock: time.Now}
+func NewSettings(core *protocol.Core, kind string, wait repo.Wait, least, skew time.Duration) (Settings, error) {
+	s := Settings{Kind: kind, Wait: wait, Skew: skew, Clock: core.Clock}
 	err := settings.FillAll(settings.Wait(&s.Wait, least), settings.ClockSkew(&s.Skew))
 	return s, err
 }

@@ -120,7 +120,7 @@ func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, en
 	}
 	h := q.newLock(image, l, q.entry, end)
 	third := min(q.locker.grace(), l.Lease) / 3
-	if time.Until(h.Until()) < third {
+	if h.Left() < third {
 		if err := q.confirm(ctx, h); err != nil {
 			return nil, err
 		}

@@ -53,9 +53,10 @@ func (c *Config) landing() time.Duration {
 }
 
 // late reports whether it is too late for the holder of a lock that others may
-// take over at end.
-func (c *Config) late(end time.Time) bool {
-	return c.Lease > 0 && !time.Now().Before(end.Add(-lease.Margin(c.Lease)))
+// take over at end; until is the end that the holder has written.
+func (t *Locker) late(end, until time.Time) bool {
+	margin := lease.Margin(t.Lease)
+	return t.Lease > 0 && (!time.Now().Before(end.Add(-margin)) || t.Core.Jumps && !t.Clock().Before(until.Add(-margin)))
 }
 
 // releaseUnanswered frees a lock that may have been taken by a try without an answer:

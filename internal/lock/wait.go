@@ -60,13 +60,13 @@ func (t *Waiter) SendUntilJudged(ctx context.Context, send func() (ddb.Result, e
 // done at the latest.
 func (t *Waiter) Backoff(ctx context.Context, end time.Time) {
 	t.begin()
-	ddb.Sleep(ctx, t.backoff.Next(t.Clock(), end))
+	t.Core.Sleep(ctx, t.backoff.Next(t.Clock(), end))
 }
 
 // begin notes when the waiting began.
 func (t *Waiter) begin() {
 	if t.Began.IsZero() {
-		t.Began = t.Clock()
+		t.Began = time.Now() // for how long it waits, whatever the clock does
 		t.backoff = ddb.Backoff{Min: t.Wait.Min, Max: t.Wait.Max}
 	}
 }
@@ -160,7 +160,7 @@ func (t *Waiter) WaitFor(ctx context.Context, l protocol.Record) error {
 // WaitToPoll is called by one who waits in a queue before it looks at the item again:
 // it sleeps for d, or says why not.
 func (t *Waiter) WaitToPoll(ctx context.Context, l protocol.Record, d time.Duration) error {
-	return t.wait(ctx, l, func() { t.begin(); ddb.Sleep(ctx, d) })
+	return t.wait(ctx, l, func() { t.begin(); t.Core.Sleep(ctx, d) })
 }
 
 // wait waits for the holder l, by sleep.
@@ -182,7 +182,7 @@ func (t *Waiter) outwaited(end error) error {
 	if t.Began.IsZero() {
 		return ddb.Join(t.awaits, end)
 	}
-	return ddb.Join(t.awaits, ddb.Waited(t.Clock().Sub(t.Began), end))
+	return ddb.Join(t.awaits, ddb.Waited(time.Since(t.Began), end))
 }
 
 // WaitAfterConflict notes that others wrote first, in each of n tries, and returns the
@@ -210,7 +210,7 @@ func saysWhy(err error) bool {
 // RecordWait records how long the call waited, if it did.
 func (t *Waiter) RecordWait(ctx context.Context) {
 	if !t.Began.IsZero() {
-		t.Core.Observe.Waited(ctx, t.Kind, telemetry.ToProcess, t.Clock().Sub(t.Began))
+		t.Core.Observe.Waited(ctx, t.Kind, telemetry.ToProcess, time.Since(t.Began))
 	}
 }
 

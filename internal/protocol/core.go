@@ -57,8 +57,11 @@ type Core struct {
 	Roles
 	// KeyOf is a primary key as errors name it.
 	KeyOf func(key ddb.Item) fmt.Stringer
-	// Clock is the time by which the table stamps its items.
+	// Clock is the time by which items are stamped, ends of leases written, and those of
+	// others judged.
 	Clock func() time.Time
+	// Jumps says that Clock is not the machine's own: it may jump while somebody sleeps.
+	Jumps bool
 	// Transacts says that transactions are needed, which not every kind of table
 	// has: EnsureTable refuses one without.
 	Transacts bool

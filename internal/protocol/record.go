@@ -56,11 +56,14 @@ var idText = base64.RawURLEncoding.Strict()
 
 var idLen = idText.EncodedLen(idBytes)
 
-// NewID makes the identity of one acquisition: <owner>#<id>.
-func NewID(owner string) string {
+// NewID is NewIDAt now.
+func NewID(owner string) string { return NewIDAt(owner, time.Now()) }
+
+// NewIDAt makes the identity of one acquisition: <owner>#<id>.
+func NewIDAt(owner string, at time.Time) string {
 	var b [idBytes]byte
-	_, _ = rand.Read(b[:timeAt])                                      // never fails since Go 1.24
-	binary.BigEndian.PutUint32(b[timeAt:], uint32(time.Now().Unix())) //nolint:gosec // until the year 2106
+	_, _ = rand.Read(b[:timeAt])                              // never fails since Go 1.24
+	binary.BigEndian.PutUint32(b[timeAt:], uint32(at.Unix())) //nolint:gosec // until the year 2106
 	binary.BigEndian.PutUint32(b[randomBytes:], idSum(timed, owner, b[:randomBytes]))
 	return owner + "#" + idText.EncodeToString(b[:])
 }

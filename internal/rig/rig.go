@@ -77,6 +77,9 @@ func Child(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// Endpoint is where the engine is.
+func Endpoint() string { return engine.Endpoint() }
+
 // Script decides what befalls a request.
 type Script = func(op string, n int, body []byte) fault.Kind
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -211,7 +210,7 @@ func (e *entry) lock(ctx context.Context, c *call) error {
 	held := c.held()
 	return e.take(ctx, c, lock.Request{OnWait: func(protocol.Record) {
 		for _, other := range held {
-			if time.Until(other.hold.Until()) < other.locker.Lease/2 {
+			if other.hold.Left() < other.locker.Lease/2 {
 				_ = other.hold.Extend(ctx) // if it fails, the lock ends, and with it the run
 			}
 		}

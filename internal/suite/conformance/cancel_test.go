@@ -76,39 +76,6 @@ func checkCancelled(t *testing.T, w *suite.Fixture, s suite.Strategy, key repo.K
 	}
 }
 
-func TestContextCancelledBeforehandSendsNothing(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
-		r := s.Open(t, w, w.Client)
-		mine := errors.New("shutting down")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(mine)
-		_, err := r.Update(ctx, repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
-		rig.Is(t, err, context.Canceled)
-		rig.Is(t, err, mine)
-		_, err = r.Create(ctx, suite.Account{ID: "p", Seq: 1, At: 1})
-		rig.Is(t, err, context.Canceled)
-		if n := w.Count.Total(); n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
-	})
-}
-
-func TestChangeThatCancelsItsCaller(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
-		r := s.Open(t, w, w.Client)
-		key := repo.Key{Partition: "p", Sort: 1}
-		rig.Must(r.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		_, err := r.Update(ctx, key, func(inner context.Context, a *suite.Account) error {
-			cancel()
-			<-inner.Done()
-			a.Ops = []string{"x"}
-			return nil
-		})
-		checkCancelled(t, w, s, key, "x", err)
-	})
-}
-
 // A context that has ended is no lock: nobody holds the item.
 func TestCancelledIsNotLocked(t *testing.T) {
 	for _, cfg := range []lockedread.Config{{}, {Combine: true}, {Fair: true}} {

@@ -16,50 +16,6 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-func TestNilChangeIsRefused(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
-		_, err := s.Open(t, w, w.Client).Update(t.Context(), suite.Key, nil)
-		rig.Is(t, err, repo.ErrConfig)
-	})
-}
-
-// A change that calls its own repository for the same item is told so instead
-// of waiting for itself, or of running again and again.
-func TestNestedChanges(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
-		r := s.Open(t, w, w.Client)
-		rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-		defer cancel()
-		more := func(_ context.Context, a *suite.Account) error { a.Balance += 10; return nil }
-		runs := 0
-		for _, nested := range []func(context.Context, repo.Key, func(context.Context, *suite.Account) error) (suite.Account, error){r.Update, r.Upsert} {
-			_, err := r.Update(ctx, suite.HotKey, func(ctx context.Context, a *suite.Account) error {
-				runs++
-				a.Balance++
-				_, err := nested(ctx, suite.HotKey, more)
-				return err
-			})
-			if !errors.Is(err, repo.ErrLocked) || ctx.Err() != nil {
-				t.Errorf("error %v, want ErrLocked at once", err)
-			}
-		}
-		if got := rig.Must(r.Get(ctx, suite.HotKey))(t); runs != 2 || got.Balance != 0 {
-			t.Errorf("%d runs of two changes, stored %+v", runs, got)
-		}
-		// What outlives the change is not inside it any more.
-		var kept context.Context
-		rig.Must(r.Update(ctx, suite.HotKey, func(ctx context.Context, a *suite.Account) error {
-			kept = context.WithoutCancel(ctx)
-			a.Balance++
-			return nil
-		}))(t)
-		if got := rig.Must(r.Update(kept, suite.HotKey, more))(t); got.Balance != 11 {
-			t.Errorf("after the change: %+v", got)
-		}
-	})
-}
-
 // What can be created can be changed under its lock: the lock's attributes have
 // room of their own.
 func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {

@@ -1,0 +1,22 @@
+// Package repotest serves the tests of programs that use this module: against a real
+// engine, such as that of package localdb.
+//
+// A [Clock] ends leases without sleeping:
+//
+//	var clock repotest.Clock
+//	table, err := repo.NewTable[account](client, "accounts", repo.TableConfig{Clock: clock.Now})
+//	// ... one process takes a lock, and dies ...
+//	clock.Advance(time.Minute) // and the next one has it at once
+//
+// [Faults] break one request of a client, as a bad network does:
+//
+//	faults := repotest.NewFaults(t, client)
+//	faults.Nth("UpdateItem", 2, repotest.AnswerLost) // the commit of a locked change
+//	_, err := deposit(ctx, faults.Client(), "a1", 30)
+//
+// [Run] checks that what wraps a repository still keeps what [repo.Repository] promises:
+//
+//	repotest.Run(t, repotest.Suite[account]{Open: openAccounts, New: newAccount, ...})
+//
+// It is for tests only: nothing in it belongs into a program.
+package repotest

@@ -51,13 +51,22 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	}
 }
 
-// docs/testing.md shows the program that .ci/stranger runs, and its test.
+// docs/testing.md shows the program that .ci/stranger runs, and its tests.
 func TestTheDocumentOnTestingShowsWhatIsRun(t *testing.T) {
 	document := read(t, "docs/testing.md")
 	_, code, _ := strings.Cut(read(t, ".ci/testdata/stranger/main.go"), "\ntype account")
 	code, _, _ = strings.Cut("type account"+code, "\nfunc main()")
-	_, test, _ := strings.Cut(read(t, ".ci/testdata/stranger/main_test.go"), "\nfunc TestDeposit")
-	for _, part := range []string{strings.TrimSpace(code), strings.TrimSpace("func TestDeposit" + test)} {
+	parts := []string{strings.TrimSpace(code)}
+	_, tests, _ := strings.Cut(read(t, ".ci/testdata/stranger/main_test.go"), "\n)\n") // behind the imports
+	for part := range strings.SplitSeq(tests, "\n}\n") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part+"\n}")
+		}
+	}
+	if len(parts) != 6 {
+		t.Errorf("%d parts are run, want 6: the test looks at the wrong place", len(parts))
+	}
+	for _, part := range parts {
 		if !strings.Contains(document, "```go\n"+part+"\n```\n") {
 			t.Errorf("docs/testing.md does not show what is run:\n%s", part)
 		}

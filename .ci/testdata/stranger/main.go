@@ -16,19 +16,20 @@ type account struct {
 	Balance int    `dynamodbav:"balance"`
 }
 
-// deposit adds to an account, which it makes if there is none.
-func deposit(ctx context.Context, client repo.Client, id string, amount int) (account, error) {
-	table, err := repo.NewTable[account](client, "accounts", repo.TableConfig{})
+// open opens the accounts, and makes their table if there is none.
+func open(ctx context.Context, client repo.Client, cfg repo.TableConfig) (*pessimistic.Repository[account], error) {
+	table, err := repo.NewTable[account](client, "accounts", cfg)
 	if err != nil {
-		return account{}, err
+		return nil, err
 	}
 	if err := table.EnsureTable(ctx); err != nil {
-		return account{}, err
+		return nil, err
 	}
-	accounts, err := pessimistic.New(table, pessimistic.Config{})
-	if err != nil {
-		return account{}, err
-	}
+	return pessimistic.New(table, pessimistic.Config{})
+}
+
+// deposit adds to an account, which it makes if there is none.
+func deposit(ctx context.Context, accounts repo.Repository[account], id string, amount int) (account, error) {
 	return accounts.Upsert(ctx, repo.Key{Partition: id}, func(_ context.Context, a *account) error {
 		a.Balance += amount
 		return nil
@@ -42,8 +43,12 @@ func main() {
 		log.Fatal(err)
 	}
 	defer db.Close()
+	accounts, err := open(ctx, db.Client(), repo.TableConfig{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, amount := range []int{30, 12} {
-		a, err := deposit(ctx, db.Client(), "a1", amount)
+		a, err := deposit(ctx, accounts, "a1", amount)
 		if err != nil {
 			log.Fatal(err)
 		}

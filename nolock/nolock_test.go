@@ -36,7 +36,11 @@ func open[T any](t *testing.T, cfg nolock.Config) (*nolock.Repository[T], *repo.
 	b := rig.New(t)
 	table := rig.Must(repo.NewTable[T](b.Client, b.Table, repo.TableConfig{}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
-	return rig.Must(nolock.New(table, cfg))(t), table, b.Client
+	r := rig.Must(nolock.New(table, cfg))(t)
+	if r.Table() != table {
+		t.Error("the repository has another table than the one it was made of")
+	}
+	return r, table, b.Client
 }
 
 func wantStatus(t *testing.T, r *nolock.Repository[order], want string) {

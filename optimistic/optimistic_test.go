@@ -68,6 +68,9 @@ func TestSaveAndRemoveAreBoundToTheVersion(t *testing.T) {
 // it, and the others are refused.
 func TestSaveTakesItemsFromBefore(t *testing.T) {
 	r, table := open(t, optimistic.Config{})
+	if r.Table() != table {
+		t.Error("the repository has another table than the one it was made of")
+	}
 	ctx := t.Context()
 	for _, version := range []types.AttributeValue{nil, &types.AttributeValueMemberN{Value: "0"}} {
 		item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "old"}, "name": &types.AttributeValueMemberS{Value: "A"},

@@ -87,6 +87,10 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	return &Repository[T]{table, r}, nil
 }
 
+// Table is the table that the repository was made of, for what is no matter of a
+// strategy: Query, Scan, GetMany, EnsureTable.
+func (r *Repository[T]) Table() *repo.Table[T] { return r.table }
+
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
 func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 	return r.table.Get(ctx, key)

@@ -26,6 +26,9 @@ func open(t *testing.T, cfg pessimistic.Config) (*pessimistic.Repository[stock],
 	table := rig.Must(repo.NewTable[stock](b.Client, b.Table, repo.TableConfig{}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	r := rig.Must(pessimistic.New(table, cfg))(t)
+	if r.Table() != table {
+		t.Error("the repository has another table than the one it was made of")
+	}
 	rig.Must(r.Create(t.Context(), stock{ID: "apple", Count: 10}))(t)
 	return r, table
 }

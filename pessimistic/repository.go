@@ -56,6 +56,10 @@ func (r *Repository[T]) TryAcquire(ctx context.Context, key repo.Key) (*lockedre
 // Locker is the repository's locker, for Break and upserts by handle.
 func (r *Repository[T]) Locker() *lockedread.Locker[T] { return r.locker }
 
+// Table is the table that the repository was made of, for what is no matter of a
+// strategy: Query, Scan, GetMany, EnsureTable.
+func (r *Repository[T]) Table() *repo.Table[T] { return r.table }
+
 // Get reads an item, locked or not, with a consistent read. One request, one
 // read unit per 4 KB.
 func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {

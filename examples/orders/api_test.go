@@ -94,7 +94,7 @@ func TestAnOrderIsPlacedOnceAndAsAWhole(t *testing.T) {
 		has(t, s, 10, 1, 2000)
 	}
 	ids := map[string]bool{}
-	for n, err := range s.noticeTable.Query(t.Context(), outbox) {
+	for n, err := range s.notices.Table().Query(t.Context(), outbox) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func (d *stage) relayed(ctx context.Context) error {
 	defer look.Stop()
 	for {
 		left := 0
-		for _, err := range d.shop.noticeTable.Query(ctx, outbox) {
+		for _, err := range d.shop.notices.Table().Query(ctx, outbox) {
 			if err != nil {
 				return err
 			}

@@ -24,7 +24,7 @@ const idle = 50 * time.Millisecond
 func (s *shop) relay(ctx context.Context, warehouse string) {
 	for ctx.Err() == nil {
 		sent := 0
-		for n, err := range s.noticeTable.Query(ctx, outbox) {
+		for n, err := range s.notices.Table().Query(ctx, outbox) {
 			if err == nil {
 				err = s.deliver(ctx, warehouse, n)
 			}

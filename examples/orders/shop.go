@@ -64,9 +64,6 @@ type shop struct {
 	customers *optimistic.Repository[customer]
 	orders    *optimistic.Repository[order]
 	notices   *pessimistic.Repository[notice] // a lock, so that one server at a time sends it
-
-	noticeTable *repo.Table[notice]
-	ensure      []func(context.Context) error
 }
 
 var tableNames = []string{"products", "customers", "orders", "notices"}
@@ -80,8 +77,7 @@ func openShop(client repo.Client, prefix string) (*shop, error) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	s := &shop{noticeTable: notices}
-	s.ensure = []func(context.Context) error{products.EnsureTable, customers.EnsureTable, orders.EnsureTable, notices.EnsureTable}
+	s := &shop{}
 	s.products, err1 = optimistic.New(products, optimistic.Config{})
 	s.customers, err2 = optimistic.New(customers, optimistic.Config{})
 	s.orders, err3 = optimistic.New(orders, optimistic.Config{})
@@ -93,8 +89,8 @@ func openShop(client repo.Client, prefix string) (*shop, error) {
 
 // ensureTables creates the tables.
 func (s *shop) ensureTables(ctx context.Context) error {
-	for _, ensure := range s.ensure {
-		if err := ensure(ctx); err != nil {
+	for _, table := range []interface{ EnsureTable(context.Context) error }{s.products.Table(), s.customers.Table(), s.orders.Table(), s.notices.Table()} {
+		if err := table.EnsureTable(ctx); err != nil {
 			return err
 		}
 	}

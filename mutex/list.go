@@ -18,6 +18,7 @@ type Info struct {
 	Key     repo.Key
 	Owner   string        // without the random part of the id
 	Token   int64         // of the hold; Break takes it
+	Lost    int64         // newest token whose hold somebody else ended, by takeover or Break; that of no hold, and below all of this row, if none was; 0 if the row does not tell
 	Mode    Mode          // of the hold
 	Until   time.Time     // when others may take over, on the holder's clock; zero for a fail-closed hold
 	Lease   time.Duration // 0 for a fail-closed hold
@@ -112,7 +113,7 @@ func (l *Locker) info(row ddb.Item) (Info, error) {
 	if err != nil {
 		return info, fmt.Errorf("%w: lock %v: %w", repo.ErrSchema, info.Key, err)
 	}
-	info.Owner, info.Token, info.Since = lock.Owner(), lock.Held, lock.Asked()
+	info.Owner, info.Token, info.Lost, info.Since = lock.Owner(), lock.Held, max(lock.Stolen, 0), lock.Asked()
 	if !lock.Endless() {
 		info.Mode, info.Until, info.Lease = FailOpen, lock.Until, lock.Lease
 	}

@@ -129,6 +129,23 @@ func TestBreakOfALockThatBeats(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
+// The row of a lock tells which hold of it somebody else has ended last, and that no later one was.
+func TestInfoTellsWhichHoldWasLost(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		l := b.locker(t, cfg)
+		first := lock(t, l, "door")
+		if info := rig.Must(l.Inspect(t.Context(), "door"))(t); info.Lost >= first.Token() {
+			t.Errorf("before anything was lost: %d, token %d", info.Lost, first.Token())
+		}
+		rig.Is(t, l.Break(t.Context(), "door", first.Token()))
+		second := lock(t, b.locker(t, cfg), "door")
+		info := rig.Must(l.Inspect(t.Context(), "door"))(t)
+		if info.Token != second.Token() || info.Lost != first.Token() {
+			t.Errorf("token %d, lost %d; want %d, %d", info.Token, info.Lost, second.Token(), first.Token())
+		}
+	})
+}
+
 func TestInspectTellsWhoHoldsAName(t *testing.T) {
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		cfg.Owner = "till-7"

@@ -26,6 +26,8 @@ type grammar struct {
 
 	Table   tableCommands  `cmd:"" help:"What a table is, and whether its attributes collide with the library's."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print the script by which a shell completes command lines of this tool."`
 }
 
 // Exit codes.
@@ -80,6 +82,9 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 	)
 	if err != nil {
 		return c.fail(err, exitFailed) // the grammar itself
+	}
+	if len(args) > 0 && args[0] == completeWord {
+		return c.complete(parser.Model, args[1:])
 	}
 	call, err := parser.Parse(args)
 	if helped {

@@ -34,7 +34,7 @@ type compareCommand struct {
 	PriceRead   float64 `default:"${price_read}" placeholder:"USD" group:"judging" help:"Price of a million read request units (default: ${default}, us-east-1)."`
 
 	Output string  `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
-	HTML   *string `name:"html" placeholder:"FILE" group:"output" help:"Also write a report with charts, one file that stands by itself."`
+	HTML   *string `name:"html" placeholder:"FILE" complete:"file" group:"output" help:"Also write a report with charts, one file that stands by itself."`
 	Quiet  bool    `short:"q" group:"output" help:"Show no progress."`
 }
 
@@ -74,7 +74,7 @@ func (cmd *compareCommand) Run(ctx context.Context, c *console, h compare.Runner
 	if err != nil {
 		return err
 	}
-	report, err := cmd.openReport()
+	report, err := openReport(cmd.HTML)
 	if err != nil {
 		return err
 	}

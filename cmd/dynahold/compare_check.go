@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/compare"
@@ -83,9 +82,8 @@ func (cmd *compareCommand) validateRest() error {
 	case cmd.P99 != 0 && cmd.P99 < cmd.Latency:
 		return fmt.Errorf("--p99 (%s) is below the median --latency (%s)", compare.FormatTime(cmd.P99), compare.FormatTime(cmd.Latency))
 	}
-	// The parser takes what follows --html for its value, whatever that is.
-	if cmd.HTML != nil && (*cmd.HTML == "" || strings.HasPrefix(*cmd.HTML, "-")) {
-		return fmt.Errorf("--html needs a file, not %q; a name that begins with a hyphen needs its folder: ./-x.html", *cmd.HTML)
+	if err := checkFile("--html", cmd.HTML); err != nil {
+		return err
 	}
 	for flag, price := range map[string]float64{"--price-write": cmd.PriceWrite, "--price-read": cmd.PriceRead} {
 		if price < 0 || math.IsNaN(price) || math.IsInf(price, 0) {

@@ -9,15 +9,17 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
 
 type lockCommands struct {
-	List  locksListCommand  `cmd:"" help:"List the locks that are held, or were held and not released. Reads the whole table."`
-	Show  locksShowCommand  `cmd:"" help:"Show one lock."`
-	Watch locksWatchCommand `cmd:"" help:"Watch the locks that are held: a live view on a terminal, a line for each change in a pipe."`
-	Break locksBreakCommand `cmd:"" help:"End a hold by force: its holder learns it, and its commit or unlock is refused."`
+	List     locksListCommand     `cmd:"" help:"List the locks that are held, or were held and not released. Reads the whole table."`
+	Show     locksShowCommand     `cmd:"" help:"Show one lock."`
+	Watch    locksWatchCommand    `cmd:"" help:"Watch the locks that are held: a live view on a terminal, a line for each change in a pipe."`
+	Timeline locksTimelineCommand `cmd:"" help:"Who held which lock when, from records of watch: a table, or a page for a browser."`
+	Break    locksBreakCommand    `cmd:"" help:"End a hold by force: its holder learns it, and its commit or unlock is refused."`
 }
 
 // lockFlags name one lock: of package mutex, or an item that is locked.
@@ -28,22 +30,10 @@ type lockFlags struct {
 	Sort  string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
 }
 
-// lockDocument is a lock as JSON.
-type lockDocument struct {
-	Name    string     `json:"name"`
-	Sort    string     `json:"sort,omitempty"`
-	Holder  string     `json:"holder"`
-	Token   int64      `json:"token"`
-	Mode    string     `json:"mode"`
-	Since   *time.Time `json:"since"` // when its holder asked for it; null: taken without the library
-	Until   *time.Time `json:"until"` // null: without an end
-	Expired bool       `json:"expired"`
-	Payload string     `json:"payload,omitempty"` // text, or base64 if it is none
-}
-
-func lockDocumentOf(i mutex.Info, now time.Time) lockDocument {
-	d := lockDocument{
-		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token,
+// lockDocumentOf is a lock as JSON.
+func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
+	d := record.Lock{
+		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, Lost: i.Lost,
 		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Payload: string(i.Payload),
 	}
 	if !utf8.Valid(i.Payload) {
@@ -53,7 +43,7 @@ func lockDocumentOf(i mutex.Info, now time.Time) lockDocument {
 }
 
 // ends says until when a lock is held.
-func (d lockDocument) ends(now time.Time) string {
+func ends(d record.Lock, now time.Time) string {
 	switch {
 	case d.Until == nil:
 		return "without an end (fail-closed)"
@@ -78,7 +68,7 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	now, list, rows := time.Now(), []lockDocument{}, [][]string(nil)
+	now, list, rows := time.Now(), []record.Lock{}, [][]string(nil)
 	var unread error
 	for info, err := range locker.List(ctx) {
 		if err != nil {
@@ -87,7 +77,7 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 		}
 		d := lockDocumentOf(info, now)
 		list = append(list, d)
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, now), d.ends(now)})
+		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, now), ends(d, now)})
 	}
 	switch {
 	case cmd.Output == "json":
@@ -138,7 +128,7 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 	if f.Output == "json" {
 		return c.printJSON(d)
 	}
-	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
+	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -19,11 +20,21 @@ type file struct {
 	temp *os.File // nil: no file is wanted, or it is finished
 }
 
-func (cmd *compareCommand) openReport() (*file, error) {
-	if cmd.HTML == nil {
+// checkFile refuses what is no name of a file: the parser takes what follows a flag for its
+// value, whatever that is.
+func checkFile(flag string, name *string) error {
+	if name != nil && (*name == "" || strings.HasPrefix(*name, "-")) {
+		return fmt.Errorf("%s needs a file, not %q; a name that begins with a hyphen needs its folder: ./-x", flag, *name)
+	}
+	return nil
+}
+
+// openReport opens the file of --html; nil: none is wanted.
+func openReport(html *string) (*file, error) {
+	if html == nil {
 		return &file{}, nil
 	}
-	given := kong.ExpandPath(*cmd.HTML)
+	given := kong.ExpandPath(*html)
 	path, mode, err := destination(given)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +41,7 @@ func (s *screen) tmux(args ...string) string {
 // keys types keys; Enter and C-c are names of keys.
 func (s *screen) keys(keys ...string) {
 	s.Helper()
-	s.tmux(append([]string{"send-keys"}, keys...)...)
+	s.tmux(append([]string{"send-keys", "--"}, keys...)...)
 }
 
 // shows waits until the screen has all words.
@@ -77,8 +73,16 @@ func TestInATerminal(t *testing.T) {
 	s.shows("before the view")
 	tool := os.Args[0] + " "
 	ends := " --endpoint " + n.endpoint
-	s.keys(tool+"locks watch locks --every 100ms"+ends+"; echo code $?", "Enter")
+	watch := tool + "locks watch locks --every 100ms" + ends + "; echo code $?"
+	s.keys(watch, "Enter")
 	s.shows("locks: 1 locks", "nightly-report", "batch-2", token, "Ctrl-C ends")
+	s.tmux("resize-window", "-x", "40", "-y", "8")
+	s.shows("locks: 1 locks", "nightly-report", "Ctrl-C ends")
+	if text := s.tmux("capture-pane", "-p"); strings.Contains(text, token) || strings.Count(text, "nightly-report") != 1 || strings.Count(text, "Ctrl-C ends") != 1 {
+		t.Errorf("a line that does not fit is broken:\n%s", text)
+	}
+	s.tmux("resize-window", "-x", "150", "-y", "40")
+	s.shows("locks: 1 locks", "nightly-report", token, "Ctrl-C ends")
 	if strings.Contains(s.tmux("capture-pane", "-p"), "before the view") {
 		t.Error("the view is no screen of its own")
 	}
@@ -92,6 +96,11 @@ func TestInATerminal(t *testing.T) {
 	if cursor := s.tmux("display-message", "-p", "#{cursor_flag}"); strings.TrimSpace(cursor) != "1" {
 		t.Error("the cursor stays hidden")
 	}
+	s.keys("clear", "Enter")
+	s.keys(watch, "Enter")
+	s.shows("locks: 0 locks")
+	s.keys("q")
+	s.shows("code 0")
 
 	s.keys("clear", "Enter")
 	line := tool + "locks break orders 1001 --token " + n.field("locks show orders 1001", "token") + ends + "; echo code $?"
@@ -105,45 +114,4 @@ func TestInATerminal(t *testing.T) {
 	s.keys("y", "Enter")
 	s.shows("broken:", "code 0")
 	n.says("locks list orders", exitOK, "nobody holds a lock")
-}
-
-// In a pipe the changes come as lines.
-func TestWatchInAPipe(t *testing.T) {
-	n := newNight(t)
-	n.says("locks watch locks --every 1ms", exitUsage, "--every")
-	n.says("locks watch nowhere", exitNothing)
-	out, in := io.Pipe()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, []string{"locks", "watch", "locks", "--every", "100ms", "--endpoint", n.endpoint}, &console{out: in, err: new(bytes.Buffer), width: plainWidth}, &fake{})
-	}()
-	lines := bufio.NewScanner(out)
-	read := func(words ...string) {
-		t.Helper()
-		if !lines.Scan() {
-			t.Fatal(lines.Err())
-		}
-		for _, w := range words {
-			if !strings.Contains(lines.Text(), w) {
-				t.Errorf("%q lacks %q", lines.Text(), w)
-			}
-		}
-		if strings.Contains(lines.Text(), "\x1b") {
-			t.Errorf("%q is for a terminal", lines.Text())
-		}
-	}
-	read(" held ", "nightly-report", "batch-2", fmt.Sprint(n.report.Token()))
-	n.is(n.report.Unlock(t.Context()))
-	read(" ended ", "nightly-report", "batch-2")
-	stop()
-	select {
-	case code := <-ended:
-		if code != exitOK {
-			t.Errorf("code %d", code)
-		}
-	case <-time.After(time.Minute):
-		t.Error("it does not end")
-	}
 }

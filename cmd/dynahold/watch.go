@@ -6,38 +6,46 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/live"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
 	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
 )
 
 type locksWatchCommand struct {
 	awsFlags
-	Table string        `arg:"" help:"Name or ARN of the table."`
-	Every time.Duration `default:"2s" help:"Time between two looks. Each reads the whole table."`
+	Table  string        `arg:"" help:"Name or ARN of the table."`
+	Every  time.Duration `default:"2s" help:"Time between two looks. Each reads the whole table."`
+	Record *string       `placeholder:"FILE" complete:"file" group:"output" help:"Also append what is seen to this file, for locks timeline."`
 }
 
 // Help says what is seen, and what is not.
 func (locksWatchCommand) Help() string {
 	return `Looks at the whole table again and again: one read unit per 4 KB of the table for each look. A hold that begins and ends between two looks is not seen; of a lock that has changed hands between them, only the new hold is.
 
-On a terminal it shows the locks that are held, until Ctrl-C, and leaves the screen as it was. In a pipe, or with -o json, it prints a line for each change: "held" for those that it finds at first, then "taken" and "ended". Exit code 0 after Ctrl-C.`
+On a terminal it shows the locks that are held, until q or Ctrl-C, and leaves the screen as it was. In a pipe, or with -o json, it prints a line for each change: "held" for those that it finds at first, then "taken" and "ended", and "expired" and "extended" where a lease is over or goes on after all. With -o json, and in the file of --record, there are also "watching" at the beginning, "looked" once a minute without a change, and "stopped" at the end.
+
+A look that fails after the first one is told, and the watch goes on. Exit code 0 after q or Ctrl-C; 3 where there is no such table, or it has gone.`
 }
 
-// changeDocument is a change of a lock, one a line.
-type changeDocument struct {
-	Time  time.Time    `json:"time"`  // of the look that has found it
-	Event string       `json:"event"` // held, taken, ended
-	Lock  lockDocument `json:"lock"`
+// Validate refuses what makes no sense.
+func (cmd *locksWatchCommand) Validate() error {
+	if cmd.Every < 100*time.Millisecond {
+		return fmt.Errorf("--every must be at least 100ms, not %v", cmd.Every)
+	}
+	return checkFile("--record", cmd.Record)
 }
 
 // Run implements the command.
-func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) error {
-	if cmd.Every < 100*time.Millisecond {
-		return usageError{fmt.Sprintf("--every must be at least 100ms, not %v", cmd.Every)}
-	}
+func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
 	t, err := cmd.open(ctx, cmd.Table)
 	if err != nil {
 		return err
@@ -46,28 +54,59 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	show := cmd.lines(c)
-	if c.outIsTerminal && cmd.Output != "json" {
-		leave := c.enterScreen()
-		defer leave()
-		show = func(_, now []lockDocument, at time.Time) error { return cmd.draw(c, now, at) }
-	}
-	tick := time.NewTicker(cmd.Every)
-	defer tick.Stop()
-	var before []lockDocument
-	for {
-		at := time.Now()
-		now, err := heldLocks(ctx, locker, at)
-		if ctx.Err() != nil {
-			return nil // somebody has seen enough
-		}
+	w := &watcher{cmd: cmd, locker: locker, watch: record.NewWatch(cmd.Table, cmd.Every), lines: c.out, errs: c.err}
+	if cmd.Record != nil {
+		file, err := openRecord(*cmd.Record)
 		if err != nil {
 			return err
 		}
-		if err := show(before, now, at); err != nil {
+		defer func() { err = errors.Join(err, file.Close()) }()
+		w.file = file
+	}
+	if c.outIsTerminal && cmd.Output != "json" {
+		w.lines, w.errs = nil, nil
+		err = live.Run(ctx, live.Config{Out: c.out, Every: cmd.Every, Look: func(ctx context.Context) (live.Page, error) { return w.page(ctx, c) }})
+	} else {
+		err = w.follow(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	return w.write(w.watch.Stop())
+}
+
+// openRecord opens a file to which a watch appends: what an earlier one has written is
+// its part of the same timeline.
+func openRecord(path string) (*os.File, error) {
+	file, err := os.OpenFile(kong.ExpandPath(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, usageError{fmt.Sprintf("--record: %v", err)}
+	}
+	return file, nil
+}
+
+// watcher looks at a table, and tells what has changed.
+type watcher struct {
+	cmd    *locksWatchCommand
+	locker *mutex.Locker
+	watch  *record.Watch
+	lines  io.Writer // nil: nobody reads lines
+	errs   io.Writer // nil: faults are on the page
+	file   io.Writer // nil: nothing is written down
+
+	locks []record.Lock // as the last look that did not fail has seen them
+	at    time.Time     // of that look; zero before the first one
+	fault error         // of the latest look
+}
+
+// follow looks until ctx ends.
+func (w *watcher) follow(ctx context.Context) error {
+	tick := time.NewTicker(w.cmd.Every)
+	defer tick.Stop()
+	for {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
-		before = now
 		select {
 		case <-ctx.Done():
 			return nil
@@ -76,99 +115,98 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) error {
 	}
 }
 
-// heldLocks are the locks of a table by name. Rows that cannot be read are no reason to
-// stop watching: list tells them.
-func heldLocks(ctx context.Context, locker *mutex.Locker, at time.Time) ([]lockDocument, error) {
-	all, read := []lockDocument{}, false
-	var last error
-	for info, err := range locker.List(ctx) {
-		if err != nil {
-			last = err
-			continue
-		}
-		read = true
-		all = append(all, lockDocumentOf(info, at))
+// look looks once. An error is one after which it makes no sense to look again: that of
+// the first look, of a table that is gone, or of the output.
+func (w *watcher) look(ctx context.Context) error {
+	at := time.Now()
+	now, err := heldLocks(ctx, w.locker, at)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	slices.SortFunc(all, func(a, b lockDocument) int { return strings.Compare(a.id(), b.id()) })
-	if !read {
-		return all, last
-	}
-	return all, nil
-}
-
-// id tells locks of one table apart.
-func (d lockDocument) id() string { return d.Name + "\x00" + d.Sort }
-
-// lines prints what has changed. The first look has changed nothing.
-func (cmd *locksWatchCommand) lines(c *console) func(before, now []lockDocument, at time.Time) error {
-	first := true
-	return func(before, now []lockDocument, at time.Time) error {
-		var all []changeDocument
-		for _, d := range before {
-			if !slices.ContainsFunc(now, d.sameHold) {
-				all = append(all, changeDocument{at.UTC(), "ended", d})
-			}
+	if err != nil {
+		w.watch.Failed()
+		if w.at.IsZero() || errors.Is(err, repo.ErrNoTable) {
+			return err
 		}
-		for _, d := range now {
-			switch {
-			case first:
-				all = append(all, changeDocument{at.UTC(), "held", d})
-			case !slices.ContainsFunc(before, d.sameHold):
-				all = append(all, changeDocument{at.UTC(), "taken", d})
-			}
+		if w.fault == nil && w.errs != nil {
+			fmt.Fprintf(w.errs, "%s a look failed, and more may: %v\n", at.UTC().Format(time.RFC3339), err)
 		}
-		first = false
-		for _, e := range all {
-			if err := cmd.line(c, e); err != nil {
-				return err
-			}
-		}
+		w.fault = err
 		return nil
 	}
-}
-
-func (d lockDocument) sameHold(o lockDocument) bool {
-	return d.id() == o.id() && d.Token == o.Token && d.Holder == o.Holder
-}
-
-func (cmd *locksWatchCommand) line(c *console, e changeDocument) error {
-	if cmd.Output == "json" {
-		return json.NewEncoder(c.out).Encode(e)
+	if w.fault != nil && w.errs != nil {
+		fmt.Fprintf(w.errs, "%s looks succeed again; the last one before was at %s\n", at.UTC().Format(time.RFC3339), w.at.UTC().Format(time.RFC3339))
 	}
-	_, err := fmt.Fprintf(c.out, "%s %-5s %s by %s, token %d\n", e.Time.Format(time.RFC3339), e.Event,
-		printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, false)), e.Lock.Token)
+	w.locks, w.at, w.fault = now, at, nil
+	return w.write(w.watch.Look(now, at))
+}
+
+// write tells events, all of a look at once.
+func (w *watcher) write(events []record.Event) error {
+	var documents, lines bytes.Buffer
+	for _, e := range events {
+		if err := json.NewEncoder(&documents).Encode(e); err != nil {
+			return err
+		}
+		if e.Lock == nil {
+			continue
+		}
+		fmt.Fprintf(&lines, "%s %-5s %s by %s, token %d\n", e.Time.Format(time.RFC3339), e.Event,
+			printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, false)), e.Lock.Token)
+	}
+	if w.file != nil && documents.Len() > 0 {
+		if _, err := w.file.Write(documents.Bytes()); err != nil {
+			return fmt.Errorf("--record: %w", err)
+		}
+	}
+	if w.cmd.Output == "json" {
+		lines = documents
+	}
+	if w.lines == nil || lines.Len() == 0 {
+		return nil
+	}
+	_, err := w.lines.Write(lines.Bytes())
 	return err
 }
 
-// What a terminal is told: the screen that it keeps beside its own, without a cursor; and
-// to write over what is there, without a flicker.
-const (
-	screenOn, screenOff      = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-	home, endOfLine, restOff = "\x1b[H", "\x1b[K", "\x1b[J"
-)
-
-// enterScreen gives the view a screen of its own; leave gives the old one back.
-func (c *console) enterScreen() (leave func()) {
-	_, _ = fmt.Fprint(c.out, screenOn)
-	return func() { _, _ = fmt.Fprint(c.out, screenOff) }
-}
-
-// draw writes the view over the one before.
-func (cmd *locksWatchCommand) draw(c *console, locks []lockDocument, at time.Time) error {
+// page looks once, for the view.
+func (w *watcher) page(ctx context.Context, c *console) (p live.Page, err error) {
+	if err := w.look(ctx); err != nil {
+		return p, err
+	}
+	p.Title = fmt.Sprintf("%s: %d locks at %s, every %v.", printable(w.cmd.Table), len(w.locks), w.at.UTC().Format(time.RFC3339), w.cmd.Every)
+	if w.fault != nil {
+		p.Fault = "THE LATEST LOOK FAILED: " + printable(w.fault.Error())
+	}
+	if len(w.locks) == 0 {
+		return p, nil
+	}
+	rows := [][]string(nil)
+	for _, d := range w.locks {
+		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, w.at), ends(d, w.at)})
+	}
 	var text bytes.Buffer
 	view := *c
 	view.out = &text
-	_, err := fmt.Fprintf(&text, "%s: %d locks at %s, every %v. Ctrl-C ends.\n\n", printable(cmd.Table), len(locks), at.UTC().Format(time.RFC3339), cmd.Every)
-	rows := [][]string(nil)
-	for _, d := range locks {
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, at), d.ends(at)})
+	err = view.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
+	p.Lines, p.Head = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), 2
+	return p, err
+}
+
+// heldLocks are the locks of a table by name. Rows that cannot be read are no reason to
+// stop watching: list tells them. A scan that was not completed has seen nothing: what it
+// did not reach would count as ended.
+func heldLocks(ctx context.Context, locker *mutex.Locker, at time.Time) ([]record.Lock, error) {
+	all := []record.Lock{}
+	for info, err := range locker.List(ctx) {
+		switch {
+		case errors.Is(err, repo.ErrSchema):
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, lockDocumentOf(info, at))
+		}
 	}
-	if len(rows) > 0 {
-		err = errors.Join(err, view.printTable([]string{"lock", "holder", "token", "since", "until"}, rows))
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprint(c.out, home+strings.ReplaceAll(text.String(), "\n", endOfLine+"\r\n")+restOff)
-	return err
+	slices.SortFunc(all, record.Compare)
+	return all, nil
 }

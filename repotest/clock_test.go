@@ -394,10 +394,10 @@ func TestClocksThatJumpMakeNoVerdictWrong(t *testing.T) {
 					clock.Advance(time.Duration(i%5-1) * time.Second)
 					return addOne(t.Context(), a)
 				})
-				switch v := repo.VerdictOf(err); {
-				case v == repo.Written:
+				switch repo.VerdictOf(err) {
+				case repo.Written:
 					applied.Store([2]int{worker, i}, true)
-				case v == repo.Unknown:
+				case repo.Unknown:
 					unknown.Store([2]int{worker, i}, true)
 				}
 			}

@@ -11,12 +11,14 @@
 // [Faults] break one request of a client, as a bad network does:
 //
 //	faults := repotest.NewFaults(t, client)
+//	accounts := openAccounts(t, faults.Client())
 //	faults.Nth("UpdateItem", 2, repotest.AnswerLost) // the commit of a locked change
-//	_, err := deposit(ctx, faults.Client(), "a1", 30)
+//	_, err := accounts.Update(ctx, key, deposit)     // and yet it is made once, and err is nil
 //
 // [Run] checks that what wraps a repository still keeps what [repo.Repository] promises:
 //
 //	repotest.Run(t, repotest.Suite[account]{Open: openAccounts, New: newAccount, ...})
 //
-// It is for tests only: nothing in it belongs into a program.
+// The programs of docs/testing.md use all three. It is for tests only: nothing in it
+// belongs into a program.
 package repotest

@@ -95,7 +95,7 @@ type check[T any] struct {
 // process is another process, whose requests can be broken.
 func (c *check[T]) process() (repo.Repository[T], *Faults) {
 	c.Helper()
-	f := newFaults(c.T, c.Suite.Client, attempts)
+	f := newFaults(c.T, c.Client, attempts)
 	f.lenient = true
 	r := c.Open(c.T, f.Client())
 	f.Reset()

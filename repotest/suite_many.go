@@ -16,7 +16,7 @@ func (c *check[T]) oneCreateWins() {
 	var won atomic.Int32
 	var all sync.WaitGroup
 	for range 3 {
-		r := c.Open(c.T, c.Suite.Client)
+		r := c.Open(c.T, c.Client)
 		for range 4 {
 			all.Go(func() {
 				_, err := r.Create(c.soon(), item)
@@ -66,7 +66,7 @@ func (c *check[T]) noChangeIsLost() {
 	var made tally
 	var all sync.WaitGroup
 	for range 3 {
-		r := c.Open(c.T, c.Suite.Client)
+		r := c.Open(c.T, c.Client)
 		for worker := range 4 {
 			all.Go(func() {
 				change := r.Update
@@ -92,7 +92,7 @@ func (c *check[T]) noChangeIsLost() {
 // it is under way: a lock keeps it waiting, and else the change is made anew.
 func (c *check[T]) changeInTheMiddle() {
 	item, key := c.stored()
-	other := c.Open(c.T, c.Suite.Client)
+	other := c.Open(c.T, c.Client)
 	middle := func(do func(context.Context)) func(context.Context, *T) error {
 		once := sync.OnceFunc(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second/2) // for one that a lock keeps waiting

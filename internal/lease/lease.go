@@ -98,7 +98,7 @@ func New(cfg *Config, kind Kind, end, sent time.Time) *Lease {
 func NewHanded(cfg *Config, kind Kind, end, sent time.Time) *Lease {
 	l := New(cfg, kind, end, sent)
 	if cfg.Jumps {
-		l.ahead = cfg.Clock().Sub(time.Now())
+		l.ahead = time.Until(cfg.Clock())
 	}
 	return l
 }

@@ -158,12 +158,17 @@ func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error)
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and
 		// releaseUnanswered gives it back: the caller has certainly not changed anything.
-		return nil, a.noAnswer("request for its lock", res.Err)
+		return nil, a.noAnswer(ctx, "request for its lock", res.Err)
 	}
 	return nil, res.Err
 }
 
-func (a *acquiring) noAnswer(to string, err error) error {
+// noAnswer is the error of a request without an answer. A context that has ended since
+// is why no other is sent.
+func (a *acquiring) noAnswer(ctx context.Context, to string, err error) error {
+	if end := ctx.Err(); end != nil && !errors.Is(err, end) {
+		err = ddb.Join(ddb.CtxError(ctx), err)
+	}
 	return fmt.Errorf("%s: no answer to the %s: %w", a.Core.ItemName(a.Key), to, err)
 }
 

@@ -168,3 +168,15 @@ func TestTakeoverWithoutClocks(t *testing.T) {
 		}
 	}
 }
+
+// A context that ends right after a try whose answer was lost is why there is no other:
+// the error says so.
+func TestAContextThatEndsBehindATry(t *testing.T) {
+	p := open(t, Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	p.Nth("UpdateItem", 0, fault.DropRequest)
+	classify := p.Core.Classify
+	p.Core.Classify = func(err error) error { cancel(); return classify(err) }
+	_, _, err := p.Acquire(ctx, key, raw, Request{})
+	rig.Is(t, err, context.Canceled)
+}

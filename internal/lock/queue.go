@@ -85,7 +85,7 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 			return nil, q.waitForRoom(ctx, res.Err)
 		}
 		q.dequeue(q.cleaning(ctx))
-		return nil, q.noAnswer("request for its lock", res.Err)
+		return nil, q.noAnswer(ctx, "request for its lock", res.Err)
 	}
 	if protocol.Oversize(res.Err) {
 		return nil, q.waitForRoom(ctx, res.Err)

@@ -159,5 +159,5 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 		return errAgain // it was taken over
 	}
 	_, _ = h.End(q.cleaning(ctx), End{}) // if it fails, the lock ends with its lease
-	return q.ExplainEnd(ctx, q.noAnswer("claim of its lock", res.Err))
+	return q.ExplainEnd(ctx, q.noAnswer(ctx, "claim of its lock", res.Err))
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/repotest"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 	"github.com/dynahold/dynahold/txn"
@@ -32,16 +32,18 @@ type holds struct {
 
 var holdTables sync.Once
 
-// holds opens the tables; whoever holds something for so short, and is cut off, is
-// soon taken over.
-func (w *world) holds(t testing.TB, lease time.Duration) holds {
+// holds opens the tables, by a clock; nil is the machine's. Leases are longer than any
+// test takes: to others they are over if their clock is ahead.
+func (w *world) holds(t testing.TB, clock func() time.Time) holds {
 	t.Helper()
+	const lease = time.Minute
+	table := repo.TableConfig{Clock: clock}
 	h := holds{
-		closed: rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{}))(t),
-		open:   rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease}))(t),
-		queue:  rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1}))(t),
-		sem:    rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Retry: semaphore.Retry{Min: 1, Max: 1}}))(t),
-		ids:    rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}}))(t),
+		closed: rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Table: table}))(t),
+		open:   rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Table: table}))(t),
+		queue:  rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
+		sem:    rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Retry: semaphore.Retry{Min: 1, Max: 1}, Table: table}))(t),
+		ids:    rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}, Table: table}))(t),
 	}
 	holdTables.Do(func() {
 		rig.Is(t, h.closed.EnsureTable(t.Context()))
@@ -52,6 +54,9 @@ func (w *world) holds(t testing.TB, lease time.Duration) holds {
 	return h
 }
 
+// ahead is a clock by which all leases of a test are over.
+func ahead() time.Time { return time.Now().Add(time.Hour) }
+
 // holding is something held: how others take it over, and how its holder ends it.
 type holding struct {
 	txn.Held
@@ -61,46 +66,44 @@ type holding struct {
 	end      func(context.Context) error
 }
 
-// kindsOfHold take each kind of hold. Where only the end of a lease makes way for
-// others, cut says that the holder is cut off.
+// kindsOfHold take each kind of hold. The clock of the others is ahead.
 var kindsOfHold = []struct {
 	name string
-	cut  bool
 	take func(t *testing.T, w *world, mine, others holds) holding
 }{
-	{"a fail-closed lock", false, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a fail-closed lock", func(t *testing.T, w *world, mine, others holds) holding {
 		return lockOf(t, w, mine.closed, others.closed)
 	}},
-	{"a fail-open lock", false, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a fail-open lock", func(t *testing.T, w *world, mine, others holds) holding {
 		return lockOf(t, w, mine.open, others.open)
 	}},
-	{"a group of locks", false, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a group of locks", func(t *testing.T, w *world, mine, others holds) holding {
 		g := rig.Must(mine.closed.LockAll(t.Context(), w.id("l1"), w.id("l2")))(t)
 		second := g.Locks()[1]
 		return holding{Held: g, row: second.Key(), table: w.Table + "-m", end: g.Unlock, takeOver: func() {
 			rig.Is(t, others.closed.Break(t.Context(), second.Key(), second.Token()))
 		}}
 	}},
-	{"a turn", true, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a turn", func(t *testing.T, w *world, mine, others holds) holding {
 		turn := rig.Must(mine.queue.Lock(t.Context(), w.id("q")))(t)
 		return holding{Held: turn, row: key("/" + w.id("q")), table: w.Table + "-t", end: turn.Done, takeOver: func() {
 			rig.Must(others.queue.Lock(t.Context(), w.id("q")))(t)
 		}}
 	}},
-	{"a permit", true, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a permit", func(t *testing.T, w *world, mine, others holds) holding {
 		p := rig.Must(mine.sem.Acquire(t.Context(), w.id("p")))(t)
 		return holding{Held: p, row: w.resource(t, w.id("p")), table: w.Table + "-s", end: p.Release, takeOver: func() {
 			rig.Must(others.sem.Acquire(t.Context(), w.id("p")))(t)
 		}}
 	}},
-	{"a job", true, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a job", func(t *testing.T, w *world, mine, others holds) holding {
 		rig.Must(mine.sem.Enqueue(t.Context(), w.id("j"), 1))(t)
 		job := rig.Must(mine.sem.Next(t.Context(), w.id("j")))(t)
 		return holding{Held: job, row: repo.Key{Partition: "JOBS#" + w.id("j"), Sort: job.ID()}, table: w.Table + "-s", end: job.Done, takeOver: func() {
 			rig.Await(t, "the job is taken over", func() bool { _, err := others.sem.Next(t.Context(), w.id("j")); return err == nil })
 		}}
 	}},
-	{"a run of an id", true, func(t *testing.T, w *world, mine, others holds) holding {
+	{"a run of an id", func(t *testing.T, w *world, mine, others holds) holding {
 		id := w.id("o")
 		run, finish, finished := make(chan running), make(chan struct{}), make(chan error)
 		go func() {
@@ -161,12 +164,8 @@ func TestRequire(t *testing.T) {
 		for _, store := range []string{"optimistic", "pessimistic", "only reads"} {
 			t.Run(kind.name+", "+store, func(t *testing.T) {
 				t.Parallel()
-				lease := time.Minute
-				if kind.cut {
-					lease = time.Second
-				}
 				w := newWorld(t)
-				mine, others := w.holds(t, lease), openPeer(t, w).holds(t, lease)
+				mine, others := w.holds(t, nil), openPeer(t, w).holds(t, ahead)
 				reads := store == "only reads"
 				if reads {
 					store = "optimistic"
@@ -196,13 +195,7 @@ func TestRequire(t *testing.T) {
 				}
 				has(t, s, x, want)
 				runs = 0
-				err := run(func() {
-					if kind.cut {
-						w.cutOff("UpdateItem")
-					}
-					held.takeOver()
-					w.Faults(nil)
-				})
+				err := run(held.takeOver)
 				rig.Is(t, err, repo.ErrLockLost)
 				var failed *txn.Error
 				if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Table != held.table || failed.Failed[0].Key != held.row {
@@ -220,25 +213,15 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// cutOff lets no request of an operation pass.
-func (w *world) cutOff(op string) {
-	w.Faults(func(o string, _ int, _ []byte) fault.Kind {
-		if o == op {
-			return fault.DropRequest
-		}
-		return fault.None
-	})
-}
-
 // A lease that runs out while nobody takes over is not missed; that it has run out
 // before is.
 func TestRequireOfWhatHasExpired(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Second)
+	var clock repotest.Clock
+	h := w.holds(t, clock.Now)
 	s, x := w.stores["optimistic"], w.id("x")
 	rig.Is(t, s.create(t.Context(), x, 10))
 	permit := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
-	w.cutOff("UpdateItem")
 	run := func(meanwhile func()) error {
 		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			err := tx.Require(permit)
@@ -246,7 +229,10 @@ func TestRequireOfWhatHasExpired(t *testing.T) {
 			return errors.Join(err, s.in(tx).upsert(ctx, x, 1), s.in(tx).upsert(ctx, w.id("new"), 1))
 		})
 	}
-	rig.Is(t, run(func() { _ = rig.Ended(permit.Context(), t) }))
+	rig.Is(t, run(func() {
+		clock.Advance(time.Hour)
+		_ = rig.Ended(permit.Context(), t)
+	}))
 	has(t, s, x, 11)
 	rig.Is(t, run(func() {}), repo.ErrLockExpired)
 	has(t, s, x, 11)
@@ -259,7 +245,7 @@ func TestRequireOfWhatHasEnded(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			h := w.holds(t, time.Minute)
+			h := w.holds(t, nil)
 			s, x := w.stores["optimistic"], w.id("x")
 			held := kind.take(t, w, h, h)
 			rig.Is(t, held.end(t.Context()))
@@ -279,7 +265,7 @@ func TestRequireOfWhatHasEnded(t *testing.T) {
 // What is released after it was required has no longer been held.
 func TestRequireOfWhatEndsMeanwhile(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x := w.stores["optimistic"], w.id("x")
 	lock := rig.Must(h.closed.Lock(t.Context(), w.id("l")))(t)
 	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
@@ -294,7 +280,7 @@ func TestRequireOfWhatEndsMeanwhile(t *testing.T) {
 // Two permits of a resource are one row of the commit.
 func TestRequireTwoOnOneRow(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x := w.stores["optimistic"], w.id("x")
 	rig.Is(t, h.sem.SetLimit(t.Context(), w.id("p"), 2))
 	one, other := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t), rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
@@ -311,10 +297,10 @@ func TestRequireTwoOnOneRow(t *testing.T) {
 // Misuse has a word of what is wrong.
 func TestRequireBadInput(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x := w.stores["optimistic"], w.id("x")
 	lock := rig.Must(h.closed.Lock(t.Context(), w.id("l")))(t)
-	peer := rig.Must(openPeer(t, w).holds(t, time.Minute).closed.Lock(t.Context(), w.id("l2")))(t)
+	peer := rig.Must(openPeer(t, w).holds(t, nil).closed.Lock(t.Context(), w.id("l2")))(t)
 	var kept *txn.Tx
 	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { kept = tx; return nil }))
 	for name, c := range map[string]struct {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
@@ -36,7 +35,7 @@ func (h holds) line(t *testing.T, resource string, queued, running int) {
 // share its row.
 func TestEnqueue(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	w.Count.Reset()
 	var ids []string
@@ -74,7 +73,7 @@ func TestEnqueue(t *testing.T) {
 // are applied without it.
 func TestEnqueueTwice(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Is(t, s.create(t.Context(), x, 0))
 	run := func(more bool) error {
@@ -116,7 +115,7 @@ func TestEnqueueTwice(t *testing.T) {
 // Where others write first, the jobs of the run that is applied are queued, once.
 func TestEnqueueAndRunAgain(t *testing.T) {
 	w := newWorld(t)
-	h, peer := w.holds(t, time.Minute), openPeer(t, w)
+	h, peer := w.holds(t, nil), openPeer(t, w)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Is(t, s.create(t.Context(), x, 10))
 	runs := 0
@@ -140,7 +139,7 @@ func TestEnqueueAndRunAgain(t *testing.T) {
 // A job ends with the change that it makes, or goes on without it.
 func TestDoneIn(t *testing.T) {
 	w := newWorld(t)
-	h := w.holds(t, time.Minute)
+	h := w.holds(t, nil)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Is(t, s.create(t.Context(), x, 0))
 	rig.Must(h.sem.Enqueue(t.Context(), line, 1, semaphore.WithID("message")))(t)
@@ -169,15 +168,13 @@ func TestDoneIn(t *testing.T) {
 // A job that another works on meanwhile is not ended, and nothing is written.
 func TestDoneInOfAJobThatIsLost(t *testing.T) {
 	w := newWorld(t)
-	h, others := w.holds(t, time.Second), openPeer(t, w).holds(t, time.Minute)
+	h, others := w.holds(t, nil), openPeer(t, w).holds(t, ahead)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
 	job := rig.Must(h.sem.Next(t.Context(), line))(t)
 	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 		rig.Is(t, job.DoneIn(tx))
-		w.cutOff("UpdateItem")
 		rig.Await(t, "it is taken over", func() bool { _, err := others.sem.Next(t.Context(), line); return err == nil })
-		w.Faults(nil)
 		return s.in(tx).create(ctx, x, 1)
 	})
 	rig.Is(t, err, repo.ErrLockLost)
@@ -240,7 +237,7 @@ func TestDispatcherWithTransactions(t *testing.T) {
 // transaction was applied, and so does the row of a job that is gone.
 func TestEvidenceInTheRows(t *testing.T) {
 	w := newWorld(t)
-	h, line := w.holds(t, time.Minute), w.id("line")
+	h, line := w.holds(t, nil), w.id("line")
 	sem := rig.Must(semaphore.New[int](forgetful{w.Client}, w.Table+"-s", semaphore.Config{}))(t)
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := sem.In(tx).Enqueue(ctx, line, 1); return err }))
 	h.line(t, line, 1, 0)
@@ -259,7 +256,7 @@ func TestJobsBesideTransactions(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() {
-			h := openPeer(t, w).holds(t, time.Minute)
+			h := openPeer(t, w).holds(t, nil)
 			rig.Is(t, h.sem.SetLimit(t.Context(), line, 4))
 			for range rounds {
 				if n%2 == 0 {
@@ -278,13 +275,13 @@ func TestJobsBesideTransactions(t *testing.T) {
 		})
 	}
 	all.Wait()
-	w.holds(t, time.Minute).line(t, line, 0, 0)
+	w.holds(t, nil).line(t, line, 0, 0)
 }
 
 // Misuse has a word of what is wrong.
 func TestJobsBadInput(t *testing.T) {
 	w := newWorld(t)
-	h, line := w.holds(t, time.Minute), w.id("line")
+	h, line := w.holds(t, nil), w.id("line")
 	made := rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
 	job := rig.Must(h.sem.Next(t.Context(), line))(t)
 	var kept *txn.Tx

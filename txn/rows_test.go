@@ -30,7 +30,7 @@ type everything struct {
 func newEverything(t *testing.T, kind string) *everything {
 	t.Helper()
 	w := newWorld(t)
-	e := &everything{world: w, holds: w.holds(t, time.Minute), t: t, store: w.stores[kind]}
+	e := &everything{world: w, holds: w.holds(t, nil), t: t, store: w.stores[kind]}
 	rig.Is(t, e.store.create(t.Context(), w.id("x"), 10))
 	e.held = []txn.Held{
 		rig.Must(e.closed.Lock(t.Context(), w.id("lock")))(t), rig.Must(e.open.Lock(t.Context(), w.id("open")))(t),

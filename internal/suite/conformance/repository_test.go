@@ -13,6 +13,7 @@ import (
 // Every strategy, in every mode, passes what users run over what they build around one.
 func TestStrategiesPassTheSuiteOfUsers(t *testing.T) {
 	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+		t.Parallel()
 		repotest.Run(t, repotest.Suite[suite.Account]{
 			Open: func(tb testing.TB, client *dynamodb.Client) repo.Repository[suite.Account] {
 				return s.Open(tb, w, client)

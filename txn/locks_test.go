@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/repotest"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -234,17 +235,29 @@ func TestFairHandsOn(t *testing.T) {
 func TestWaitsForTheDead(t *testing.T) {
 	w := newWorld(t)
 	x, y := w.two(t)
-	peer := openPeer(t, w).locking(t, pessimistic.Config{Lease: time.Second})
-	rig.Must(peer.Acquire(t.Context(), key(y)))(t) // and is never heard of again
-	mine := w.locking(t, pessimistic.Config{Lease: time.Second})
-	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-		for _, id := range []string{x, y} {
-			if _, err := mine.In(tx).Update(ctx, key(id), func(_ context.Context, p *plain) error { p.N++; return nil }); err != nil {
-				return err
+	rig.Must(openPeer(t, w).locking(t, pessimistic.Config{Lease: lease}).Acquire(t.Context(), key(y)))(t) // and is never heard of again
+	var clock repotest.Clock
+	items := rig.Must(repo.NewTable[plain](w.Client, w.Rig.Table+"-p", repo.TableConfig{Clock: clock.Now}))(t)
+	mine := rig.Must(pessimistic.New(items, pessimistic.Config{Lease: lease}))(t)
+	done := make(chan error)
+	go func() {
+		done <- txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			for _, id := range []string{x, y} {
+				if _, err := mine.In(tx).Update(ctx, key(id), func(_ context.Context, p *plain) error { p.N++; return nil }); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}))
+			return nil
+		})
+	}()
+	until := func() time.Time { l, _ := items.Inspect(t.Context(), key(x)); return l.Until }
+	rig.Await(t, "x is locked", func() bool { return !until().IsZero() })
+	for range 2 { // more than a lease in all
+		was := until()
+		clock.Advance(35 * time.Second)
+		rig.Await(t, "it is renewed, or committed", func() bool { return until() != was })
+	}
+	rig.Is(t, <-done)
 	has(t, w.stores["pessimistic"], x, 11)
 	has(t, w.stores["pessimistic"], y, 11)
 }

@@ -237,7 +237,7 @@ func TestWaitsForTheDead(t *testing.T) {
 	x, y := w.two(t)
 	rig.Must(openPeer(t, w).locking(t, pessimistic.Config{Lease: lease}).Acquire(t.Context(), key(y)))(t) // and is never heard of again
 	var clock repotest.Clock
-	items := rig.Must(repo.NewTable[plain](w.Client, w.Rig.Table+"-p", repo.TableConfig{Clock: clock.Now}))(t)
+	items := rig.Must(repo.NewTable[plain](w.Client, w.Table+"-p", repo.TableConfig{Clock: clock.Now}))(t)
 	mine := rig.Must(pessimistic.New(items, pessimistic.Config{Lease: lease}))(t)
 	done := make(chan error)
 	go func() {

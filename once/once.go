@@ -27,7 +27,7 @@ type Run struct {
 	ID    string
 	Token int64 // fencing token: greater than those of all runs of the id before, as far as they could still be at work
 
-	held *held
+	lock *lock.Lock
 }
 
 // Do returns the result of the operation of an id: that of an earlier run, or that of fn,
@@ -69,7 +69,7 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	}
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
-	if result, err = fn(inner, Run{id, hold.Token(), &held{s.locker.Core, key, raw, hold}}); err != nil {
+	if result, err = fn(inner, Run{id, hold.Token(), hold}); err != nil {
 		var zero T
 		return zero, err
 	}

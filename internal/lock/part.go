@@ -71,6 +71,10 @@ func (p *Part) Ended() { p.lock.Finish(repo.ErrReleased) }
 // after it may tell (OutcomeOfUndecided).
 func (p *Part) InDoubt() { p.lock.inDoubt = true }
 
+// Row is where a transaction finds what it requires of the lock: the table, and the
+// item's key, encoded.
+func (h *Lock) Row() (*protocol.Core, ddb.Item) { return h.locker.Core, h.raw() }
+
 // Refuted ends the lock because a transaction that requires it, without ending it,
 // was refused by an image. It returns why.
 func (h *Lock) Refuted(ctx context.Context, image ddb.Item) error {

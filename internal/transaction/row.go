@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -118,6 +119,16 @@ func (tx *Tx) Require(core *protocol.Core, key repo.Key, raw ddb.Item, h Hold) e
 		return tx.doom(h.Lease.Describe(cause))
 	}
 	return nil
+}
+
+// RequireLock is Require of a row that is nothing but a lock.
+func (tx *Tx) RequireLock(h *lock.Lock) error {
+	core, raw := h.Row()
+	return tx.Require(core, h.Key(), raw, Hold{
+		Lease: h.Lease,
+		Own:   func(w *protocol.Write) { w.Own(h.ID(), h.Token(), time.Time{}) },
+		Lost:  h.Refuted,
+	})
 }
 
 // inOrder are the rows, in the one order of all transactions.

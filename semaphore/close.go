@@ -10,8 +10,8 @@ import (
 
 // held is a permit or a running job, as Close knows it.
 type held interface {
-	// giveBack ends it, as long as ctx allows. Its context ends before.
-	giveBack(ctx context.Context) error
+	// endOnClose ends it, as long as ctx allows. Its context ends before.
+	endOnClose(ctx context.Context) error
 }
 
 // Close ends all waiting with ErrClosed, and every [Semaphore.Run], whose handlers are
@@ -23,11 +23,11 @@ type held interface {
 // and starts no jobs; what is only read or written goes on. One request for each permit,
 // and for jobs of one resource together.
 func (s *Semaphore[J]) Close(ctx context.Context) error {
-	return s.open.Close(ctx, func(h held) error { return h.giveBack(ctx) })
+	return s.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
 }
 
-// giveBack implements held.
-func (h *Permit) giveBack(ctx context.Context) error {
+// endOnClose implements held.
+func (h *Permit) endOnClose(ctx context.Context) error {
 	h.lease.Forget(ErrClosed)
 	if err := h.release(ctx, ErrClosed); err != nil && !errors.Is(err, repo.ErrReleased) {
 		return &repo.CloseError{Table: h.p.core.Name, Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
@@ -35,8 +35,8 @@ func (h *Permit) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// giveBack implements held.
-func (j *Job[J]) giveBack(ctx context.Context) error {
+// endOnClose implements held.
+func (j *Job[J]) endOnClose(ctx context.Context) error {
 	j.lease.Forget(ErrClosed)
 	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !errors.Is(err, repo.ErrReleased) {
 		return &repo.CloseError{Table: j.s.core.Name, Key: keyOf(j.row.row), Token: j.token, Err: err}
@@ -59,5 +59,5 @@ func (st *store) unlessClosed(h held) error {
 	}
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	return errors.Join(ErrClosed, h.giveBack(ctx))
+	return errors.Join(ErrClosed, h.endOnClose(ctx))
 }

@@ -73,7 +73,7 @@ func (s *shop) cancel(ctx context.Context, id string) (o order, err error) {
 			return err
 		}
 		for _, l := range o.Lines {
-			if _, err := products.Update(ctx, repo.Key{Partition: l.SKU}, l.giveBack); err != nil {
+			if _, err := products.Update(ctx, repo.Key{Partition: l.SKU}, l.restock); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (l line) take(_ context.Context, p *product) error {
 	return nil
 }
 
-func (l line) giveBack(_ context.Context, p *product) error {
+func (l line) restock(_ context.Context, p *product) error {
 	p.Stock += l.Pieces
 	return nil
 }

@@ -2,6 +2,7 @@ package repo_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,7 @@ import (
 )
 
 func define[T any](cfg repo.TableConfig) error {
-	_, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{Region: "x"}), "table", cfg)
-	return err
+	return repo.Define(reflect.TypeFor[T](), dynamodb.New(dynamodb.Options{Region: "x"}), cfg)
 }
 
 type (

@@ -68,20 +68,11 @@ func TestEncodingsShareNothingWithItems(t *testing.T) {
 
 func encoded[T any](t *testing.T, item T) ddb.Item {
 	t.Helper()
-	raw, err := tableOf[T](t).Encode(item)
+	raw, err := repo.EncodeAny(&item, dynamodb.New(dynamodb.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return raw
-}
-
-func tableOf[T any](t *testing.T) *repo.Table[T] {
-	t.Helper()
-	table, err := repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
 }
 
 func sharesNothing[F any](t *testing.T, with func(types.AttributeValue) F) {

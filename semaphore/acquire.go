@@ -25,15 +25,15 @@ func permitID() string {
 	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
-	attr, backoff := permitID(), ddb.Backoff{Min: p.cfg.Wait.Min, Max: p.cfg.Wait.Max}
+func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
+	attr, backoff := permitID(), ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
 	defer cancel()
 	clean := true
 	var last *Resource // what the last try found
 	failed := func(err error) (*Permit, error) {
 		if !clean {
-			p.releaseUnanswered(grace, name, attr)
+			s.releaseUnanswered(grace, name, attr)
 		}
 		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
 			err = ddb.Join(last.busy(), err)
@@ -42,17 +42,17 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	}
 	for try := 1; ; try++ {
 		asked := time.Now() // before the end is reckoned: the deadline counts from here
-		in, until, err := p.take(name, attr)
+		in, until, err := s.take(name, attr)
 		if err != nil {
 			return nil, err
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		res := p.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
+		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
 		sure := clean && res.Clean
 		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Sleep(ctx, backoff.Next(p.clock(), time.Time{})) // a job of the resource changed it
+			ddb.Sleep(ctx, backoff.Next(s.clock(), time.Time{})) // a job of the resource changed it
 			continue
 		}
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
@@ -62,10 +62,10 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if res.Outcome == ddb.Condition {
 			row = res.Image
 		}
-		r, err := parseResource(name, row, p.cfg)
+		r, err := parseResource(name, row, s.cfg)
 		if _, ours := r.permits[attr]; ours && err == nil {
-			p.adopt(grace, r)
-			held := p.newPermit(name, attr, r.token, asked, until)
+			s.adopt(grace, r)
+			held := s.newPermit(name, attr, r.token, asked, until)
 			held.once = sure
 			if res.Outcome == ddb.Applied {
 				held.lease.Start(ctx)
@@ -81,17 +81,17 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			return failed(err)
 		}
 		last = &r
-		if removed, err := p.removeExpired(ctx, r); err != nil || removed {
+		if removed, err := s.removeExpired(ctx, r); err != nil || removed {
 			if err != nil {
 				return failed(err)
 			}
-			ddb.Sleep(ctx, p.cfg.Wait.Min)
+			ddb.Sleep(ctx, s.cfg.Wait.Min)
 			continue
 		}
-		if once || p.cfg.Wait.Attempts > 0 && try >= p.cfg.Wait.Attempts {
+		if once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts {
 			return failed(r.busy())
 		}
-		p.core.Sleep(ctx, backoff.Next(p.clock(), time.Time{}))
+		s.core.Sleep(ctx, backoff.Next(s.clock(), time.Time{}))
 		if ctx.Err() != nil {
 			return failed(ddb.Join(r.busy(), ddb.CtxError(ctx)))
 		}
@@ -99,20 +99,20 @@ func (p *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 }
 
 // take is the request for a permit, and the end that it writes.
-func (p *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
-	now := p.clock()
-	until := now.Add(p.cfg.Lease)
-	w := p.core.NewWrite()
-	register(w, p.cfg)
+func (s *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
+	now := s.clock()
+	until := now.Add(s.cfg.Lease)
+	w := s.core.NewWrite()
+	register(w, s.cfg)
 	count(w, aRunning, 1)
 	count(w, aChanges, 1)
-	p.nextToken(w, now)
+	s.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
-	if p.cfg.NamePermits {
-		w.Set(ownerAttr(attr), ownerText(now, p.cfg.Owner))
+	if s.cfg.NamePermits {
+		w.Set(ownerAttr(attr), ownerText(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
-	p.ifBelowLimit(w)
+	s.ifBelowLimit(w)
 	in, err := w.Update(resourceKey(name))
 	if in != nil {
 		in.ReturnValues = types.ReturnValueAllNew
@@ -121,20 +121,20 @@ func (p *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, e
 }
 
 // nextToken gives out the next fencing token of a resource.
-func (p *store) nextToken(w *protocol.Write, now time.Time) {
+func (s *store) nextToken(w *protocol.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
 // ifBelowLimit demands that a permit is free: by the limit that SetLimit has
 // set, or else by this program's own, or else by that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (p *store) ifBelowLimit(w *protocol.Write) {
+func (s *store) ifBelowLimit(w *protocol.Write) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
 	below := running + " < " + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))
-	if p.cfg.Limit != 0 {
+	if s.cfg.Limit != 0 {
 		fixed := w.Name(aFixed)
-		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + " < " + w.Value(ddb.Integer(int64(p.cfg.Limit))) + ")"
+		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + " < " + w.Value(ddb.Integer(int64(s.cfg.Limit))) + ")"
 	}
 	w.If("(attribute_not_exists(" + running + ") OR " + running + " >= " + zero + " AND " + below + ")")
 	token := w.Name(aToken)
@@ -144,40 +144,40 @@ func (p *store) ifBelowLimit(w *protocol.Write) {
 // adopt tells the row this program's limit where it has another, once for each
 // process: for programs that have none of their own, and for those who look. That
 // nobody has called SetLimit is in its condition, and nothing depends on it.
-func (p *store) adopt(ctx context.Context, r Resource) {
+func (s *store) adopt(ctx context.Context, r Resource) {
 	if r.fixed || r.stored == r.Limit {
 		return
 	}
-	s := p.enter(r.Name)
-	defer p.leave(s)
-	s.mu.Lock()
-	done := s.adopted
-	s.adopted = true
-	s.mu.Unlock()
+	st := s.enter(r.Name)
+	defer s.leave(st)
+	st.mu.Lock()
+	done := st.adopted
+	st.adopted = true
+	st.mu.Unlock()
 	if done {
 		return
 	}
-	w := p.core.NewWrite()
+	w := s.core.NewWrite()
 	w.Set(aLimit, ddb.Integer(int64(r.Limit)))
 	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
 	w.IfAbsent(aFixed)
 	if in, err := w.Update(resourceKey(r.Name)); err == nil {
-		p.core.Update(ctx, in, ddb.Options{NoGrace: true})
+		s.core.Update(ctx, in, ddb.Options{NoGrace: true})
 	}
 }
 
 // releaseUnanswered gives back a permit that a try without an answer may have taken.
-func (p *store) releaseUnanswered(ctx context.Context, name, attr string) {
-	if in, err := p.releaseWrite(name, attr); err == nil {
-		p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
+func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
+	if in, err := s.releaseWrite(name, attr); err == nil {
+		s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
 	}
 }
 
 // releaseWrite is the request that gives a permit back.
-func (p *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
-	w := p.core.NewWrite()
+func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
+	w := s.core.NewWrite()
 	w.Remove(attr)
-	if p.cfg.NamePermits {
+	if s.cfg.NamePermits {
 		w.Remove(ownerAttr(attr))
 	}
 	count(w, aRunning, -1)
@@ -189,10 +189,10 @@ func (p *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, erro
 // removeExpired removes the permits whose holders are dead, and leaves their
 // names as the evidence of it. It reports whether it sent anything: the resource
 // is then worth another look.
-func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
-	w, removed := p.core.NewWrite(), []string(nil)
+func (s *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
+	w, removed := s.core.NewWrite(), []string(nil)
 	for attr, end := range r.permits {
-		if end.until.Add(p.cfg.ClockSkew).Before(p.clock()) && len(removed) < maxSweep {
+		if end.until.Add(s.cfg.ClockSkew).Before(s.clock()) && len(removed) < maxSweep {
 			w.Remove(attr)
 			if end.owner != nil {
 				w.Remove(ownerAttr(attr))
@@ -212,12 +212,12 @@ func (p *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 		return false, err
 	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
-	res := p.core.Update(ctx, in, ddb.Options{NoGrace: true})
+	res := s.core.Update(ctx, in, ddb.Options{NoGrace: true})
 	switch res.Outcome {
 	case ddb.Refused:
 		return false, res.Err
 	case ddb.Applied:
-		p.core.Observe.TakenOver(ctx, telemetry.Permit, len(removed), slog.String("resource", r.Name), slog.Int("permits", len(removed)))
+		s.core.Observe.TakenOver(ctx, telemetry.Permit, len(removed), slog.String("resource", r.Name), slog.Int("permits", len(removed)))
 	}
 	return true, nil
 }

@@ -45,8 +45,12 @@ const audits = 5
 // with ErrSchema, and the audit goes on. It reads the whole table, at least 16
 // requests and four per resource.
 func (s *Semaphore[J]) Audit(ctx context.Context) iter.Seq2[Tally, error] {
+	return s.store.tallies(ctx)
+}
+
+func (s *store) tallies(ctx context.Context) iter.Seq2[Tally, error] {
 	return func(yield func(Tally, error) bool) {
-		for r, err := range s.Resources(ctx) {
+		for r, err := range s.resources(ctx) {
 			t := Tally{Resource: r}
 			if err == nil {
 				t, err = s.audit(ctx, r.Name)

@@ -33,6 +33,10 @@ const keepBroken = 24 * time.Hour
 // token. If an answer was lost, or others were quicker, the row tells whether the permit was
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
 func (s *Semaphore[J]) BreakPermit(ctx context.Context, resource, id string) error {
+	return s.store.breakPermit(ctx, resource, id)
+}
+
+func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -99,6 +103,10 @@ func (s *Semaphore[J]) BreakPermit(ctx context.Context, resource, id string) err
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's.
 func (s *Semaphore[J]) BreakJob(ctx context.Context, resource, id string, token int64) error {
+	return s.store.breakJob(ctx, resource, id, token)
+}
+
+func (s *store) breakJob(ctx context.Context, resource, id string, token int64) error {
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
 	j, err := s.findJob(ctx, resource, id)
 	switch {
@@ -146,17 +154,17 @@ func (s *Semaphore[J]) BreakJob(ctx context.Context, resource, id string, token 
 	return nil
 }
 
-func (st *store) logBroken(kind, resource, id string) {
-	st.core.Observe.Log.Info("dynahold: a "+kind+" was broken", slog.String("table", st.core.Name), slog.String("resource", resource), slog.String(kind, id))
+func (s *store) logBroken(kind, resource, id string) {
+	s.core.Observe.Log.Info("dynahold: a "+kind+" was broken", slog.String("table", s.core.Name), slog.String("resource", resource), slog.String(kind, id))
 }
 
 // leaveEvidence adds to a write of a resource that something was ended by force, and
 // removes evidence that nobody needs any more.
-func (st *store) leaveEvidence(w *protocol.Write, r Resource, name string, end types.AttributeValue) {
+func (s *store) leaveEvidence(w *protocol.Write, r Resource, name string, end types.AttributeValue) {
 	w.Set(brokenPrefix+name, end)
 	var old []string
 	for attr, end := range r.broken {
-		if end.Add(keepBroken).Before(st.clock()) && attr != brokenPrefix+name {
+		if end.Add(keepBroken).Before(s.clock()) && attr != brokenPrefix+name {
 			old = append(old, attr)
 		}
 	}
@@ -191,7 +199,7 @@ func brokenFrom(row ddb.Item, name string) bool { return row[brokenPrefix+name] 
 
 // broken reports whether a job whose row is not this handler's any more was taken from
 // it by force. One read, in this rare case only. known is false where nobody can tell.
-func (j *Job[J]) broken(ctx context.Context) (broken, known bool) {
+func (j *job) broken(ctx context.Context) (broken, known bool) {
 	r, err := j.s.resource(ctx, j.resource)
 	if err != nil || r.token == 0 {
 		return false, false

@@ -21,6 +21,10 @@ import (
 // more for each megabyte before it. ErrOutcomeUnknown where an answer was lost and the
 // job is gone: it may have been started, and done, before.
 func (s *Semaphore[J]) Cancel(ctx context.Context, resource, id string) error {
+	return s.store.cancelJob(ctx, resource, id)
+}
+
+func (s *store) cancelJob(ctx context.Context, resource, id string) error {
 	for range starts {
 		j, err := s.findJob(ctx, resource, id)
 		if err != nil {
@@ -40,7 +44,7 @@ func (s *Semaphore[J]) Cancel(ctx context.Context, resource, id string) error {
 
 // cancel removes a job if it is as it was read; again says that it is not, and that
 // nothing was written.
-func (s *Semaphore[J]) cancel(ctx context.Context, resource string, j jobRow) (again bool, err error) {
+func (s *store) cancel(ctx context.Context, resource string, j jobRow) (again bool, err error) {
 	w := s.core.NewWrite()
 	j.asRead(w)
 	c := &change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(s.core.Key(j.row)))}}
@@ -56,7 +60,7 @@ func (s *Semaphore[J]) cancel(ctx context.Context, resource string, j jobRow) (a
 
 // findJob reads the row of a job in line: at the place that an id made by Enqueue
 // names, or else wherever it stands.
-func (s *Semaphore[J]) findJob(ctx context.Context, resource, id string) (jobRow, error) {
+func (s *store) findJob(ctx context.Context, resource, id string) (jobRow, error) {
 	missing := fmt.Errorf("%w: job %q of resource %q", repo.ErrNotFound, id, resource)
 	if err := s.checkJobs(resource, &enqueuing{id: id, given: true}); err != nil {
 		return jobRow{}, err

@@ -23,20 +23,20 @@ type held interface {
 // and starts no jobs; what is only read or written goes on. One request for each permit,
 // and for jobs of one resource together.
 func (s *Semaphore[J]) Close(ctx context.Context) error {
-	return s.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
+	return s.store.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
 }
 
 // endOnClose implements held.
 func (h *Permit) endOnClose(ctx context.Context) error {
 	h.lease.Forget(ErrClosed)
 	if err := h.release(ctx, ErrClosed); err != nil && !errors.Is(err, repo.ErrReleased) {
-		return &repo.CloseError{Table: h.p.core.Name, Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
+		return &repo.CloseError{Table: h.s.core.Name, Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
 	}
 	return nil
 }
 
 // endOnClose implements held.
-func (j *Job[J]) endOnClose(ctx context.Context) error {
+func (j *job) endOnClose(ctx context.Context) error {
 	j.lease.Forget(ErrClosed)
 	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !errors.Is(err, repo.ErrReleased) {
 		return &repo.CloseError{Table: j.s.core.Name, Key: keyOf(j.row.row), Token: j.token, Err: err}
@@ -45,16 +45,16 @@ func (j *Job[J]) endOnClose(ctx context.Context) error {
 }
 
 // settled forgets a permit or a job that is over.
-func (st *store) settled(h held, err, ended error) {
+func (s *store) settled(h held, err, ended error) {
 	if err == nil || ended != nil {
-		st.open.Remove(h)
+		s.open.Remove(h)
 	}
 }
 
 // unlessClosed hands out what was taken; if Close came meanwhile, and may not have seen
 // it, it gives it back.
-func (st *store) unlessClosed(h held) error {
-	if st.open.Add(h) == nil {
+func (s *store) unlessClosed(h held) error {
+	if s.open.Add(h) == nil {
 		return nil
 	}
 	ctx, cancel := ddb.DetachedTimeout(context.Background())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/dynahold/dynahold/repo"
 )
 
 // What users hand in may panic: their decoders, their handlers, and the errors
@@ -29,19 +31,16 @@ func contain(what string, fn func() error) <-chan error {
 	return end
 }
 
-// decode reads the value of a job.
-func decode[J any](value string) (J, error) {
-	type result struct{ value J } // whoever reads it late must not see half of it
-	var r result
-	err := <-contain("its decoding", func() error {
-		var v J
-		if err := json.Unmarshal([]byte(value), &v); err != nil {
-			return err
-		}
-		r.value = v
-		return nil
-	})
-	return r.value, err
+// decode reads the value of a job into a new J. A value that cannot be read is
+// ErrSchema.
+func decode[J any](value string) (*J, error) {
+	var v J
+	err := <-contain("its decoding", func() error { return json.Unmarshal([]byte(value), &v) })
+	if err != nil {
+		var none J
+		return &none, fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, none, err)
+	}
+	return &v, nil
 }
 
 // errorText is the text of a user's error.

@@ -39,9 +39,9 @@ func shorten(s string) string {
 	return s
 }
 
-func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
+func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 	row := rowKey(deadPrefix+resource, j.id)
-	row[aID], row[aAttempts], row[aDied] = ddb.Text(j.id), ddb.Integer(int64(j.attempts)), ddb.Number(ddb.Seconds(st.clock()))
+	row[aID], row[aAttempts], row[aDied] = ddb.Text(j.id), ddb.Integer(int64(j.attempts)), ddb.Number(ddb.Seconds(s.clock()))
 	if value := j.row[aJob]; value != nil {
 		row[aJob] = value
 	}
@@ -59,11 +59,12 @@ func (st *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 // on; every other error ends it.
 func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
-		for j, err := range s.jobRows(ctx, deadPrefix, resource) {
+		for j, err := range s.store.jobRows(ctx, deadPrefix, resource) {
 			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure, Enqueued: j.enqueued(), Died: j.died}
 			if err == nil {
-				if d.Value, err = decode[J](text(j.row, aJob)); err != nil {
-					err = fmt.Errorf("%w: dead letter %s: its value is not a %T: %w", repo.ErrSchema, d.ID, d.Value, err)
+				value, unreadable := decode[J](text(j.row, aJob))
+				if d.Value = *value; unreadable != nil {
+					err = fmt.Errorf("dead letter %s: %w", d.ID, unreadable)
 				}
 			}
 			if !yield(d, err) {
@@ -77,6 +78,10 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
 func (s *Semaphore[J]) Requeue(ctx context.Context, resource, id string) error {
+	return s.store.requeue(ctx, resource, id)
+}
+
+func (s *store) requeue(ctx context.Context, resource, id string) error {
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
 		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.ids.next(s.clock()))))
@@ -90,12 +95,16 @@ func (s *Semaphore[J]) Requeue(ctx context.Context, resource, id string) error {
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
 func (s *Semaphore[J]) Discard(ctx context.Context, resource, id string) error {
+	return s.store.discard(ctx, resource, id)
+}
+
+func (s *store) discard(ctx context.Context, resource, id string) error {
 	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) })
 }
 
 // takeDeadLetter takes a dead letter away, and does more in the same
 // transaction.
-func (s *Semaphore[J]) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
+func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
 	key := repo.Key{Partition: deadPrefix + resource, Sort: id}
 	raw, err := s.table.EncodeKey(key)
 	if err == nil {
@@ -152,6 +161,10 @@ type JobInfo struct {
 // their values. A row that cannot be read comes with ErrSchema, and the
 // iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
 func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
+	return s.store.jobs(ctx, resource)
+}
+
+func (s *store) jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
 			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}

@@ -9,9 +9,9 @@ import (
 // dispatcher is one call of Run: it shares the workers that are free among the
 // resources that may have work, which stand in one line and get their turn in
 // its order.
-type dispatcher[J any] struct {
-	s       *Semaphore[J]
-	handler func(ctx context.Context, job *Job[J]) error
+type dispatcher struct {
+	s       *store
+	handler func(ctx context.Context, job *job) error
 	stop    context.CancelCauseFunc
 	all     sync.WaitGroup
 	wake    chan struct{} // has a value if there may be something to assign
@@ -39,7 +39,7 @@ type post struct {
 }
 
 // at returns the post of a resource. The caller holds mu.
-func (d *dispatcher[J]) at(resource string) *post {
+func (d *dispatcher) at(resource string) *post {
 	p := d.posts[resource]
 	if p == nil {
 		p = &post{now: Resource{Name: resource}}
@@ -49,7 +49,7 @@ func (d *dispatcher[J]) at(resource string) *post {
 }
 
 // push puts a resource at the end of the line. The caller holds mu.
-func (d *dispatcher[J]) push(p *post) {
+func (d *dispatcher) push(p *post) {
 	switch {
 	case p.starting:
 		p.again = true
@@ -60,7 +60,7 @@ func (d *dispatcher[J]) push(p *post) {
 	}
 }
 
-func (d *dispatcher[J]) signal() {
+func (d *dispatcher) signal() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -68,7 +68,7 @@ func (d *dispatcher[J]) signal() {
 }
 
 // assign gives free workers to the resources in line until ctx is done.
-func (d *dispatcher[J]) assign(ctx context.Context) {
+func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, r, n := d.next()
 		if p == nil {
@@ -83,7 +83,7 @@ func (d *dispatcher[J]) assign(ctx context.Context) {
 }
 
 // next takes the first resource out of the line, with its share of the workers.
-func (d *dispatcher[J]) next() (p *post, r Resource, n int) {
+func (d *dispatcher) next() (p *post, r Resource, n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.free == 0 || len(d.line) == 0 {
@@ -102,7 +102,7 @@ func (d *dispatcher[J]) next() (p *post, r Resource, n int) {
 
 // started ends what next began: n workers were to start jobs of a resource, and
 // of them so many did.
-func (d *dispatcher[J]) started(p *post, r Resource, n, jobs int) {
+func (d *dispatcher) started(p *post, r Resource, n, jobs int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.free += n - jobs
@@ -124,7 +124,7 @@ func (d *dispatcher[J]) started(p *post, r Resource, n, jobs int) {
 
 // ended frees the worker of a job; byUs says that the job was ended by this
 // process.
-func (d *dispatcher[J]) ended(p *post, byUs bool) {
+func (d *dispatcher) ended(p *post, byUs bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.free++
@@ -140,7 +140,7 @@ func (d *dispatcher[J]) ended(p *post, byUs bool) {
 }
 
 // enqueued learns of a job that this process has enqueued.
-func (d *dispatcher[J]) enqueued(resource string) {
+func (d *dispatcher) enqueued(resource string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.at(resource)
@@ -154,7 +154,7 @@ func (d *dispatcher[J]) enqueued(resource string) {
 }
 
 // surveyed learns what a look has found of a resource.
-func (d *dispatcher[J]) surveyed(r Resource) {
+func (d *dispatcher) surveyed(r Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.posts[r.Name]
@@ -187,7 +187,7 @@ func (d *dispatcher[J]) surveyed(r Resource) {
 
 // postpone keeps a resource out of the line for some time; false if it is
 // already.
-func (d *dispatcher[J]) postpone(resource string, by time.Duration) bool {
+func (d *dispatcher) postpone(resource string, by time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.at(resource)
@@ -200,7 +200,7 @@ func (d *dispatcher[J]) postpone(resource string, by time.Duration) bool {
 
 // useful reports whether looking has led to work. While it does not, because
 // there is none, or because workers find it by themselves, looks become rare.
-func (d *dispatcher[J]) useful() bool {
+func (d *dispatcher) useful() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	found := d.found

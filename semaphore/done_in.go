@@ -24,7 +24,7 @@ import (
 // Where no answer tells what became of the commit, the job is given back, as by
 // Return, to find out: one request more. If nobody can tell, the job ends with
 // ErrOutcomeUnknown, as the transaction does.
-func (j *Job[J]) DoneIn(tx *txn.Tx) error {
+func (j *job) DoneIn(tx *txn.Tx) error {
 	run := transaction.Of(tx)
 	if err := j.RequireIn(tx); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (j *Job[J]) DoneIn(tx *txn.Tx) error {
 		if at.Action != nil {
 			return // it was called before
 		}
-		at.Action = &jobRemoval[J]{j}
+		at.Action = &jobRemoval{j}
 		j.s.countersOf(all, j.resource).ends++
 		if j.row.marked() {
 			mark := rowKey(idsPrefix+j.resource, j.row.id)
@@ -42,18 +42,18 @@ func (j *Job[J]) DoneIn(tx *txn.Tx) error {
 			if m, ok := at.Action.(idInsert); ok {
 				m.known = true // the job is there, whoever enqueues it again
 			}
-			at.Action = idExpiry{j.s.store, mark}
+			at.Action = idExpiry{j.s, mark}
 		}
 	})
 }
 
 // jobRemoval is the row of a job that a transaction ends.
-type jobRemoval[J any] struct{ *Job[J] }
+type jobRemoval struct{ *job }
 
-var _ transaction.Ending = (*jobRemoval[struct{}])(nil)
+var _ transaction.Ending = (*jobRemoval)(nil)
 
 // Write deletes the row.
-func (l *jobRemoval[J]) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
+func (l *jobRemoval) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
 	return ddb.DeleteOf(w.Delete(l.key())), true, nil
 }
 
@@ -61,7 +61,7 @@ func (l *jobRemoval[J]) Write(w *protocol.Write) (types.TransactWriteItem, bool,
 // is there was not deleted, and never will be: its token has moved on. One that is
 // gone before the deadline is gone by the transaction, or by a copy of it that the
 // network made.
-func (l *jobRemoval[J]) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
+func (l *jobRemoval) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
 	switch {
 	case len(image) > 0:
 		return protocol.Lost
@@ -76,21 +76,21 @@ func (l *jobRemoval[J]) Judge(ctx context.Context, image ddb.Item, clean bool) p
 }
 
 // Refused ends the handle: the row had no other condition.
-func (l *jobRemoval[J]) Refused(ddb.Item) error {
-	l.s.open.Remove(l.Job)
+func (l *jobRemoval) Refused(ddb.Item) error {
+	l.s.open.Remove(l.job)
 	return l.lease.Lose()
 }
 
 // Applied ends the handle.
-func (l *jobRemoval[J]) Applied() {
+func (l *jobRemoval) Applied() {
 	if l.lease.Ended() == nil {
 		l.lease.Finish(repo.ErrReleased)
 	}
-	l.s.open.Remove(l.Job)
+	l.s.open.Remove(l.job)
 }
 
 // Begin waits for other requests for the job.
-func (l *jobRemoval[J]) Begin(ctx context.Context) error {
+func (l *jobRemoval) Begin(ctx context.Context) error {
 	if err := l.lease.BeginLast(ctx); err != nil {
 		return l.lease.Describe(err)
 	}
@@ -102,14 +102,14 @@ func (l *jobRemoval[J]) Begin(ctx context.Context) error {
 }
 
 // Done ends Begin.
-func (l *jobRemoval[J]) Done() { l.lease.Done() }
+func (l *jobRemoval) Done() { l.lease.Done() }
 
 // Timeout bounds an attempt.
-func (l *jobRemoval[J]) Timeout() time.Duration { return l.s.cfg.Lease / 3 }
+func (l *jobRemoval) Timeout() time.Duration { return l.s.cfg.Lease / 3 }
 
 // Settle gives the job back. If that is applied it has found the job in place, which
 // the transaction would have removed, and now never can.
-func (l *jobRemoval[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
+func (l *jobRemoval) Settle(ctx context.Context) (verdict protocol.Verdict) {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	w := l.s.core.NewWrite()
@@ -124,13 +124,13 @@ func (l *jobRemoval[J]) Settle(ctx context.Context) (verdict protocol.Verdict) {
 		}
 		return nil
 	})
-	l.s.open.Remove(l.Job)
+	l.s.open.Remove(l.job)
 	return verdict
 }
 
 // judgeReturn is the verdict on the transaction from the answer to the Return that
 // follows it.
-func (l *jobRemoval[J]) judgeReturn(ctx context.Context, res ddb.Result) protocol.Verdict {
+func (l *jobRemoval) judgeReturn(ctx context.Context, res ddb.Result) protocol.Verdict {
 	failed := res.Outcome == ddb.Condition && res.Images[0].Failed
 	switch {
 	case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:

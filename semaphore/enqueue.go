@@ -91,6 +91,10 @@ const (
 // ErrTooLarge if the value does not fit an item. One request: a transaction of
 // two rows, four write units and more for jobs over 1 KB.
 func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
+	return s.store.enqueue(ctx, resource, job, options)
+}
+
+func (s *store) enqueue(ctx context.Context, resource string, job any, options []EnqueueOption) (id string, err error) {
 	var e enqueuing
 	for _, o := range options {
 		o(&e)
@@ -110,7 +114,7 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 }
 
 // newRow makes the row of a job, at its place in line.
-func (s *Semaphore[J]) newRow(resource string, job J, e enqueuing) (row ddb.Item, id string, err error) {
+func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id string, err error) {
 	if err := s.checkJobs(resource, &e); err != nil {
 		return nil, "", err
 	}
@@ -145,7 +149,7 @@ func (s *Semaphore[J]) newRow(resource string, job J, e enqueuing) (row ddb.Item
 
 // put sends the transaction of an Enqueue. Calls with the same id are one for
 // the service, as long as it remembers them.
-func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Item) error {
+func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) error {
 	w := s.core.NewWrite()
 	register(w, s.cfg)
 	count(w, aQueued, 1)
@@ -185,27 +189,27 @@ func (s *Semaphore[J]) put(ctx context.Context, resource, id string, row ddb.Ite
 
 // mark is the row of an id that a caller gave. It demands that there is none,
 // or one whose time is over and that the table's TTL has not removed yet.
-func (st *store) mark(resource, id string) types.TransactWriteItem {
-	put := st.core.PutOf(rowKey(idsPrefix+resource, id))
+func (s *store) mark(resource, id string) types.TransactWriteItem {
+	put := s.core.PutOf(rowKey(idsPrefix+resource, id))
 	cond := "attribute_not_exists(#pk) OR #ttl < :now"
 	put.Put.ConditionExpression = &cond
-	put.Put.ExpressionAttributeNames["#ttl"] = st.core.Attr.TTL
-	put.Put.ExpressionAttributeValues = ddb.Item{":now": ddb.Integer(st.clock().Unix())}
+	put.Put.ExpressionAttributeNames["#ttl"] = s.core.Attr.TTL
+	put.Put.ExpressionAttributeValues = ddb.Item{":now": ddb.Integer(s.clock().Unix())}
 	return put
 }
 
 // unmark lets the id of a job be forgotten some time after its end.
-func (st *store) unmark(c *change, resource string, j jobRow) {
+func (s *store) unmark(c *change, resource string, j jobRow) {
 	if !j.marked() {
 		return
 	}
-	in, _ := st.forget(st.core.NewWrite()).Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
+	in, _ := s.forget(s.core.NewWrite()).Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
 	c.writes = append(c.writes, ddb.UpdateOf(in))
 }
 
 // forget gives the row of an id its end.
-func (st *store) forget(w *protocol.Write) *protocol.Write {
-	w.Set(st.core.Attr.TTL, ddb.Integer(st.clock().Add(rememberIDs).Unix()))
+func (s *store) forget(w *protocol.Write) *protocol.Write {
+	w.Set(s.core.Attr.TTL, ddb.Integer(s.clock().Add(rememberIDs).Unix()))
 	return w
 }
 
@@ -215,14 +219,14 @@ const maxOwner = 512
 
 // checkJobs refuses names that are too long for the lines of jobs, and ids that
 // cannot be keys.
-func (st *store) checkJobs(resource string, e *enqueuing) error {
-	if err := st.checkName(resource); err != nil {
+func (s *store) checkJobs(resource string, e *enqueuing) error {
+	if err := s.checkName(resource); err != nil {
 		return err
 	}
 	id := "x"
 	if e.given {
 		id = e.id
 	}
-	_, err := st.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: id})
+	_, err := s.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: id})
 	return err
 }

@@ -56,16 +56,16 @@ const (
 // as ctx allows. Its result is as if it were alone: Images has those of its own
 // writes, and that of the resource behind them. A conflict with other
 // transactions is no result: they are sent again.
-func (st *store) submit(ctx context.Context, resource string, c *change) ddb.Result {
-	s := st.enter(resource)
-	defer st.leave(s)
+func (s *store) submit(ctx context.Context, resource string, c *change) ddb.Result {
+	st := s.enter(resource)
+	defer s.leave(st)
 	m := &member{change: c, ctx: ctx, result: make(chan ddb.Result, 1)}
-	s.mu.Lock()
-	s.waiting = append(s.waiting, m)
-	if s.flights == 0 {
-		st.launch(resource, s)
+	st.mu.Lock()
+	st.waiting = append(st.waiting, m)
+	if st.flights == 0 {
+		s.launch(resource, st)
 	}
-	s.mu.Unlock()
+	st.mu.Unlock()
 	stuck := time.NewTimer(overtake)
 	defer stuck.Stop()
 	for {
@@ -73,18 +73,18 @@ func (st *store) submit(ctx context.Context, resource string, c *change) ddb.Res
 		case res := <-m.result:
 			return res
 		case <-stuck.C:
-			s.mu.Lock()
+			st.mu.Lock()
 			if m.flight == nil {
-				st.launch(resource, s)
+				s.launch(resource, st)
 			}
-			s.mu.Unlock()
+			st.mu.Unlock()
 		case <-ctx.Done():
 			select {
 			case res := <-m.result: // which came at the same moment
 				return res
 			default:
 			}
-			if res, ok := s.withdraw(m); ok {
+			if res, ok := st.withdraw(m); ok {
 				return res
 			}
 			return <-m.result // it is cancelled and comes at once
@@ -94,12 +94,12 @@ func (st *store) submit(ctx context.Context, resource string, c *change) ddb.Res
 
 // withdraw ends the waiting of a member. ok is false if its transaction was
 // cancelled because of it: that has an answer at once.
-func (s *station) withdraw(m *member) (res ddb.Result, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (st *station) withdraw(m *member) (res ddb.Result, ok bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	res = ddb.Result{Outcome: ddb.Unknown, Err: ddb.CtxError(m.ctx)}
 	if m.flight == nil {
-		s.waiting = slices.DeleteFunc(s.waiting, func(o *member) bool { return o == m })
+		st.waiting = slices.DeleteFunc(st.waiting, func(o *member) bool { return o == m })
 		res.Outcome, res.Clean = ddb.Refused, true
 		return res, true
 	}
@@ -113,26 +113,26 @@ func (s *station) withdraw(m *member) (res ddb.Result, ok bool) {
 
 // launch sends the changes that wait, in a transaction of their own. The caller
 // holds mu.
-func (st *store) launch(resource string, s *station) {
-	if len(s.waiting) == 0 {
+func (s *store) launch(resource string, st *station) {
+	if len(st.waiting) == 0 {
 		return
 	}
 	f := &flight{}
 	// The values are those of whoever came first.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(s.waiting[0].ctx))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(st.waiting[0].ctx))
 	f.cancel = cancel
-	members := s.board(f, nil)
-	s.flights++
+	members := st.board(f, nil)
+	st.flights++
 	go func() {
 		defer cancel()
-		ctx, told := st.core.Observe.Shared(ctx, telemetry.Job, "Combine")
+		ctx, told := s.core.Observe.Shared(ctx, telemetry.Job, "Combine")
 		told.Key(func() string { return resource })
 		defer told.End(new(error))
-		st.send(ctx, resource, s, f, members, &told)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.flights--; s.flights == 0 {
-			st.launch(resource, s)
+		s.send(ctx, resource, st, f, members, &told)
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if st.flights--; st.flights == 0 {
+			s.launch(resource, st)
 		}
 	}()
 }
@@ -140,13 +140,13 @@ func (st *store) launch(resource string, s *station) {
 // board adds those who wait to the members of a transaction, as many as it
 // takes, and leaves out who has gone. One start is the most: the tokens of
 // two would depend on each other. The caller holds mu.
-func (s *station) board(f *flight, members []*member) []*member {
+func (st *station) board(f *flight, members []*member) []*member {
 	members = slices.DeleteFunc(members, func(m *member) bool { return m.left })
 	writes, size, starts := 0, 0, false
 	for _, m := range members {
 		writes, size, starts = writes+len(m.writes), size+m.size, starts || m.start != nil
 	}
-	s.waiting = slices.DeleteFunc(s.waiting, func(m *member) bool {
+	st.waiting = slices.DeleteFunc(st.waiting, func(m *member) bool {
 		fits := writes+m.count() <= maxWrites && size+m.size <= maxSize && (m.start == nil || !starts)
 		if len(members) > 0 && !fits {
 			return false
@@ -169,10 +169,10 @@ func (c *change) count() int {
 }
 
 // send sends changes until each has a result.
-func (st *store) send(ctx context.Context, resource string, s *station, f *flight, members []*member, told *telemetry.Call) {
-	pause := ddb.Backoff{Min: st.cfg.Wait.Min, Max: st.cfg.Wait.Max}
+func (s *store) send(ctx context.Context, resource string, st *station, f *flight, members []*member, told *telemetry.Call) {
+	pause := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	for len(members) > 0 {
-		writes, err := st.merge(resource, members)
+		writes, err := s.merge(resource, members)
 		if err != nil {
 			for _, m := range members {
 				m.result <- ddb.Result{Outcome: ddb.Refused, Clean: !m.unclean, Err: err}
@@ -180,23 +180,23 @@ func (st *store) send(ctx context.Context, resource string, s *station, f *fligh
 			return
 		}
 		opt := ddb.Options{NoGrace: true, Conflicts: true, Holding: true}
-		res := st.core.Transact(ctx, st.client, opt, writes...)
+		res := s.core.Transact(ctx, s.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
-			s.mu.Lock()
+			st.mu.Lock()
 			gone := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.left })
-			members = s.board(f, members)
-			s.mu.Unlock()
+			members = st.board(f, members)
+			st.mu.Unlock()
 			for _, m := range gone {
 				m.result <- ddb.Result{} // nobody waits for it
 			}
 			continue
 		}
 		if res.Outcome == ddb.Refused && res.Err != nil {
-			res.Err = st.explain(ctx, res.Err)
+			res.Err = s.explain(ctx, res.Err)
 		}
 		if res.Outcome == ddb.Applied {
-			st.core.Observe.Batch(ctx, telemetry.Job, len(members))
+			s.core.Observe.Batch(ctx, telemetry.Job, len(members))
 			for _, m := range members {
 				told.Link(m.ctx)
 			}
@@ -207,7 +207,7 @@ func (st *store) send(ctx context.Context, resource string, s *station, f *fligh
 			continue
 		}
 		for _, m := range again {
-			st.send(ctx, resource, s, f, []*member{m}, told)
+			s.send(ctx, resource, st, f, []*member{m}, told)
 		}
 		return
 	}
@@ -240,12 +240,12 @@ func settle(members []*member, res ddb.Result) (again []*member, alone bool) {
 }
 
 // merge is the transaction of some changes.
-func (st *store) merge(resource string, members []*member) (writes []types.TransactWriteItem, err error) {
-	w := st.core.NewWrite()
+func (s *store) merge(resource string, members []*member) (writes []types.TransactWriteItem, err error) {
+	w := s.core.NewWrite()
 	var sum change
 	for _, m := range members {
 		if m.start != nil {
-			if m.writes, err = m.start.prepare(st); err != nil {
+			if m.writes, err = m.start.prepare(s); err != nil {
 				return nil, err
 			}
 			sum.start = m.start

@@ -15,13 +15,13 @@ import (
 
 // View is a semaphore inside a transaction.
 type View[J any] struct {
-	s  *Semaphore[J]
+	s  *store
 	tx *txn.Tx
 }
 
 // In is the semaphore inside a transaction, for jobs that the change of items brings
 // about: they are queued if the transaction is applied, and only then.
-func (s *Semaphore[J]) In(tx *txn.Tx) *View[J] { return &View[J]{s, tx} }
+func (s *Semaphore[J]) In(tx *txn.Tx) *View[J] { return &View[J]{s.store, tx} }
 
 // Enqueue puts a job at the end of a resource's line when the transaction is applied.
 // It is [Semaphore.Enqueue] otherwise, and sends nothing itself: in the commit it is
@@ -42,7 +42,7 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if err != nil {
 		return "", err
 	}
-	st := v.s.store
+	st := v.s
 	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
 		j := &jobInsert{st: st, resource: resource, id: id, row: row}
 		if row[aMarked] != nil {
@@ -126,11 +126,11 @@ type counters struct {
 }
 
 // countersOf finds or makes it.
-func (st *store) countersOf(all transaction.Rows, resource string) *counters {
+func (s *store) countersOf(all transaction.Rows, resource string) *counters {
 	raw := resourceKey(resource)
-	at := all.At(st.core, keyOf(raw), raw)
+	at := all.At(s.core, keyOf(raw), raw)
 	if at.Action == nil {
-		at.Action = &counters{st: st, resource: resource}
+		at.Action = &counters{st: s, resource: resource}
 	}
 	return at.Action.(*counters)
 }

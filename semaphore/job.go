@@ -19,48 +19,52 @@ import (
 // Job is a job that runs, and the permit that it runs under. It is safe for
 // concurrent use; it ends with Done, Fail, Return, or its loss, and renews
 // itself until then.
-type Job[J any] struct {
+type Job[J any] struct{ *job }
+
+// Value is what was enqueued.
+func (j *Job[J]) Value() J { return *j.value.(*J) }
+
+// job is a job whatever the type of its value, on which nothing but its decoding
+// depends.
+type job struct {
 	lease    *lease.Lease
-	s        *Semaphore[J]
+	s        *store
 	resource string
-	value    J
+	value    any // a pointer to what was enqueued
 	row      jobRow
 	token    int64
 }
 
-func (s *Semaphore[J]) newJob(ctx context.Context, resource string, l jobRow, token int64, until, sent time.Time) *Job[J] {
+func (s *store) newJob(ctx context.Context, resource string, l jobRow, token int64, until, sent time.Time) *job {
 	l.attempts++
-	j := &Job[J]{s: s, resource: resource, row: l, token: token}
-	j.lease = lease.New(&s.lease, (*leasedJob[J])(j), sent.Add(s.cfg.Lease), until)
+	j := &job{s: s, resource: resource, row: l, token: token}
+	j.lease = lease.New(&s.lease, (*leasedJob)(j), sent.Add(s.cfg.Lease), until)
 	_ = s.open.Add(j) // whoever starts it looks whether the semaphore is closed
 	j.lease.Start(ctx)
 	return j
 }
 
 // ID names the job, through all its attempts.
-func (j *Job[J]) ID() string { return j.row.id }
+func (j *job) ID() string { return j.row.id }
 
 // Resource is the resource that the job is for.
-func (j *Job[J]) Resource() string { return j.resource }
-
-// Value is what was enqueued.
-func (j *Job[J]) Value() J { return j.value }
+func (j *job) Resource() string { return j.resource }
 
 // Attempt counts the starts of the job, from 1.
-func (j *Job[J]) Attempt() int { return j.row.attempts }
+func (j *job) Attempt() int { return j.row.attempts }
 
 // Token is the fencing token: it grows with every start of a job, and with
 // every permit, of the resource. Where the limit is 1, an outside resource that
 // refuses smaller ones is protected from handlers that lost their job.
-func (j *Job[J]) Token() int64 { return j.token }
+func (j *job) Token() int64 { return j.token }
 
 // Until is when the handler must stop, on its own clock, unless a renewal moves
 // it.
-func (j *Job[J]) Until() time.Time { return j.lease.Until() }
+func (j *job) Until() time.Time { return j.lease.Until() }
 
 // Context is cancelled when the job ends, with the cause: ErrLockLost,
 // ErrLockExpired, or ErrReleased.
-func (j *Job[J]) Context() context.Context { return j.lease.Context() }
+func (j *job) Context() context.Context { return j.lease.Context() }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
 // over, who works on it now; ErrReleased if it was ended already. A request
@@ -69,7 +73,7 @@ func (j *Job[J]) Context() context.Context { return j.lease.Context() }
 // After other errors it is not renewed any more, and Done may be called again
 // until the lease is over. One request: a transaction of two rows; calls for
 // jobs of one resource share theirs while one is under way.
-func (j *Job[J]) Done(ctx context.Context) error {
+func (j *job) Done(ctx context.Context) error {
 	return j.end(ctx, "Done", func(w *protocol.Write) *change {
 		c := &change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 		j.s.unmark(c, j.resource, j.row)
@@ -80,7 +84,7 @@ func (j *Job[J]) Done(ctx context.Context) error {
 // Fail gives the job back to be tried again, after a delay that doubles with
 // each attempt; after the last attempt it goes to the dead letters. cause is
 // kept there and may be nil. Errors and requests as of Done, with three rows.
-func (j *Job[J]) Fail(ctx context.Context, cause error) error {
+func (j *job) Fail(ctx context.Context, cause error) error {
 	s, why := j.s, ""
 	if cause != nil {
 		why = shorten(errorText(cause))
@@ -110,11 +114,11 @@ func (j *Job[J]) Fail(ctx context.Context, cause error) error {
 
 // Return gives the job back to its place, at once and without counting the
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
-func (j *Job[J]) Return(ctx context.Context) error {
+func (j *job) Return(ctx context.Context) error {
 	return j.end(ctx, "Return", j.returned)
 }
 
-func (j *Job[J]) returned(w *protocol.Write) *change {
+func (j *job) returned(w *protocol.Write) *change {
 	w.Set(aState, ddb.Text(queued))
 	w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 	w.Remove(aUntil, aOwner, aNotBefore)
@@ -122,10 +126,10 @@ func (j *Job[J]) returned(w *protocol.Write) *change {
 	return &change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)}}
 }
 
-func (j *Job[J]) key() ddb.Item { return j.s.core.Key(j.row.row) }
+func (j *job) key() ddb.Item { return j.s.core.Key(j.row.row) }
 
 // waiting is the row of a job that waits at a place in line.
-func (s *Semaphore[J]) waiting(resource string, j jobRow, place string) ddb.Item {
+func (s *store) waiting(resource string, j jobRow, place string) ddb.Item {
 	row := rowKey(jobsPrefix+resource, place)
 	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(j.id), j.row[aJob], ddb.Text(queued), ddb.Integer(int64(j.attempts))
 	if j.marked() {
@@ -135,13 +139,13 @@ func (s *Semaphore[J]) waiting(resource string, j jobRow, place string) ddb.Item
 }
 
 // own demands that the job is still this handler's.
-func (j *Job[J]) own(w *protocol.Write) {
+func (j *job) own(w *protocol.Write) {
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(j.token))
 }
 
 // end sends the change that ends the job.
-func (j *Job[J]) end(ctx context.Context, operation string, writes func(*protocol.Write) *change) (err error) {
+func (j *job) end(ctx context.Context, operation string, writes func(*protocol.Write) *change) (err error) {
 	ctx, told := j.s.core.Observe.Call(ctx, telemetry.Job, operation)
 	told.Key(j.Resource)
 	defer told.End(&err)
@@ -151,7 +155,7 @@ func (j *Job[J]) end(ctx context.Context, operation string, writes func(*protoco
 }
 
 // endOn is end as long as ctx allows; why is the cause of the context's end.
-func (j *Job[J]) endOn(ctx context.Context, why error, writes func(*protocol.Write) *change) error {
+func (j *job) endOn(ctx context.Context, why error, writes func(*protocol.Write) *change) error {
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)
@@ -186,14 +190,14 @@ func (j *Job[J]) endOn(ctx context.Context, why error, writes func(*protocol.Wri
 // takenOver reports whether a job's row shows that somebody else works on it:
 // after a Return that was applied, or before the deadline by a clock that is
 // further ahead than is allowed.
-func (j *Job[J]) takenOver(row ddb.Item) bool {
+func (j *job) takenOver(row ddb.Item) bool {
 	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token))
 }
 
 // quarantined reports whether a job whose row is gone was left aside because its
 // row could not be read any more: somebody without the protocol had changed it.
 // One read, in this rare case only.
-func (j *Job[J]) quarantined(ctx context.Context, row ddb.Item) bool {
+func (j *job) quarantined(ctx context.Context, row ddb.Item) bool {
 	if len(row) > 0 {
 		return false
 	}
@@ -202,11 +206,11 @@ func (j *Job[J]) quarantined(ctx context.Context, row ddb.Item) bool {
 }
 
 // leasedJob is a job as its lease knows it.
-type leasedJob[J any] Job[J]
+type leasedJob job
 
 // Renew moves the end of the job.
-func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
-	j := (*Job[J])(l)
+func (l *leasedJob) Renew(ctx context.Context, until time.Time) error {
+	j := (*job)(l)
 	w, end := j.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(aUntil, end)
 	j.own(w)
@@ -224,12 +228,12 @@ func (l *leasedJob[J]) Renew(ctx context.Context, until time.Time) error {
 }
 
 // Describe says of an error which job it is about.
-func (l *leasedJob[J]) Describe(err error) error {
+func (l *leasedJob) Describe(err error) error {
 	return fmt.Errorf("job %s of %q, attempt %d: %w", l.row.id, l.resource, l.row.attempts, err)
 }
 
 // Name is what the log says of the job.
-func (l *leasedJob[J]) Name() (kind string, which []slog.Attr) {
+func (l *leasedJob) Name() (kind string, which []slog.Attr) {
 	return "job", []slog.Attr{slog.String("resource", l.resource), slog.String("job", l.row.id)}
 }
 

@@ -27,8 +27,8 @@ const (
 )
 
 // look is one look at a line.
-type look[J any] struct {
-	s    *Semaphore[J]
+type look struct {
+	s    *store
 	r    *Resource
 	st   *station
 	want int // jobs wanted
@@ -43,8 +43,8 @@ type look[J any] struct {
 }
 
 // lookAt finds jobs of a resource to start, at most want.
-func (s *Semaphore[J]) lookAt(ctx context.Context, st *station, r *Resource, want int) (*look[J], error) {
-	l := &look[J]{s: s, r: r, st: st, want: want, room: max(min(r.Limit-r.Running, want), 0)}
+func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) (*look, error) {
+	l := &look{s: s, r: r, st: st, want: want, room: max(min(r.Limit-r.Running, want), 0)}
 	contended := time.Since(st.lastRace()) < spread
 	if contended {
 		// Others start jobs of this line, too, the same if all want the oldest. As
@@ -88,7 +88,7 @@ func (s *Semaphore[J]) lookAt(ctx context.Context, st *station, r *Resource, wan
 }
 
 // enough reports whether reading on has no use. jobs is how many run.
-func (l *look[J]) enough(jobs int) bool {
+func (l *look) enough(jobs int) bool {
 	full := l.r.Running >= l.r.Limit
 	switch {
 	case len(l.rows) >= l.want:
@@ -100,7 +100,7 @@ func (l *look[J]) enough(jobs int) bool {
 }
 
 // further looks at one page behind the head, if it is time for that.
-func (l *look[J]) further(ctx context.Context) error {
+func (l *look) further(ctx context.Context) error {
 	after, ok := l.st.nextDeep(l.s.clock(), l.s.cfg.Lease/3)
 	if !ok {
 		return nil
@@ -126,7 +126,7 @@ func (l *look[J]) further(ctx context.Context) error {
 }
 
 // judge sorts a row.
-func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
+func (l *look) judge(ctx context.Context, row ddb.Item) {
 	j, err := parseJob(row)
 	now := l.s.clock()
 	l.noteWaiting(j, err, now)
@@ -155,13 +155,13 @@ func (l *look[J]) judge(ctx context.Context, row ddb.Item) {
 }
 
 // noteOldest looks at a row for its age alone.
-func (l *look[J]) noteOldest(row ddb.Item) {
+func (l *look) noteOldest(row ddb.Item) {
 	j, err := parseJob(row)
 	l.noteWaiting(j, err, l.s.clock())
 }
 
 // noteWaiting notes since when the first job waits that is due: its place tells.
-func (l *look[J]) noteWaiting(j jobRow, err error, now time.Time) {
+func (l *look) noteWaiting(j jobRow, err error, now time.Time) {
 	if at, ok := madeAt(j.place); ok && err == nil && j.state == queued && l.since.IsZero() && !j.notBefore.After(now) {
 		l.since = at
 	}
@@ -171,7 +171,7 @@ func (l *look[J]) noteWaiting(j jobRow, err error, now time.Time) {
 // letters, so that the others go on: at once if it waits; if it runs, when it was
 // seen for a whole lease, in which nobody can have renewed it. A row that is
 // neither was not made by this package, and stays.
-func (l *look[J]) quarantine(ctx context.Context, j jobRow, why error) {
+func (l *look) quarantine(ctx context.Context, j jobRow, why error) {
 	first := l.note(ctx, j, why)
 	if j.state != queued && (j.state != running || l.s.clock().Sub(first) < l.s.cfg.Lease+l.s.cfg.ClockSkew) {
 		return
@@ -196,9 +196,9 @@ const (
 
 // skipped logs and counts something broken that is left aside, so that the rest
 // goes on.
-func (st *store) skipped(ctx context.Context, kind, event, msg, resource string, which ...slog.Attr) {
-	st.core.Observe.Skipped(ctx, kind)
-	st.core.Observe.Event(ctx, slog.LevelError, event, msg, append(which, slog.String("resource", resource))...)
+func (s *store) skipped(ctx context.Context, kind, event, msg, resource string, which ...slog.Attr) {
+	s.core.Observe.Skipped(ctx, kind)
+	s.core.Observe.Event(ctx, slog.LevelError, event, msg, append(which, slog.String("resource", resource))...)
 }
 
 // maxNoted bounds what is remembered of rows that cannot be read.
@@ -206,7 +206,7 @@ const maxNoted = 1000
 
 // note logs and counts a row that cannot be read, once, and returns when it was
 // first seen.
-func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
+func (l *look) note(ctx context.Context, j jobRow, why error) time.Time {
 	l.st.mu.Lock()
 	first, known := l.st.noted[j.place]
 	if !known {
@@ -222,32 +222,32 @@ func (l *look[J]) note(ctx context.Context, j jobRow, why error) time.Time {
 	return first
 }
 
-func (s *station) lastRace() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.raced
+func (st *station) lastRace() time.Time {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.raced
 }
 
-func (s *station) sawRace() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.raced = time.Now()
+func (st *station) sawRace() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.raced = time.Now()
 }
 
 // nextDeep returns the place behind which a second look begins; ok is false if
 // it is too early for one.
-func (s *station) nextDeep(now time.Time, every time.Duration) (after string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.deep.IsZero() && now.Sub(s.deep) < every {
+func (st *station) nextDeep(now time.Time, every time.Duration) (after string, ok bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.deep.IsZero() && now.Sub(st.deep) < every {
 		return "", false
 	}
-	s.deep = now
-	return s.behind, true
+	st.deep = now
+	return st.behind, true
 }
 
-func (s *station) wentTo(place string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.behind = place
+func (st *station) wentTo(place string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.behind = place
 }

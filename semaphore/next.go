@@ -20,7 +20,15 @@ import (
 // A job whose value cannot be read as a J, or whose decoding panics, is failed,
 // and goes to the dead letters in the end; the next one is taken instead. A row
 // that cannot be read goes to the dead letters, too, and is logged.
-func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], err error) {
+func (s *Semaphore[J]) Next(ctx context.Context, resource string) (*Job[J], error) {
+	j, err := s.store.startNext(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	return &Job[J]{j}, nil
+}
+
+func (s *store) startNext(ctx context.Context, resource string) (_ *job, err error) {
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
@@ -46,7 +54,7 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], er
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := s.take(ctx, &r, 1)
+		jobs, err := s.startSome(ctx, &r, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -63,12 +71,12 @@ func (s *Semaphore[J]) Next(ctx context.Context, resource string) (_ *Job[J], er
 
 // queueUp waits until no other Next of this process reads the line, but not for
 // long: it is a courtesy. It returns how to let the next one in.
-func (s *station) queueUp(ctx context.Context) (done func()) {
+func (st *station) queueUp(ctx context.Context) (done func()) {
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
-	case s.turn <- struct{}{}:
-		return func() { <-s.turn }
+	case st.turn <- struct{}{}:
+		return func() { <-st.turn }
 	case <-patience.C:
 	case <-ctx.Done():
 	}
@@ -78,9 +86,9 @@ func (s *station) queueUp(ctx context.Context) (done func()) {
 // looks is how often a line is looked at that moves.
 const looks = 4
 
-// take starts up to n jobs, at least one if err is nil, from what is known of
+// startSome starts up to n jobs, at least one if err is nil, from what is known of
 // the resource, which may be out of date and is brought up to date.
-func (s *Semaphore[J]) take(ctx context.Context, r *Resource, n int) ([]*Job[J], error) {
+func (s *store) startSome(ctx context.Context, r *Resource, n int) ([]*job, error) {
 	st := s.enter(r.Name)
 	defer s.leave(st)
 	for range looks {
@@ -137,7 +145,7 @@ func (s *Semaphore[J]) take(ctx context.Context, r *Resource, n int) ([]*Job[J],
 
 // expirePermits counts off the permits of the dead where they are in the way,
 // and reads the resource again if there were any.
-func (s *Semaphore[J]) expirePermits(ctx context.Context, r *Resource) error {
+func (s *store) expirePermits(ctx context.Context, r *Resource) error {
 	if r.Running < r.Limit || len(r.permits) == 0 {
 		return nil
 	}

@@ -24,6 +24,10 @@ import (
 // request; with a lost answer the row tells, and a late copy of the request pauses it
 // again.
 func (s *Semaphore[J]) Pause(ctx context.Context, resource string) error {
+	return s.store.pause(ctx, resource)
+}
+
+func (s *store) pause(ctx context.Context, resource string) error {
 	now := s.clock()
 	w := s.core.NewWrite()
 	register(w, s.cfg)
@@ -38,6 +42,10 @@ func (s *Semaphore[J]) Pause(ctx context.Context, resource string) error {
 // Dispatchers notice it with their next look for work, after Config.Poll at the latest.
 // One request; a late copy of it ends a later pause.
 func (s *Semaphore[J]) Resume(ctx context.Context, resource string) error {
+	return s.store.resume(ctx, resource)
+}
+
+func (s *store) resume(ctx context.Context, resource string) error {
 	w := s.core.NewWrite()
 	token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
 	w.SetTo(aToken, token+" - "+most)
@@ -48,19 +56,19 @@ func (s *Semaphore[J]) Resume(ctx context.Context, resource string) error {
 
 // setPaused sends a write that pauses a resource or lets it go on. Where its condition
 // fails the resource is so already, if not somebody else has changed it back since.
-func (st *store) setPaused(ctx context.Context, resource string, w *protocol.Write, paused bool) error {
-	if err := st.checkName(resource); err != nil {
+func (s *store) setPaused(ctx context.Context, resource string, w *protocol.Write, paused bool) error {
+	if err := s.checkName(resource); err != nil {
 		return err
 	}
 	in, err := w.Update(resourceKey(resource))
 	if err != nil {
 		return err
 	}
-	res := st.core.Update(ctx, in, ddb.Options{})
+	res := s.core.Update(ctx, in, ddb.Options{})
 	if res.Outcome != ddb.Condition {
-		return st.plain(resource, res)
+		return s.plain(resource, res)
 	}
-	r, err := parseResource(resource, res.Image, st.cfg)
+	r, err := parseResource(resource, res.Image, s.cfg)
 	switch {
 	case err != nil:
 		return err

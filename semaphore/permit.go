@@ -22,7 +22,7 @@ import (
 // itself until then.
 type Permit struct {
 	lease *lease.Lease
-	p     *store
+	s     *store
 	name  string
 	attr  string // its attribute on the resource
 	token int64  // set before the permit is handed out
@@ -36,13 +36,13 @@ type Permit struct {
 // Waiting is not in order: package ticket has a queue. ctx governs the waiting,
 // never the holding.
 func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "Acquire", resource, false)
+	return s.store.permit(ctx, "Acquire", resource, false)
 }
 
 // TryAcquire is Acquire without waiting. One request, one more if it comes
 // across permits whose holders are dead.
 func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "TryAcquire", resource, true)
+	return s.store.permit(ctx, "TryAcquire", resource, true)
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
@@ -51,7 +51,7 @@ func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx cont
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 
-func (s *Semaphore[J]) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
+func (s *store) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (s *Semaphore[J]) permit(ctx context.Context, operation, resource string, o
 	return h, nil
 }
 
-func (p *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
-	h := &Permit{p: p, name: name, attr: attr, token: token}
-	h.lease = lease.New(&p.lease, (*leasedPermit)(h), sent.Add(p.cfg.Lease), until)
+func (s *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
+	h := &Permit{s: s, name: name, attr: attr, token: token}
+	h.lease = lease.New(&s.lease, (*leasedPermit)(h), sent.Add(s.cfg.Lease), until)
 	return h
 }
 
@@ -84,16 +84,16 @@ type leasedPermit Permit
 
 // Renew moves the end of the permit.
 func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
-	w, end := h.p.core.NewWrite(), ddb.Number(ddb.Seconds(until))
+	w, end := h.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(h.attr, end)
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
 	in, err := w.Update(resourceKey(h.name))
 	if err != nil {
 		return err
 	}
-	res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
-		h.p.open.Remove((*Permit)(h))
+		h.s.open.Remove((*Permit)(h))
 		return h.lease.Lose()
 	}
 	return res.Err
@@ -119,8 +119,8 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 	defer h.lease.Done()
 	for {
 		asked, until := h.lease.NextEnd()
-		w := h.p.core.NewWrite()
-		h.p.nextToken(w, h.p.clock())
+		w := h.s.core.NewWrite()
+		h.s.nextToken(w, h.s.clock())
 		end := w.Value(ddb.Number(ddb.Seconds(until)))
 		w.SetTo(h.attr, end)
 		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
@@ -129,7 +129,7 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 			return err
 		}
 		in.ReturnValues = types.ReturnValueAllNew
-		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		switch {
 		case res.Outcome == ddb.Condition && res.Image[h.attr] == nil:
 			return h.lease.Lose()
@@ -140,7 +140,7 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 		case res.Outcome != ddb.Applied:
 			return fmt.Errorf("resource %q: no permit: %w", h.name, res.Err)
 		}
-		r, err := parseResource(h.name, res.Item, h.p.cfg)
+		r, err := parseResource(h.name, res.Item, h.s.cfg)
 		h.token = r.token
 		h.lease.Renewed(asked) // starts the timer
 		return err
@@ -178,7 +178,7 @@ func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) 
 // it is gone after its lease was over and nothing tells who removed it. One
 // request.
 func (h *Permit) Release(ctx context.Context) (err error) {
-	ctx, told := h.p.core.Observe.Call(ctx, telemetry.Permit, "Release")
+	ctx, told := h.s.core.Observe.Call(ctx, telemetry.Permit, "Release")
 	told.Key(h.Resource)
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
@@ -191,12 +191,12 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 
 // release is Release as long as ctx allows; why is the cause of the context's end.
 func (h *Permit) release(ctx context.Context, why error) error {
-	in, err := h.p.releaseWrite(h.name, h.attr)
+	in, err := h.s.releaseWrite(h.name, h.attr)
 	if err != nil {
 		return err
 	}
 	err = h.lease.End(ctx, why, func() (ddb.Result, bool) {
-		res := h.p.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
 	}, func(res ddb.Result) error {
 		switch {
@@ -217,6 +217,6 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		}
 		return unknown(h.name, res.Err)
 	})
-	h.p.settled(h, err, h.lease.Ended())
+	h.s.settled(h, err, h.lease.Ended())
 	return err
 }

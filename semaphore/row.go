@@ -59,13 +59,13 @@ func parseJob(row ddb.Item) (jobRow, error) {
 
 // jobRows iterates over the rows of a resource's jobs in order. One that cannot be
 // read comes with ErrSchema, and the iteration goes on; every other error ends it.
-func (st *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
+func (s *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
 	return func(yield func(jobRow, error) bool) {
-		if err := st.checkName(resource); err != nil {
+		if err := s.checkName(resource); err != nil {
 			yield(jobRow{}, err)
 			return
 		}
-		for row, err := range st.rows(ctx, prefix+resource, page{}) {
+		for row, err := range s.rows(ctx, prefix+resource, page{}) {
 			if err != nil {
 				yield(jobRow{}, err)
 				return

@@ -39,6 +39,10 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
+	return s.store.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
+}
+
+func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *job) error) error {
 	ctx, over, err := s.open.Begin(ctx)
 	if err != nil {
 		return err
@@ -46,7 +50,7 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	defer over()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dispatcher[J]{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
+	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
 	defer s.listen(d.enqueued)()
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
@@ -58,7 +62,7 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 }
 
 // look finds resources with work, again and again.
-func (d *dispatcher[J]) look(ctx context.Context) {
+func (d *dispatcher) look(ctx context.Context) {
 	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
 	pause := first
 	for ctx.Err() == nil {
@@ -74,9 +78,9 @@ func (d *dispatcher[J]) look(ctx context.Context) {
 }
 
 // survey looks at all resources once.
-func (d *dispatcher[J]) survey(ctx context.Context) error {
+func (d *dispatcher) survey(ctx context.Context) error {
 	var all survey
-	for r, err := range d.s.Resources(ctx) {
+	for r, err := range d.s.resources(ctx) {
 		switch {
 		case err != nil && r.Name == "":
 			return err
@@ -84,16 +88,16 @@ func (d *dispatcher[J]) survey(ctx context.Context) error {
 			d.leaveAside(ctx, r.Name, err)
 		default:
 			d.surveyed(r)
-			all.add(d.s.store, r)
+			all.add(d.s, r)
 		}
 	}
-	all.tell(ctx, d.s.store)
+	all.tell(ctx, d.s)
 	return nil
 }
 
 // leaveAside keeps a resource that cannot be handled from being looked at for
 // a while: there may be many, and each look would end in the same error.
-func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err error) {
+func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error) {
 	if !d.postpone(resource, d.s.cfg.Lease) {
 		return // it is already
 	}
@@ -101,8 +105,8 @@ func (d *dispatcher[J]) leaveAside(ctx context.Context, resource string, err err
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
-func (d *dispatcher[J]) serve(ctx context.Context, p *post, r Resource, n int) {
-	jobs, err := d.take(ctx, &r, n)
+func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int) {
+	jobs, err := d.startSome(ctx, &r, n)
 	d.started(p, r, n, len(jobs))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -112,18 +116,18 @@ func (d *dispatcher[J]) serve(ctx context.Context, p *post, r Resource, n int) {
 	}
 }
 
-// take starts jobs of a resource of which more than the name may be known.
-func (d *dispatcher[J]) take(ctx context.Context, r *Resource, n int) (jobs []*Job[J], err error) {
+// startSome starts jobs of a resource of which more than the name may be known.
+func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int) (jobs []*job, err error) {
 	if r.Limit == 0 {
 		if *r, err = d.s.resource(ctx, r.Name); err != nil {
 			return nil, err
 		}
 	}
-	return d.s.take(ctx, r, n)
+	return d.s.startSome(ctx, r, n)
 }
 
 // handle runs one job to its end; true if it was ended by this process.
-func (d *dispatcher[J]) handle(ctx context.Context, job *Job[J]) bool {
+func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	ctx, told := d.s.core.Observe.Handling(ctx, telemetry.Job, "Handle")
 	told.Key(job.Resource)
 	var failed error // the handler's
@@ -176,7 +180,7 @@ var (
 )
 
 // call runs the handler in a goroutine of its own.
-func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
+func (d *dispatcher) call(ctx context.Context, job *job) error {
 	held, cancel := ddb.Merge(ctx, job.Context())
 	defer cancel()
 	limit := d.s.cfg.HandlerTimeout
@@ -214,7 +218,7 @@ func (d *dispatcher[J]) call(ctx context.Context, job *Job[J]) error {
 
 // trouble logs an error, leaves its resource aside, or ends Run if it makes no
 // sense to go on.
-func (d *dispatcher[J]) trouble(ctx context.Context, doing, resource string, err error) {
+func (d *dispatcher) trouble(ctx context.Context, doing, resource string, err error) {
 	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventDispatcher, doing, slog.String("resource", resource), slog.Any("error", err))
 	if gone(err) {
 		return // it concerns one job

@@ -17,7 +17,9 @@ import (
 // Semaphore gives out permits for resources and keeps their queued work, in
 // one table. J is what travels with a job: any value that encoding/json can
 // write and read. It is safe for concurrent use.
-type Semaphore[J any] struct{ *store }
+type Semaphore[J any] struct {
+	store *store // knows nothing of J, and so is compiled once for all types of jobs
+}
 
 // New checks the settings. It sends and starts nothing.
 func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], error) {
@@ -39,7 +41,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}
 	core.Transacts = true // every change of a job is a transaction
-	st := &store{client: client, table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[held](ErrClosed)}
+	st := &store{client: client, table: table, decode: func(value string) (any, error) { return decode[J](value) }, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[held](ErrClosed)}
 	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return st.clock() }, Jumps: core.Jumps, Observe: core.Observe}
 	return &Semaphore[J]{st}, nil
@@ -59,12 +61,18 @@ func checkJob[J any]() (err error) {
 // EnsureTable creates the table if it does not exist, waits until it is
 // active, and verifies the key schema of an existing one (ErrSchema). A global
 // table with strong consistency is refused, for it has no transactions.
-func (s *Semaphore[J]) EnsureTable(ctx context.Context) error { return s.table.EnsureTable(ctx) }
+func (s *Semaphore[J]) EnsureTable(ctx context.Context) error {
+	return s.store.table.EnsureTable(ctx)
+}
 
 // SetLimit sets how many permits and running jobs a resource may have at once,
 // from now on and for all programs; it registers a new resource. What runs goes
 // on, also where it is more. One request.
 func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int) error {
+	return s.store.setLimit(ctx, resource, limit)
+}
+
+func (s *store) setLimit(ctx context.Context, resource string, limit int) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -89,6 +97,10 @@ func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int)
 // job of the resource was broken, wait until the lease of its holder is over: the row is
 // what would tell it. A pause ends. One request.
 func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
+	return s.store.forgetResource(ctx, resource)
+}
+
+func (s *store) forgetResource(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -111,10 +123,10 @@ func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
 // Resource reads one resource: zero counters and its limit if nobody has used
 // it. One request.
 func (s *Semaphore[J]) Resource(ctx context.Context, resource string) (Resource, error) {
-	if err := s.checkName(resource); err != nil {
+	if err := s.store.checkName(resource); err != nil {
 		return Resource{}, err
 	}
-	return s.resource(ctx, resource)
+	return s.store.resource(ctx, resource)
 }
 
 // Resources iterates over all resources that were ever used, in no order, with
@@ -122,6 +134,10 @@ func (s *Semaphore[J]) Resource(ctx context.Context, resource string) (Resource,
 // ErrSchema, and the iteration goes on; every other error ends it. At least 16
 // requests, one for each shard; one read unit per 4 KB.
 func (s *Semaphore[J]) Resources(ctx context.Context) iter.Seq2[Resource, error] {
+	return s.store.resources(ctx)
+}
+
+func (s *store) resources(ctx context.Context) iter.Seq2[Resource, error] {
 	return func(yield func(Resource, error) bool) {
 		for i := range shards {
 			for row, err := range s.rows(ctx, fmt.Sprintf("%s%x", resourcePrefix, i), page{}) {

@@ -13,7 +13,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // starting is the start of some jobs of a resource, of those that wait and of
@@ -43,18 +42,18 @@ func (b *starting) queuedRows() (n int) {
 // prepare makes the writes of the jobs' rows. Where conflicts with other
 // transactions delay a start, they are made anew: with later tokens, and a
 // whole lease.
-func (b *starting) prepare(st *store) (writes []types.TransactWriteItem, err error) {
-	now := st.clock()
-	b.asked, b.until, b.token = time.Now(), now.Add(st.cfg.Lease), max(b.r.token+1, now.UnixMicro())
+func (b *starting) prepare(s *store) (writes []types.TransactWriteItem, err error) {
+	now := s.clock()
+	b.asked, b.until, b.token = time.Now(), now.Add(s.cfg.Lease), max(b.r.token+1, now.UnixMicro())
 	for i, j := range b.rows {
-		w := st.core.NewWrite()
+		w := s.core.NewWrite()
 		j.asRead(w)
 		w.Set(aState, ddb.Text(running))
 		w.Set(aAttempts, ddb.Integer(int64(j.attempts+1)))
 		w.Set(aToken, ddb.Integer(b.token+int64(i)))
 		w.Set(aUntil, ddb.Number(ddb.Seconds(b.until)))
 		w.Set(aOwner, ddb.Text(b.owner))
-		in, err := w.Update(st.core.Key(j.row))
+		in, err := w.Update(s.core.Key(j.row))
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +92,7 @@ const starts = 10
 // start starts jobs, as many of them as can be. raced says that some of them
 // were not as they had been read. What is known of the resource is brought up
 // to date.
-func (s *Semaphore[J]) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*Job[J], raced bool, err error) {
+func (s *store) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*job, raced bool, err error) {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for range starts {
@@ -156,13 +155,11 @@ func fitting(rows []jobRow, room int) []jobRow {
 }
 
 // deliver decodes the value of a started job. One that cannot be read fails.
-func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
-	value, err := decode[J](text(j.row.row, aJob))
-	if err == nil {
-		j.value = value
+func (s *store) deliver(ctx context.Context, j *job) error {
+	var err error
+	if j.value, err = s.decode(text(j.row.row, aJob)); err == nil {
 		return nil
 	}
-	err = fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, j.value, err)
 	s.skipped(ctx, "value", telemetry.EventQuarantine, logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	if ferr := j.Fail(ctx, err); ferr != nil {
 		return errors.Join(err, ferr)
@@ -172,7 +169,7 @@ func (s *Semaphore[J]) deliver(ctx context.Context, j *Job[J]) error {
 
 // deadLetter moves a job's row to the dead letters, if it is as it was read:
 // that of a holder who died in the last attempt, or one that cannot be read.
-func (s *Semaphore[J]) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
+func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
 	w := s.core.NewWrite()
 	j.asRead(w)
 	c := &change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{

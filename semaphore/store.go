@@ -20,6 +20,7 @@ import (
 type store struct {
 	client Client
 	table  *repo.KeyTable
+	decode func(string) (any, error) // the value of a job, into a new one of its type
 	core   *protocol.Core
 	cfg    Config
 	clock  func() time.Time
@@ -51,41 +52,41 @@ type station struct {
 const maxStations = 4096
 
 // enter returns the station of a resource; leave follows.
-func (st *store) enter(resource string) *station {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	s := st.stations[resource]
-	if s == nil {
-		if len(st.stations) >= maxStations {
-			for name, other := range st.stations {
+func (s *store) enter(resource string) *station {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stations[resource]
+	if st == nil {
+		if len(s.stations) >= maxStations {
+			for name, other := range s.stations {
 				if other.users == 0 {
-					delete(st.stations, name)
+					delete(s.stations, name)
 				}
 			}
 		}
-		s = &station{turn: make(chan struct{}, 1)}
-		if st.stations == nil {
-			st.stations = map[string]*station{}
+		st = &station{turn: make(chan struct{}, 1)}
+		if s.stations == nil {
+			s.stations = map[string]*station{}
 		}
-		st.stations[resource] = s
+		s.stations[resource] = st
 	}
-	s.users++
-	return s
+	st.users++
+	return st
 }
 
-func (st *store) leave(s *station) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	s.users--
+func (s *store) leave(st *station) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.users--
 }
 
 // resource reads the row of a resource. One request.
-func (st *store) resource(ctx context.Context, name string) (Resource, error) {
-	row, err := st.core.Get(ctx, resourceKey(name))
+func (s *store) resource(ctx context.Context, name string) (Resource, error) {
+	row, err := s.core.Get(ctx, resourceKey(name))
 	if err != nil {
 		return Resource{}, err
 	}
-	return parseResource(name, row, st.cfg)
+	return parseResource(name, row, s.cfg)
 }
 
 // page is a part of a partition to be read: rows behind a sort key, so many in
@@ -96,16 +97,16 @@ type page struct {
 }
 
 // rows iterates over a partition in order, with consistent reads.
-func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
+func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
 	return func(yield func(ddb.Item, error) bool) {
 		cond, consistent := "#pk = :pk", true
-		in := &dynamodb.QueryInput{TableName: &st.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
 		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 			if in.ExclusiveStartKey = start; len(start) == 0 && p.after != "" {
 				in.ExclusiveStartKey = rowKey(pk, p.after)
 			}
-			out, err := st.client.Query(ctx, in, o)
+			out, err := s.client.Query(ctx, in, o)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -119,7 +120,7 @@ func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item
 			n := p.rows()
 			in.Limit = &n
 		}
-		for row, err := range st.core.Pages(ctx, "Query", one) {
+		for row, err := range s.core.Pages(ctx, "Query", one) {
 			if !yield(row, err) {
 				return
 			}
@@ -128,7 +129,7 @@ func (st *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item
 }
 
 // plain turns the outcome of a write without a condition into an error.
-func (st *store) plain(resource string, res ddb.Result) error {
+func (s *store) plain(resource string, res ddb.Result) error {
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil
@@ -148,10 +149,10 @@ func unknown(resource string, err error) error {
 }
 
 // checkName refuses names that cannot be keys.
-func (st *store) checkName(resource string) error {
+func (s *store) checkName(resource string) error {
 	if resource == "" {
 		return fmt.Errorf("%w: the resource has no name", repo.ErrKey)
 	}
-	_, err := st.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
+	_, err := s.table.EncodeKey(repo.Key{Partition: shard(resource), Sort: resource})
 	return err
 }

@@ -34,8 +34,8 @@ func (all *survey) tell(ctx context.Context, st *store) {
 }
 
 // sawOldest notes since when the oldest job of a line waits; zero: none does.
-func (s *station) sawOldest(since time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.oldest = since
+func (st *station) sawOldest(since time.Time) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.oldest = since
 }

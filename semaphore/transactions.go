@@ -16,29 +16,29 @@ import (
 var errNoTransactions = errors.New("it is a global table with strong consistency, which has no transactions and no TTL: jobs need transactions (permits do not)")
 
 // checkTransactions refuses a table that has no transactions.
-func (st *store) checkTransactions(ctx context.Context) error {
+func (s *store) checkTransactions(ctx context.Context) error {
 	var out *dynamodb.DescribeTableOutput
-	err := st.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = st.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &st.core.Name}, o)
+	err := s.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		out, err = s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.core.Name}, o)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
-		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, st.core.Name, errNoTransactions)
+		return fmt.Errorf("%w: table %q: %w", repo.ErrSchema, s.core.Name, errNoTransactions)
 	}
 	return nil
 }
 
 // explain says of a transaction that was refused as a whole whether the table
 // has none. One more request, in that case only.
-func (st *store) explain(ctx context.Context, err error) error {
+func (s *store) explain(ctx context.Context, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
 		return err
 	}
-	if why := st.checkTransactions(ctx); errors.Is(why, errNoTransactions) {
+	if why := s.checkTransactions(ctx); errors.Is(why, errNoTransactions) {
 		return fmt.Errorf("%w: %w", why, err)
 	}
 	return err

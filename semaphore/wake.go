@@ -13,31 +13,31 @@ var dispatchers = struct {
 type listener struct{ tell func(resource string) }
 
 // listen registers a dispatcher until stop is called.
-func (st *store) listen(tell func(resource string)) (stop func()) {
+func (s *store) listen(tell func(resource string)) (stop func()) {
 	l := &listener{tell}
 	dispatchers.mu.Lock()
 	defer dispatchers.mu.Unlock()
-	of := dispatchers.of[st.core.Name]
+	of := dispatchers.of[s.core.Name]
 	if of == nil {
 		of = map[*listener]struct{}{}
-		dispatchers.of[st.core.Name] = of
+		dispatchers.of[s.core.Name] = of
 	}
 	of[l] = struct{}{}
 	return func() {
 		dispatchers.mu.Lock()
 		defer dispatchers.mu.Unlock()
 		if delete(of, l); len(of) == 0 {
-			delete(dispatchers.of, st.core.Name)
+			delete(dispatchers.of, s.core.Name)
 		}
 	}
 }
 
 // wake tells the dispatchers of this process that a resource has a job more. One
 // of another table with the same name looks in vain.
-func (st *store) wake(resource string) {
+func (s *store) wake(resource string) {
 	dispatchers.mu.Lock()
 	defer dispatchers.mu.Unlock()
-	for l := range dispatchers.of[st.core.Name] {
+	for l := range dispatchers.of[s.core.Name] {
 		l.tell(resource)
 	}
 }

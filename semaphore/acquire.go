@@ -29,7 +29,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	attr, backoff := permitID(), ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
 	defer cancel()
-	clean := true
+	began, clean := time.Now(), true
 	var last *Resource // what the last try found
 	failed := func(err error) (*Permit, error) {
 		if !clean {
@@ -93,7 +93,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		}
 		s.core.Sleep(ctx, backoff.Next(s.clock(), time.Time{}))
 		if ctx.Err() != nil {
-			return failed(ddb.Join(r.busy(), ddb.CtxError(ctx)))
+			return failed(ddb.Join(r.busy(), ddb.Waited(time.Since(began), ddb.CtxError(ctx))))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -76,7 +77,7 @@ func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 		res := s.core.Update(ctx, in, ddb.Options{Absence: true})
 		clean, sent = clean && res.Clean, true
 		if res.Outcome == ddb.Applied {
-			s.logBroken("permit", resource, id)
+			s.core.Observe.Broken(ctx, telemetry.Permit, telemetry.Operator, slog.String("resource", resource), slog.String("permit", id))
 			return nil
 		}
 		if res.Outcome != ddb.Condition {
@@ -149,13 +150,9 @@ func (s *store) breakJob(ctx context.Context, resource, id string, token int64) 
 			return err
 		}
 	}
-	s.logBroken("job", resource, id)
+	s.core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
 	s.wake(resource)
 	return nil
-}
-
-func (s *store) logBroken(kind, resource, id string) {
-	s.core.Observe.Log.Info("dynahold: a "+kind+" was broken", slog.String("table", s.core.Name), slog.String("resource", resource), slog.String(kind, id))
 }
 
 // leaveEvidence adds to a write of a resource that something was ended by force, and

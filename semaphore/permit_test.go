@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,6 +132,9 @@ func TestPermitsRenewThemselves(t *testing.T) {
 	defer cancel()
 	_, err := s.Acquire(ctx, "printer")
 	rig.Is(t, err, semaphore.ErrBusy, repo.ErrLocked, context.DeadlineExceeded)
+	if !strings.Contains(err.Error(), "waited for ") {
+		t.Errorf("%v does not say for how long it waited", err)
+	}
 	if p.Context().Err() != nil {
 		t.Errorf("the permit ended: %v", context.Cause(p.Context()))
 	}

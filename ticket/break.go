@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -57,7 +58,7 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 		clean, sent = clean && res.Clean, true
 		switch res.Outcome {
 		case ddb.Applied:
-			q.core.Observe.Log.Info("dynahold: a ticket was broken", slog.String("table", q.core.Name), slog.String("queue", p.label), slog.Int64("ticket", number))
+			q.core.Observe.Broken(ctx, telemetry.Ticket, telemetry.Operator, slog.String("queue", p.label), slog.Int64("lost", number))
 			return nil
 		case ddb.Unknown:
 			return fmt.Errorf("queue %q, ticket %d: %w: %w", p.label, number, repo.ErrOutcomeUnknown, res.Err)

@@ -21,6 +21,7 @@ import (
 // half of the time that the line will need by its pace, at most a third of
 // the lease.
 func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
+	begun := time.Now()
 	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")
 	told.Key(func() string { return t.entity })
 	defer told.End(&err)
@@ -30,7 +31,7 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 		select {
 		case t.waiting <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ddb.Join(locked(t.place, line{}), ddb.CtxError(ctx))
+			return nil, ddb.Join(locked(t.place, line{}), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
 		}
 	}
 	defer func() { <-t.waiting }()
@@ -42,8 +43,7 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 	ctx, closed := ddb.Merge(ctx, t.q.open.Context())
 	defer closed()
 
-	w := waiter{Ticket: t, patience: lookTimeout}
-	begun := time.Now()
+	w := waiter{Ticket: t, patience: lookTimeout, begun: begun}
 	turn, err := w.wait(ctx)
 	if w.looks > 1 {
 		t.q.core.Observe.Waited(context.WithoutCancel(ctx), telemetry.Ticket, telemetry.ToProcess, time.Since(begun))
@@ -66,9 +66,15 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 // waiter is one call of Wait.
 type waiter struct {
 	*Ticket
+	begun    time.Time
 	looks    int
 	last     line
 	patience time.Duration // with the answer to a look
+}
+
+// ended is the end of the context, with how long the call had waited.
+func (w *waiter) ended(ctx context.Context) error {
+	return ddb.Waited(time.Since(w.begun), ddb.CtxError(ctx))
 }
 
 // lookTimeout is how long the answer to a look is waited for at first: one that
@@ -96,7 +102,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			case err == nil:
 				seen = &look{l, time.Now()}
 			case ctx.Err() != nil:
-				return nil, ddb.CtxError(ctx)
+				return nil, w.ended(ctx)
 			case lasting(err):
 				return nil, err
 			}
@@ -117,7 +123,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			return nil, locked(w.place, w.last)
 		}
 		if w.pause(ctx, pause); ctx.Err() != nil {
-			return nil, ddb.Join(locked(w.place, w.last), ddb.CtxError(ctx))
+			return nil, ddb.Join(locked(w.place, w.last), w.ended(ctx))
 		}
 		seen = w.told()
 	}
@@ -155,7 +161,7 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		case err == nil:
 			seen = look{l, time.Now()}
 		case ctx.Err() != nil:
-			return nil, 0, ddb.CtxError(ctx)
+			return nil, 0, w.ended(ctx)
 		case lasting(err):
 			return nil, 0, err
 		default:

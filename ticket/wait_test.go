@@ -3,6 +3,7 @@ package ticket_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,9 @@ func TestS4_3_WaitForAGivenTime(t *testing.T) {
 	if !errors.As(err, &held) || held.Token != turn.Number() || time.Until(held.Until) < 20*time.Second {
 		t.Errorf("%v (%+v)", err, held)
 	}
+	if !strings.Contains(err.Error(), "waited for ") {
+		t.Errorf("%v does not say for how long it waited", err)
+	}
 	if n := entries(t, b.raw(t, "door")); n != 1 {
 		t.Errorf("%d entries, want the holder's alone", n)
 	}
@@ -34,6 +38,9 @@ func TestS4_3_WaitForAGivenTime(t *testing.T) {
 	defer stop()
 	_, err = k.Wait(short)
 	rig.Is(t, err, context.DeadlineExceeded)
+	if !strings.Contains(err.Error(), "waited for ") {
+		t.Errorf("%v does not say for how long it waited", err)
+	}
 	if at, err := k.Position(t.Context()); at != 1 || err != nil {
 		t.Errorf("position %d, %v", at, err)
 	}

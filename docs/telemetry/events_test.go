@@ -76,6 +76,15 @@ func TestEventsHaveTheirNames(t *testing.T) {
 			}
 		}
 	}
+	var broken []string
+	for _, r := range log.events["dynahold.lock.broken"] {
+		broken = append(broken, attr(r, "kind"))
+	}
+	for _, kind := range []string{"pessimistic", "ticket", "permit", "job"} {
+		if !slices.Contains(broken, kind) {
+			t.Errorf("that a %s was broken is not in the log: only of %v", kind, broken)
+		}
+	}
 	for _, r := range log.events["dynahold.lock.lost"] {
 		if attr(r, "kind") == "pessimistic" && (attr(r, "key") == "" || attr(r, "token") == "") {
 			t.Errorf("a lost lock that cannot be told: %v", r)

@@ -146,6 +146,8 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		q := rig.Must(ticket.New(rows.Client, rows.Table, ticket.Config{Table: s.cfg}))(t)
 		rig.Is(t, q.EnsureTable(t.Context()))
 		rig.Is(t, q.Do(t.Context(), "printer", func(context.Context, *ticket.Turn) error { return nil }))
+		turn := rig.Must(q.Lock(t.Context(), "printer"))(t)
+		rig.Is(t, q.Break(t.Context(), "printer", turn.Number()))
 	},
 	"jobs": func(t *testing.T, s *shop, happened func(string) bool) {
 		rows := s.rows(t)
@@ -173,6 +175,11 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		cancel()
 		rig.Is(t, <-ended)
 		rig.Is(t, numbers.Do(t.Context(), "printer", func(context.Context, *semaphore.Permit) error { return nil }))
+		permit := rig.Must(texts.Acquire(t.Context(), "scanner"))(t)
+		rig.Is(t, texts.BreakPermit(t.Context(), "scanner", permit.ID()))
+		id := rig.Must(texts.Enqueue(t.Context(), "scanner", "page"))(t)
+		job := rig.Must(texts.Next(t.Context(), "scanner"))(t)
+		rig.Is(t, texts.BreakJob(t.Context(), "scanner", id, job.Token()))
 	},
 	"transactions": func(t *testing.T, s *shop, _ func(string) bool) {
 		one, two := s.put(t, "lemon"), s.put(t, "lime")

@@ -27,6 +27,21 @@ func (b bench) putWithRoom(t *testing.T, room int, item map[string]types.Attribu
 	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item}))(t)
 }
 
+// putDeadWithoutRoom puts one whose holder and queue are dead, with room for a takeover,
+// but not for an entry: engines count numbers a little larger.
+func (b bench) putDeadWithoutRoom(t *testing.T) {
+	t.Helper()
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	number := func(n int64) types.AttributeValue {
+		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+	}
+	now := time.Now()
+	b.putWithRoom(t, 100, map[string]types.AttributeValue{
+		"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
+		"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
+		"w#BBBBBBBBBBB": number(now.UnixMicro() + 1), "w#CCCCCCCCCCC": number(now.UnixMicro() + 2)})
+}
+
 // Where the item has no room for one more in its queue, the next one waits for
 // room instead of failing. (A change that makes such an item larger may fail.)
 func TestFairQueueThatFillsTheItem(t *testing.T) {
@@ -61,23 +76,38 @@ func TestFairQueueThatFillsTheItem(t *testing.T) {
 	wantClean(t, b)
 }
 
+// A single look without an answer does not end the waiting for room, however long the
+// request before it took.
+func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
+	b := newBench(t)
+	b.putDeadWithoutRoom(t)
+	cfg := lockedread.Config{Fair: true, Lease: time.Second, Owner: "x"}
+	slow := &rig.Intercept{Client: rig.Client(),
+		Update: func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if n == 1 {
+				time.Sleep(cfg.Lease + cfg.Lease/10)
+			}
+			return send()
+		},
+		Get: func(n int) {
+			if n == 1 {
+				time.Sleep(cfg.Lease / 5) // longer than a look waits at first
+			}
+		}}
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	held := rig.Must(b.lockerOf(t, slow, cfg).Acquire(ctx, key))(t)
+	rig.Is(t, held.Release(t.Context()))
+}
+
 // Where holder and queue are dead, nobody makes room: the next one takes the
 // lock alone.
 func TestFairQueueOfTheDeadThatFillsTheItem(t *testing.T) {
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	number := func(n int64) types.AttributeValue {
-		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-	}
 	for name, clockless := range map[string]bool{"by the clock": false, "clockless": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			now := time.Now()
-			// Room for a takeover, but not for an entry: engines count numbers a little larger.
-			b.putWithRoom(t, 100, map[string]types.AttributeValue{
-				"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
-				"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
-				"w#BBBBBBBBBBB": number(now.UnixMicro() + 1), "w#CCCCCCCCCCC": number(now.UnixMicro() + 2)})
+			b.putDeadWithoutRoom(t)
 			ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 			defer cancel()
 			held, err := b.locker(t, lockedread.Config{Fair: true, Lease: time.Second, Owner: "x", Clockless: clockless}).Acquire(ctx, key)

@@ -229,18 +229,19 @@ func itemsIn(ctx context.Context, client *dynamodb.Client, table string, n int) 
 		if err != nil && (!isNoTable(err) || ctx.Err() != nil) {
 			return err
 		}
+		time.Sleep(5 * time.Millisecond) // the engine has orders to work on
 	}
 }
 
 func TestInterruptedAndResumed(t *testing.T) {
-	orders := rig.Share(120, 300)
+	orders := rig.Share(60, 300)
 	engine, prefix := shared(t)
 	file := asFile(t, generated(t, "-seed", "9", "-orders", fmt.Sprint(orders)))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waited := make(chan error, 1)
 	go func() {
-		waited <- itemsIn(t.Context(), engine.Client(), prefix+"orders", 20)
+		waited <- itemsIn(t.Context(), engine.Client(), prefix+"orders", 10)
 		cancel()
 	}()
 	r := runIt(ctx, "", "-input", file, "-prefix", prefix, "-keep")
@@ -256,7 +257,7 @@ func TestInterruptedAndResumed(t *testing.T) {
 }
 
 func TestSideBySide(t *testing.T) {
-	orders := rig.Share(50, 100)
+	orders := rig.Share(24, 100)
 	_, prefix := shared(t)
 	file := asFile(t, generated(t, "-seed", "13", "-orders", fmt.Sprint(orders)))
 	results := make([]result, 3)
@@ -279,13 +280,13 @@ func TestSideBySide(t *testing.T) {
 
 func TestKilledAndResumed(t *testing.T) {
 	engine, prefix := shared(t)
-	file := asFile(t, generated(t, "-seed", "11", "-orders", rig.Share("150", "300")))
+	file := asFile(t, generated(t, "-seed", "11", "-orders", rig.Share("60", "300")))
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"-input", file, "-prefix", prefix, "-lease", "1s", "-resume"}
-	for _, orders := range []int{10, 40, 70} {
+	for _, orders := range []int{8, 18, 28} {
 		program := exec.CommandContext(t.Context(), self, append(args, "-keep", "-workers", "3")...)
 		program.Env = append(os.Environ(), asProgram+"=1")
 		var printed bytes.Buffer

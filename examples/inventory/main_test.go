@@ -105,15 +105,15 @@ func TestShippedInputIsTheGenerators(t *testing.T) {
 }
 
 func TestWholeRun(t *testing.T) {
-	text := generated(t, "-seed", "7", "-orders", "120")
+	text := generated(t, "-seed", "7", "-orders", "60")
 	r := runIt(t.Context(), "", "-input", asFile(t, text), "-workers", "24")
 	r.want(t, exitOK, "Nothing oversold, nothing lost, nothing counted twice.")
 	orders, states := strings.Count(text, `"kind":"order"`), strings.Count(text, `"kind":"status"`)
 	if got := r.row(t, "orders"); got != orders {
 		t.Errorf("%d orders, want %d", got, orders)
 	}
-	if got := r.row(t, "accepted") + r.row(t, "rejected for lack of stock"); got != 120 {
-		t.Errorf("%d orders decided, want 120", got)
+	if got := r.row(t, "accepted") + r.row(t, "rejected for lack of stock"); got != 60 {
+		t.Errorf("%d orders decided, want 60", got)
 	}
 	if got := r.row(t, "status events"); got != states {
 		t.Errorf("%d status events, want %d", got, states)

@@ -14,9 +14,12 @@ import (
 //
 // It is given up, and repeated, after the time between two looks: to whom the
 // lock is handed over meanwhile, it has a grace to notice. Twice that after one
-// without an answer, and so on: the network may be slow. Who had no answer for
-// a lease gives up.
+// without an answer, and so on: the network may be slow. Who has looked for a lease
+// without an answer gives up.
 func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
+	if q.failed == 0 {
+		q.silent = time.Now()
+	}
 	res := q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: doubled(q.locker.glance(), q.failed), Single: true})
 	switch {
 	case res.Outcome == ddb.Applied:
@@ -28,7 +31,7 @@ func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
 	case ctx.Err() != nil:
 		return nil, res.Err
 	}
-	if q.failed++; !res.Again || time.Since(q.lastNotMine) >= q.locker.Lease {
+	if q.failed++; !res.Again || time.Since(q.silent) >= q.locker.Lease {
 		return nil, res.Err
 	}
 	return nil, nil // says that nothing is known

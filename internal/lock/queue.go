@@ -29,8 +29,9 @@ type queued struct {
 	// did count from no later than a look after it.
 	firstSeen time.Time
 	pace      pace.Pace
-	failed    int // looks without an answer, in a row
-	full      int // enqueues that found no room, and then nobody on the item, in a row
+	failed    int       // looks without an answer, in a row
+	silent    time.Time // when the first of them was sent
+	full      int       // enqueues that found no room, and then nobody on the item, in a row
 	// fromOutside is what was seen of the hold while there was no room for an entry.
 	fromOutside observation
 }

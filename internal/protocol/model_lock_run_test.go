@@ -47,7 +47,7 @@ func (r lockRules) bounds() lockRules {
 		r.tries, r.breaks = 3, 2
 	case quick():
 		r.ticks, r.lives, r.ghosts, r.start = 2, min(r.lives, 2), 0, r.start[len(r.start)-1:]
-		r.acquirers = min(r.acquirers, 2)
+		r.acquirers, r.takes = min(r.acquirers, 2), 1
 	}
 	return r
 }

@@ -32,7 +32,7 @@ func (r ringRules) bounds() ringRules {
 		r.events++
 	case quick():
 		r.writers = min(r.writers, 2)
-		r.events = min(r.events, 2)
+		r.events = min(r.events, 1)
 	}
 	return r
 }

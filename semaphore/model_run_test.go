@@ -45,9 +45,12 @@ func modelRuns() map[string]modelRun {
 	}
 }
 
-// bounds widens a search, unless the run is to be short.
+// bounds widens a search, and narrows those of permits, the widest, for a short run.
 func (r rules) bounds() rules {
 	if quick() {
+		if r.permits > 0 && !r.renewals {
+			r.ticks = min(r.ticks, 2)
+		}
 		return r
 	}
 	if r.late == 1 {

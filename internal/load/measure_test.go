@@ -28,11 +28,11 @@ func TestVirtualRateIsThatOfTheLatency(t *testing.T) {
 	}{
 		"latency":         {load.Workload{}, mean},
 		"work and pause":  {load.Workload{Work: 5 * time.Millisecond, Pause: 50 * time.Millisecond}, mean + 0.055},
-		"another latency": {load.Workload{Latency: load.Latency{Median: time.Second, P99: time.Second}, Span: 5 * time.Minute}, 1},
+		"another latency": {load.Workload{Latency: load.Latency{Median: time.Second, P99: time.Second}, Span: rig.Share(2*time.Minute, 5*time.Minute)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.workload.Span == 0 {
-				c.workload.Span = 5 * time.Second
+				c.workload.Span = rig.Share(2*time.Second, 5*time.Second)
 			}
 			r := run(t, true, c.workload, adding())
 			if ratio := r.Rate * c.each; ratio < 0.97 || ratio > 1.03 {
@@ -51,7 +51,7 @@ func TestTheSameSeedGivesTheSameResult(t *testing.T) {
 			continue // the goroutine that commits for all may still be at it when its caller comes again
 		}
 		t.Run(c.Name, func(t *testing.T) {
-			w := load.Workload{Items: 20, Zipf: 1.2, Span: rig.Share(200*time.Millisecond, 500*time.Millisecond), Seed: 7}
+			w := load.Workload{Items: 20, Zipf: 1.2, Span: rig.Share(100*time.Millisecond, 500*time.Millisecond), Seed: 7}
 			first := run(t, true, w, c)
 			if diff := cmp.Diff(first, run(t, true, w, c)); diff != "" {
 				t.Error(diff)
@@ -99,7 +99,7 @@ func TestTurnsAndTheHottestItem(t *testing.T) {
 	for _, m := range load.Modes() {
 		modes[m.Name] = m
 	}
-	w := load.Workload{Processes: 2, Workers: 8, Span: rig.Share(time.Second, 2*time.Second)}
+	w := load.Workload{Processes: 2, Workers: 8, Span: rig.Share(500*time.Millisecond, 2*time.Second)}
 	r := run(t, true, w, modes["pessimistic"]) // which hands the lock on within a process
 	if most := float64(r.Changes) / 8; r.Turns == 0 || r.Turns > most {
 		t.Errorf("%.1f turns for %d changes of 2 processes that make many in each", r.Turns, r.Changes)

@@ -14,13 +14,13 @@ import (
 // whether an image shows that it was made. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
 func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), count int64, is func(image ddb.Item) bool) (item any, err error) {
-	if err := h.beginEnd(ctx); err != nil {
+	if err := h.turn.BeginEnd(ctx); err != nil {
 		return item, err
 	}
-	defer h.ending.Unlock()
-	core, stored := h.l.locker.Core, h.start.Raw
-	next := handoff{item: stored} // has no lock if that is not to stay in this process
-	end := lock.End{As: lock.Commit, KeepLocal: h.keepLocal(), Made: is}
+	defer h.turn.EndDone()
+	core, stored := h.l.line.Core, h.start.Raw
+	left := stored // for the next caller, if the lock is to stay in this process
+	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Made: is}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
 		if err == nil {
@@ -39,13 +39,13 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 			id := protocol.NewWriteID()
 			item = cas.Bump(h.l.table, w, id, stored, item, count)
 			if end.KeepLocal { // nobody else needs to know
-				next.item = cas.ApplyTo(core, stored, edit.Diff, cas.Writers(core, id, stored), count)
+				left = cas.ApplyTo(core, stored, edit.Diff, cas.Writers(core, id, stored), count)
 			}
 		}
 		return nil
 	}
-	next.lock, err = h.lock.End(ctx, end)
-	h.passOn(next)
+	next, err := h.lock.End(ctx, end)
+	h.turn.PassOn(next, left)
 	return item, err
 }
 
@@ -55,13 +55,13 @@ func (h *hold) delete(ctx context.Context) error {
 		if err := h.release(ctx); err != nil {
 			return err
 		}
-		return lock.NotFound(h.lock.Key(), h.l.locker.Core.Name)
+		return lock.NotFound(h.lock.Key(), h.l.line.Core.Name)
 	}
-	if err := h.beginEnd(ctx); err != nil {
+	if err := h.turn.BeginEnd(ctx); err != nil {
 		return err
 	}
-	defer h.ending.Unlock()
+	defer h.turn.EndDone()
 	_, err := h.lock.End(ctx, lock.End{As: lock.Delete})
-	h.passOn(handoff{})
+	h.turn.PassOn(nil, nil)
 	return err
 }

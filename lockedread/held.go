@@ -68,7 +68,7 @@ func (h *Held[T]) Release(ctx context.Context) error { return h.h.release(ctx) }
 // hold is over already. While another call that ends the hold is under way it
 // waits as long as ctx lasts, and returns its error then: nothing was sent.
 func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
-	ctx, told := h.h.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit")
+	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit")
 	told.Key(h.Key().String)
 	defer told.End(&err)
 	edit := func() (cas.Edit, error) { return cas.Compare(h.h.l.table, h.h.start, &item) }
@@ -83,7 +83,7 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
 // if an answer was lost, is that the item which was held is gone before the
 // deadline. ErrNotFound if there was no item; the lock is then released.
 func (h *Held[T]) Delete(ctx context.Context) (err error) {
-	ctx, told := h.h.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
+	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
 	told.Key(h.Key().String)
 	defer told.End(&err)
 	return h.h.delete(ctx)

@@ -7,4 +7,4 @@ func init() {
 	lock.SetOpen(func(locker any) *lock.Locker { return locker.(interface{ inner() *lock.Locker }).inner() })
 }
 
-func (l *Locker[T]) inner() *lock.Locker { return l.l.locker }
+func (l *Locker[T]) inner() *lock.Locker { return l.l.line.Locker }

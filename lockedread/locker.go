@@ -81,8 +81,8 @@ func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) (err e
 	if err != nil {
 		return err
 	}
-	ctx, told := l.l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, "Break")
+	ctx, told := l.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Break")
 	told.Key(key.String)
 	defer told.End(&err)
-	return l.l.locker.Break(ctx, key, k, token)
+	return l.l.line.Break(ctx, key, k, token)
 }

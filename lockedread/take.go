@@ -3,13 +3,11 @@ package lockedread
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -17,15 +15,14 @@ import (
 // locker is a Locker of any type.
 type locker struct {
 	table   *cas.Table
-	locker  *lock.Locker
+	line    *local.Line // of this process's callers
 	combine bool
-	queues  local.Queues[*local.Participant, handoff] // of this process's callers, by item
 }
 
 func newLocker(table *cas.Table, cfg lock.Config, combine bool) *locker {
 	l := lock.NewLocker(table.Core, cfg)
-	l.Contention, l.HoldTimes = lock.NewContention(), lock.NewHoldTimes()
-	return &locker{table: table, locker: l, combine: combine}
+	l.HoldTimes = lock.NewHoldTimes()
+	return &locker{table: table, line: local.NewLine(l), combine: combine}
 }
 
 func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, how lock.Request) (_ *hold, err error) {
@@ -33,69 +30,41 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 	if err != nil {
 		return nil, err
 	}
-	ctx, told := l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, operation)
+	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, operation)
 	told.Key(key.String)
 	defer told.End(&err)
-	if how.Try {
-		return l.take(ctx, key, raw, how, nil)
-	}
-	key = lock.OwnKey(l.table.KeyTable, key, raw) // which is passed on with the lock
-	p := l.join(raw, nil)
-	if _, err := l.enqueue(ctx, key, p); err != nil {
-		return nil, err
-	}
-	return l.take(ctx, key, raw, how, p)
-}
-
-// take makes the handle of the lock that was passed on, or takes the lock.
-func (l *locker) take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *waiter) (_ *hold, err error) {
-	var g handoff
-	if p != nil {
-		g = p.Handoff()
-		defer func() {
-			if g.lock == nil { // also if the client panics
-				pass(p, handoff{})
-			}
-		}()
-	}
-	if g.lock != nil && g.lock.Expired() && !g.lock.Over() {
-		release(g.lock) // or we would wait for ourselves
-	}
-	if g.lock == nil || g.lock.Expired() || g.lock.Over() {
-		g, how.Orphan = handoff{}, g.orphan
-		text := l.locker.Core.KeyText(raw)
-		g.streak.contended = l.locker.Contention.Recent(text)
-		if p != nil {
-			how.OnWait = func(holder protocol.Record) {
-				g.streak.contended = true
-				l.locker.Contention.Note(text)
-				p.Show(handoff{holder: holder})
-			}
-		}
-		if g.lock, g.item, err = l.locker.Acquire(ctx, key, raw, how); err != nil {
+	var p *local.Place
+	if !how.Try {
+		key = lock.OwnKey(l.table.KeyTable, key, raw) // which is passed on with the lock
+		p = l.line.Join(raw, nil)
+		if _, err := l.line.Enqueue(ctx, key, p); err != nil {
 			return nil, err
 		}
-		g.streak.since = time.Now()
-		g.streak.contended = g.streak.contended || g.lock.Waited()
 	}
-	h := &hold{l: l, lock: g.lock, waiter: p, streak: g.streak, fresh: l.locker.Core.Hidden(g.item)}
-	if p != nil {
-		p.Show(handoff{lock: g.lock})
+	turn, err := l.line.Take(ctx, key, raw, how, p)
+	if err != nil {
+		return nil, err
 	}
+	return l.hold(ctx, turn, key, raw, how)
+}
+
+// hold makes the handle of a lock that was taken, or passed on.
+func (l *locker) hold(ctx context.Context, turn *local.Turn, key repo.Key, raw ddb.Item, how lock.Request) (h *hold, err error) {
+	h = &hold{l: l, turn: turn, lock: turn.Lock, fresh: l.line.Core.Hidden(turn.Item)}
 	if h.fresh {
 		h.start, err = cas.NewSnapshot(l.table, raw)
-		h.start.Raw = g.item
+		h.start.Raw = turn.Item
 	} else {
-		h.start, err = cas.SnapshotOf(l.table, g.item)
+		h.start, err = cas.SnapshotOf(l.table, turn.Item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.
-		h.start.Raw = g.item
+		h.start.Raw = turn.Item
 		return nil, errors.Join(err, h.release(ctx))
 	}
 	if h.fresh && !how.Stub { // passed on by one who would have made it
 		_ = h.release(ctx)
-		return nil, lock.NotFound(key, l.locker.Core.Name)
+		return nil, lock.NotFound(key, l.line.Core.Name)
 	}
 	return h, nil
 }

@@ -22,22 +22,22 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		return item, err
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw)
-	ctx, told := l.locker.Core.Observe.Call(ctx, telemetry.Pessimistic, cas.OperationOf(create))
+	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, cas.OperationOf(create))
 	told.Key(key.String)
 	defer told.End(&err)
-	mark := cas.Reentrancy{By: l, Key: l.locker.Core.KeyText(raw)}
-	if err := mark.Refuse(ctx, l.locker.Core, key); err != nil { // it would wait for itself
+	mark := cas.Reentrancy{By: l, Key: l.line.Core.KeyText(raw)}
+	if err := mark.Refuse(ctx, l.line.Core, key); err != nil { // it would wait for itself
 		return item, err
 	}
 	change = cas.Mark(mark, change)
-	var p *waiter
+	var p *local.Place
 	var part *local.Participant
 	if l.combine {
-		part = local.NewParticipant(ctx, create, change, func() error { return holder(l.locker.Core, key, p) })
+		part = local.NewParticipant(ctx, create, change, func() error { return l.line.Holder(key, p) })
 		part.Once = once
 	}
-	p = l.join(raw, part)
-	state, err := l.enqueue(ctx, key, p)
+	p = l.line.Join(raw, part)
+	state, err := l.line.Enqueue(ctx, key, p)
 	switch {
 	case err != nil:
 		return item, err
@@ -47,7 +47,12 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		go l.lead(key, raw, p, part)
 		return part.Await()
 	}
-	held, err := l.take(ctx, key, raw, lock.Request{Stub: create}, p)
+	how := lock.Request{Stub: create}
+	turn, err := l.line.Take(ctx, key, raw, how, p)
+	if err != nil {
+		return item, err
+	}
+	held, err := l.hold(ctx, turn, key, raw, how)
 	if err != nil {
 		return item, err
 	}
@@ -56,7 +61,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Participant) {
+func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *local.Participant) {
 	b := local.NewGroup(l.table, telemetry.Pessimistic, first, func() *local.Participant {
 		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
@@ -66,8 +71,8 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Partic
 	})
 	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
 		b := local.NewGroup(l.table, telemetry.Pessimistic, alone, nil)
-		p := l.join(raw, nil)
-		_, err := l.enqueue(b.Context(), key, p)
+		p := l.line.Join(raw, nil)
+		_, err := l.line.Enqueue(b.Context(), key, p)
 		if err == nil {
 			err = l.commit(key, raw, p, b, alone.Create)
 		}
@@ -76,8 +81,13 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *waiter, first *local.Partic
 }
 
 // commit runs a group under the lock.
-func (l *locker) commit(key repo.Key, raw ddb.Item, p *waiter, b *local.Group, create bool) error {
-	held, err := l.take(b.Context(), key, raw, lock.Request{Stub: create}, p)
+func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *local.Group, create bool) error {
+	how := lock.Request{Stub: create}
+	turn, err := l.line.Take(b.Context(), key, raw, how, p)
+	if err != nil {
+		return err
+	}
+	held, err := l.hold(b.Context(), turn, key, raw, how)
 	if err != nil {
 		return err
 	}
@@ -110,7 +120,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	if call.Count != nil {
 		n = call.Count()
 	}
-	made := func(image ddb.Item) bool { return call.IsMade(h.l.locker.Core, image) }
+	made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
 	item, err := h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_ = h.release(ctx) // finds out, if anybody can
@@ -118,7 +128,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:
-			err = lock.Unwritten(h.l.locker.Core, h.lock.Key(), err)
+			err = lock.Unwritten(h.l.line.Core, h.lock.Key(), err)
 		}
 	}
 	if err != nil {

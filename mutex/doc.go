@@ -44,6 +44,18 @@
 //     lockedBy and lockHeld as written. If its answer was lost, that the row is
 //     gone is the evidence.
 //
+// # Callers of one locker
+//
+// They stand in line for a name, in the order in which they came: one of them goes to
+// the table, and waits there for holders of other processes. Its Unlock passes the lock
+// on to the next: one request that puts an identity of its own and the next token in
+// the place of the old ones, under the condition of an unlock, and the next caller sends
+// nothing. A lock goes from hand to hand at most 32 times, for at most a tenth of the
+// lease; 4 times where others were seen to wait for it, and the process then stays away
+// for 10 to 30 ms. TryLock does not stand in line. Whoever has had the lock for longer
+// than its lease (5 s, of a fail-closed one) is no longer waited for in line, but at the
+// table.
+//
 // # Fencing tokens
 //
 // On one row they grow with every acquisition, also by takeover and after
@@ -93,7 +105,8 @@
 // # Cost
 //
 // A free lock and its unlock are two requests, one write unit each; a heartbeat
-// is one more, a failed try one, a takeover none beyond the try.
+// is one more, a failed try one, a takeover none beyond the try. Where callers of one
+// locker wait for each other, a lock and its unlock are one.
 //
 // The modes are those of the npm package dynamodb-lock-client; the distinct
 // outcomes of a release and its transaction id those of "Implementing

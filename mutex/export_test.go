@@ -6,3 +6,15 @@ import "time"
 func (l *Locker) SetClock(ahead time.Duration) {
 	l.taker.Clock = func() time.Time { return time.Now().Add(ahead) }
 }
+
+// Waiting is how many callers of a locker stand in line for a name.
+func (l *Locker) Waiting(name any) int {
+	_, raw, err := l.key(name)
+	if err != nil {
+		panic(err)
+	}
+	return l.line.Waiting(raw)
+}
+
+// Lines is how many lines a locker has.
+func (l *Locker) Lines() int { return l.line.Keys() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -21,15 +23,18 @@ import (
 // its loss.
 type Lock struct {
 	l    *Locker
-	hold *lock.Lock
-	drop bool // the row goes with the lock
+	turn *local.Turn
+	hold *lock.Lock // the turn's
 
 	mu      sync.Mutex
 	payload []byte // guarded by mu
 }
 
-func newLock(l *Locker, h *lock.Lock, item ddb.Item) *Lock {
-	return &Lock{l: l, hold: h, drop: l.drops(item), payload: payloadOf(item, l.cfg.Payload)}
+func newLock(l *Locker, turn *local.Turn) *Lock {
+	if l.drops(turn.Item) {
+		turn.Unwanted = lock.Drop
+	}
+	return &Lock{l: l, turn: turn, hold: turn.Lock, payload: payloadOf(turn.Item, l.cfg.Payload)}
 }
 
 // drops reports whether a row goes with its lock. One with attributes of
@@ -108,6 +113,9 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 // Unlock releases the lock. A second call does nothing, for use with defer, and
 // it works although ctx is done: it then has 3 s of its own. One request.
 //
+// If a caller of this locker waits for the name, the request passes the lock on to it,
+// with a greater token.
+//
 // ErrLockLost if somebody else ended the hold, joined with ErrNotHeld if nobody
 // holds the name now, or with ErrLocked (*repo.LockedError) if another does.
 // After other errors the lock may still be held; calling again repeats it.
@@ -119,11 +127,17 @@ func (l *Lock) Unlock(ctx context.Context) (err error) {
 }
 
 func (l *Lock) release(ctx context.Context, strict bool) error {
-	how := lock.End{NoGrace: strict}
-	if l.drop {
-		how.As = lock.Drop
+	if !strict {
+		var cancel context.CancelFunc
+		ctx, cancel = ddb.Cleaning(ctx)
+		defer cancel()
 	}
-	_, err := l.hold.End(ctx, how)
+	if err := l.turn.BeginEnd(ctx); err != nil {
+		return err
+	}
+	defer l.turn.EndDone()
+	next, err := l.hold.End(ctx, lock.End{As: l.turn.Unwanted, NoGrace: strict, KeepLocal: l.turn.KeepLocal()})
+	l.turn.Pass(next, l.row()) // whatever came of it: others of this process look for themselves
 	switch {
 	case errors.Is(err, repo.ErrLockLost):
 		err = errors.Join(err, l.instead())
@@ -134,6 +148,17 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 		l.l.open.Remove(l)
 	}
 	return err
+}
+
+// row is the row as this holder leaves it.
+func (l *Lock) row() ddb.Item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	row := maps.Clone(l.turn.Item)
+	if l.payload != nil {
+		row[l.l.cfg.Payload] = ddb.Bytes(l.payload)
+	}
+	return row
 }
 
 // instead says who holds the name in place of a holder that lost it.

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -25,6 +26,7 @@ type Locker struct {
 	client Client
 	table  *repo.KeyTable
 	taker  *lock.Locker
+	line   *local.Line // of this process's callers
 	cfg    Config
 	open   *lease.Open[*Lock]
 }
@@ -47,8 +49,10 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
-	l := &Locker{client: client, table: table, taker: lock.NewLocker(core, taking), cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}
-	return l, nil
+	taker := lock.NewLocker(core, taking)
+	line := local.NewLine(taker)
+	line.Yields = true
+	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}, nil
 }
 
 // EnsureTable creates the table if it does not exist, waits until it is
@@ -58,6 +62,9 @@ func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureT
 // Lock takes the lock of a name, waiting as long as ctx allows. One request if
 // it is free, one more per try. ErrLocked, with *repo.LockedError, if the
 // waiting ended first; ErrClosed if the locker was closed meanwhile.
+//
+// Callers of one locker stand in line for a name: one of them goes to the table, and
+// its Unlock passes the lock on to the next, which then sends nothing itself.
 //
 // ctx governs the waiting, never the holding.
 func (l *Locker) Lock(ctx context.Context, name any) (*Lock, error) {
@@ -84,11 +91,19 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 		return nil, err
 	}
 	defer end()
-	taken, item, err := l.taker.Acquire(ctx, key, raw, lock.Request{Row: true, Try: once})
+	var place *local.Place
+	if !once {
+		key = lock.OwnKey(l.table, key, raw) // which is passed on with the lock
+		place = l.line.Join(raw, nil)
+		if _, err := l.line.Enqueue(ctx, key, place); err != nil {
+			return nil, err
+		}
+	}
+	turn, err := l.line.Take(ctx, key, raw, lock.Request{Row: true, Try: once}, place)
 	if err != nil {
 		return nil, err
 	}
-	lock := newLock(l, taken, item)
+	lock := newLock(l, turn)
 	if closed := l.open.Add(lock); closed != nil {
 		// Closed in this moment: Close waits for this release, and tries again
 		// if it fails.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 
@@ -25,8 +25,10 @@ func TestProcessesExtendOneChain(t *testing.T) {
 	if code := run(t.Context(), []string{"-workers", "4", "-links", "20", "-work", "2ms", "-lease", "1s"}, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)
 	}
-	for _, want := range []string{"chain of 20 links intact", "killed while it held the lock", "xx"} {
-		if !strings.Contains(out.String(), want) {
+	// How long it takes until another goes on is not for the test to say: the commit of the
+	// one that was killed may have been on its way.
+	for _, want := range []string{"chain of 20 links intact", "killed while it held the lock", `\n +w\d +[.#]*x`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}

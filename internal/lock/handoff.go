@@ -38,7 +38,7 @@ func (e *ending) begin() error {
 	if e.writes() {
 		e.now = h.commitTime()
 	}
-	e.KeepLocal = e.KeepLocal && (e.As == Commit || e.As == Release && !h.inDoubt && !e.unstubs())
+	e.KeepLocal = e.KeepLocal && (e.As == Commit || (e.As == Release || e.As == Drop) && !h.inDoubt && !e.unstubs())
 	if e.writes() || e.KeepLocal || h.locker.Fair {
 		e.write = h.locker.Core.NewWrite()
 	}
@@ -74,7 +74,7 @@ func (e *ending) build() (err error) {
 	key := h.raw()
 	e.update, e.remove, e.clean = nil, nil, true
 	switch {
-	case e.As == Drop:
+	case e.As == Drop && !e.KeepLocal:
 		e.remove = core.Drop(key, h.id, h.token)
 	case e.As == Delete:
 		e.remove = e.write.Delete(key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,47 @@ func BenchmarkWaiting(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// Callers of one process that want the same lock again and again, each for 20 ms: requests
+// for a lock and its release, and how long a caller waits.
+func BenchmarkCallersOfOneProcess(b *testing.B) {
+	const callers, work = 8, 20 * time.Millisecond
+	for _, l := range suite.Locks() {
+		b.Run(l.Name, func(b *testing.B) {
+			w := suite.NewForLock(b, l.Name)
+			x := l.Open(b, w, w.Client, 30*time.Second)
+			w.Count.Reset()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			waits := make([][]time.Duration, callers)
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for i := range callers {
+				all.Go(func() {
+					for left.Add(-1) >= 0 {
+						began := time.Now()
+						held, err := x.Lock(context.Background())
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						waits[i] = append(waits[i], time.Since(began))
+						time.Sleep(work)
+						if err := held.Release(context.Background()); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.StopTimer()
+			sorted := slices.Sorted(slices.Values(slices.Concat(waits...)))
+			b.ReportMetric(float64(w.Count.Total())/float64(b.N), "requests/lock")
+			b.ReportMetric(float64(sorted[len(sorted)/2].Milliseconds()), "p50-ms")
+			b.ReportMetric(float64(sorted[len(sorted)*99/100].Milliseconds()), "p99-ms")
+		})
 	}
 }
 

@@ -1,0 +1,203 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// How long a lock may stay in one process while callers there wait for it: then
+// it is let go, so that other processes get their turn. While others are known
+// to wait, four: sixteen gave a little more throughput, and half as much again
+// to their longest waits.
+const (
+	handoffsAlone     = 32
+	handoffsContended = 4
+	streakOfLease     = 10 // a streak lasts at most this part of a lease
+
+	// yield is how long a process that yields stays away, at least: the others sleep
+	// between their tries.
+	yield = 10 * time.Millisecond
+)
+
+// Handoff is what the caller that has the turn on an item passes on.
+type Handoff struct {
+	Lock *lock.Lock // nil: it is to be taken, and the streak begins anew
+	Item ddb.Item   // as stored under the lock
+
+	unwanted lock.Ending // how the lock ends if nobody wants it
+	streak   streak
+	orphan   *lock.Orphan    // what a write without a verdict may have left
+	holder   protocol.Record // whom the caller waits for, while it has no lock
+}
+
+// streak counts how long the lock has been in this process.
+type streak struct {
+	handoffs  int
+	since     time.Time
+	contended bool // other processes wanted the item when the lock was taken
+}
+
+// over reports whether the lock may not be passed on once more.
+func (c streak) over(lease time.Duration) bool {
+	limit := handoffsAlone
+	if c.contended {
+		limit = handoffsContended
+	}
+	return c.handoffs >= limit || lease > 0 && time.Since(c.since) >= lease/streakOfLease
+}
+
+// Line are the callers of this process that want the locks of a table's items: for each
+// item one of them goes to the table, and passes its lock on to the next.
+type Line struct {
+	*lock.Locker
+	// Yields lets a process stay away for a moment from what it has let go for others.
+	// Changes of items, which take milliseconds, are a fortieth slower by it and the
+	// others hardly sooner at them; locks that are held for longer stay in one process
+	// without it.
+	Yields bool
+	queues Queues[*Participant, Handoff]
+}
+
+// NewLine makes the line of a locker's callers.
+func NewLine(l *lock.Locker) *Line {
+	l.Contention = lock.NewContention()
+	return &Line{Locker: l}
+}
+
+// Place is a caller's place in the line of its item; nil for one that does not stand
+// in one.
+type Place = Waiter[*Participant, Handoff]
+
+// endless is how long a caller stands behind one whose lock has no end by itself, which
+// somebody may have broken: then it looks for itself.
+const endless = 5 * time.Second
+
+// Join takes a place; part, where set, can be taken along by others.
+func (l *Line) Join(raw ddb.Item, part *Participant) *Place {
+	return l.queues.Join(l.Core.KeyText(raw), part)
+}
+
+// Waiting is how many stand in the line of an item.
+func (l *Line) Waiting(raw ddb.Item) int { return l.queues.Waiting(l.Core.KeyText(raw)) }
+
+// Keys is how many lines there are: none when nobody is under way.
+func (l *Line) Keys() int { return l.queues.Keys() }
+
+// Enqueue waits for the turn on an item, as long as the lock of one of this
+// process can last.
+func (l *Line) Enqueue(ctx context.Context, key repo.Key, p *Place) (State, error) {
+	patience := l.Lease + l.Skew
+	if l.Lease == 0 {
+		patience = endless
+	}
+	began := time.Now()
+	state, err := p.Wait(ctx, patience)
+	if p.Stood() {
+		l.Core.Observe.Waited(ctx, l.Kind, telemetry.ToCaller, time.Since(began))
+	}
+	if err == nil && ctx.Err() != nil && state == Holding {
+		pass(p, p.Handoff())
+		err = ctx.Err()
+	}
+	if err != nil && !p.Stood() {
+		return state, ddb.CtxError(ctx) // it waited for nobody
+	}
+	if err != nil {
+		return state, ddb.Join(l.locked(key, p.Seen()), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
+	}
+	return state, nil
+}
+
+// Take makes a turn of the lock that was passed on, or takes the lock.
+func (l *Line) Take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, p *Place) (_ *Turn, err error) {
+	t := &Turn{line: l, place: p}
+	var g Handoff
+	if p != nil {
+		g = p.Handoff()
+		defer func() {
+			if t.Lock == nil { // also if the client panics
+				pass(p, Handoff{})
+			}
+		}()
+	}
+	if g.Lock != nil && g.Lock.Expired() && !g.Lock.Over() {
+		g.release() // or we would wait for ourselves
+	}
+	if g.Lock == nil || g.Lock.Expired() || g.Lock.Over() {
+		if l.Yields && g.streak.contended && g.streak.over(l.Lease) {
+			ddb.Sleep(ctx, yield+rand.N(2*yield))
+		}
+		g, how.Orphan = Handoff{}, g.orphan
+		text := l.Core.KeyText(raw)
+		g.streak.contended = l.Contention.Recent(text)
+		if p != nil {
+			how.OnWait = func(holder protocol.Record) {
+				g.streak.contended = true
+				l.Contention.Note(text)
+				p.Show(Handoff{holder: holder})
+			}
+		}
+		if g.Lock, g.Item, err = l.Acquire(ctx, key, raw, how); err != nil {
+			return nil, err
+		}
+		g.streak.since = time.Now()
+		g.streak.contended = g.streak.contended || g.Lock.Waited()
+	}
+	t.Lock, t.Item, t.streak = g.Lock, g.Item, g.streak
+	if p != nil {
+		p.Show(Handoff{Lock: t.Lock})
+	}
+	return t, nil
+}
+
+// Holder is who keeps a caller from the item; nil if nobody does.
+func (l *Line) Holder(key repo.Key, p *Place) error {
+	if p.Behind() {
+		return l.locked(key, p.Seen())
+	}
+	if by := p.Handoff().holder; by.Busy() {
+		return lock.Locked(l.Core, key, by)
+	}
+	return nil // its own hold is no lock of another
+}
+
+// locked is the error of a caller that waited in the line: who holds the item.
+func (l *Line) locked(key repo.Key, g Handoff) error {
+	if g.Lock != nil {
+		return g.Lock.Locked()
+	}
+	if !g.holder.Busy() { // the one in front is on its way to the item
+		return fmt.Errorf("%s: %w: a caller of this process is before this one", l.Core.ItemName(key), repo.ErrLocked)
+	}
+	return lock.Locked(l.Core, key, g.holder)
+}
+
+// pass passes the turn on; what nobody takes is cleared away.
+func pass(p *Place, g Handoff) {
+	if p.Pass(g) {
+		return
+	}
+	if g.Lock != nil { // nobody is waiting any more
+		g.release()
+	}
+	if g.orphan != nil {
+		g.orphan.Release()
+	}
+}
+
+// release releases a lock that nobody wants. It takes 3 s at most, less than a
+// caller of a group waits for its verdict. That it fails is no news: the lock
+// ends with its lease.
+func (g Handoff) release() {
+	ctx, cancel := ddb.DetachedTimeout(context.Background())
+	defer cancel()
+	_, _ = g.Lock.End(ctx, lock.End{As: g.unwanted, NoGrace: true})
+}

@@ -1,0 +1,65 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
+)
+
+// Turn is a lock, and the turn of the caller that has it: the turn goes on when the hold
+// ends.
+type Turn struct {
+	Lock *lock.Lock
+	Item ddb.Item // as it was stored when this caller got the lock
+	// Unwanted is how the lock ends if it was kept for a caller who has left meanwhile.
+	Unwanted lock.Ending
+
+	line   *Line
+	place  *Place // nil for who stands in no line
+	streak streak
+
+	// ending is held from before the request that ends the hold until the turn
+	// is passed on: whoever comes second must not pass on nothing before the first
+	// passes on the lock.
+	ending lease.Exclusive
+	passed bool // guarded by ending: the turn
+}
+
+// BeginEnd waits for another call that ends the hold, as long as ctx lasts. EndDone
+// follows.
+func (t *Turn) BeginEnd(ctx context.Context) error {
+	if err := t.ending.Lock(ctx); err != nil {
+		return fmt.Errorf("%s, token %d: nothing was sent: %w", t.line.Core.ItemName(t.Lock.Key()), t.Lock.Token(), err)
+	}
+	return nil
+}
+
+// EndDone ends BeginEnd.
+func (t *Turn) EndDone() { t.ending.Unlock() }
+
+// KeepLocal reports whether the lock should stay in this process.
+func (t *Turn) KeepLocal() bool {
+	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease)
+}
+
+// PassOn passes the turn on if the hold is over. The caller has begun the end.
+func (t *Turn) PassOn(next *lock.Lock, item ddb.Item) {
+	if t.Lock.Over() {
+		t.Pass(next, item)
+	}
+}
+
+// Pass passes the turn on: with the lock of the next one, if it was kept, and
+// the item as it is now. The caller has begun the end.
+func (t *Turn) Pass(next *lock.Lock, item ddb.Item) {
+	if t.place == nil || t.passed {
+		return
+	}
+	t.passed = true
+	g := Handoff{Lock: next, Item: item, unwanted: t.Unwanted, orphan: t.Lock.Orphan(), streak: t.streak}
+	g.streak.handoffs++
+	pass(t.place, g)
+}

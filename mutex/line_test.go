@@ -1,0 +1,166 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// wantFree demands that nobody holds a name; a fail-closed lock takes its row along.
+func wantFree(t *testing.T, b bench, cfg mutex.Config, name string) {
+	t.Helper()
+	if row := b.row(t, name); row["lockedBy"] != nil || len(row) > 0 && cfg.Mode == mutex.FailClosed {
+		t.Errorf("the row is %v", row)
+	}
+}
+
+// Callers of one locker stand in line: each gets the lock from the one before, in the
+// order in which they came, by one request, with a greater token.
+func TestCallersOfOneLockerStandInLine(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		l := b.locker(t, cfg)
+		first := rig.Must(l.Lock(t.Context(), "printer"))(t)
+		rig.Is(t, first.SetPayload(t.Context(), []byte("page 7")))
+		const callers = 8
+		var order []int
+		last := first.Token()
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				lock, err := l.Lock(t.Context(), "printer")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, i) // the lock guards it
+				if lock.Token() <= last || string(lock.Payload()) != "page 7" {
+					t.Errorf("token %d after %d, payload %q", lock.Token(), last, lock.Payload())
+				}
+				last = lock.Token()
+				if err := lock.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			rig.Await(t, "it stands in line", func() bool { return l.Waiting("printer") == i+1 })
+		}
+		b.Count.Reset()
+		rig.Is(t, first.Unlock(t.Context()))
+		all.Wait()
+		if n := b.Count.Total(); n != callers+1 {
+			t.Errorf("%d requests for %d locks, want one for each and one to end: %v", n, callers+1, b.Count.Counts())
+		}
+		if !slices.IsSorted(order) || len(order) != callers {
+			t.Errorf("they had it in the order %v", order)
+		}
+		wantFree(t, b, cfg, "printer")
+	})
+}
+
+// Whoever stands in line leaves it with its context, and says whom it waited for; Close
+// sends all away.
+func TestLeavingTheLine(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		l := b.locker(t, cfg)
+		held := rig.Must(l.Lock(t.Context(), "printer"))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		b.Count.Reset()
+		_, err := l.Lock(ctx, "printer")
+		rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)
+		if by := (*repo.LockedError)(nil); !errors.As(err, &by) || by.Token != held.Token() {
+			t.Errorf("%v does not say who holds it", err)
+		}
+		if n := b.Count.Total(); n != 0 {
+			t.Errorf("%d requests while a caller of this locker holds it", n)
+		}
+		waits := make(chan error)
+		go func() {
+			_, err := l.Lock(t.Context(), "printer")
+			waits <- err
+		}()
+		rig.Await(t, "it stands in line", func() bool { return l.Waiting("printer") == 1 })
+		rig.Is(t, l.Close(t.Context()))
+		rig.Is(t, <-waits, mutex.ErrClosed)
+		wantFree(t, b, cfg, "printer")
+	})
+}
+
+// The lock does not stay in one process while another waits for it.
+func TestALineLetsOtherProcessesIn(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		crowd, other := b.locker(t, cfg), b.locker(t, cfg)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					if err := crowd.Do(ctx, "printer", func(context.Context, *mutex.Lock) error { return nil }); err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for range 5 {
+			rig.Is(t, other.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error { return nil }))
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
+// Whatever is lost on the way, one at a time has the lock, each with a greater token
+// than the one before, and nobody is left standing.
+func TestALineUnderFaults(t *testing.T) {
+	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		if cfg.Mode == mutex.FailOpen {
+			cfg.Lease = 2 * time.Second
+		}
+		lockers := []*mutex.Locker{b.locker(t, cfg), b.locker(t, cfg)}
+		random := rand.New(rand.NewPCG(1, 2)) // repeatable on purpose
+		kinds := []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.LateDuplicate, fault.Resend, fault.Delay}
+		b.Faults(func(string, int, []byte) fault.Kind {
+			if random.IntN(10) > 0 {
+				return fault.None
+			}
+			return kinds[random.IntN(len(kinds))]
+		})
+		var inside, last atomic.Int64
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for range rig.Share(6, 30) {
+					lock, err := lockers[i%2].Lock(t.Context(), "printer")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n := inside.Add(1); n != 1 && lock.Context().Err() == nil {
+						t.Errorf("%d hold it", n)
+					}
+					if was := last.Swap(lock.Token()); was >= lock.Token() && cfg.Mode == mutex.FailOpen {
+						t.Errorf("token %d after %d", lock.Token(), was)
+					}
+					inside.Add(-1)
+					_ = lock.Unlock(t.Context())
+				}
+			})
+		}
+		all.Wait()
+		b.Faults(nil)
+		rig.Is(t, lockers[0].Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error { return nil }))
+		if n := lockers[0].Lines() + lockers[1].Lines(); n != 0 {
+			t.Error(fmt.Sprint(n, " lines are left of nobody"))
+		}
+	})
+}

@@ -251,3 +251,26 @@ func TestOneAttemptBreaksALockThatIsOver(t *testing.T) {
 		})
 	}
 }
+
+// A call whose write had no answer, and whose context has ended since, says both.
+func TestAnUnknownOutcomeSaysThatTheContextEnded(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *pair) error{
+		"Delete": func(ctx context.Context, p *pair) error { return p.mine.Delete(ctx, key) },
+		"Remove": func(ctx context.Context, p *pair) error { return p.mine.Remove(ctx, p.first) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, optimistic.Config{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			p.Intercept.Delete = func(n int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
+				out, err := send()
+				if n == 1 && err == nil {
+					cancel()
+					return nil, rig.ErrNoAnswer
+				}
+				return out, err
+			}
+			rig.Is(t, call(ctx, p), repo.ErrOutcomeUnknown, context.Canceled)
+		})
+	}
+}

@@ -34,7 +34,11 @@ type Waiter struct {
 // whatever it ends, so that no exit forgets what was sent before it.
 func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	defer t.RecordWait(ctx)
-	return t.asUnknown(t.ExplainEnd(ctx, call()))
+	err := t.asUnknown(t.ExplainEnd(ctx, call()))
+	if end := ctx.Err(); end != nil && errors.Is(err, repo.ErrOutcomeUnknown) && !errors.Is(err, end) {
+		err = ddb.Join(err, ddb.CtxError(ctx)) // why nobody looked any further
+	}
+	return err
 }
 
 // SendUntilJudged runs a call that sends one write after another until one is

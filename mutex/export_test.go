@@ -18,3 +18,6 @@ func (l *Locker) Waiting(name any) int {
 
 // Lines is how many lines a locker has.
 func (l *Locker) Lines() int { return l.line.Keys() }
+
+// Over reports whether a hold has ended, or is known to be lost.
+func (l *Lock) Over() bool { return l.hold.Over() }

@@ -53,8 +53,8 @@
 // nothing. A lock goes from hand to hand at most 32 times, for at most a tenth of the
 // lease; 4 times where others were seen to wait for it, and the process then stays away
 // for 10 to 30 ms. TryLock does not stand in line. Whoever has had the lock for longer
-// than its lease (5 s, of a fail-closed one) is no longer waited for in line, but at the
-// table.
+// than its lease (5 s, of a fail-closed one), or has let it expire, or was found to have
+// lost it, is no longer waited for in line, but at the table.
 //
 // # Fencing tokens
 //

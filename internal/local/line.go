@@ -69,8 +69,18 @@ type Line struct {
 // NewLine makes the line of a locker's callers.
 func NewLine(l *lock.Locker) *Line {
 	l.Contention = lock.NewContention()
-	return &Line{Locker: l}
+	line := &Line{Locker: l}
+	line.queues.Look = lookAtHolder
+	if l.Core.Jumps {
+		line.queues.Look = ddb.ClockLook
+	}
+	line.queues.Over = func(g Handoff) bool { return g.Lock != nil && (g.Lock.Expired() || g.Lock.Over()) }
+	return line
 }
+
+// lookAtHolder is how often those who stand in line ask whether the hold of the one in
+// front is over: it has expired, or a renewal has found it lost.
+const lookAtHolder = time.Second
 
 // Place is a caller's place in the line of its item; nil for one that does not stand
 // in one.

@@ -19,6 +19,11 @@ var Patience = 250 * time.Millisecond
 // Queues are the queues of callers, one for each key in use. C is what a caller
 // brings along, B what a holder passes on with it. The zero value is ready.
 type Queues[C, B any] struct {
+	// Over reports whether what a holder shows is over, so that nobody should wait for
+	// it any more; it is asked every Look. nil: it never is.
+	Over func(shown B) bool
+	Look time.Duration
+
 	once   sync.Once
 	seed   maphash.Seed
 	shards [shards]shard[C, B]
@@ -52,6 +57,7 @@ const (
 // Waiter is a caller's place in a queue.
 type Waiter[C, B any] struct {
 	Caller C
+	queues *Queues[C, B]
 	shard  *shard[C, B]
 	key    string
 
@@ -67,7 +73,7 @@ type Waiter[C, B any] struct {
 func (l *Queues[C, B]) Join(key string, caller C) *Waiter[C, B] {
 	l.once.Do(func() { l.seed = maphash.MakeSeed() })
 	s := &l.shards[maphash.String(l.seed, key)%shards]
-	p := &Waiter[C, B]{Caller: caller, shard: s, key: key}
+	p := &Waiter[C, B]{Caller: caller, queues: l, shard: s, key: key}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.queues[key]
@@ -140,7 +146,14 @@ func (p *Waiter[C, B]) skipStuck(patience time.Duration) time.Duration {
 	if p.state != waiting {
 		return patience
 	}
-	if left := patience - time.Since(p.queue.moved); left > 0 {
+	left := patience - time.Since(p.queue.moved)
+	if over := p.queues.Over; over != nil {
+		if over(p.queue.holder.handoff) {
+			left = 0
+		}
+		left, patience = min(left, p.queues.Look), min(patience, p.queues.Look)
+	}
+	if left > 0 {
 		return left
 	}
 	if p.queue.head == p {

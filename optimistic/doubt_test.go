@@ -262,7 +262,7 @@ func TestAnUnknownOutcomeSaysThatTheContextEnded(t *testing.T) {
 			p := newPair(t, optimistic.Config{})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p.Intercept.Delete = func(n int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
+			p.Delete = func(n int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
 				out, err := send()
 				if n == 1 && err == nil {
 					cancel()

@@ -31,10 +31,14 @@ type Lock struct {
 }
 
 func newLock(l *Locker, turn *local.Turn) *Lock {
+	h := &Lock{l: l, turn: turn, hold: turn.Lock, payload: payloadOf(turn.Item, l.cfg.Payload)}
 	if l.drops(turn.Item) {
 		turn.Unwanted = lock.Drop
 	}
-	return &Lock{l: l, turn: turn, hold: turn.Lock, payload: payloadOf(turn.Item, l.cfg.Payload)}
+	if l.cfg.Mode == FailOpen || turn.Unwanted == lock.Drop {
+		turn.Item = nil // nobody asks for anything but the payload any more: thousands may be held
+	}
+	return h
 }
 
 // drops reports whether a row goes with its lock. One with attributes of
@@ -137,7 +141,11 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 	}
 	defer l.turn.EndDone()
 	next, err := l.hold.End(ctx, lock.End{As: l.turn.Unwanted, NoGrace: strict, KeepLocal: l.turn.KeepLocal()})
-	l.turn.Pass(next, l.row()) // whatever came of it: others of this process look for themselves
+	var row ddb.Item
+	if next != nil {
+		row = l.row()
+	}
+	l.turn.Pass(next, row) // whatever came of it: others of this process look for themselves
 	switch {
 	case errors.Is(err, repo.ErrLockLost):
 		err = errors.Join(err, l.instead())
@@ -150,11 +158,12 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 	return err
 }
 
-// row is the row as this holder leaves it.
+// row is what the next holder must know of the row as this one leaves it.
 func (l *Lock) row() ddb.Item {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	row := maps.Clone(l.turn.Item)
+	row := ddb.Item{}
+	maps.Copy(row, l.turn.Item)
 	if l.payload != nil {
 		row[l.l.cfg.Payload] = ddb.Bytes(l.payload)
 	}

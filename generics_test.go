@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,17 +25,17 @@ func TestMain(m *testing.M) { rig.Main(m) }
 // The same promises for every strategy: one table, one suite.
 
 func TestCreateGetUpdateDelete(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 
 		_, err := r.Get(ctx, key)
 		rig.Is(t, err, repo.ErrNotFound)
-		_, err = r.Update(ctx, key, func(context.Context, *suite.Account) error { t.Error("change ran without an item"); return nil })
+		_, err = r.Update(ctx, key, func(context.Context, *fixture.Account) error { t.Error("change ran without an item"); return nil })
 		rig.Is(t, err, repo.ErrNotFound)
 		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		made := rig.Must(r.Create(ctx, suite.Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
+		made := rig.Must(r.Create(ctx, fixture.Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
 		if made.Version != 1 {
 			t.Errorf("version of a new item is %d, want 1", made.Version)
 		}
@@ -46,8 +46,8 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 			t.Errorf("read differs from what was created:\n%s", d)
 		}
 
-		next := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
-		want := suite.Account{ID: "p", Seq: 1, Balance: 6, At: 1, Version: 2}
+		next := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; a.Tags = nil; return nil }))(t)
+		want := fixture.Account{ID: "p", Seq: 1, Balance: 6, At: 1, Version: 2}
 		if d := cmp.Diff(want, next); d != "" {
 			t.Errorf("result of Update:\n%s", d)
 		}
@@ -55,13 +55,13 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 			t.Errorf("stored after Update:\n%s", d)
 		}
 
-		rig.Must(r.Update(ctx, key, func(context.Context, *suite.Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
+		rig.Must(r.Update(ctx, key, func(context.Context, *fixture.Account) error { return fmt.Errorf("not wanted: %w", repo.Remove) }))(t)
 		_, err = r.Get(ctx, key)
 		rig.Is(t, err, repo.ErrNotFound)
 		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
-		again := rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error {
-			if d := cmp.Diff(suite.Account{ID: "p", Seq: 1}, *a); d != "" {
+		again := rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *fixture.Account) error {
+			if d := cmp.Diff(fixture.Account{ID: "p", Seq: 1}, *a); d != "" {
 				t.Errorf("Upsert begins with\n%s", d)
 			}
 			a.Balance, a.At = 9, 2
@@ -70,7 +70,7 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 		if again.Balance != 9 {
 			t.Errorf("Upsert returned %+v", again)
 		}
-		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		if got := rig.Must(r.Get(ctx, key))(t); got.Balance != 10 {
 			t.Errorf("balance %d after two upserts, want 10", got.Balance)
 		}
@@ -83,25 +83,25 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 }
 
 func TestChangeThatFailsOrChangesNothing(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
-		rig.Must(r.Create(ctx, suite.Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
+		rig.Must(r.Create(ctx, fixture.Account{ID: "p", Seq: 1, Balance: 5, At: 1}))(t)
 
 		mine := errors.New("no funds")
-		_, err := r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance = 0; return mine })
+		_, err := r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance = 0; return mine })
 		rig.Is(t, err, mine)
-		same := rig.Must(r.Update(ctx, key, func(context.Context, *suite.Account) error { return nil }))(t)
+		same := rig.Must(r.Update(ctx, key, func(context.Context, *fixture.Account) error { return nil }))(t)
 		if same.Version != 1 || same.Balance != 5 {
 			t.Errorf("a change that changes nothing wrote %+v", same)
 		}
 
-		for name, change := range map[string]func(*suite.Account){
-			"partition key": func(a *suite.Account) { a.ID = "q" },
-			"sort key":      func(a *suite.Account) { a.Seq = 2 },
-			"version":       func(a *suite.Account) { a.Version = 7 },
+		for name, change := range map[string]func(*fixture.Account){
+			"partition key": func(a *fixture.Account) { a.ID = "q" },
+			"sort key":      func(a *fixture.Account) { a.Seq = 2 },
+			"version":       func(a *fixture.Account) { a.Version = 7 },
 		} {
-			_, err := r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { change(a); return nil })
+			_, err := r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { change(a); return nil })
 			if !errors.Is(err, repo.ErrFixed) {
 				t.Errorf("change of the %s: %v, want ErrFixed", name, err)
 			}
@@ -113,12 +113,12 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 					t.Errorf("recovered %v, want the change's own panic", p)
 				}
 			}()
-			_, _ = r.Update(ctx, key, func(context.Context, *suite.Account) error { panic("boom") })
+			_, _ = r.Update(ctx, key, func(context.Context, *fixture.Account) error { panic("boom") })
 		}()
 		// Nothing stays locked after any of these.
 		short, cancel := context.WithTimeout(ctx, 20*time.Second) // less than a lease
 		defer cancel()
-		got := rig.Must(r.Update(short, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(short, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 6 || got.Version != 2 {
 			t.Errorf("after failed changes: %+v", got)
 		}
@@ -126,7 +126,7 @@ func TestChangeThatFailsOrChangesNothing(t *testing.T) {
 }
 
 func TestUnknownAttributesAreKept(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		ctx, r := t.Context(), s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "p", Sort: 1}
 		raw := map[string]types.AttributeValue{
@@ -138,11 +138,11 @@ func TestUnknownAttributesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		// An item from before the library: no version yet.
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		if got.Balance != 4 || got.Version != 1 {
 			t.Errorf("adopted item: %+v", got)
 		}
-		rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		now := w.Raw(t, key)
 		if v, ok := now["other"].(*types.AttributeValueMemberS); !ok || v.Value != "mine" {
 			t.Errorf("attribute that the type does not know: %v", now["other"])
@@ -154,17 +154,17 @@ func TestUnknownAttributesAreKept(t *testing.T) {
 }
 
 func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		workers, each := int64(64), int64(rig.Share(1, 3))
 		key := repo.Key{Partition: "hot", Sort: 1}
-		repos := []repo.Repository[suite.Account]{s.Open(t, w, w.Client), s.Open(t, w, rig.Client()), s.Open(t, w, rig.Client())}
-		rig.Must(repos[0].Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
+		repos := []repo.Repository[fixture.Account]{s.Open(t, w, w.Client), s.Open(t, w, rig.Client()), s.Open(t, w, rig.Client())}
+		rig.Must(repos[0].Create(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
 		var done sync.WaitGroup
 		for i := range workers {
 			done.Go(func() {
 				for j := range each {
 					id := fmt.Sprintf("%d-%d", i, j)
-					_, err := repos[i%int64(len(repos))].Update(t.Context(), key, func(_ context.Context, a *suite.Account) error {
+					_, err := repos[i%int64(len(repos))].Update(t.Context(), key, func(_ context.Context, a *fixture.Account) error {
 						a.Balance++
 						a.Ops = append(a.Ops, id)
 						return nil
@@ -185,13 +185,13 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 }
 
 func TestCreateHasOneWinner(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		var won atomic.Int32
 		var done sync.WaitGroup
 		for i := range 16 {
 			done.Go(func() {
-				_, err := r.Create(t.Context(), suite.Account{ID: "one", Seq: 1, Balance: int64(i), At: 1})
+				_, err := r.Create(t.Context(), fixture.Account{ID: "one", Seq: 1, Balance: int64(i), At: 1})
 				switch {
 				case err == nil:
 					won.Add(1)
@@ -208,13 +208,13 @@ func TestCreateHasOneWinner(t *testing.T) {
 }
 
 func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "new", Sort: 1}
 		var done sync.WaitGroup
 		for range 16 {
 			done.Go(func() {
-				_, err := r.Upsert(t.Context(), key, func(_ context.Context, a *suite.Account) error { a.Balance++; a.At = 1; return nil })
+				_, err := r.Upsert(t.Context(), key, func(_ context.Context, a *fixture.Account) error { a.Balance++; a.At = 1; return nil })
 				if err != nil {
 					t.Error(err)
 				}
@@ -228,13 +228,13 @@ func TestUpsertsOfOneNewItemAddUp(t *testing.T) {
 }
 
 func TestFailedUpsertLeavesNoHusk(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		key := repo.Key{Partition: "husk", Sort: 1}
 		mine := errors.New("no")
-		_, err := r.Upsert(t.Context(), key, func(context.Context, *suite.Account) error { return mine })
+		_, err := r.Upsert(t.Context(), key, func(context.Context, *fixture.Account) error { return mine })
 		rig.Is(t, err, mine)
-		rig.Must(r.Upsert(t.Context(), key, func(context.Context, *suite.Account) error { return repo.Remove }))(t)
+		rig.Must(r.Upsert(t.Context(), key, func(context.Context, *fixture.Account) error { return repo.Remove }))(t)
 		if raw := w.Raw(t, key); len(raw) != 0 {
 			t.Errorf("left behind: %v", raw)
 		}
@@ -242,20 +242,20 @@ func TestFailedUpsertLeavesNoHusk(t *testing.T) {
 }
 
 func TestStrategiesMixOnOneItem(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	key := repo.Key{Partition: "mix", Sort: 1}
-	all := suite.Strategies()
-	var repos []repo.Repository[suite.Account]
+	all := fixture.Strategies()
+	var repos []repo.Repository[fixture.Account]
 	for _, s := range all {
 		repos = append(repos, s.Open(t, w, w.Client), s.Open(t, w, rig.Client()))
 	}
-	rig.Must(repos[0].Create(t.Context(), suite.Account{ID: "mix", Seq: 1, At: 1}))(t)
+	rig.Must(repos[0].Create(t.Context(), fixture.Account{ID: "mix", Seq: 1, At: 1}))(t)
 	const workers, each = 24, 5
 	var done sync.WaitGroup
 	for i := range workers {
 		done.Go(func() {
 			for range each {
-				_, err := repos[i%len(repos)].Update(t.Context(), key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil })
+				_, err := repos[i%len(repos)].Update(t.Context(), key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil })
 				if err != nil {
 					t.Errorf("%s: %v", all[i%len(repos)/2].Name, err)
 				}
@@ -270,7 +270,7 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 }
 
 func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		long := string(make([]byte, 2049))
 		for name, key := range map[string]repo.Key{
@@ -283,7 +283,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 			"not UTF-8":   {Partition: "a\xff", Sort: 1},
 			"nil pointer": {Partition: (*string)(nil), Sort: 1},
 		} {
-			nop := func(context.Context, *suite.Account) error { return nil }
+			nop := func(context.Context, *fixture.Account) error { return nil }
 			_, err := r.Get(t.Context(), key)
 			_, err2 := r.Update(t.Context(), key, nop)
 			_, err3 := r.Upsert(t.Context(), key, nop)
@@ -293,7 +293,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 				}
 			}
 		}
-		_, err := r.Create(t.Context(), suite.Account{Balance: 1, At: 1})
+		_, err := r.Create(t.Context(), fixture.Account{Balance: 1, At: 1})
 		rig.Is(t, err, repo.ErrKey)
 		if n := w.Count.Total(); n != 0 {
 			t.Errorf("%d requests were sent", n)
@@ -302,32 +302,32 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 }
 
 func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		ctx, key := t.Context(), repo.Key{Partition: "big", Sort: 1}
-		_, err := r.Create(ctx, suite.Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
+		_, err := r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
 		rig.Is(t, err, repo.ErrTooLarge)
-		rig.Must(r.Create(ctx, suite.Account{ID: "big", Seq: 1, At: 1}))(t)
-		_, err = r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Note = string(make([]byte, 409_000)); return nil })
+		rig.Must(r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1}))(t)
+		_, err = r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = string(make([]byte, 409_000)); return nil })
 		rig.Is(t, err, repo.ErrTooLarge)
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
-		rig.Must(r.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		_ = got
 	})
 }
 
 func TestMissingTableAndOtherKeys(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
-		missing := suite.Empty(t)
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
+		missing := fixture.Empty(t)
 		r := s.Open(t, missing, w.Client)
 		_, err := r.Get(t.Context(), repo.Key{Partition: "p", Sort: 1})
 		rig.Is(t, err, repo.ErrNoTable)
-		_, err = r.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1})
+		_, err = r.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1})
 		rig.Is(t, err, repo.ErrNoTable)
-		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
+		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *fixture.Account) error { return nil })
 		rig.Is(t, err, repo.ErrNoTable)
 
-		other := suite.Empty(t)
+		other := fixture.Empty(t)
 		_, err = w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 			TableName: &other.Table, BillingMode: types.BillingModePayPerRequest,
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("other"), KeyType: types.KeyTypeHash}},
@@ -337,7 +337,7 @@ func TestMissingTableAndOtherKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		r = s.Open(t, other, w.Client)
-		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
+		_, err = r.Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *fixture.Account) error { return nil })
 		rig.Is(t, err, repo.ErrSchema)
 		rig.Is(t, other.Items(t, w.Client).EnsureTable(t.Context()), repo.ErrSchema)
 	})

@@ -75,18 +75,20 @@ var layout = []row{
 	{folder: "repotest", may: []string{"repo", "localdb", "internal/fault"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, testOnly: true, why: "what users' tests need: a clock, faults, and the promises of a repository as a suite; no program may use it"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
-	{folder: "internal/suite", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
-	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, testOnly: true, why: "the programs that documents show"},
-	{folder: "internal/suite/conformance", may: []string{"public"}, testOnly: true, why: "the promises of all strategies beside generics_test.go"},
-	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, testOnly: true, why: "many callers of one process on one item"},
-	{folder: "internal/suite/exclusion", may: []string{"public"}, testOnly: true, why: "the promises of all kinds of lock"},
-	{folder: "internal/suite/faults", may: []string{"public"}, testOnly: true, why: "true verdicts over a bad network and in killed processes"},
-	{folder: "internal/suite/costs", may: []string{"public"}, testOnly: true, why: "requests, units and permissions against the documents; benchmarks"},
-	{folder: "internal/suite/wire", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
-	{folder: "internal/suite/apply", tests: []string{"repo", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are written as expressions, of both strategies that have them"},
-	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
-	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
-	{folder: "internal/history", testOnly: true, why: "histories for the linearizability checker"},
+	{folder: "internal/fixture", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites and generics_test.go run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
+	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
+	{folder: "internal/suite/conformance", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all strategies beside generics_test.go"},
+	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, module: "internal/suite", testOnly: true, why: "many callers of one process on one item"},
+	{folder: "internal/suite/exclusion", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all kinds of lock"},
+	{folder: "internal/suite/faults", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "true verdicts over a bad network and in killed processes"},
+	{folder: "internal/suite/costs", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "requests, units and permissions against the documents; benchmarks"},
+	{folder: "internal/suite/wire", module: "internal/suite", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},
+	{folder: "internal/suite/apply", tests: []string{"repo", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are written as expressions, of both strategies that have them"},
+	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
+	{folder: "internal/suite/surface", module: "internal/suite", testOnly: true, why: "nothing internal in what users can see"},
+	{folder: "internal/suite/load", tests: []string{"internal/load"}, module: "internal/suite", testOnly: true, why: "the harness of the bench and of dynahold compare, against strategies that lose and double"},
+	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, module: "internal/suite", testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},
+	{folder: "internal/suite/history", module: "internal/suite", testOnly: true, why: "histories for the linearizability checker"},
 }
 
 // What may come from outside the standard library, by import path or prefix of
@@ -104,7 +106,6 @@ var (
 	// what stands below that path is not allowed.
 	globalProviders = "go.opentelemetry.io/otel"
 	testModules     = []string{
-		"github.com/anishathalye/porcupine",
 		"github.com/google/go-cmp",
 		"go.uber.org/goleak",
 	}
@@ -195,7 +196,7 @@ func TestImportRules(t *testing.T) {
 		{"examples/leader", "examples/internal/crew", true, true},
 		{"examples/internal/crew", "mutex", false, false},
 		{"cmd/dynahold", "examples/internal/crew", false, false},
-		{"cmd/dynahold", "internal/history", false, true},
+		{"cmd/dynahold", "internal/suite/history", false, true},
 		{"cmd/dynahold", "internal/ddb", false, false},
 		{"bench", "internal/load", true, true},
 		{"bench", "internal/lock", false, false},

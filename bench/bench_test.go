@@ -56,7 +56,7 @@ func TestEverybodyLosesNothing(t *testing.T) {
 }
 
 // kinds are a scenario of each kind, with those who take part in it.
-var kinds = map[string]func() []load.Contender{eightOf8: counting, orders: moving, messages: handlers, expressions: withoutRead}
+var kinds = map[string]func() []load.Contender{eightOf8: counting, orders: moving, messages: handlers, expressions: withoutRead, locks8: named}
 
 func names(contenders []load.Contender) (names []string) {
 	for _, c := range contenders {
@@ -156,6 +156,21 @@ func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	if results[0].Ratio != 1.5 || results[1].Ratio != 1 || results[2].Ratio != 0 {
 		t.Errorf("%+v", results)
 	}
+	if results[0].Best != 1.5 || results[2].Best != 1 {
+		t.Errorf("against the best peer: %+v", results)
+	}
+	both := []result{
+		{Scenario: eightOf8 + withPartition, Result: load.Result{Contender: articleName, Rate: 50}},
+		{Scenario: eightOf8 + withPartition, Result: load.Result{Contender: "version by hand", Rate: 100}},
+		{Scenario: eightOf8, Result: load.Result{Contender: articleName, Rate: 200}},
+		{Scenario: eightOf8 + withPartition, Result: load.Result{Contender: "optimistic", Rate: 300}},
+	}
+	if compare(both); both[3].Ratio != 6 || both[3].Best != 3 || both[2].Ratio != 1 {
+		t.Errorf("with the limits of a partition: %+v", both)
+	}
+	if charts := worlds(both); len(charts) != 2 || len(charts["results.svg"]) != 1 || len(charted(charts["results-partition.svg"])) != 3 {
+		t.Errorf("charts of both worlds: %+v", charts)
+	}
 	alone := results[:1]
 	alone[0].Ratio = 0
 	if compare(alone); alone[0].Ratio != 0 || ratio(alone[0].Ratio) != "" {
@@ -172,7 +187,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 32 {
+		if len(names) != 38 {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}
@@ -193,11 +208,15 @@ func TestArguments(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"-scenario", "("}, {"-unknown"}, {"extra"}, {"-scenario", "nowhere"}, {"-contender", "nobody"},
-		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")}, {"-real", "-partition"},
+		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")}, {"-real", "-partition"}, {"-real", "-both"}, {"-both", "-partition"},
 	} {
 		if _, err := parse(args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)
 		}
+	}
+	s, err = parse([]string{"-scenario", "^alone, 1 KB$", "-contender", "^article", "-both"})
+	if runs := plan(s); err != nil || len(runs) != 2 || runs[0].workload.Partition || !runs[1].workload.Partition || runs[1].scenario != alone1KB+withPartition {
+		t.Errorf("both worlds: %+v, %v", runs, err)
 	}
 	if _, err := parse([]string{"-h"}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("%v", err)

@@ -12,8 +12,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
-
-	"github.com/dynahold/dynahold/internal/load"
 )
 
 // Peers are grey and brown, this library's modes blue, violet and green. A test
@@ -116,10 +114,7 @@ func newLegend() plot.Legend {
 
 // palette gives every contender a colour of its kind.
 func palette(names []string) []color.Color {
-	var others []string
-	for _, c := range []load.Contender{article(), version(), guregu(), byTransactions(), byLocks(), guregusTransactions(), unprotected()} {
-		others = append(others, c.Name)
-	}
+	others := peers()
 	colors := make([]color.Color, len(names))
 	peer, own := 0, 0
 	for i, name := range names {

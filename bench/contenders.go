@@ -1,6 +1,10 @@
 package main
 
-import "github.com/dynahold/dynahold/internal/load"
+import (
+	"strings"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
 
 // The contenders of each kind of scenario. With the first of them the others are
 // compared.
@@ -8,6 +12,20 @@ import "github.com/dynahold/dynahold/internal/load"
 // counting are the peers, and every mode of this library, for changes of one item.
 func counting() []load.Contender {
 	return append([]load.Contender{article(), version(), guregu()}, load.Modes()...)
+}
+
+// peers are the names of everybody else, whatever they take part in.
+func peers() []string {
+	names := []string{putDelete, getPutDelete, heartbeat}
+	for _, c := range []load.Contender{article(), version(), guregu(), byTransactions(), byLocks(), guregusTransactions(), unprotected()} {
+		names = append(names, c.Name)
+	}
+	for _, c := range handlers() {
+		if strings.HasSuffix(c.Name, recordByHand) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // moving are those for changes of several items.

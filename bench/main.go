@@ -39,6 +39,7 @@ type settings struct {
 	real                  bool
 	short                 bool
 	partition             bool
+	both                  bool
 	span                  time.Duration
 	seed                  uint64
 	out                   string
@@ -57,6 +58,7 @@ func parse(args []string) (s settings, err error) {
 	flags.BoolVar(&s.real, "real", false, "measure in real time instead of virtual time")
 	flags.BoolVar(&s.short, "short", false, "try everything in small, with few callers whatever the names of the scenarios say: the figures are no results")
 	flags.BoolVar(&s.partition, "partition", false, "give every item DynamoDB's limits of a partition: 1,000 write and 3,000 read units a second")
+	flags.BoolVar(&s.both, "both", false, "run everything twice, without the limits of a partition and with them")
 	flags.DurationVar(&s.span, "span", 0, "measure for this long instead of the scenario's own time")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of latencies and of the choice of items")
 	flags.StringVar(&s.out, "out", "", "write results.json, results.md and results.svg to this `folder`")
@@ -74,8 +76,10 @@ func parse(args []string) (s settings, err error) {
 		wrong = fmt.Sprintf("unexpected argument %q", flags.Arg(0))
 	case spanGiven && (s.span < leastSpan || s.span > mostSpan):
 		wrong = fmt.Sprintf("-span must be from %v to %v, not %v", leastSpan, mostSpan, s.span)
-	case s.partition && s.real:
-		wrong = "-partition is for virtual time: in real time the server has limits of its own"
+	case s.both && s.partition:
+		wrong = "-both and -partition contradict each other"
+	case (s.partition || s.both) && s.real:
+		wrong = "the limits of a partition are for virtual time: in real time the server has limits of its own"
 	case len(plan(s)) == 0:
 		wrong = "nothing matches; the scenarios are\n  " + strings.Join(scenarioNames(), "\n  ") + "\nand the contenders\n  " + strings.Join(contenderNames(), "\n  ")
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/load"
@@ -14,6 +15,7 @@ import (
 // result is a contender's in one scenario.
 type result struct {
 	Scenario string
+	Best     float64 // of the rate to that of the fastest of the others, who are not of this library; 0 where none was run
 	Ratio    float64 // of the rate to that of the scenario's first contender; 0 where that was not run
 	load.Result
 }
@@ -27,6 +29,16 @@ type run struct {
 
 // plan returns the selected runs, scenario by scenario.
 func plan(s settings) (runs []run) {
+	if s.both {
+		s.both = false
+		runs = plan(s)
+		s.partition = true
+		limited := plan(s)
+		for i := range limited {
+			limited[i].scenario += withPartition
+		}
+		return append(runs, limited...)
+	}
 	for _, sc := range scenarios(s.short) {
 		if !s.scenarios.MatchString(sc.name) {
 			continue
@@ -34,7 +46,7 @@ func plan(s settings) (runs []run) {
 		w := sc.workload
 		w.Seed = s.seed
 		if s.span > 0 {
-			w.Span, w.Warmup, w.Enough, w.Budget = s.span, 0, 0, 0
+			w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = s.span, 0, 0, 0, 0
 		}
 		w.Partition = s.partition
 		for _, c := range sc.among() {
@@ -86,20 +98,31 @@ func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([
 	return results, context.Cause(ctx)
 }
 
-// compare fills in the ratios to the first contender of the same scenario.
+// withPartition ends the names of scenarios that are run in both worlds, in the one
+// with the limits of a partition.
+const withPartition = ", partition's limits"
+
+// compare fills in the ratios to the first contender of the same scenario, and to the
+// fastest of the peers.
 func compare(results []result) {
-	first, rates := map[string]string{}, map[string]float64{}
+	first, rates, best, others := map[string]string{}, map[string]float64{}, map[string]float64{}, peers()
 	for _, sc := range scenarios(false) {
 		first[sc.name] = sc.among()[0].Name
 	}
 	for _, r := range results {
-		if r.Contender == first[r.Scenario] {
+		if r.Contender == first[strings.TrimSuffix(r.Scenario, withPartition)] {
 			rates[r.Scenario] = r.Rate
+		}
+		if slices.Contains(others, r.Contender) {
+			best[r.Scenario] = max(best[r.Scenario], r.Rate)
 		}
 	}
 	for i := range results {
 		if rate := rates[results[i].Scenario]; rate > 0 {
 			results[i].Ratio = results[i].Rate / rate
+		}
+		if rate := best[results[i].Scenario]; rate > 0 {
+			results[i].Best = results[i].Rate / rate
 		}
 	}
 }

@@ -55,7 +55,7 @@ func handlers() (contenders []load.Contender) {
 			}}
 		}
 		contenders = append(contenders,
-			handler("record by hand", func(ctx context.Context, h handling) error {
+			handler(recordByHand, func(ctx context.Context, h handling) error {
 				return h.records.once(ctx, h.message, func() error { return h.change(h.plain) })
 			}),
 			handler("no id", func(_ context.Context, h handling) error { return h.change(h.plain) }),
@@ -64,6 +64,8 @@ func handlers() (contenders []load.Contender) {
 	}
 	return contenders
 }
+
+const recordByHand = "record by hand"
 
 // handling is what it takes to handle one message.
 type handling struct {

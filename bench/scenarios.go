@@ -9,16 +9,18 @@ import (
 // The scenarios. Each hot one also has a variant with work inside the change,
 // and one with pauses between the changes of a worker.
 const (
-	alone1KB    = "alone, 1 KB"
-	alone10KB   = "alone, 10 KB"
-	alone100KB  = "alone, 100 KB"
-	process8    = "1 process of 8"
-	process64   = "1 process of 64"
-	process256  = "1 process of 256"
-	processes8  = "8 processes"
-	processes32 = "32 processes"
-	eightOf8    = "8 processes of 8"
-	zipf1000    = "8 processes of 8, 1,000 items"
+	alone1KB     = "alone, 1 KB"
+	alone10KB    = "alone, 10 KB"
+	alone100KB   = "alone, 100 KB"
+	process8     = "1 process of 8"
+	process64    = "1 process of 64"
+	process256   = "1 process of 256"
+	processes8   = "8 processes"
+	processes32  = "32 processes"
+	processes64  = "64 processes"
+	processes128 = "128 processes"
+	eightOf8     = "8 processes of 8"
+	zipf1000     = "8 processes of 8, 1,000 items"
 
 	transfers     = "transfers, 8 processes of 8"
 	transfers32   = "transfers, 32 processes"
@@ -29,11 +31,15 @@ const (
 	messages      = "messages, 8 processes of 8, 1,000 items"
 	expressions   = "expressions, 8 processes of 8"
 
+	locks8  = "named lock, 8 processes"
+	locks32 = "named lock, 32 processes"
+
 	withWork   = ", 5 ms work"
 	withPauses = ", 50 ms pauses"
 )
 
 const (
+	held  = 20 * time.Millisecond
 	work  = 5 * time.Millisecond
 	pause = 50 * time.Millisecond
 )
@@ -47,12 +53,15 @@ type scenario struct {
 }
 
 // A run ends early with enough changes, or with more requests than a default
-// run has time for: every contender in every scenario in about ten minutes.
+// run has time for.
 const (
 	span   = 4 * time.Second
 	warmup = 500 * time.Millisecond
 	enough = 4000
 	budget = 4000
+	// Where that is less than so many turns of a process, or of a goroutine of the only
+	// one, it goes on: percentiles and fairness are then no chance.
+	turns = 20
 
 	// A short run ends with this many changes, however slow the machine is.
 	shortEnough = 20
@@ -75,6 +84,7 @@ func scenarios(short bool) []scenario {
 		{process256, load.Workload{Workers: 256}, true, counting},
 		{processes8, load.Workload{Processes: 8}, true, counting},
 		{processes32, load.Workload{Processes: 32}, true, counting},
+		{processes64, load.Workload{Processes: 64}, false, counting},
 		{eightOf8, load.Workload{Processes: 8, Workers: 8}, true, counting},
 		{zipf1000, load.Workload{Processes: 8, Workers: 8, Items: 1000, Zipf: 1.1}, true, counting},
 	}
@@ -90,6 +100,9 @@ func scenarios(short bool) []scenario {
 		{orders, order, false, moving},
 		{orders32, by32(order), false, moving},
 		{messages, load.Workload{Processes: 8, Workers: 8, Items: 1000}, false, handlers},
+		{processes128, load.Workload{Processes: 128}, false, counting},
+		{locks8, load.Workload{Processes: 8, Work: held, Held: true}, false, named},
+		{locks32, load.Workload{Processes: 32, Work: held, Held: true}, false, named},
 		{expressions, load.Workload{Processes: 8, Workers: 8}, false, withoutRead},
 	}
 	all := alone
@@ -106,7 +119,7 @@ func scenarios(short bool) []scenario {
 			w.Processes, w.Workers, w.Items = min(w.Processes, shortCrowd), min(w.Workers, shortCrowd), min(w.Items, 4*shortCrowd)
 			w.Span, w.Warmup, w.Enough = shortSpan, shortWarmup, shortEnough
 		} else {
-			w.Span, w.Warmup, w.Enough, w.Budget = span, warmup, enough, budget
+			w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = span, warmup, enough, budget, turns
 		}
 	}
 	return all

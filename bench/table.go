@@ -14,9 +14,9 @@ func tabulate(results []result) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× first", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
+	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× first", "× best peer", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
 	var columns []table.ColumnConfig
-	for n := 3; n <= 13; n++ {
+	for n := 3; n <= 14; n++ {
 		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(columns)
@@ -30,7 +30,7 @@ func tabulate(results []result) table.Writer {
 		}
 		before = r.Scenario
 		t.AppendRow(table.Row{
-			scenario, r.Contender, figures(r.Rate), ratio(r.Ratio),
+			scenario, r.Contender, figures(r.Rate), ratio(r.Ratio), ratio(r.Best),
 			figures(r.Requests), figures(r.Wasted), figures(r.WriteUnits), figures(r.ReadUnits),
 			milliseconds(r.P50), milliseconds(r.P99), strconv.FormatFloat(r.Jain, 'f', 2, 64), r.Failed, wrong(r),
 		})

@@ -76,7 +76,7 @@ func TestFairAlone(t *testing.T) {
 // TestFairWastesNothing: processes in a closed loop, each with a locker of its
 // own, so that nothing is passed on within a process.
 func TestFairWastesNothing(t *testing.T) {
-	const workers, rounds = 12, 8
+	workers, rounds := 12, rig.Share(3, 8)
 	b := newBench(t)
 	ctx := soon(t)
 	var done sync.WaitGroup

@@ -25,7 +25,7 @@ func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
 			l := b.locker(t, cfg)
 			done.Go(func() {
 				rng := rand.New(rand.NewPCG(uint64(worker), 7))
-				for range 10 {
+				for range rig.Share(3, 20) {
 					pick := rng.Perm(len(names))[:2+rng.IntN(2)]
 					mine := []any{names[pick[0]], names[pick[0]]} // a name twice is one lock
 					for _, i := range pick {

@@ -112,7 +112,7 @@ func TestALineLetsOtherProcessesIn(t *testing.T) {
 				}
 			})
 		}
-		for range 5 {
+		for range rig.Share(2, 10) {
 			rig.Is(t, other.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error { return nil }))
 		}
 		cancel()

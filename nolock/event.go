@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -15,9 +14,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -207,164 +204,4 @@ func (r *engine) checkAhead(at types.AttributeValue) error {
 		return fmt.Errorf("%w: the event is dated more than MaxSkew (%v) ahead; it would freeze the item until then", ErrAhead, r.cfg.MaxSkew)
 	}
 	return nil
-}
-
-// eventWrite is one call that writes an event. All tries carry one id.
-type eventWrite struct {
-	*engine
-	lock.Waiter
-	id     protocol.WriteID
-	event  ddb.Item // its key, time and id
-	fill   func(w *protocol.Write, hidden ddb.Item) error
-	hidden ddb.Item // a stub or tombstone that an earlier try found
-	flips  int      // refusals because the item was hidden, or became visible
-}
-
-// send writes an event, if it is newer than the stored one, until that has a
-// verdict.
-func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw ddb.Item, fill func(w *protocol.Write, hidden ddb.Item) error) (err error) {
-	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation)
-	told.Key(key.String)
-	defer told.End(&err)
-	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
-		return fmt.Errorf("%s: %w", r.core.ItemName(key), err)
-	}
-	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
-		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
-	return e.SendUntilJudged(ctx, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
-}
-
-// try sends the write, over what the last try found.
-func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
-	w := e.core.NewWrite()
-	err := e.fill(w, e.hidden)
-	for errors.Is(err, errLeftovers) {
-		if e.hidden, err = e.sweep(ctx, e.Key, e.Raw, e.hidden); err != nil {
-			return ddb.Result{}, err
-		}
-		w = e.core.NewWrite()
-		err = e.fill(w, e.hidden)
-	}
-	if err != nil {
-		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
-	}
-	e.guard(w, e.event, e.id, e.core.Version != "")
-	in, err := w.Update(e.Raw)
-	if err != nil {
-		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
-	}
-	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
-}
-
-// guard adds to a write what makes an event of it; ring says that it leaves its id.
-// Without a read the ring of writers cannot be extended: a new one starts, and the
-// version counts on.
-func (r *engine) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ring bool) {
-	w.CountVersion()
-	if ring {
-		w.Set(r.core.Attr.Writers, id.Push(nil))
-	}
-	cas.IfNewer(r.core, w, raw)
-	w.IfUnlocked()
-	w.IfOurs()
-}
-
-// refused decides what the image of a refused try means.
-func (e *eventWrite) refused(ctx context.Context, image ddb.Item) (decided bool, err error) {
-	err = e.CheckShape(image)
-	if err == nil && e.hidden == nil {
-		err = e.core.CheckType(image) // also of an item that is nothing but its key: if there were none the write would be applied
-	}
-	if err != nil {
-		return true, err
-	}
-	if decided, err := e.judge(image); decided {
-		return true, err
-	}
-	e.hidden = nil
-	if e.core.Hidden(image) {
-		e.hidden = image
-	}
-	if image[e.core.Attr.LockedBy] != nil {
-		return false, e.WaitOrBreak(ctx, image)
-	}
-	// It was only hidden, or has just become visible.
-	if e.flips++; e.flips > 1 {
-		if err := e.WaitAfterConflict(e.flips); e.flips > e.cfg.Attempts {
-			return true, err
-		}
-	}
-	return false, nil
-}
-
-// unhide brings a stub or tombstone back to sight, as it was seen. An item that
-// is in sight keeps its attributes: the TTL on it may be its user's.
-func (r *engine) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
-	w.IfSeen(hidden, r.core.Attr.LockStub, r.core.Attr.Tombstone)
-	if hidden == nil {
-		return
-	}
-	cas.MakeVisible(r.core, w, d)
-	w.Remove(slices.DeleteFunc(cas.Leftovers(r.core, hidden), func(name string) bool {
-		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
-	})...)
-}
-
-// errLeftovers says that an update builds on what a tombstone has kept of the
-// deleted item: no single request can remove an attribute and count it up from
-// nothing.
-var errLeftovers = errors.New("the tombstone has leftovers that the update changes")
-
-// sweep clears a tombstone of what it has kept, if it is as it was seen, and
-// returns it as it is then; nil if it has changed.
-func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
-	left := cas.Leftovers(r.core, tombstone)
-	w := r.core.NewWrite()
-	w.Remove(left...)
-	w.IfSeen(tombstone, r.core.Attr.Tombstone, r.core.EventTime)
-	if r.core.EventID != "" {
-		w.IfSeen(tombstone, r.core.EventID)
-	}
-	w.IfUnlocked()
-	in, err := w.Update(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.core.ItemName(key), err)
-	}
-	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
-	case ddb.Applied:
-		swept := maps.Clone(tombstone)
-		for _, name := range left {
-			delete(swept, name)
-		}
-		return swept, nil
-	case ddb.Condition:
-		return nil, nil
-	default:
-		return nil, lock.Unwritten(r.core, key, res.Err) // the event itself was not sent
-	}
-}
-
-// judge compares the stored event with the one that was refused. decided is false
-// where only a lock, or that the item is hidden, stands in the way.
-func (e *eventWrite) judge(image ddb.Item) (decided bool, err error) {
-	order, ok := e.core.EventOrder(image, e.event)
-	if !ok {
-		order = -1 // neither: it settles nothing
-	}
-	var ring []byte
-	if e.core.Version != "" { // else events leave the ring alone
-		ring = e.core.Ring(image)
-	}
-	verdict, final := e.Doubt.Event(e.id, ring, order)
-	switch {
-	case !ok && verdict != protocol.Committed:
-		return true, fmt.Errorf("%w: %s: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.core.ItemName(e.Key), e.core.EventTime, e.core.EventID)
-	case !final:
-		return false, nil
-	case verdict == protocol.Committed:
-		return true, nil // it is the stored event, or under it
-	case verdict == protocol.Lost:
-		return true, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), repo.ErrStale)
-	}
-	return true, e.Undecided("a later event is stored") // applied and overtaken, or stale from the start
 }

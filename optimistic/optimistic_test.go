@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -194,4 +196,35 @@ func TestSettings(t *testing.T) {
 	other := rig.Must(repo.NewTable[plain](dynamodb.New(dynamodb.Options{Region: "x"}), "table", repo.TableConfig{}))(t)
 	_, err = optimistic.New(other, optimistic.Config{})
 	rig.Is(t, err, repo.ErrSchema)
+}
+
+// Others of the process wait behind a change: a throttled read or write does not sleep
+// for as long as the client's policy would, but is tried again meanwhile.
+func TestAThrottledChangeDoesNotSleepForSeconds(t *testing.T) {
+	r, table := open(t, optimistic.Config{})
+	rig.Must(r.Save(t.Context(), customer{ID: "c1"}))(t)
+	for _, operation := range []string{"GetItem", "UpdateItem"} {
+		throttle := 2 * retry.DefaultMaxAttempts
+		client := rig.Client(func(o *dynamodb.Options) {
+			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
+			})
+			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
+				if op == operation && throttle > 0 {
+					throttle--
+					return fault.Throttle
+				}
+				return fault.None
+			}})
+		})
+		table := rig.Must(repo.NewTable[customer](client, table.Name(), repo.TableConfig{}))(t)
+		busy := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+		rig.Must(busy.Update(t.Context(), key, func(_ context.Context, c *customer) error { c.Orders++; return nil }))(t)
+		if throttle > 0 {
+			t.Errorf("%s: %d refusals are left", operation, throttle)
+		}
+	}
+	if got := rig.Must(r.Get(t.Context(), key))(t); got.Orders != 2 {
+		t.Errorf("%+v", got)
+	}
 }

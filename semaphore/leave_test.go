@@ -141,11 +141,17 @@ func TestABusyErrorWhereverTheContextEnds(t *testing.T) {
 	b := newBench(t)
 	p := rig.Must(b.open(t, semaphore.Config{}).Acquire(t.Context(), "printer"))(t)
 	s := b.open(t, semaphore.Config{Wait: repo.Wait{Min: time.Microsecond, Max: 10 * time.Microsecond}})
-	for range 20 {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		_, err := s.Acquire(ctx, "printer")
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		before, ended := b.Count.Total(), make(chan error)
+		go func() {
+			_, err := s.Acquire(ctx, "printer")
+			ended <- err
+		}()
+		// Whoever tries again has had an answer.
+		rig.Await(t, "it tries again", func() bool { return b.Count.Total() >= before+2+i%3 })
 		cancel()
-		rig.Is(t, err, semaphore.ErrBusy)
+		rig.Is(t, <-ended, semaphore.ErrBusy)
 	}
 	rig.Is(t, p.Release(t.Context()))
 }

@@ -155,7 +155,7 @@ func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (
 	if err != nil {
 		return line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true})
+	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true, Holding: true})
 	switch res.Outcome {
 	case ddb.Applied:
 		q.passed(p, stale)

@@ -124,7 +124,7 @@ func TestWriteSkew(t *testing.T) {
 // counts once.
 func TestMixing(t *testing.T) {
 	each(t, func(t *testing.T, w *world, a, b store, x, y string) {
-		rounds := rig.Share(4, 20)
+		rounds := rig.Share(2, 20)
 		var all sync.WaitGroup
 		for range 2 {
 			all.Go(func() {

@@ -47,18 +47,32 @@ func (s *screen) keys(keys ...string) {
 // shows waits until the screen has all words.
 func (s *screen) shows(words ...string) {
 	s.Helper()
+	s.until(func(text string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+	}, words...)
+}
+
+// waits waits until the screen has nothing but the prompt. What is typed while a
+// shell still takes a line off the screen can come out in its place.
+func (s *screen) waits() {
+	s.Helper()
+	s.until(func(text string) bool { return strings.TrimSpace(text) == "ready>" }, "nothing but ready>")
+}
+
+func (s *screen) until(good func(text string) bool, want ...string) {
+	s.Helper()
 	late := time.After(time.Minute)
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
 		text := s.tmux("capture-pane", "-p")
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+		if good(text) {
 			return
 		}
 		select {
 		case <-look.C: // a terminal tells nobody that it has changed
 		case <-late:
-			s.Fatalf("the screen does not show %q:\n%s", words, text)
+			s.Fatalf("the screen does not show %q:\n%s", want, text)
 		}
 	}
 }

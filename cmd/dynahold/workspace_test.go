@@ -37,22 +37,31 @@ func TestAllModulesAreInTheWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	for _, module := range modulesBelow(t) {
+		if module != "." && !strings.Contains(string(text), "\t./"+filepath.ToSlash(module)+"\n") {
+			t.Errorf("%s is not in go.work", module)
+		}
+	}
+}
+
+// modulesBelow are the folders, below the root and itself, that have a go.mod.
+func modulesBelow(t *testing.T) (folders []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") {
 			return filepath.SkipDir
 		}
 		if err != nil || d.Name() != "go.mod" {
 			return err
 		}
-		dir, err := filepath.Rel(root, filepath.Dir(path))
-		if want := "./" + filepath.ToSlash(dir); want != "./." && !strings.Contains(string(text), "\t"+want+"\n") {
-			t.Errorf("%s is not in go.work", want)
-		}
+		folder, err := filepath.Rel(root, filepath.Dir(path))
+		folders = append(folders, folder)
 		return err
 	})
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	return folders
 }
 
 // Commands that read the whole module graph, such as go doc, write the checksums
@@ -62,8 +71,11 @@ func TestAllModulesAreInTheWorkspace(t *testing.T) {
 //	go list -m all >/dev/null && git add go.work.sum
 func TestOrdinaryCommandsLeaveTheCloneAsItIs(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"go.work", "go.work.sum", "go.mod", "go.sum", "bench/go.mod", "bench/go.sum", "cmd/dynahold/go.mod", "cmd/dynahold/go.sum",
-		"docs/adoption/go.mod", "docs/adoption/go.sum", "docs/tablecheck/go.mod", "docs/tablecheck/go.sum", "docs/telemetry/go.mod", "docs/telemetry/go.sum", "examples/lambda/go.mod", "examples/lambda/go.sum"} {
+	names := []string{"go.work", "go.work.sum"}
+	for _, module := range modulesBelow(t) {
+		names = append(names, filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum"))
+	}
+	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
 			err = os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700)

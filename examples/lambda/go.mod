@@ -4,6 +4,8 @@ go 1.25.0
 
 replace github.com/dynahold/dynahold => ../..
 
+replace github.com/dynahold/dynahold/examples => ..
+
 require (
 	github.com/aws/aws-lambda-go v1.54.0
 	github.com/aws/aws-sdk-go-v2 v1.47.6
@@ -12,6 +14,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/smithy-go v1.28.8
 	github.com/dynahold/dynahold v0.0.0
+	github.com/dynahold/dynahold/examples v0.0.0
 	go.yaml.in/yaml/v3 v3.0.6
 )
 

@@ -78,7 +78,8 @@ func (u *update) run(ctx context.Context) (item any, err error) {
 	u.assumed = image != nil
 	for {
 		if image == nil {
-			if image, err = u.waiter.Core.Get(ctx, u.waiter.Raw); err != nil {
+			// Others of the process wait behind it.
+			if image, err = u.waiter.Core.GetFor(ctx, u.waiter.Raw, ddb.Options{Holding: true}); err != nil {
 				return item, err
 			}
 			if image == nil {
@@ -203,7 +204,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 	switch {
 	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
-		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{}), nil
+		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true}), nil
 	case edit.Remove:
 		u.Tombstone(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
@@ -222,7 +223,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 		return item, res, err
 	}
 	u.sent = true
-	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: len(image) == 0}), nil
+	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: len(image) == 0, Holding: true}), nil
 }
 
 // begin decodes what an attempt starts from.

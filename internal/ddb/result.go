@@ -39,8 +39,11 @@ type Options struct {
 	// flight, the write could land behind the one that takes it back. Implies
 	// NoSettle.
 	AwaitAnswer bool
-	// Holding says that the caller holds what others wait for while the write is
-	// under way. The sleeps between its attempts are then short.
+	// Holding says that others wait while the request is under way: the caller holds
+	// what they want, or is the first in their line. The sleeps between its attempts are
+	// then short. It is given up no sooner than with the sleeps of the client's policy:
+	// for as long as one of those would last, a throttled request is sent again and
+	// again.
 	Holding bool
 	// OnItem says that the condition can fail only on an item that is there: an
 	// endpoint that then shows none cannot be used.

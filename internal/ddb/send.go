@@ -102,6 +102,8 @@ type call struct {
 	seen    sight             // of the attempt before
 	release func(error) error // gives back what the policy lent for it
 	short   Backoff           // with Options.Holding
+	slept   time.Time         // with Options.Holding: until when the policy's present sleep would last
+	between int               // attempts made before that, which the policy does not count
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -169,7 +171,12 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		Sleep(ctx, delay)
 		return true
 	}
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n-c.ongoing >= c.res.Limit) {
+	if c.opt.Holding && !c.opt.Single && !c.seen.hidden() && Throttled(c.res.Err) && time.Now().Before(c.slept) {
+		c.between++
+		c.sleepShortly(ctx, n, time.Until(c.slept))
+		return true
+	}
+	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit) {
 		c.giveUp(c.res.Err)
 		return false
 	}
@@ -177,23 +184,37 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	var delay time.Duration
 	if err == nil {
 		c.release = token
-		delay, err = policy.RetryDelay(n, c.res.Err)
+		delay, err = policy.RetryDelay(n-c.between, c.res.Err)
 	}
 	if err != nil {
 		c.giveUp(errors.Join(c.res.Err, err))
 		return false
 	}
 	if c.opt.Holding {
-		delay = min(delay, c.short.Next(time.Now(), time.Time{}))
+		c.slept = time.Now().Add(delay)
+		c.sleepShortly(ctx, n, delay)
+		return true
 	}
 	c.told.Again(n, delay, c.res.Err)
 	Sleep(ctx, delay)
 	return true
 }
 
-// shortest bounds the first sleep of a call whose caller holds what others wait
-// for. The SDK's policy begins with up to a second where it is throttled, which
-// is too much of a lease, and of everybody's time.
+// sleepShortly sleeps before another attempt of a call behind which others wait, for
+// most at the longest.
+func (c *call) sleepShortly(ctx context.Context, n int, most time.Duration) {
+	delay := min(most, c.short.Next(time.Now(), time.Time{}))
+	c.told.Again(n, delay, c.res.Err)
+	Sleep(ctx, delay)
+}
+
+// shortest bounds the first sleep of a call behind which others wait. The SDK's
+// policy begins with up to two seconds where it is throttled, which is too much of a
+// lease, and of everybody's time, while a partition has room again after
+// milliseconds. As long as the policy would sleep, a throttled call is tried again
+// after short sleeps, and only then once more by the policy: three short sleeps are
+// over before a busy partition has room, and with short ones alone a call would give
+// up much sooner than its client's policy says.
 const shortest = 20 * time.Millisecond
 
 // MostOngoing is how often a write is repeated because a transaction is at its item.

@@ -31,7 +31,11 @@ type crew struct {
 
 	window  *window
 	workers []*worker
-	turn    atomic.Int64 // the sharer, plus one, whose change was acknowledged last; 0: none yet
+	// Of workloads that hold items: how many are inside each, and how often somebody
+	// came in while another was.
+	within   []atomic.Int32
+	overlaps atomic.Int64
+	turn     atomic.Int64 // the sharer, plus one, whose change was acknowledged last; 0: none yet
 
 	// adrift are requests whose callers have gone: a bubble of virtual time
 	// must not end before them.
@@ -60,7 +64,8 @@ func (c *crew) run() error {
 	defer c.adrift.Wait()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	c.window = newWindow(c.workload)
+	n, _ := c.sharers()
+	c.window, c.within = newWindow(c.workload, n), make([]atomic.Int32, c.workload.Items)
 	if c.virtual && (c.workload.Touches > 1 || c.workload.Makes || c.workload.Partition) {
 		c.service = newService(c.workload.Partition)
 	}

@@ -31,7 +31,8 @@
 //
 // Fairness needs turns: a process that makes a hundred changes in a row has had
 // one, and after two or three of them the shares are still chance. A result
-// therefore tells how many there were.
+// therefore tells how many there were, and [Workload.Turns] asks for as many as it
+// takes.
 //
 // # Units
 //

@@ -17,6 +17,7 @@ type Workload struct {
 	Items     int           // default 1
 	Touches   int           // items that one change touches, each another; default 1
 	Makes     bool          // a change makes an item beside
+	Held      bool          // a change changes nothing: it has its one item for itself while inside runs, and what overlaps counts as lost
 	Zipf      float64       // skew of the choice of an item, above 1; 0: all alike
 	Size      int           // bytes of an item with what contenders add to it, about; default 1 KB
 	Work      time.Duration // spent inside every change
@@ -24,7 +25,12 @@ type Workload struct {
 	Warmup    time.Duration // nothing that happens in it is measured; default a fifth of Span
 	Span      time.Duration // how long changes are measured; default 2 s
 	Enough    int           // acknowledged changes after which the measured time soon ends; 0: none
-	Budget    int           // the same for requests, which are what a run takes time for
+	// Turns is the least number of turns that a process, or a worker of a single one,
+	// has had on average when the measured time ends. Until then it goes on past Span,
+	// Enough and Budget, for eight times Span at the longest: percentiles and fairness of
+	// those who had none would be chance. 0: none.
+	Turns     int
+	Budget    int // the same for requests, which are what a run takes time for
 	Latency   Latency
 	Partition bool // every item has a partition to itself, with DynamoDB's limits; in virtual time only
 	Seed      uint64
@@ -46,6 +52,9 @@ type Contender struct {
 	Open func(ctx context.Context, client *dynamodb.Client, table string) (Change, error)
 	// Prepare adds attributes to new items, such as a version. Optional.
 	Prepare func(item map[string]any)
+	// Beside are endings of names of tables that Open makes beside the one with the
+	// items, with the same beginning: the run deletes them.
+	Beside []string
 	// Unknown tells whether an error leaves open if the change is in the item.
 	// Nil: every error of a call of which a write had no clear answer does.
 	Unknown func(err error) bool

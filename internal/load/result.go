@@ -37,6 +37,9 @@ func (c *crew) result(ctx context.Context, table *counters) (Result, error) {
 // compare counts, item by item, acknowledged changes that are missing and
 // changes that nobody knows of.
 func (c *crew) compare(found map[string]int) (lost, extra int) {
+	if c.workload.Held {
+		return int(c.overlaps.Load()), 0 // nothing was to be stored
+	}
 	found = maps.Clone(found) // what is left in the end, nobody knows of
 	check := func(id string, acked, unknown int) {
 		n := found[id]

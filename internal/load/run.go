@@ -61,7 +61,7 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 	if err == nil {
 		result, err = crew.result(ctx, table)
 	}
-	if err = errors.Join(err, table.drop(ctx)); err != nil {
+	if err = errors.Join(err, table.drop(ctx, c.Beside...)); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	result.Virtual = o.Virtual

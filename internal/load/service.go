@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -225,10 +226,18 @@ func itemsOf(body []byte) (items []string) {
 		return nil
 	}
 	add := func(n named) {
-		for _, key := range []value{n.Key["id"], n.Item["id"]} {
-			if key.S != nil {
-				items = append(items, *key.S)
+		key := n.Key
+		if key == nil {
+			key = map[string]value{"id": n.Item["id"]}
+		}
+		id, whole := "", false
+		for _, name := range slices.Sorted(maps.Keys(key)) { // of other tables, too
+			if part := key[name].S; part != nil {
+				id, whole = id+*part, true
 			}
+		}
+		if whole {
+			items = append(items, id)
 		}
 	}
 	add(request.named)

@@ -25,7 +25,7 @@ func (w Workload) withDefaults() (Workload, error) {
 		w.Latency = Latency{4 * time.Millisecond, 10 * time.Millisecond}
 	}
 	switch {
-	case w.Processes < 0, w.Workers < 0, w.Items < 0, w.Touches < 0, w.Size < 0, w.Enough < 0, w.Budget < 0:
+	case w.Processes < 0, w.Workers < 0, w.Items < 0, w.Touches < 0, w.Size < 0, w.Turns < 0, w.Enough < 0, w.Budget < 0:
 		return w, errors.New("load: a number in the workload is negative")
 	case w.Work < 0, w.Pause < 0, w.Warmup < 0, w.Span < 0:
 		return w, errors.New("load: a time in the workload is negative")
@@ -33,6 +33,8 @@ func (w Workload) withDefaults() (Workload, error) {
 		return w, errors.New("load: an item can have 390 KB: DynamoDB takes 400, and contenders add to it")
 	case w.Touches > w.Items:
 		return w, errors.New("load: a change touches more items than there are")
+	case w.Held && (w.Touches > 1 || w.Makes):
+		return w, errors.New("load: who holds items without changing them holds one")
 	case w.Zipf != 0 && w.Zipf <= 1:
 		return w, errors.New("load: the skew must be above 1, or 0 for none")
 	case w.Latency.Median <= 0, w.Latency.P99 < w.Latency.Median:

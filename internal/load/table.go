@@ -116,14 +116,16 @@ func (c *counters) read(ctx context.Context) (found map[string]int, balance int,
 	return found, balance, nil
 }
 
-// drop deletes the table, also when the run was cancelled.
-func (c *counters) drop(ctx context.Context) error {
+// drop deletes the table and those beside it, also when the run was cancelled.
+func (c *counters) drop(ctx context.Context, beside ...string) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	_, err := c.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &c.name})
-	var none *types.ResourceNotFoundException
-	if errors.As(err, &none) {
-		return nil
+	for _, ending := range append([]string{""}, beside...) {
+		_, dropped := c.client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(c.name + ending)})
+		var none *types.ResourceNotFoundException
+		if !errors.As(dropped, &none) {
+			err = errors.Join(err, dropped)
+		}
 	}
 	return err
 }

@@ -13,8 +13,10 @@ type window struct {
 	began    time.Duration // when the work began; set by begin, before there are workers
 	from     atomic.Int64  // nothing is measured before begin
 	until    atomic.Int64  // moves to an earlier moment when enough was measured
+	span     time.Duration // how long it lasts, if there are turns enough
 	changes  quota         // acknowledged in it
 	requests quota         // sent in it
+	turns    quota         // taken in it
 }
 
 // quota counts up to a limit; 0 is none.
@@ -23,7 +25,7 @@ type quota struct {
 	limit int64
 }
 
-func (q *quota) add() (full bool) { return q.n.Add(1) == q.limit }
+func (q *quota) full() bool { return q.limit > 0 && q.n.Load() >= q.limit }
 func (q *quota) share() (share float64) {
 	if q.limit > 0 {
 		share = float64(q.n.Load()) / float64(q.limit)
@@ -35,9 +37,17 @@ func (q *quota) share() (share float64) {
 // be one right after a write, and flatter those who make many changes at once.
 const step = 100 * time.Millisecond
 
-func newWindow(w Workload) *window {
-	t := &window{base: time.Now()}
+// longest is for how many spans the measured time waits for turns.
+const longest = 8
+
+// newWindow makes the window of a workload whose changes so many share. Who shares
+// with nobody has a turn with every change.
+func newWindow(w Workload, sharers int) *window {
+	t := &window{base: time.Now(), span: w.Span}
 	t.changes.limit, t.requests.limit = int64(w.Enough), int64(w.Budget)
+	if sharers > 1 {
+		t.turns.limit = int64(w.Turns) * int64(sharers)
+	}
 	t.from.Store(math.MaxInt64)
 	return t
 }
@@ -45,7 +55,11 @@ func newWindow(w Workload) *window {
 // begin starts the warm-up; opening the contenders may have taken some time.
 func (t *window) begin(w Workload) {
 	t.began = time.Since(t.base)
-	t.until.Store(int64(t.began + w.Warmup + w.Span))
+	span := w.Span
+	if t.turns.limit > 0 {
+		span *= longest
+	}
+	t.until.Store(int64(t.began + w.Warmup + span))
 	t.from.Store(int64(t.began + w.Warmup))
 }
 
@@ -66,9 +80,15 @@ func (t *window) ack() bool { return t.note(&t.changes) }
 // sent notes a request and tells whether it counts.
 func (t *window) sent() bool { return t.note(&t.requests) }
 
+// turned notes that somebody else has the turn.
+func (t *window) turned() { t.note(&t.turns) }
+
 func (t *window) note(q *quota) bool {
 	now, in := t.now()
-	if in && q.add() {
+	if in {
+		q.n.Add(1)
+	}
+	if in && t.ripe(now) {
 		steps := (int64(now)-t.from.Load())/int64(step) + 1
 		early := t.from.Load() + steps*int64(step)
 		for late := t.until.Load(); early < late && !t.until.CompareAndSwap(late, early); late = t.until.Load() {
@@ -79,8 +99,19 @@ func (t *window) note(q *quota) bool {
 
 func (t *window) measured() time.Duration { return time.Duration(t.until.Load() - t.from.Load()) }
 
+// ripe reports whether the measured time may end.
+func (t *window) ripe(now time.Duration) bool {
+	long := int64(now)-t.from.Load() >= int64(t.span)
+	return (long || t.changes.full() || t.requests.full()) && (t.turns.limit == 0 || t.turns.full())
+}
+
 // done is the share of the run that is over.
 func (t *window) done() float64 {
-	share := float64(time.Since(t.base)-t.began) / float64(time.Duration(t.until.Load())-t.began)
-	return min(max(share, t.changes.share(), t.requests.share()), 1)
+	passed := float64(time.Since(t.base) - t.began)
+	share := passed / float64(time.Duration(t.until.Load())-t.began)
+	early := max(t.changes.share(), t.requests.share())
+	if t.turns.limit > 0 {
+		early = min(max(early, passed/float64(time.Duration(t.from.Load())-t.began+t.span)), t.turns.share())
+	}
+	return min(max(share, early), 1)
 }

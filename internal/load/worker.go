@@ -42,12 +42,11 @@ func newWorker(c *crew, number int, rng *rand.Rand, change Change) *worker {
 }
 
 func (w *worker) work(ctx context.Context) {
-	inside := func(ctx context.Context) { sleep(ctx, w.workload.Work) }
 	for ctx.Err() == nil && w.window.late() < 0 {
 		touched, items := w.choose()
 		began, counts := w.window.now()
 		var c call
-		err := w.change(context.WithValue(ctx, callKey{}, &c), touched, inside)
+		err := w.change(context.WithValue(ctx, callKey{}, &c), touched, w.inside(items))
 		ended, in := w.window.now()
 		if err == nil {
 			w.note(items, w.acked, true)
@@ -55,6 +54,7 @@ func (w *worker) work(ctx context.Context) {
 				w.measured++
 				if me := int64(w.sharer + 1); w.turn.Swap(me) != me {
 					w.turns++
+					w.window.turned()
 				}
 			}
 			if counts {
@@ -66,6 +66,21 @@ func (w *worker) work(ctx context.Context) {
 		if w.workload.Pause > 0 {
 			sleep(ctx, w.workload.Pause)
 		}
+	}
+}
+
+// inside is what a change of the items does while it has them: it takes time. Where
+// nothing is stored, it notes whether somebody else has them too.
+func (w *worker) inside(items []int) func(context.Context) {
+	return func(ctx context.Context) {
+		if w.workload.Held {
+			within := &w.within[items[0]]
+			if within.Add(1) > 1 {
+				w.overlaps.Add(1)
+			}
+			defer within.Add(-1)
+		}
+		sleep(ctx, w.workload.Work)
 	}
 }
 

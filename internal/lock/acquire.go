@@ -115,7 +115,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	t.Skew, t.Row, t.Clockless, t.Seen = a.Skew, a.Row, a.locker.Clockless, a.seen
 	t.Watched = a.observed.expired(a.watchTime())
 	a.first = t.Floor()
-	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true,
+	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true, Holding: true, // others of the process wait behind it
 		OnItem:  a.stub || a.Row && t.Watched == nil,
 		Absence: !a.Stub, // else the write of a stub finds out by itself
 	}

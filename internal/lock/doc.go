@@ -9,7 +9,7 @@
 // is given back before its caller is told that it failed.
 //
 // With Config.Fair an acquisition waits in the queue on the item: queue.go
-// (enqueue, wait, dequeue), poll.go (looking at the item), takeover.go (whose turn
+// (enqueue, dequeue), looks.go (looking at the item), poll.go (without an answer), takeover.go (whose turn
 // it is, taking over from the dead), transfer.go (the write that ends a lock gives
 // it to the next process). See lockedread's doc.go, "Fair".
 //

@@ -61,6 +61,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		return nil, err
 	}
 	defer h.Done()
+	defer h.looks.end()
 	switch err := h.Usable(); {
 	case !how.writes() && errors.Is(err, repo.ErrReleased):
 		return nil, nil

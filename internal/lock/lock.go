@@ -35,6 +35,7 @@ type Lock struct {
 	entry     string         // guarded by op: own entry in the queue; "" if there is none
 	queue     protocol.Queue // guarded by op: who else waits, as the last image showed
 	lastToken int64          // guarded by op: lockToken, as last seen
+	looks     *looks         // that are still under way; nil: none was sent
 	ahead     time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
@@ -177,6 +178,7 @@ func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
 		return err
 	}
 	defer h.Done()
+	defer h.looks.end()
 	if err := h.Usable(); err != nil {
 		return err
 	}

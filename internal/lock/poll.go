@@ -17,22 +17,31 @@ import (
 // without an answer, and so on: the network may be slow. Who has looked for a lease
 // without an answer gives up.
 func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
-	if q.failed == 0 {
-		q.silent = time.Now()
-	}
-	res := q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: doubled(q.locker.glance(), q.failed), Single: true})
+	asked := time.Now()
+	return q.answer(ctx, look{asked, q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: doubled(q.locker.glance(), q.failed), Single: true})})
+}
+
+// answer is what a look has shown: nil if it had no answer, and another may have one.
+// Looks that were under way at once, and are lost, are lost to one fault.
+func (q *queued) answer(ctx context.Context, a look) (ddb.Item, error) {
 	switch {
-	case res.Outcome == ddb.Applied:
+	case a.Outcome == ddb.Applied:
 		q.failed = 0
-		if res.Item == nil {
+		if a.Item == nil {
 			return ddb.Item{}, nil
 		}
-		return res.Item, nil
+		return a.Item, nil
 	case ctx.Err() != nil:
-		return nil, res.Err
+		return nil, a.Err
 	}
-	if q.failed++; !res.Again || time.Since(q.silent) >= q.locker.Lease {
-		return nil, res.Err
+	if q.failed == 0 {
+		q.silent = a.asked
+	}
+	if q.failed == 0 || !a.asked.Before(q.unheard) {
+		q.failed, q.unheard = q.failed+1, time.Now()
+	}
+	if !a.Again || time.Since(q.silent) >= q.locker.Lease {
+		return nil, a.Err
 	}
 	return nil, nil // says that nothing is known
 }
@@ -42,8 +51,10 @@ func (q *queued) poll(ctx context.Context) (ddb.Item, error) {
 // twice that, and so on, as often as the client's policy allows. One that was
 // handed the lock but does not know it yet costs the others no more than a grace.
 type repeats struct {
-	n         int  // attempts that count for the policy
-	ongoing   int  // those refused because a transaction was at the item: a matter of milliseconds
+	sent      int // attempts
+	n         int // those that count for the policy
+	ongoing   int // those refused because a transaction was at the item: a matter of milliseconds
+	began     time.Time
 	ambiguous bool // an attempt may have been applied
 	pause     ddb.Backoff
 }
@@ -56,16 +67,20 @@ func (r *repeats) options(c *Config) ddb.Options {
 // again takes in the result of an attempt, and sleeps before the next one. False:
 // there is none, and the result is now about all of them.
 func (r *repeats) again(ctx context.Context, c *Config, res *ddb.Result) bool {
-	if ddb.Ongoing(res.Err) && r.ongoing < ddb.MostOngoing {
+	if r.sent++; r.sent == 1 {
+		r.began, r.pause = time.Now(), ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
+	}
+	switch {
+	case ddb.Ongoing(res.Err) && r.ongoing < ddb.MostOngoing:
 		r.ongoing++
-	} else {
+	case res.Limit != 1 && ddb.Throttled(res.Err) && time.Since(r.began) < c.Lease/3:
+		// The sleeps here are shorter than the policy's, so its attempts would be used
+		// up before a busy partition has room.
+	default:
 		r.n++
 	}
 	r.ambiguous = r.ambiguous || !res.Clean
 	if res.Again && ctx.Err() == nil && (res.Limit == 0 || r.n < res.Limit) {
-		if r.n+r.ongoing == 1 {
-			r.pause = ddb.Backoff{Min: c.Wait.Min, Max: c.glance()}
-		}
 		ddb.Sleep(ctx, r.pause.Next(time.Now(), time.Time{}))
 		return true
 	}

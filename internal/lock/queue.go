@@ -28,22 +28,26 @@ type queued struct {
 	// extended, as far as that can be told: those who saw it later than this one
 	// did count from no later than a look after it.
 	firstSeen time.Time
-	pace      pace.Pace
+	forecast  pace.Forecast
+	spacing   pace.Spacing
+	looks     *looks
 	failed    int       // looks without an answer, in a row
 	silent    time.Time // when the first of them was sent
+	unheard   time.Time // when the last of them was given up
 	full      int       // enqueues that found no room, and then nobody on the item, in a row
 	// fromOutside is what was seen of the hold while there was no room for an entry.
 	fromOutside observation
 }
 
-// HoldTimes remembers how long a turn took lately on items that many wanted.
-type HoldTimes = recent.Memory[time.Duration]
+// HoldTimes remembers how long a turn, and a look, took lately on items that many
+// wanted.
+type HoldTimes = recent.Memory[pace.Learned]
 
 // holdTimesKept bounds how many items are remembered.
 const holdTimesKept = 1024
 
 // NewHoldTimes makes a memory of turns.
-func NewHoldTimes() *HoldTimes { return recent.New[time.Duration](holdTimesKept) }
+func NewHoldTimes() *HoldTimes { return recent.New[pace.Learned](holdTimesKept) }
 
 // errNoQueue says that the lock is not one that a queue can form behind: it was
 // taken by hand, or never ends, or there is no room.
@@ -57,7 +61,7 @@ func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		t := q.newTry()
 		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}
 		q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.sent, observation{}
-		q.pace = pace.Pace{Turn: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
+		q.forecast = pace.Forecast{Learned: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
 	opt := q.repeats.options(&q.locker.Config)
 	opt.Absence = !q.Stub // else the write of a stub finds out by itself
@@ -75,7 +79,7 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	case ddb.Applied:
 		_, ahead, _ := q.Core.ParseQueue(res.Item).Find(q.entry)
 		q.Core.Observe.Depth(ctx, q.Kind, len(ahead))
-		return q.wait(ctx, res.Item)
+		return q.stand(ctx, res.Item)
 	case ddb.Condition:
 		return q.refused(ctx, res.Image)
 	case ddb.Unknown:
@@ -142,7 +146,7 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	_, _, there := core.ParseQueue(image).Find(q.entry)
 	switch {
 	case there, lost, l.By == q.id, l.By == protocol.NextID(q.entry):
-		return q.wait(ctx, image) // an earlier attempt landed
+		return q.stand(ctx, image) // an earlier attempt landed
 	case core.Absent(image) && q.Stub:
 		q.stub = true
 		return nil, nil
@@ -152,24 +156,28 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	return nil, errNoQueue
 }
 
-// wait looks at the item until the lock is ours. image is what the enqueue left.
-func (q *queued) wait(ctx context.Context, image ddb.Item) (*Lock, error) {
+// stand looks at the item until the lock is ours. image is what the enqueue left.
+func (q *queued) stand(ctx context.Context, image ddb.Item) (*Lock, error) {
 	asked := q.sent
+	q.spacing, q.looks = q.locker.spacing(image), newLooks(ctx, q.Core, image, asked)
+	if q.repeats.sent == 1 { // else sleeps are in it
+		q.forecast.Took(time.Since(asked))
+	}
 	for {
 		held, l, pause, err := q.evaluate(ctx, image, asked)
-		if held != nil || errors.Is(err, errAgain) {
-			return held, err
+		if held != nil {
+			q.looks.forget()
+			held.looks = q.looks // to end those that are under way would cost their connections
+			return held, nil
 		}
-		for image = nil; err == nil && image == nil; {
-			if err = q.WaitToPoll(ctx, l, pause); err != nil {
-				break
-			}
-			asked = time.Now()
-			image, err = q.poll(ctx)
-			pause = min(q.Wait.Max, q.locker.glance()/2) - time.Since(asked) // after a look without an answer
+		if err == nil {
+			image, asked, err = q.look(ctx, l, time.Now().Add(pause))
 		}
 		if err != nil {
-			q.dequeue(q.cleaning(ctx))
+			q.looks.end()
+			if !errors.Is(err, errAgain) {
+				q.dequeue(q.cleaning(ctx))
+			}
 			return nil, err
 		}
 	}
@@ -208,10 +216,10 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			q.firstSeen = q.appearance(l, now)
 		}
 		q.number, q.lastNotMine = me.Ticket, asked
-		q.pace.See(len(ahead)+1, now)
-		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(time.Duration) (time.Duration, bool) { return q.pace.Turn, q.pace.Turn > 0 })
+		q.forecast.See(len(ahead)+1, asked, now)
+		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
 		if rest := q.remaining(l, len(ahead), now); rest >= 0 {
-			return nil, l, min(q.pace.Delay(len(ahead)+1, now, q.pacing(now.Sub(asked))), rest+time.Millisecond), nil
+			return nil, l, min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), nil
 		}
 		asked = time.Now()
 		res := q.takeOver(ctx, image, l, ahead)
@@ -224,6 +232,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			return held, l, 0, err
 		case ddb.Condition:
 			image = res.Image
+			q.looks.believe(core, image, asked)
 		case ddb.Refused:
 			if res.Again {
 				return nil, l, q.Wait.Min, nil // throttled
@@ -236,15 +245,6 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			return nil, l, q.Wait.Min, nil // the next look tells
 		}
 	}
-}
-
-// pacing: who is next looks nearly without pause, but not in a hot loop where the
-// answer takes no time (took is what the last one took); the others sleep for three
-// quarters of the time until they are next, and everybody looks often enough to
-// notice in time that it was handed the lock.
-func (q *queued) pacing(took time.Duration) pace.Line {
-	limit := q.locker.glance()
-	return pace.Line{Near: 1, Min: max(0, time.Millisecond-took), Max: limit, Limit: limit, Quarters: 3}
 }
 
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the

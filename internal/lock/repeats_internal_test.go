@@ -40,3 +40,25 @@ func TestRepeatsOfWritesThatTransactionsRefuse(t *testing.T) {
 		}
 	})
 }
+
+// A partition that is busy for a while does not make those give up who wait for what
+// is on it, and one that is busy for good does.
+func TestRepeatsOfWritesThatAreThrottled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Config{Lease: 30 * time.Second, Wait: repo.Wait{Min: 10 * time.Millisecond, Max: time.Second}}
+		for limit, most := range map[int]int{1: 1, 3: 1000} {
+			var r repeats
+			began, n := time.Now(), 1
+			for r.again(t.Context(), c, &ddb.Result{Err: &types.ProvisionedThroughputExceededException{}, Again: true, Clean: true, Limit: limit}) {
+				n++
+			}
+			took := time.Since(began)
+			if r.sent != n { // one that was repeated has slept, and says nothing of how long a look takes
+				t.Errorf("a policy of %d attempts: %d sent, %d noted", limit, n, r.sent)
+			}
+			if n > most || limit == 1 && took > 0 || limit > 1 && (n < 10*limit || took < c.Lease/3 || took > c.Lease/2) {
+				t.Errorf("a policy of %d attempts: %d in %v", limit, n, took)
+			}
+		}
+	})
+}

@@ -63,17 +63,22 @@ func isTrue(v types.AttributeValue) bool {
 // Get reads an item with a consistent read, and refuses one with foreign
 // attributes under the library's names, or of another type than the table's.
 func (c *Core) Get(ctx context.Context, key ddb.Item) (ddb.Item, error) {
-	item, err := c.Table.Get(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("item %v: %w", c.KeyOf(key), err) // which names the table
+	return c.GetFor(ctx, key, ddb.Options{})
+}
+
+// GetFor is Get with options.
+func (c *Core) GetFor(ctx context.Context, key ddb.Item, opt ddb.Options) (ddb.Item, error) {
+	res := c.Read(ctx, key, opt)
+	if res.Err != nil {
+		return nil, fmt.Errorf("item %v: %w", c.KeyOf(key), res.Err) // which names the table
 	}
-	if err := c.CheckType(item); err != nil {
+	if err := c.CheckType(res.Item); err != nil {
 		return nil, err
 	}
-	if err := c.CheckShape(item); err != nil {
+	if err := c.CheckShape(res.Item); err != nil {
 		return nil, c.Classify(fmt.Errorf("%s: %w", c.ItemName(c.KeyOf(key)), err))
 	}
-	return item, nil
+	return res.Item, nil
 }
 
 // IfOurs demands of what stands under the library's names that it is the

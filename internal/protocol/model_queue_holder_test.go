@@ -23,9 +23,9 @@ func (m *queueModel) finish(w *queueWorld, i int) {
 	*q = queuer{phase: away, entry: q.entry, asked: -1}
 }
 
-// hold makes the handle: what is known of the queue is what the item shows now.
-func (m *queueModel) hold(w *queueWorld, i int, left int8) {
-	q, it := &w.who[i], &w.item
+// hold makes the handle: what is known of the queue is what the answer shows.
+func (m *queueModel) hold(w *queueWorld, i int, it *queueItem, left int8) {
+	q := &w.who[i]
 	q.phase, q.left, q.unsure, q.claimed = having, left, false, !isHanded(it.by)
 	q.req = request{kind: toEnd, entry: q.entry, by: it.by, token: it.held, base: it.version}
 	note(it, &q.req)
@@ -90,7 +90,7 @@ func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 			m.see(on, i, asked)
 		case toPass:
 			if applied {
-				m.hold(on, i, fullLease-asked)
+				m.hold(on, i, &on.item, fullLease-asked)
 				break
 			}
 			m.see(on, i, asked)
@@ -130,7 +130,7 @@ func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
 	if m.leaveBlind {
 		return "somebody left with the lock in its hands"
 	}
-	m.hold(w, i, 0)
+	m.hold(w, i, &w.item, 0)
 	q.phase = giving
 	return ""
 }

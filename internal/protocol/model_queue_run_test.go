@@ -19,19 +19,24 @@ func queueRuns() map[string]queueRules {
 		"late copies":        {members: 2, turns: 1, copies: 2, losses: 1, quick: true},
 		"leaving":            {members: 2, turns: 1, leaves: 1, losses: 1},
 		"a break":            {members: 2, turns: 1, breaks: 1, losses: 1},
+		"two looks":          {members: 2, turns: 1, looks: true, deaths: 1},
+		"looks, no clock":    {members: 2, turns: 1, looks: true, losses: 1, clockless: true},
 		"a stranger":         {members: 2, turns: 1, alien: 1, losses: 1, quick: true},
 	}
 	if quick() {
 		delete(runs, "late copies")
 		delete(runs, "time for three")
+		delete(runs, "looks, no clock")
 	}
 	if !soak() {
 		return runs
 	}
 	maps.Copy(runs, map[string]queueRules{
+		"looks, any order":      {members: 2, turns: 2, looks: true, anyOrder: true}, // to believe an old answer costs time, and no verdict
 		"time, again":           {members: 2, turns: 2},
 		"time, again, no clock": {members: 2, turns: 2, clockless: true},
 		"time for all three":    {members: 3, turns: 1, clockless: true},
+		"two looks, again":      {members: 2, turns: 2, looks: true},
 		"deaths of two":         {members: 3, turns: 1, deaths: 2, quick: true},
 		"answers of three":      {members: 3, turns: 1, losses: 1, quick: true},
 		"answers, again":        {members: 2, turns: 2, losses: 2, quick: true},
@@ -146,6 +151,7 @@ func TestModelQueueMutants(t *testing.T) {
 		{"leaving without a look at what was handed over", queueRules{members: 2, turns: 1, leaves: 1, quick: true, leaveBlind: true}},
 		{"the deadline counts from the look that showed the lock", queueRules{members: 2, turns: 2, clockless: true, fromSeen: true}},
 		{"Own without lockHeld, and freeing without a look at lockToken", queueRules{members: 1, turns: 1, copies: 1, losses: 2, ownWithoutHeld: true, freeBlind: true}},
+		{"the deadline counts from the last look that was sent, whatever it shows", queueRules{members: 2, turns: 2, looks: true, clockless: true, fromSent: true}},
 		{"taking over leaves lockStolen as it was", queueRules{members: 2, turns: 1, losses: 1, silentPass: true}},
 		{"the deadline of a hold that was handed over ignores lockTime", queueRules{members: 2, turns: 2, copies: 1, noClock: true, quick: true}},
 		{"the token is the ticket", queueRules{members: 3, turns: 1, deaths: 1, ticketToken: true}},

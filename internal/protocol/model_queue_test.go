@@ -91,10 +91,12 @@ type queueRules struct {
 	noTime                                        bool // no lease ends: nothing can go wrong
 	clockless                                     bool
 	quick                                         bool // no read takes time, and no hold is claimed
+	looks                                         bool // two looks of one who waits are under way at once
 
 	drawAgain, handBlind, freeBlind, passBlind, leaveBlind, fromSeen bool
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool
 	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
+	anyOrder, fromSent                                               bool
 }
 
 // give begins a hold.

@@ -120,6 +120,12 @@ func (w *queueWorld) tick() {
 		if q.asked >= 0 {
 			older(&q.asked)
 		}
+		if q.beside.step > 0 {
+			older(&q.beside.asked)
+		}
+		if q.beside.saw.by != 0 {
+			older(&q.beside.saw.age)
+		}
 		if q.phase != having {
 			older(&q.req.age)
 		}
@@ -139,8 +145,10 @@ func (w *queueWorld) forget() {
 			}
 		case q.phase == having || q.phase == giving:
 			q.made, q.unseen, q.seen, q.since, q.term, q.asked = 0, 0, stamp{}, 0, 0, -1
+			q.fresh, q.shown, q.beside = false, 0, beside{}
 		case q.phase == leaving:
 			q.unseen, q.seen, q.since, q.term, q.asked, q.left = 0, stamp{}, 0, 0, -1, 0
+			q.fresh, q.shown, q.beside = false, 0, beside{}
 		case q.phase == waiting:
 			q.left = 0
 			q.req = request{}

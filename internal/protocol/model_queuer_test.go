@@ -24,6 +24,9 @@ type queuer struct {
 	made    int8 // age of the draw's bytes
 	unseen  int8 // age of the last request whose answer did not show the lock as ours
 	asked   int8 // age of the read under way; -1: none
+	fresh   bool // it was sent after the newest answer that is believed had come
+	shown   int8 // lockToken, as that answer shows it
+	beside  beside
 	seen    stamp
 	since   int8 // age of the first answer that showed it
 	term    int8 // of what is watched
@@ -146,6 +149,9 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 		m.send(w, i, out)
 	case waiting:
 		m.read(w, i, out)
+		if m.looks {
+			m.lookBeside(w, i, out)
+		}
 	case having:
 		m.have(w, i, out)
 	}
@@ -155,7 +161,10 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 func (m *queueModel) read(w queueWorld, i int, out emit[queueWorld]) {
 	name := queueIDs[taker(w.who[i].entry)]
 	if w.who[i].asked < 0 {
-		w.who[i].asked = 0
+		w.who[i].asked, w.who[i].fresh = 0, m.looks
+		if m.looks && m.fromSent {
+			w.who[i].unseen = 0
+		}
 		if !m.quick {
 			out(name, "asks", w, "")
 			return
@@ -163,18 +172,26 @@ func (m *queueModel) read(w queueWorld, i int, out emit[queueWorld]) {
 	}
 	asked := w.who[i].asked
 	w.who[i].asked = -1
-	m.see(&w, i, asked)
+	if m.believe(&w.who[i], w.item.token, w.who[i].fresh) {
+		m.seeItem(&w, i, &w.item, asked)
+	}
 	out(name, "is answered", w, "")
 }
 
-// see is what a process makes of an answer whose request was sent that long ago.
+// see is what a process makes of the answer to a write that was sent that long ago.
 func (m *queueModel) see(w *queueWorld, i int, asked int8) {
-	q, it := &w.who[i], &w.item
+	m.believe(&w.who[i], w.item.token, true)
+	m.seeItem(w, i, &w.item, asked)
+}
+
+// seeItem is what it makes of an answer that shows the item so.
+func (m *queueModel) seeItem(w *queueWorld, i int, it *queueItem, asked int8) {
+	q := &w.who[i]
 	q.unsure = false
 	e := q.entry
 	switch it.by {
 	case taker(e):
-		m.hold(w, i, max(0, fullLease-q.made))
+		m.hold(w, i, it, max(0, fullLease-q.made))
 		return
 	case handed(e):
 		left := graceTime - q.unseen
@@ -184,7 +201,7 @@ func (m *queueModel) see(w *queueWorld, i int, asked int8) {
 		if !m.clockless && !m.noClock {
 			left = min(left, it.term-it.age)
 		}
-		m.hold(w, i, max(0, left))
+		m.hold(w, i, it, max(0, left))
 		return
 	}
 	ticket := it.w[e]

@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -29,7 +29,7 @@ import (
 func TestALostHandOnIsFound(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.LoseResponse, fault.Error500After, fault.DropRequest, fault.Resend} {
 		t.Run(kind.String(), func(t *testing.T) {
-			w := suite.New(t)
+			w := fixture.New(t)
 			ctx := t.Context()
 			var n atomic.Int64
 			client := rig.Client(func(o *dynamodb.Options) {
@@ -41,20 +41,20 @@ func TestALostHandOnIsFound(t *testing.T) {
 				}})
 			})
 			r := rig.Must(pessimistic.New(w.Items(t, client), pessimistic.Config{}))(t)
-			rig.Must(r.Create(ctx, suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
+			rig.Must(r.Create(ctx, fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
 			var done sync.WaitGroup
 			for range 8 {
 				done.Go(func() {
 					for range 5 {
-						rig.Must(r.Update(ctx, suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+						rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 					}
 				})
 			}
 			done.Wait()
-			if got := rig.Must(r.Get(ctx, suite.HotKey))(t); got.Balance != 40 {
+			if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.Balance != 40 {
 				t.Errorf("balance %d, want 40", got.Balance)
 			}
-			if lock := rig.Must(w.Items(t, w.Client).Inspect(ctx, suite.HotKey))(t); lock.Held {
+			if lock := rig.Must(w.Items(t, w.Client).Inspect(ctx, fixture.HotKey))(t); lock.Held {
 				t.Errorf("the item is still locked: %+v", lock)
 			}
 		})
@@ -65,20 +65,20 @@ func TestALostHandOnIsFound(t *testing.T) {
 func TestASlowChangeIsOvertaken(t *testing.T) {
 	defer func(patience time.Duration) { local.Patience = patience }(local.Patience)
 	local.Patience = 250 * time.Millisecond
-	w := suite.New(t)
+	w := fixture.New(t)
 	ctx := t.Context()
 	r := rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)
-	rig.Must(r.Create(ctx, suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
-	c := suite.CallersBehind(func(c *suite.Callers) {
-		rig.Must(r.Update(ctx, suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance += 10; c.First(); return nil }))(t)
+	rig.Must(r.Create(ctx, fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
+	c := fixture.CallersBehind(func(c *fixture.Callers) {
+		rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance += 10; c.First(); return nil }))(t)
 	})
-	got := rig.Must(r.Update(ctx, suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+	got := rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 	if got.Balance != 1 {
 		t.Errorf("balance %d: the slow change was waited for", got.Balance)
 	}
 	close(c.Open)
 	c.Done.Wait()
-	if got := rig.Must(r.Get(ctx, suite.HotKey))(t); got.Balance != 11 {
+	if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.Balance != 11 {
 		t.Errorf("balance %d, want 11", got.Balance)
 	}
 }
@@ -86,29 +86,29 @@ func TestASlowChangeIsOvertaken(t *testing.T) {
 // Of two goroutines that ended one hold, the second handed on nothing before
 // the first handed on the lock, which was then held, and renewed, by nobody.
 func TestAHoldThatIsEndedTwice(t *testing.T) {
-	end := map[string]func(context.Context, *lockedread.Held[suite.Account]){
-		"release": func(ctx context.Context, h *lockedread.Held[suite.Account]) { _ = h.Release(ctx) },
-		"commit":  func(ctx context.Context, h *lockedread.Held[suite.Account]) { _, _ = h.Commit(ctx, h.Item()) },
+	end := map[string]func(context.Context, *lockedread.Held[fixture.Account]){
+		"release": func(ctx context.Context, h *lockedread.Held[fixture.Account]) { _ = h.Release(ctx) },
+		"commit":  func(ctx context.Context, h *lockedread.Held[fixture.Account]) { _, _ = h.Commit(ctx, h.Item()) },
 	}
 	for name, second := range end {
 		t.Run(name, func(t *testing.T) {
-			w := suite.New(t)
-			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+			w := fixture.New(t)
+			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 			l := w.Locker(t, w.Client, lockedread.Config{Lease: 5 * time.Second, Renew: true, ClockSkew: -1})
 			for round := range rig.Share(60, 300) {
-				held := rig.Must(l.Acquire(t.Context(), suite.Key))(t)
+				held := rig.Must(l.Acquire(t.Context(), fixture.Key))(t)
 				var all sync.WaitGroup
 				all.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
 					defer cancel()
-					next, err := l.Acquire(ctx, suite.Key)
+					next, err := l.Acquire(ctx, fixture.Key)
 					if err != nil {
 						t.Errorf("round %d: the lock is gone: %v", round, err)
 						return
 					}
 					_ = next.Release(ctx)
 				})
-				suite.AwaitCallers(t, 1)
+				fixture.AwaitCallers(t, 1)
 				all.Go(func() { end["commit"](t.Context(), held) })
 				all.Go(func() { second(t.Context(), held) })
 				all.Wait()
@@ -123,20 +123,20 @@ func TestAHoldThatIsEndedTwice(t *testing.T) {
 // The stub of a new item that was passed on within a process stayed behind when
 // nobody made the item.
 func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	first := w.Locker(t, rig.Client(), lockedread.Config{Fair: true})
 	other := w.Locker(t, rig.Client(), lockedread.Config{Fair: true})
-	held := rig.Must(first.AcquireOrCreate(t.Context(), suite.Key))(t)
+	held := rig.Must(first.AcquireOrCreate(t.Context(), fixture.Key))(t)
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})
-	go func() { defer close(gone); _, _ = other.AcquireOrCreate(ctx, suite.Key) }()
+	go func() { defer close(gone); _, _ = other.AcquireOrCreate(ctx, fixture.Key) }()
 	waits := func(name string) bool { return strings.HasPrefix(name, "w#") }
 	rig.Await(t, "the other waits in the queue", func() bool {
-		return slices.ContainsFunc(slices.Collect(maps.Keys(w.Raw(t, suite.Key))), waits)
+		return slices.ContainsFunc(slices.Collect(maps.Keys(w.Raw(t, fixture.Key))), waits)
 	})
-	next := make(chan *lockedread.Held[suite.Account])
-	go func() { next <- rig.Must(first.AcquireOrCreate(t.Context(), suite.Key))(t) }()
-	suite.AwaitCallers(t, 1)
+	next := make(chan *lockedread.Held[fixture.Account])
+	go func() { next <- rig.Must(first.AcquireOrCreate(t.Context(), fixture.Key))(t) }()
+	fixture.AwaitCallers(t, 1)
 	if err := held.Extend(t.Context()); err != nil { // sees who waits in the queue
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
 	if err := last.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if raw := w.Raw(t, suite.Key); raw != nil {
+	if raw := w.Raw(t, fixture.Key); raw != nil {
 		t.Errorf("left behind: %v", raw)
 	}
 }
@@ -158,21 +158,21 @@ func TestAStubThatIsHandedOnGoesToo(t *testing.T) {
 // bring the item back.
 func TestUpdateOfADeletedItemThatIsHandedOn(t *testing.T) {
 	for _, cfg := range []pessimistic.Config{{}, {Combine: true}, {Fair: true}} {
-		w := suite.New(t)
+		w := fixture.New(t)
 		ctx := t.Context()
 		buries := rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)
-		rig.Must(buries.Create(ctx, suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
-		if err := buries.DeleteAt(ctx, suite.HotKey, int64(2)); err != nil {
+		rig.Must(buries.Create(ctx, fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
+		if err := buries.DeleteAt(ctx, fixture.HotKey, int64(2)); err != nil {
 			t.Fatal(err)
 		}
 		r := rig.Must(pessimistic.New(w.Items(t, w.Client), cfg))(t)
 		mine := errors.New("no")
-		c := suite.CallersBehind(func(c *suite.Callers) {
-			_, err := r.Upsert(ctx, suite.HotKey, func(context.Context, *suite.Account) error { c.First(); return mine })
+		c := fixture.CallersBehind(func(c *fixture.Callers) {
+			_, err := r.Upsert(ctx, fixture.HotKey, func(context.Context, *fixture.Account) error { c.First(); return mine })
 			rig.Is(t, err, mine)
 		})
 		c.Done.Go(func() {
-			_, err := r.Update(ctx, suite.HotKey, func(_ context.Context, a *suite.Account) error { a.At, a.Balance = 3, 7; return nil })
+			_, err := r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.At, a.Balance = 3, 7; return nil })
 			rig.Is(t, err, repo.ErrNotFound)
 		})
 		c.Gathered(t, 1)
@@ -183,8 +183,8 @@ func TestUpdateOfADeletedItemThatIsHandedOn(t *testing.T) {
 // Who had committed waited, for a lease if need be, until the lock that was
 // passed on, and that nobody wanted any more, was given back.
 func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
-	w := suite.New(t)
-	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1}))(t)
+	w := fixture.New(t)
+	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
 	var down atomic.Bool
 	var inj *fault.Injector
 	client := rig.Client(func(o *dynamodb.Options) {
@@ -201,9 +201,9 @@ func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
 	})
 	l := w.Locker(t, client, lockedread.Config{Lease: time.Hour})
 	committed := make(chan struct{})
-	c := suite.CallersBehind(func(c *suite.Callers) {
+	c := fixture.CallersBehind(func(c *fixture.Callers) {
 		defer close(committed)
-		got := rig.Must(l.Update(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance++; c.First(); return nil }))(t)
+		got := rig.Must(l.Update(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil }))(t)
 		if got.Balance != 1 {
 			t.Errorf("committed %+v", got)
 		}
@@ -212,7 +212,7 @@ func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, err := l.Update(waiting, suite.HotKey, func(context.Context, *suite.Account) error { return nil })
+		_, err := l.Update(waiting, fixture.HotKey, func(context.Context, *fixture.Account) error { return nil })
 		rig.Is(t, err, context.Canceled)
 	}()
 	c.Gathered(t, 1)

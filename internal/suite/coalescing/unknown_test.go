@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,9 +27,9 @@ func writesData(in *dynamodb.UpdateItemInput) bool {
 // A batch that was applied, whose answer was lost, and whose repetition the
 // service refused, ran again: every change was made twice.
 func TestAnUnknownBatchDoesNotRunAgain(t *testing.T) {
-	for _, s := range suite.Combining() {
+	for _, s := range fixture.Combining() {
 		t.Run(s.Name, func(t *testing.T) {
-			w, h := suite.NewWith(t, suite.HotKey)
+			w, h := fixture.NewWith(t, fixture.HotKey)
 			var data atomic.Int64
 			h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 				if !writesData(in) {
@@ -46,19 +46,19 @@ func TestAnUnknownBatchDoesNotRunAgain(t *testing.T) {
 			}
 			r := s.Open(t, w, h)
 			const callers = 4
-			change := func(c *suite.Callers) {
-				_, err := r.Update(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance++; c.First(); return nil })
+			change := func(c *fixture.Callers) {
+				_, err := r.Update(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil })
 				if err != nil && !errors.Is(err, repo.ErrOutcomeUnknown) {
 					t.Error(err)
 				}
 			}
-			c := suite.CallersBehind(change)
+			c := fixture.CallersBehind(change)
 			for range callers - 1 {
 				c.Done.Go(func() { change(c) })
 			}
 			c.Gathered(t, callers-1)
 			c.Done.Wait()
-			if got := rig.Must(r.Get(t.Context(), suite.HotKey))(t); got.Balance > callers {
+			if got := rig.Must(r.Get(t.Context(), fixture.HotKey))(t); got.Balance > callers {
 				t.Errorf("balance %d after %d changes of 1", got.Balance, callers)
 			}
 		})
@@ -68,18 +68,18 @@ func TestAnUnknownBatchDoesNotRunAgain(t *testing.T) {
 // A part of a batch that nobody had written, and that waited to run again, was
 // told "unknown" when its context ended, and only after seconds.
 func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
-	for _, s := range suite.Combining() {
+	for _, s := range fixture.Combining() {
 		t.Run(s.Name, func(t *testing.T) {
-			w, h := suite.NewWith(t, suite.HotKey)
+			w, h := fixture.NewWith(t, fixture.HotKey)
 			r := s.Open(t, w, h)
-			c := suite.CallersBehind(func(c *suite.Callers) {
-				rig.Must(r.Update(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error { a.Balance++; c.First(); return nil }))(t)
+			c := fixture.CallersBehind(func(c *fixture.Callers) {
+				rig.Must(r.Update(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil }))(t)
 			})
 			ctx, leave := context.WithCancel(t.Context())
 			told := make(chan struct{})
 			runs := 0
 			c.Done.Go(func() {
-				_, _ = r.Update(t.Context(), suite.HotKey, func(context.Context, *suite.Account) error {
+				_, _ = r.Update(t.Context(), fixture.HotKey, func(context.Context, *fixture.Account) error {
 					if runs++; runs == 2 { // alone, and the other one behind it
 						leave()
 						<-told
@@ -87,10 +87,10 @@ func TestAPartThatWasNeverWrittenIsNotUnknown(t *testing.T) {
 					return repo.Remove
 				})
 			})
-			suite.AwaitCallers(t, 1)
+			fixture.AwaitCallers(t, 1)
 			c.Done.Go(func() {
 				defer close(told)
-				_, err := r.Update(ctx, suite.HotKey, func(context.Context, *suite.Account) error { return repo.Remove })
+				_, err := r.Update(ctx, fixture.HotKey, func(context.Context, *fixture.Account) error { return repo.Remove })
 				if errors.Is(err, repo.ErrOutcomeUnknown) {
 					t.Errorf("nothing of it was ever sent: %v", err)
 				}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -41,7 +41,7 @@ func (b *boxed) spoil() {
 	b.Box.AV.(*types.AttributeValueMemberL).Value[0] = &types.AttributeValueMemberS{Value: "never written"}
 }
 
-func boxes(t *testing.T, w *suite.Fixture) map[string]repo.Repository[boxed] {
+func boxes(t *testing.T, w *fixture.Fixture) map[string]repo.Repository[boxed] {
 	table := rig.Must(repo.NewTable[boxed](w.Client, w.Table, repo.TableConfig{}))(t)
 	return map[string]repo.Repository[boxed]{
 		"pessimistic":            rig.Must(pessimistic.New(table, pessimistic.Config{}))(t),
@@ -56,26 +56,26 @@ func newBox(text string) boxed {
 }
 
 func TestWhatIsKeptIsNotSharedWithUsers(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	ctx := t.Context()
 	table := rig.Must(repo.NewTable[boxed](w.Client, w.Table, repo.TableConfig{}))(t)
 	r := rig.Must(optimistic.New(table, optimistic.Config{Warm: 10}))(t)
 	rig.Must(r.Create(ctx, boxed{ID: "hot", Seq: 1, Box: box{&types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "true"}}}}}))(t)
 	for i := range 3 { // warm from here
-		rig.Must(r.Update(ctx, suite.HotKey, func(_ context.Context, b *boxed) error { b.Copied = fmt.Sprint(i); return nil }))(t)
+		rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, b *boxed) error { b.Copied = fmt.Sprint(i); return nil }))(t)
 	}
 	mine := errors.New("refused")
-	_, err := r.Update(ctx, suite.HotKey, func(_ context.Context, b *boxed) error { b.spoil(); return mine })
+	_, err := r.Update(ctx, fixture.HotKey, func(_ context.Context, b *boxed) error { b.spoil(); return mine })
 	rig.Is(t, err, mine)
 	look := func(_ context.Context, b *boxed) error { b.Copied += b.text(); return nil }
 	for range 3 {
-		got := rig.Must(r.Update(ctx, suite.HotKey, look))(t)
+		got := rig.Must(r.Update(ctx, fixture.HotKey, look))(t)
 		if got.text() != "true" {
 			t.Errorf("the item shows %q", got.text())
 		}
 		got.spoil() // what a caller does to what it was given
 	}
-	if got := rig.Must(r.Get(ctx, suite.HotKey))(t); got.text() != "true" || got.Copied != "2truetruetrue" {
+	if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.text() != "true" || got.Copied != "2truetruetrue" {
 		t.Errorf("stored %q, seen by changes: %q", got.text(), got.Copied)
 	}
 }
@@ -83,30 +83,30 @@ func TestWhatIsKeptIsNotSharedWithUsers(t *testing.T) {
 // What a failed change did in place to a type that decodes itself was seen by
 // the changes after it.
 func TestAFailedChangeInPlaceIsSeenByNobody(t *testing.T) {
-	for name := range boxes(t, suite.New(t)) {
+	for name := range boxes(t, fixture.New(t)) {
 		t.Run(name, func(t *testing.T) {
-			r := boxes(t, suite.New(t))[name]
+			r := boxes(t, fixture.New(t))[name]
 			ctx := t.Context()
 			rig.Must(r.Create(ctx, newBox("true")))(t)
 			mine := errors.New("refused")
-			spoil := func(c *suite.Callers) {
-				_, err := r.Update(ctx, suite.HotKey, func(_ context.Context, b *boxed) error { c.First(); b.spoil(); return mine })
+			spoil := func(c *fixture.Callers) {
+				_, err := r.Update(ctx, fixture.HotKey, func(_ context.Context, b *boxed) error { c.First(); b.spoil(); return mine })
 				rig.Is(t, err, mine)
 			}
 			read := func(_ context.Context, b *boxed) error { b.Copied += b.text() + " "; return nil }
-			c := suite.CallersBehind(spoil)
+			c := fixture.CallersBehind(spoil)
 			for i := range 6 {
 				c.Done.Go(func() {
 					if i%2 == 0 {
 						spoil(c)
 						return
 					}
-					rig.Must(r.Update(ctx, suite.HotKey, read))(t)
+					rig.Must(r.Update(ctx, fixture.HotKey, read))(t)
 				})
 			}
 			c.Gathered(t, 6)
 			c.Done.Wait()
-			if got := rig.Must(r.Get(ctx, suite.HotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
+			if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.text() != "true" || strings.Contains(got.Copied, "never") {
 				t.Errorf("stored %q; changes saw %q", got.text(), got.Copied)
 			}
 		})
@@ -115,12 +115,12 @@ func TestAFailedChangeInPlaceIsSeenByNobody(t *testing.T) {
 
 // What a change did in place to such a type was told, and not written.
 func TestAChangeInPlaceIsWritten(t *testing.T) {
-	for name, r := range boxes(t, suite.New(t)) {
+	for name, r := range boxes(t, fixture.New(t)) {
 		t.Run(name, func(t *testing.T) {
-			_ = r.Delete(t.Context(), suite.HotKey)
+			_ = r.Delete(t.Context(), fixture.HotKey)
 			rig.Must(r.Create(t.Context(), newBox("true")))(t)
-			told := rig.Must(r.Update(t.Context(), suite.HotKey, func(_ context.Context, b *boxed) error { b.spoil(); return nil }))(t)
-			if got := rig.Must(r.Get(t.Context(), suite.HotKey))(t); got.text() != told.text() || got.Version != told.Version || told.Version != 2 {
+			told := rig.Must(r.Update(t.Context(), fixture.HotKey, func(_ context.Context, b *boxed) error { b.spoil(); return nil }))(t)
+			if got := rig.Must(r.Get(t.Context(), fixture.HotKey))(t); got.text() != told.text() || got.Version != told.Version || told.Version != 2 {
 				t.Errorf("told %q, version %d; stored %q, version %d", told.text(), told.Version, got.text(), got.Version)
 			}
 		})

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -32,9 +32,9 @@ func TestCancellationAtEveryStep(t *testing.T) {
 		"after it was answered": fault.DelayResponse,
 	} {
 		t.Run(name, func(t *testing.T) {
-			suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+			fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 				key := repo.Key{Partition: "p", Sort: 1}
-				rig.Must(s.Open(t, w, w.Client).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+				rig.Must(s.Open(t, w, w.Client).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 				for at := range 3 {
 					ctx, cancel := context.WithCancel(t.Context())
 					client := rig.Client(func(o *dynamodb.Options) {
@@ -47,7 +47,7 @@ func TestCancellationAtEveryStep(t *testing.T) {
 						}})
 					})
 					id := fmt.Sprint(at)
-					_, err := s.Open(t, w, client).Update(ctx, key, func(_ context.Context, a *suite.Account) error {
+					_, err := s.Open(t, w, client).Update(ctx, key, func(_ context.Context, a *fixture.Account) error {
 						a.Ops = append(a.Ops, id)
 						return nil
 					})
@@ -60,11 +60,11 @@ func TestCancellationAtEveryStep(t *testing.T) {
 }
 
 // checkCancelled compares a verdict with the item, and updates it once more.
-func checkCancelled(t *testing.T, w *suite.Fixture, s suite.Strategy, key repo.Key, id string, err error) {
+func checkCancelled(t *testing.T, w *fixture.Fixture, s fixture.Strategy, key repo.Key, id string, err error) {
 	t.Helper()
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than a lease
 	defer cancel()
-	after := rig.Must(s.Open(t, w, w.Client).Update(short, key, func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }))(t)
+	after := rig.Must(s.Open(t, w, w.Client).Update(short, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 	applied := slices.Contains(after.Ops, id)
 	switch {
 	case err == nil && !applied:
@@ -79,12 +79,12 @@ func checkCancelled(t *testing.T, w *suite.Fixture, s suite.Strategy, key repo.K
 // A context that has ended is no lock: nobody holds the item.
 func TestCancelledIsNotLocked(t *testing.T) {
 	for _, cfg := range []lockedread.Config{{}, {Combine: true}, {Fair: true}} {
-		w := suite.New(t)
+		w := fixture.New(t)
 		l := w.Locker(t, w.Client, cfg)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := l.Update(ctx, suite.HotKey, func(context.Context, *suite.Account) error { return nil })
-		_, err2 := l.Acquire(ctx, suite.HotKey)
+		_, err := l.Update(ctx, fixture.HotKey, func(context.Context, *fixture.Account) error { return nil })
+		_, err2 := l.Acquire(ctx, fixture.HotKey)
 		for _, err := range []error{err, err2} {
 			if !errors.Is(err, context.Canceled) || errors.Is(err, repo.ErrLocked) {
 				t.Errorf("%+v: error %v, want Canceled and nothing of a lock", cfg, err)
@@ -96,18 +96,18 @@ func TestCancelledIsNotLocked(t *testing.T) {
 // A lone caller of a combining repository whose context ended was told that the
 // item is locked: by itself.
 func TestALoneCallerIsNotLockedOut(t *testing.T) {
-	w := suite.New(t)
-	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	w := fixture.New(t)
+	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 	l := w.Locker(t, w.Client, lockedread.Config{Combine: true})
 	for range 40 {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(rand.N(3*time.Millisecond), cancel)
-		_, err := l.Update(ctx, suite.Key, suite.AddOne)
+		_, err := l.Update(ctx, fixture.Key, fixture.AddOne)
 		cancel()
 		if errors.Is(err, repo.ErrLocked) {
 			t.Errorf("nobody else wants the item: %v", err)
 		}
-		rig.Must(l.Update(t.Context(), suite.Key, suite.AddOne))(t) // behind whatever this one has left
+		rig.Must(l.Update(t.Context(), fixture.Key, fixture.AddOne))(t) // behind whatever this one has left
 	}
 }
 
@@ -115,19 +115,19 @@ func TestALoneCallerIsNotLockedOut(t *testing.T) {
 // that takes it back: the lock stayed for a lease.
 func TestAnAcquireThatIsGivenUp(t *testing.T) {
 	for _, cfg := range []lockedread.Config{{}, {Fair: true}, {Combine: true}} {
-		w := suite.New(t)
+		w := fixture.New(t)
 		table := w.Items(t, w.Client)
-		rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+		rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 		client := rig.NewLate(w.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
 		l := w.Locker(t, client, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		held, err := l.Acquire(ctx, suite.Key)
+		held, err := l.Acquire(ctx, fixture.Key)
 		cancel()
 		if err == nil {
 			err = held.Release(t.Context())
 		}
 		<-client.Arrived
-		if lock := rig.Must(table.Inspect(t.Context(), suite.Key))(t); lock.Held {
+		if lock := rig.Must(table.Inspect(t.Context(), fixture.Key))(t); lock.Held {
 			t.Errorf("%+v: %v; the lock is left behind: %+v", cfg, err, lock)
 		}
 	}
@@ -142,25 +142,25 @@ type bag struct {
 // A request that took something and failed compared two contexts, which not all
 // contexts bear. A panic of the client must not keep the item's place either.
 func TestContextsThatCannotBeCompared(t *testing.T) {
-	w := suite.Empty(t) // without a table
+	w := fixture.Empty(t) // without a table
 	l := w.Locker(t, w.Client, lockedread.Config{})
-	_, err := l.Acquire(bag{context.Background(), map[string]any{}}, suite.Key)
+	_, err := l.Acquire(bag{context.Background(), map[string]any{}}, fixture.Key)
 	rig.Is(t, err, repo.ErrNoTable)
 
-	w, h := suite.NewWith(t, suite.Key)
+	w, h := fixture.NewWith(t, fixture.Key)
 	l = w.Locker(t, h, lockedread.Config{})
 	h.Update = func(int, *dynamodb.UpdateItemInput, rig.Send) (*dynamodb.UpdateItemOutput, error) {
 		panic("the client's own")
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = l.Acquire(t.Context(), suite.Key)
+		_, _ = l.Acquire(t.Context(), fixture.Key)
 		t.Error("the client's panic was lost")
 	}()
 	h.Update = nil
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	held, err := l.Acquire(ctx, suite.Key)
+	held, err := l.Acquire(ctx, fixture.Key)
 	rig.Is(t, err)
 	if err == nil {
 		rig.Is(t, held.Release(ctx))

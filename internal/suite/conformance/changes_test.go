@@ -9,8 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -20,11 +20,11 @@ import (
 // room of their own.
 func TestAnItemOfTheGreatestSizeCanBeChanged(t *testing.T) {
 	t.Parallel()
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
-		rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
+		rig.Must(r.Create(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: 1, Note: strings.Repeat("x", 408_576-60)}))(t)
 		for _, cut := range []int{0, 0, 100} {
-			rig.Must(r.Update(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error {
+			rig.Must(r.Update(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error {
 				a.Balance = 1
 				a.At++
 				a.Note = a.Note[cut:]
@@ -47,7 +47,7 @@ type plain struct {
 // TestMixingWithoutAVersion lets updates under locks, updates by event time and
 // partial event writes work on one item that nobody has used before.
 func TestMixingWithoutAVersion(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	key := repo.Key{Partition: "p", Sort: 1}
 	var done sync.WaitGroup
 	add := func(_ context.Context, p *plain) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -26,7 +26,7 @@ import (
 // endpoint that was asked.
 func TestWrongClients(t *testing.T) {
 	t.Parallel()
-	w := suite.New(t)
+	w := fixture.New(t)
 	denied := errors.New("no session")
 	once := func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) { so.MaxAttempts = 1 })
@@ -48,7 +48,7 @@ func TestWrongClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := w.Items(t, c.client)
 			_, err := table.Get(t.Context(), repo.Key{Partition: "p", Sort: 1})
-			_, err2 := suite.Strategies()[2].Open(t, w, c.client).Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *suite.Account) error { return nil })
+			_, err2 := fixture.Strategies()[2].Open(t, w, c.client).Update(t.Context(), repo.Key{Partition: "p", Sort: 1}, func(context.Context, *fixture.Account) error { return nil })
 			var err3 error
 			for _, err3 = range table.Query(t.Context(), "p") {
 				break
@@ -85,34 +85,34 @@ func TestEndpointsWithoutImages(t *testing.T) {
 	t.Parallel()
 	key := repo.Key{Partition: "p", Sort: 1}
 	ctx := t.Context()
-	for name, call := range map[string]func(*testing.T, *repo.Table[suite.Account]) error{
-		"Create": func(t *testing.T, items *repo.Table[suite.Account]) error {
-			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Create(ctx, suite.Account{ID: "p", Seq: 1, At: 1})
+	for name, call := range map[string]func(*testing.T, *repo.Table[fixture.Account]) error{
+		"Create": func(t *testing.T, items *repo.Table[fixture.Account]) error {
+			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 1})
 			return err
 		},
-		"an older event": func(t *testing.T, items *repo.Table[suite.Account]) error {
-			return rig.Must(nolock.New(items, nolock.Config{}))(t).Put(ctx, suite.Account{ID: "p", Seq: 1, At: 1})
+		"an older event": func(t *testing.T, items *repo.Table[fixture.Account]) error {
+			return rig.Must(nolock.New(items, nolock.Config{}))(t).Put(ctx, fixture.Account{ID: "p", Seq: 1, At: 1})
 		},
-		"Save of an older version": func(t *testing.T, items *repo.Table[suite.Account]) error {
-			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Save(ctx, suite.Account{ID: "p", Seq: 1, At: 5, Version: 77})
+		"Save of an older version": func(t *testing.T, items *repo.Table[fixture.Account]) error {
+			_, err := rig.Must(optimistic.New(items, optimistic.Config{}))(t).Save(ctx, fixture.Account{ID: "p", Seq: 1, At: 5, Version: 77})
 			return err
 		},
-		"TryAcquire": func(t *testing.T, items *repo.Table[suite.Account]) error {
+		"TryAcquire": func(t *testing.T, items *repo.Table[fixture.Account]) error {
 			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).TryAcquire(ctx, key)
 			return err
 		},
-		"Acquire": func(t *testing.T, items *repo.Table[suite.Account]) error {
+		"Acquire": func(t *testing.T, items *repo.Table[fixture.Account]) error {
 			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).Acquire(ctx, key)
 			return err
 		},
-		"AcquireOrCreate": func(t *testing.T, items *repo.Table[suite.Account]) error {
+		"AcquireOrCreate": func(t *testing.T, items *repo.Table[fixture.Account]) error {
 			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).AcquireOrCreate(ctx, key)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := suite.New(t)
-			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(ctx, suite.Account{ID: "p", Seq: 1, At: 10}))(t)
+			w := fixture.New(t)
+			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 10}))(t)
 			rig.Must(w.Locker(t, w.Client, lockedread.Config{}).Acquire(ctx, key))(t)
 			blind := w.Items(t, rig.Client(func(o *dynamodb.Options) {
 				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(string, int, []byte) fault.Kind { return fault.NoImage }})

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -19,21 +19,21 @@ import (
 
 // A deleted item does not come back by an older event, whoever brings it.
 func TestUpsertRespectsTombstones(t *testing.T) {
-	suite.EachStrategy(t, func(t *testing.T, w *suite.Fixture, s suite.Strategy) {
+	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		events := rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)
-		if err := events.DeleteAt(t.Context(), suite.Key, 20); err != nil {
+		if err := events.DeleteAt(t.Context(), fixture.Key, 20); err != nil {
 			t.Fatal(err)
 		}
-		at := func(n int64) func(context.Context, *suite.Account) error {
-			return func(_ context.Context, a *suite.Account) error { a.At = n; return nil }
+		at := func(n int64) func(context.Context, *fixture.Account) error {
+			return func(_ context.Context, a *fixture.Account) error { a.At = n; return nil }
 		}
 		r := s.Open(t, w, w.Client)
 		for _, old := range []int64{15, 20} { // the deletion's own time is not newer
-			_, err := r.Upsert(t.Context(), suite.Key, at(old))
+			_, err := r.Upsert(t.Context(), fixture.Key, at(old))
 			rig.Is(t, err, repo.ErrStale)
 		}
-		rig.Must(r.Upsert(t.Context(), suite.Key, at(25)))(t)
-		rig.Is(t, events.Put(t.Context(), suite.Account{ID: "p", Seq: 1, At: 22}), repo.ErrStale)
+		rig.Must(r.Upsert(t.Context(), fixture.Key, at(25)))(t)
+		rig.Is(t, events.Put(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 22}), repo.ErrStale)
 	})
 }
 
@@ -41,18 +41,18 @@ func TestUpsertRespectsTombstones(t *testing.T) {
 // the lock was handed on, and its event id stayed.
 func TestANewItemAfterATombstone(t *testing.T) {
 	t.Run("version", func(t *testing.T) {
-		w := suite.New(t)
+		w := fixture.New(t)
 		events := rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)
 		for at := range int64(6) {
-			rig.Is(t, events.Put(t.Context(), suite.Account{ID: "hot", Seq: 1, At: at + 1}))
+			rig.Is(t, events.Put(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: at + 1}))
 		}
-		rig.Is(t, events.DeleteAt(t.Context(), suite.HotKey, int64(10)))
+		rig.Is(t, events.DeleteAt(t.Context(), fixture.HotKey, int64(10)))
 		r := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)
 		var versions [2]int64
-		upsert := func(c *suite.Callers, i int) {
-			versions[i] = rig.Must(r.Upsert(t.Context(), suite.HotKey, func(_ context.Context, a *suite.Account) error { a.At = 20; a.Balance++; c.First(); return nil }))(t).Version
+		upsert := func(c *fixture.Callers, i int) {
+			versions[i] = rig.Must(r.Upsert(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.At = 20; a.Balance++; c.First(); return nil }))(t).Version
 		}
-		c := suite.CallersBehind(func(c *suite.Callers) { upsert(c, 0) })
+		c := fixture.CallersBehind(func(c *fixture.Callers) { upsert(c, 0) })
 		c.Done.Go(func() { upsert(c, 1) })
 		c.Gathered(t, 1)
 		c.Done.Wait()
@@ -66,7 +66,7 @@ func TestANewItemAfterATombstone(t *testing.T) {
 		At  int64  `dynamodbav:"at" repo:"eventtime"`
 		By  string `dynamodbav:"by,omitempty" repo:"eventid"`
 	}
-	w := suite.New(t)
+	w := fixture.New(t)
 	table := rig.Must(repo.NewTable[tied](w.Client, w.Table, repo.TableConfig{}))(t)
 	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	for name, r := range map[string]repo.Repository[tied]{"nolock": events, "pessimistic": rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)} {
@@ -90,11 +90,11 @@ func TestAnEventThatSetsTheTTLOfATombstone(t *testing.T) {
 		At   int64  `dynamodbav:"at" repo:"eventtime"`
 		Ends int64  `dynamodbav:"expiresAt,omitempty"`
 	}
-	w := suite.New(t)
+	w := fixture.New(t)
 	events := rig.Must(nolock.New(rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{}))(t), nolock.Config{}))(t)
-	rig.Is(t, events.DeleteAt(t.Context(), suite.HotKey, 5))
-	rig.Is(t, events.Apply(t.Context(), suite.HotKey, 6, expression.Set(expression.Name("expiresAt"), expression.Value(4_000_000_000))))
-	if got := rig.Must(events.Get(t.Context(), suite.HotKey))(t); got.Ends != 4_000_000_000 {
+	rig.Is(t, events.DeleteAt(t.Context(), fixture.HotKey, 5))
+	rig.Is(t, events.Apply(t.Context(), fixture.HotKey, 6, expression.Set(expression.Name("expiresAt"), expression.Value(4_000_000_000))))
+	if got := rig.Must(events.Get(t.Context(), fixture.HotKey))(t); got.Ends != 4_000_000_000 {
 		t.Errorf("stored %+v", got)
 	}
 }
@@ -108,26 +108,26 @@ func TestEventWritesKeepTheUsersTTL(t *testing.T) {
 		By   string `dynamodbav:"by,omitempty" repo:"eventid"`
 		Ends int64  `dynamodbav:"expiresAt,omitempty"`
 	}
-	w := suite.New(t)
+	w := fixture.New(t)
 	table := rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{}))(t)
 	mine := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	if err := mine.Put(t.Context(), dated{ID: "p", Seq: 1, At: 1, By: "m", Ends: 4e9}); err != nil {
 		t.Fatal(err)
 	}
 	set := expression.Set(expression.Name("note"), expression.Value("x"))
-	if err := mine.Apply(t.Context(), suite.Key, 2, set); err != nil {
+	if err := mine.Apply(t.Context(), fixture.Key, 2, set); err != nil {
 		t.Fatal(err)
 	}
 	unaware := rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)
-	if err := unaware.Put(t.Context(), suite.Account{ID: "p", Seq: 1, At: 3}); err != nil {
+	if err := unaware.Put(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if got := rig.Must(mine.Get(t.Context(), suite.Key))(t); got.Ends != 4e9 {
+	if got := rig.Must(mine.Get(t.Context(), fixture.Key))(t); got.Ends != 4e9 {
 		t.Errorf("the TTL is %d", got.Ends)
 	}
 	// An id of another type than the field's poisons nothing and panics nowhere.
-	rig.Is(t, mine.Apply(t.Context(), suite.Key, nolock.Event{Time: 3, ID: 7}, set), repo.ErrSchema)
-	rig.Is(t, mine.Apply(t.Context(), suite.Key, nolock.Event{Time: 9, ID: struct{ A int }{1}}, set), repo.ErrSchema)
+	rig.Is(t, mine.Apply(t.Context(), fixture.Key, nolock.Event{Time: 3, ID: 7}, set), repo.ErrSchema)
+	rig.Is(t, mine.Apply(t.Context(), fixture.Key, nolock.Event{Time: 9, ID: struct{ A int }{1}}, set), repo.ErrSchema)
 }
 
 // An event time that is kept in seconds is checked where a user sets it: an item
@@ -140,7 +140,7 @@ func TestItemsWithoutAnEventTime(t *testing.T) {
 		At      time.Time `dynamodbav:"at,unixtime" repo:"eventtime"`
 		Version int64     `dynamodbav:"version" repo:"version"`
 	}
-	w := suite.New(t)
+	w := fixture.New(t)
 	ctx, key := t.Context(), repo.Key{Partition: "a", Sort: 1}
 	table := rig.Must(repo.NewTable[timed](w.Client, w.Table, repo.TableConfig{}))(t)
 	adopt := func() {

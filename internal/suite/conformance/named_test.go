@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -19,17 +19,17 @@ import (
 // Whoever reads a log with many tables needs both.
 func TestErrorsNameTableAndKey(t *testing.T) {
 	t.Parallel()
-	for _, s := range suite.Strategies() {
+	for _, s := range fixture.Strategies() {
 		t.Run(s.Name, func(t *testing.T) {
-			f := suite.New(t)
+			f := fixture.New(t)
 			r, ctx := s.Open(t, f, f.Client), t.Context()
-			rig.Must(r.Create(ctx, suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-			fixed := func(_ context.Context, a *suite.Account) error { a.Seq++; return nil }
-			large := func(_ context.Context, a *suite.Account) error { a.Note = strings.Repeat("x", 500<<10); return nil }
+			rig.Must(r.Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
+			fixed := func(_ context.Context, a *fixture.Account) error { a.Seq++; return nil }
+			large := func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 500<<10); return nil }
 			for name, err := range map[string]error{
-				"exists":    second(r.Create(ctx, suite.Account{ID: "p", Seq: 1, At: 1})),
-				"fixed":     second(r.Update(ctx, suite.Key, fixed)),
-				"too large": second(r.Update(ctx, suite.Key, large)),
+				"exists":    second(r.Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 1})),
+				"fixed":     second(r.Update(ctx, fixture.Key, fixed)),
+				"too large": second(r.Update(ctx, fixture.Key, large)),
 				"not found": second(r.Get(ctx, repo.Key{Partition: "p", Sort: 9})),
 			} {
 				if err == nil || !strings.Contains(err.Error(), f.Table) || !strings.Contains(err.Error(), `{"p" `) {
@@ -46,17 +46,17 @@ func second[A any](_ A, err error) error { return err }
 func TestAnEndedWaitSaysForWhatAndForHowLong(t *testing.T) {
 	t.Parallel()
 	waited := regexp.MustCompile(`waited for [0-9.]+m?s: .*context deadline exceeded`)
-	for _, s := range suite.Strategies() {
+	for _, s := range fixture.Strategies() {
 		t.Run(s.Name, func(t *testing.T) {
-			f := suite.New(t)
-			rig.Must(rig.Must(optimistic.New(f.Items(t, f.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-			held := rig.Must(f.Locker(t, f.Client, lockedread.Config{Owner: "somebody"}).Acquire(t.Context(), suite.Key))(t)
+			f := fixture.New(t)
+			rig.Must(rig.Must(optimistic.New(f.Items(t, f.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
+			held := rig.Must(f.Locker(t, f.Client, lockedread.Config{Owner: "somebody"}).Acquire(t.Context(), fixture.Key))(t)
 			t.Cleanup(func() { rig.Is(t, held.Release(context.Background())) })
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			_, err := s.Open(t, f, f.Client).Update(ctx, suite.Key, suite.AddOne)
+			_, err := s.Open(t, f, f.Client).Update(ctx, fixture.Key, fixture.AddOne)
 			var locked *repo.LockedError
-			if !errors.As(err, &locked) || locked.Table != f.Table || fmt.Sprint(locked.Key) != fmt.Sprint(suite.Key) || locked.Owner != "somebody" ||
+			if !errors.As(err, &locked) || locked.Table != f.Table || fmt.Sprint(locked.Key) != fmt.Sprint(fixture.Key) || locked.Owner != "somebody" ||
 				!errors.Is(err, context.DeadlineExceeded) || !waited.MatchString(err.Error()) {
 				t.Errorf("%v", err)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -37,8 +37,8 @@ var secret = []byte("sixteen bytes, or more")
 
 // shop is a table of orders with an index over customers, and stubs, tombstones and
 // locks between them that no reader may see.
-func shop(t *testing.T, orders int) (*repo.Table[order], *suite.Fixture) {
-	f := suite.Empty(t)
+func shop(t *testing.T, orders int) (*repo.Table[order], *fixture.Fixture) {
+	f := fixture.Empty(t)
 	attribute := func(name string, of types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: of}
 	}
@@ -285,14 +285,14 @@ func TestGetMany(t *testing.T) {
 // What a stream's consumer sees of an item's life, locks left out.
 func TestImagesOfAStream(t *testing.T) {
 	t.Parallel()
-	f := suite.New(t)
+	f := fixture.New(t)
 	table := f.Items(t, f.Client)
 	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	events := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	locker := f.Locker(t, f.Client, lockedread.Config{})
 	key := repo.Key{Partition: "p", Sort: 1}
 	image := func() map[string]types.AttributeValue { return f.Raw(t, key) }
-	var hold *lockedread.Held[suite.Account]
+	var hold *lockedread.Held[fixture.Account]
 	before := image()
 	for _, step := range []struct {
 		name                  string
@@ -305,12 +305,12 @@ func TestImagesOfAStream(t *testing.T) {
 		}, false, false, false, false},
 		{"released", func() error { return hold.Release(t.Context()) }, false, false, false, false},
 		{"created", func() error {
-			_, err := r.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1, Balance: 1})
+			_, err := r.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1, Balance: 1})
 			return err
 		}, false, true, true, false},
 		{"locked", func() (err error) { hold, err = locker.Acquire(t.Context(), key); return err }, true, true, false, false},
 		{"unlocked", func() error { return hold.Release(t.Context()) }, true, true, false, false},
-		{"changed", func() error { _, err := r.Update(t.Context(), key, suite.AddOne); return err }, true, true, true, false},
+		{"changed", func() error { _, err := r.Update(t.Context(), key, fixture.AddOne); return err }, true, true, true, false},
 		{"a tombstone", func() error { return events.DeleteAt(t.Context(), key, 9) }, true, false, true, false},
 	} {
 		rig.Is(t, step.do())

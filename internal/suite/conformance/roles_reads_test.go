@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -23,9 +23,9 @@ import (
 
 // mixed is a table with an index over types: one partition has a receipt among every
 // ten items, the others are invoices, an item of no type, and a tombstone.
-func mixed(t *testing.T) (*suite.Fixture, *repo.Table[receipt]) {
+func mixed(t *testing.T) (*fixture.Fixture, *repo.Table[receipt]) {
 	t.Helper()
-	f := suite.Empty(t)
+	f := fixture.Empty(t)
 	attribute := func(name string, of types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: of}
 	}
@@ -170,9 +170,9 @@ type parcel struct {
 
 func TestKeysHavePrefixesInTheTableAlone(t *testing.T) {
 	t.Parallel()
-	for _, s := range suite.StrategiesOf[parcel]() {
+	for _, s := range fixture.StrategiesOf[parcel]() {
 		t.Run(s.Name, func(t *testing.T) {
-			f := suite.Empty(t)
+			f := fixture.Empty(t)
 			parcels := rig.Must(repo.NewTable[parcel](f.Client, f.Table, repo.TableConfig{PageSecret: secret}))(t)
 			patrons := rig.Must(repo.NewTable[patron](f.Client, f.Table, repo.TableConfig{}))(t)
 			rig.Is(t, parcels.EnsureTable(t.Context()))

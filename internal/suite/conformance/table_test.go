@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -19,7 +19,7 @@ import (
 // The TTL of a table that was there is its owner's: its items may have the
 // attribute with another meaning, and would be deleted.
 func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	ttl := func(table string) string {
 		out, err := w.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 		if err != nil {
@@ -30,7 +30,7 @@ func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
 	if got := ttl(w.Table); got != "expiresAt" {
 		t.Errorf("a new table has its TTL on %q", got)
 	}
-	old := suite.Empty(t)
+	old := fixture.Empty(t)
 	_, err := w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &old.Table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("seq"), KeyType: types.KeyTypeRange}},
@@ -49,11 +49,11 @@ func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
 }
 
 func TestQueriesThatNarrowTheSortKey(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	table := w.Items(t, w.Client)
 	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	for seq := range 5 {
-		rig.Must(r.Create(t.Context(), suite.Account{ID: "p", Seq: seq, At: 1}))(t)
+		rig.Must(r.Create(t.Context(), fixture.Account{ID: "p", Seq: seq, At: 1}))(t)
 	}
 	query := func(options ...repo.QueryOption) (seqs []int, err error) {
 		for a, err := range table.Query(t.Context(), "p", options...) {
@@ -82,7 +82,7 @@ func TestQueriesThatNarrowTheSortKey(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v, %v", name, got, err, c.want, c.err)
 		}
 	}
-	events := suite.Empty(t)
+	events := fixture.Empty(t)
 	type event struct {
 		ID   string `dynamodbav:"id" repo:"pk"`
 		Kind string `dynamodbav:"kind" repo:"sk"`

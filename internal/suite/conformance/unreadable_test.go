@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -33,7 +33,7 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 		Seq int     `dynamodbav:"seq" repo:"sk"`
 		Sum [2]byte `dynamodbav:"sum"`
 	}
-	w := suite.New(t)
+	w := fixture.New(t)
 	_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"}, "sum": &types.AttributeValueMemberB{Value: []byte("longer")}}})
 	if err != nil {
@@ -42,7 +42,7 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 	table := rig.Must(repo.NewTable[hashed](w.Client, w.Table, repo.TableConfig{}))(t)
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	for range 2 { // and the lock is given back
-		_, err = locks.Update(t.Context(), suite.Key, func(context.Context, *hashed) error { return nil })
+		_, err = locks.Update(t.Context(), fixture.Key, func(context.Context, *hashed) error { return nil })
 		rig.Is(t, err, repo.ErrSchema)
 	}
 }
@@ -52,7 +52,7 @@ func TestItemThatPanicsTheDecoder(t *testing.T) {
 func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 	for name, cfg := range map[string]pessimistic.Config{"plain": {}, "combining": {Combine: true}, "fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
-			w := suite.New(t)
+			w := fixture.New(t)
 			_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 				"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
 				"n": &types.AttributeValueMemberN{Value: "41"}, "version": &types.AttributeValueMemberN{Value: "7"},
@@ -69,12 +69,12 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 					change = r.Upsert
 				}
 				done.Go(func() {
-					_, err := change(t.Context(), suite.Key, func(_ context.Context, h *hashed) error { h.N++; return nil })
+					_, err := change(t.Context(), fixture.Key, func(_ context.Context, h *hashed) error { h.N++; return nil })
 					rig.Is(t, err, repo.ErrSchema)
 				})
 			}
 			done.Wait()
-			raw := w.Raw(t, suite.Key)
+			raw := w.Raw(t, fixture.Key)
 			if n := raw["n"].(*types.AttributeValueMemberN).Value; n != "41" || raw["lockedBy"] != nil {
 				t.Errorf("stored %v", raw)
 			}
@@ -86,7 +86,7 @@ func TestAnItemThatDoesNotFitIsNotOverwritten(t *testing.T) {
 // outlived its context by a lease.
 func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 	t.Parallel()
-	w := suite.New(t)
+	w := fixture.New(t)
 	if _, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": &types.AttributeValueMemberN{Value: "1"},
 		"sum": &types.AttributeValueMemberB{Value: []byte("longer")},
@@ -105,7 +105,7 @@ func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 	ctx, leave := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer leave()
 	began := time.Now()
-	_, err := r.Update(ctx, suite.Key, func(context.Context, *hashed) error { return nil })
+	_, err := r.Update(ctx, fixture.Key, func(context.Context, *hashed) error { return nil })
 	rig.Is(t, err, repo.ErrSchema)
 	if took := time.Since(began); took > lease/4 {
 		t.Errorf("the call ended after %v, its context after 200 ms", took)
@@ -115,7 +115,7 @@ func TestACallEndsWithItsContextAlsoWhereNothingAnswers(t *testing.T) {
 // The decoder matches names without case; attributes that T does not map must
 // not reach it.
 func TestForeignAttributesThatDifferInCase(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	_, err := w.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &w.Table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: "p"}, "seq": n("1"), "balance": n("1"), "Balance": n("99"), "BALANCE": n("98"), "at": n("1")}})
@@ -123,7 +123,7 @@ func TestForeignAttributesThatDifferInCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 20 {
-		if got := rig.Must(w.Items(t, w.Client).Get(t.Context(), suite.Key))(t); got.Balance != 1 {
+		if got := rig.Must(w.Items(t, w.Client).Get(t.Context(), fixture.Key))(t); got.Balance != 1 {
 			t.Fatalf("balance read as %d", got.Balance)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -29,12 +29,12 @@ type bill struct{ requests, writes, reads float64 }
 
 // meter counts what the calls of a test cost.
 type meter struct {
-	w *suite.Fixture
+	w *fixture.Fixture
 	c *billed
 }
 
 func newMeter(t *testing.T) *meter {
-	w := suite.New(t)
+	w := fixture.New(t)
 	return &meter{w: w, c: &billed{Client: w.Client}}
 }
 
@@ -60,15 +60,15 @@ func TestCostsInTheDocument(t *testing.T) {
 			note := strings.Repeat("x", (size-1)*1024+300)
 			ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
 			at := int64(10)
-			item := func() suite.Account { at++; return suite.Account{ID: "p", Seq: 1, At: at, Note: note} }
-			add := func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }
+			item := func() fixture.Account { at++; return fixture.Account{ID: "p", Seq: 1, At: at, Note: note} }
+			add := func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }
 			m := newMeter(t)
 			items := m.w.Items(t, m.c)
 			opt := rig.Must(optimistic.New(items, optimistic.Config{}))(t)
 			pess := rig.Must(pessimistic.New(items, pessimistic.Config{}))(t)
 			events := rig.Must(nolock.New(items, nolock.Config{}))(t)
 			locker := rig.Must(lockedread.New(items, lockedread.Config{}))(t)
-			hold := func() *lockedread.Held[suite.Account] { return rig.Must(locker.Acquire(ctx, key))(t) }
+			hold := func() *lockedread.Held[fixture.Account] { return rig.Must(locker.Acquire(ctx, key))(t) }
 			create := func() { rig.Must(opt.Create(ctx, item()))(t) }
 			refused := bill{writes: 1} // of a key without an item
 
@@ -95,7 +95,7 @@ func TestCostsInTheDocument(t *testing.T) {
 				m.of(func() { saved.Balance++; saved = rig.Must(opt.Save(ctx, saved))(t) }),
 				m.of(func() { rig.Is(t, opt.Remove(ctx, saved)) }))...)
 			put("`pessimistic` `Upsert` of a new item", plus(refused, m.of(func() {
-				rig.Must(pess.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { at++; a.At, a.Note = at, note; return nil }))(t)
+				rig.Must(pess.Upsert(ctx, key, func(_ context.Context, a *fixture.Account) error { at++; a.At, a.Note = at, note; return nil }))(t)
 			})))
 			put("`pessimistic` `Update`, `Delete`",
 				m.of(func() { rig.Must(pess.Update(ctx, key, add))(t) }),
@@ -112,10 +112,10 @@ func TestCostsInTheDocument(t *testing.T) {
 				m.of(func() { rig.Is(t, held.Release(ctx)) }))
 			alone := m.of(func() { rig.Must(pess.Update(ctx, key, add))(t) })
 			both := m.of(func() {
-				update := func(c *suite.Callers) {
-					rig.Must(pess.Update(ctx, key, func(_ context.Context, a *suite.Account) error { a.Balance++; c.First(); return nil }))(t)
+				update := func(c *fixture.Callers) {
+					rig.Must(pess.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil }))(t)
 				}
-				c := suite.CallersBehind(update)
+				c := fixture.CallersBehind(update)
 				c.Done.Go(func() { update(c) })
 				c.Gathered(t, 1)
 				c.Done.Wait()
@@ -149,7 +149,7 @@ func plus(a, b bill) bill {
 func costsOfLocks(t *testing.T) map[string][]bill {
 	ctx := t.Context()
 	on := func(open func(m *meter, name string) func()) bill {
-		w := suite.Empty(t)
+		w := fixture.Empty(t)
 		m := &meter{w: w, c: &billed{Client: w.Client}}
 		return m.of(open(m, w.Table))
 	}

@@ -10,17 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
 // A free lock and its release, for every kind, with the requests that it takes.
 func BenchmarkLockAndRelease(b *testing.B) {
-	for _, l := range suite.Locks() {
+	for _, l := range fixture.Locks() {
 		b.Run(l.Name, func(b *testing.B) {
-			w := suite.NewForLock(b, l.Name)
+			w := fixture.NewForLock(b, l.Name)
 			x := l.Open(b, w, w.Client, 30*time.Second)
 			ctx := context.Background()
 			for b.Loop() {
@@ -40,10 +40,10 @@ func BenchmarkLockAndRelease(b *testing.B) {
 // What waiting costs: waiters behind one holder, each as a process of its own
 // would wait. The metric is requests per second and waiter.
 func BenchmarkWaiting(b *testing.B) {
-	for _, l := range suite.Locks() {
+	for _, l := range fixture.Locks() {
 		for _, waiters := range []int{1, 10, 50} {
 			b.Run(fmt.Sprintf("%s, %d waiters", l.Name, waiters), func(b *testing.B) {
-				w := suite.NewForLock(b, l.Name)
+				w := fixture.NewForLock(b, l.Name)
 				holder, err := l.Open(b, w, w.Client, 30*time.Second).Try(context.Background())
 				if err != nil {
 					b.Fatal(err)
@@ -82,9 +82,9 @@ func BenchmarkWaiting(b *testing.B) {
 // for a lock and its release, and how long a caller waits.
 func BenchmarkCallersOfOneProcess(b *testing.B) {
 	const callers, work = 8, 20 * time.Millisecond
-	for _, l := range suite.Locks() {
+	for _, l := range fixture.Locks() {
 		b.Run(l.Name, func(b *testing.B) {
-			w := suite.NewForLock(b, l.Name)
+			w := fixture.NewForLock(b, l.Name)
 			x := l.Open(b, w, w.Client, 30*time.Second)
 			w.Count.Reset()
 			var left atomic.Int64
@@ -124,7 +124,7 @@ func BenchmarkCallersOfOneProcess(b *testing.B) {
 func BenchmarkJobs(b *testing.B) {
 	for _, resources := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
-			w := suite.NewForLock(b, "permit, limit 1")
+			w := fixture.NewForLock(b, "permit, limit 1")
 			client := &billed{Client: rig.Client()}
 			s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{Workers: 8}))(b)
 			ctx, cancel := context.WithCancel(context.Background())

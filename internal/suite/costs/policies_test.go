@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -25,26 +25,26 @@ import (
 func TestPoliciesAllowWhatIsSent(t *testing.T) {
 	document := string(rig.Must(os.ReadFile("../../../docs/operations.md"))(t))
 	ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
-	item := suite.Account{ID: "p", Seq: 1, At: 1}
-	change := func(_ context.Context, a *suite.Account) error { a.Balance++; a.At++; return nil }
+	item := fixture.Account{ID: "p", Seq: 1, At: 1}
+	change := func(_ context.Context, a *fixture.Account) error { a.Balance++; a.At++; return nil }
 	shortly := func(call func(ctx context.Context) error) {
 		ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		defer cancel()
 		rig.Is(t, call(ctx), repo.ErrLocked)
 	}
-	all := func(r repo.Repository[suite.Account]) {
+	all := func(r repo.Repository[fixture.Account]) {
 		rig.Must(r.Create(ctx, item))(t)
 		rig.Must(r.Get(ctx, key))(t)
 		rig.Must(r.Update(ctx, key, change))(t)
 		rig.Is(t, r.Delete(ctx, key))
-		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *suite.Account) error { a.At = time.Now().UnixMilli(); return nil }))(t)
+		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *fixture.Account) error { a.At = time.Now().UnixMilli(); return nil }))(t)
 	}
-	for row, calls := range map[string]func(w *suite.Fixture){
-		"`nolock`":     func(w *suite.Fixture) { all(rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)) },
-		"`optimistic`": func(w *suite.Fixture) { all(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)) },
-		"`pessimistic`, `lockedread`": func(w *suite.Fixture) {
+	for row, calls := range map[string]func(w *fixture.Fixture){
+		"`nolock`":     func(w *fixture.Fixture) { all(rig.Must(nolock.New(w.Items(t, w.Client), nolock.Config{}))(t)) },
+		"`optimistic`": func(w *fixture.Fixture) { all(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)) },
+		"`pessimistic`, `lockedread`": func(w *fixture.Fixture) {
 			table := w.Items(t, w.Client)
-			for _, s := range suite.Strategies() {
+			for _, s := range fixture.Strategies() {
 				if strings.HasPrefix(s.Name, "pessimistic, combining, fair") {
 					all(s.Open(t, w, w.Client))
 				}
@@ -56,7 +56,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Must(table.Inspect(ctx, key))(t)
 			rig.Is(t, l.Break(ctx, key, held.Token()))
 		},
-		"`mutex`": func(w *suite.Fixture) {
+		"`mutex`": func(w *fixture.Fixture) {
 			for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
 				l := rig.Must(mutex.New(w.Client, rig.New(t).Table, mutex.Config{Mode: mode}))(t)
 				rig.Is(t, l.EnsureTable(ctx))
@@ -72,7 +72,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 				}
 			}
 		},
-		"`once`": func(w *suite.Fixture) {
+		"`once`": func(w *fixture.Fixture) {
 			s := rig.Must(once.New(w.Client, rig.New(t).Table, once.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))
 			w.Count.Reset()
@@ -88,7 +88,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Is(t, do(ctx, func() error { return nil }))
 			rig.Is(t, do(ctx, nil)) // it gives what is kept
 		},
-		"`ticket`": func(w *suite.Fixture) {
+		"`ticket`": func(w *fixture.Fixture) {
 			q := rig.Must(ticket.New(w.Client, rig.New(t).Table, ticket.Config{}))(t)
 			rig.Is(t, q.EnsureTable(ctx))
 			w.Count.Reset()
@@ -97,7 +97,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Must(q.List(ctx, "x"))(t)
 			rig.Is(t, turn.Done(ctx))
 		},
-		"`semaphore`": func(w *suite.Fixture) {
+		"`semaphore`": func(w *fixture.Fixture) {
 			s := rig.Must(semaphore.New[int](w.Client, rig.New(t).Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
 			rig.Is(t, s.EnsureTable(ctx))
 			w.Count.Reset()
@@ -117,7 +117,7 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 		t.Run(row, func(t *testing.T) {
 			_, rest, ok := strings.Cut(document, "| "+row+" | ")
 			allowed, _, _ := strings.Cut(rest, "\n")
-			w := suite.New(t)
+			w := fixture.New(t)
 			w.Count.Reset()
 			calls(w)
 			for op := range w.Count.Counts() {

@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -19,7 +19,7 @@ import (
 // TestRequestsOnTheWire counts, in the transport, what every operation sends.
 // docs/performance.md quotes it.
 func TestRequestsOnTheWire(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	client := w.Client
 	table := w.Items(t, client)
 	pess := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
@@ -30,7 +30,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 	ctx, key := t.Context(), repo.Key{Partition: "p", Sort: 1}
 	at := int64(10)
 	next := func() int64 { at++; return at }
-	add := func(_ context.Context, a *suite.Account) error { a.Balance++; return nil }
+	add := func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }
 	type wire = map[string]int
 
 	for _, c := range []struct {
@@ -38,17 +38,17 @@ func TestRequestsOnTheWire(t *testing.T) {
 		do   func() error
 		want wire
 	}{
-		{"create", func() error { _, err := opt.Create(ctx, suite.Account{ID: "p", Seq: 1, At: next()}); return err }, wire{"UpdateItem": 1}},
+		{"create", func() error { _, err := opt.Create(ctx, fixture.Account{ID: "p", Seq: 1, At: next()}); return err }, wire{"UpdateItem": 1}},
 		{"get", func() error { _, err := opt.Get(ctx, key); return err }, wire{"GetItem": 1}},
 		{"locked change", func() error { _, err := pess.Update(ctx, key, add); return err }, wire{"UpdateItem": 2}},
 		{"locked change that changes nothing", func() error {
-			_, err := pess.Update(ctx, key, func(context.Context, *suite.Account) error { return nil })
+			_, err := pess.Update(ctx, key, func(context.Context, *fixture.Account) error { return nil })
 			return err
 		}, wire{"UpdateItem": 2}},
 		{"optimistic change", func() error { _, err := opt.Update(ctx, key, add); return err }, wire{"GetItem": 1, "UpdateItem": 1}},
 		{"optimistic change after one conflict", func() error {
 			first := true
-			_, err := opt.Update(ctx, key, func(ctx context.Context, a *suite.Account) error {
+			_, err := opt.Update(ctx, key, func(ctx context.Context, a *fixture.Account) error {
 				if first {
 					first = false
 					if _, err := other.Update(ctx, key, add); err != nil { // 2 of the requests
@@ -66,8 +66,8 @@ func TestRequestsOnTheWire(t *testing.T) {
 			}
 			return err
 		}, wire{"GetItem": 1, "UpdateItem": 1}},
-		{"event write", func() error { return event.Put(ctx, suite.Account{ID: "p", Seq: 1, At: next()}) }, wire{"UpdateItem": 1}},
-		{"event write, duplicate", func() error { return event.Put(ctx, suite.Account{ID: "p", Seq: 1, At: at}) }, wire{"UpdateItem": 1}},
+		{"event write", func() error { return event.Put(ctx, fixture.Account{ID: "p", Seq: 1, At: next()}) }, wire{"UpdateItem": 1}},
+		{"event write, duplicate", func() error { return event.Put(ctx, fixture.Account{ID: "p", Seq: 1, At: at}) }, wire{"UpdateItem": 1}},
 		{"partial event write", func() error {
 			return event.Apply(ctx, key, next(), expression.Add(expression.Name("balance"), expression.Value(1)))
 		}, wire{"UpdateItem": 1}},

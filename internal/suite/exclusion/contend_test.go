@@ -14,17 +14,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // fenced is an outside resource that a lock protects: it refuses fencing tokens
 // smaller than the greatest that it has seen. Its own writes have no condition
 // on what was read: only the lock protects those.
-type fenced struct{ *suite.Fixture }
+type fenced struct{ *fixture.Fixture }
 
-func newFenced(t testing.TB) fenced { return fenced{suite.New(t)} }
+func newFenced(t testing.TB) fenced { return fenced{fixture.New(t)} }
 
 func (r fenced) key() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "resource"}, "seq": &types.AttributeValueMemberN{Value: "0"}}
@@ -63,7 +63,7 @@ func (r fenced) increment(t testing.TB, token int64, fencing bool) {
 }
 
 // contend lets workers increment the resource, each through a lock of its own.
-func contend(t *testing.T, w *suite.Fixture, l suite.Lock, lease time.Duration, workers, rounds int, client func(worker int) *dynamodb.Client) {
+func contend(t *testing.T, w *fixture.Fixture, l fixture.Lock, lease time.Duration, workers, rounds int, client func(worker int) *dynamodb.Client) {
 	t.Helper()
 	resource := newFenced(t)
 	var inside atomic.Int32
@@ -103,13 +103,13 @@ func contend(t *testing.T, w *suite.Fixture, l suite.Lock, lease time.Duration, 
 }
 
 func TestLocksExclude(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		contend(t, w, l, 30*time.Second, 8, 6, func(int) *dynamodb.Client { return rig.Client() })
 	})
 }
 
 func TestLocksExcludeUnderFaults(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		kinds := []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Delay, fault.DelayResponse,
 			fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse, fault.Resend, fault.LateDuplicate}
 		if l.Endless {
@@ -117,7 +117,7 @@ func TestLocksExcludeUnderFaults(t *testing.T) {
 			// without a holder, and stays: package mutex says so.
 			kinds = kinds[:len(kinds)-1]
 		}
-		base := suite.Seed(t)
+		base := fixture.Seed(t)
 		contend(t, w, l, 3*time.Second, 4, 6, func(worker int) *dynamodb.Client {
 			return rig.Client(func(o *dynamodb.Options) {
 				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})

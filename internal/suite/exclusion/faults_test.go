@@ -14,8 +14,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/optimistic"
@@ -37,7 +37,7 @@ func (c *cut) Do(req *http.Request) (*http.Response, error) {
 }
 
 func TestTheLockOfADeadHolder(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		t.Parallel()
 		const lease = 3 * time.Second
 		var wire *cut
@@ -73,7 +73,7 @@ func TestTheLockOfADeadHolder(t *testing.T) {
 }
 
 func TestLostAnswersOfLocks(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle} {
 			for broken := range 2 { // the answer to the lock, and to the release
 				t.Run(fmt.Sprint(kind, " ", broken), func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestLostAnswersOfLocks(t *testing.T) {
 // A release whose context ends in its middle, before the request is on its way,
 // used to leave the lock to its lease.
 func TestAReleaseOutlivesItsContext(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		var atOnce func() // at the beginning of the next request
 		early := func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("early",
@@ -154,9 +154,9 @@ func patient() (client *dynamodb.Client, throttle func()) {
 func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience) // only a test that fails waits for it
 	defer cancel()
-	for _, l := range suite.Locks() {
+	for _, l := range fixture.Locks() {
 		t.Run(l.Name, func(t *testing.T) {
-			w := suite.NewForLock(t, l.Name)
+			w := fixture.NewForLock(t, l.Name)
 			client, throttle := patient()
 			held := rig.Must(l.Open(t, w, client, time.Hour).Lock(ctx))(t)
 			throttle()
@@ -165,9 +165,9 @@ func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
 	}
 	for name, cfg := range map[string]lockedread.Config{"commit": {}, "commit, fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
-			w := suite.New(t)
+			w := fixture.New(t)
 			key := repo.Key{Partition: "p", Sort: 1}
-			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(ctx, suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 			client, throttle := patient()
 			held := rig.Must(w.Locker(t, client, cfg).Acquire(ctx, key))(t)
 			throttle()
@@ -182,7 +182,7 @@ func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
 		})
 	}
 	t.Run("the end of a job", func(t *testing.T) {
-		w := suite.NewForLock(t, "permit, limit 1")
+		w := fixture.NewForLock(t, "permit, limit 1")
 		client, throttle := patient()
 		s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{}))(t)
 		rig.Must(s.Enqueue(ctx, "x", 1))(t)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/repo"
 )
 
 func TestAFreeLockIsTwoRequests(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		x := l.Open(t, w, w.Client, 30*time.Second)
 		for range 3 {
 			w.Count.Reset()
@@ -29,7 +29,7 @@ func TestAFreeLockIsTwoRequests(t *testing.T) {
 }
 
 func TestAHeldLockIsRefused(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		g := rig.Must(l.Open(t, w, w.Client, 30*time.Second).Lock(t.Context()))(t)
 		other := l.Open(t, w, w.Client, 30*time.Second)
 		w.Count.Reset()
@@ -62,7 +62,7 @@ func TestAHeldLockIsRefused(t *testing.T) {
 }
 
 func TestTokensSurviveTheRow(t *testing.T) {
-	suite.EachLock(t, func(t *testing.T, w *suite.Fixture, l suite.Lock) {
+	fixture.EachLock(t, func(t *testing.T, w *fixture.Fixture, l fixture.Lock) {
 		if l.Row == nil {
 			return
 		}

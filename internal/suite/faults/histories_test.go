@@ -15,9 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
-	"github.com/dynahold/dynahold/internal/history"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
+	"github.com/dynahold/dynahold/internal/suite/history"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -106,12 +106,12 @@ func creates(body []byte) bool {
 }
 
 func historiesOfAll(t *testing.T, how lives) {
-	base := suite.Seed(t)
+	base := fixture.Seed(t)
 	all := faultStrategies()
 	sum := &tally{verdicts: map[history.Verdict]int{}}
-	for _, s := range append(all, suite.Strategy{Name: "all mixed"}) {
+	for _, s := range append(all, fixture.Strategy{Name: "all mixed"}) {
 		t.Run(s.Name, func(t *testing.T) {
-			w, mine := suite.New(t), []suite.Strategy{s}
+			w, mine := fixture.New(t), []fixture.Strategy{s}
 			if s.Open == nil {
 				mine = all
 			}
@@ -138,23 +138,23 @@ type itemHistory struct {
 	how     lives
 	seed    uint64
 	key     repo.Key
-	item    suite.Account // nothing but its key
+	item    fixture.Account // nothing but its key
 	clients []historyClient
-	plain   *repo.Table[suite.Account] // without faults
+	plain   *repo.Table[fixture.Account] // without faults
 	rec     *history.Recorder
 	events  atomic.Int64 // the last event time; also numbers the operations
 	sum     *tally
 }
 
 type historyClient struct {
-	r  repo.Repository[suite.Account]
+	r  repo.Repository[fixture.Account]
 	in *fault.Injector
 }
 
-func newItemHistory(t *testing.T, w *suite.Fixture, strategies []suite.Strategy, how lives, seed uint64, sum *tally) *itemHistory {
+func newItemHistory(t *testing.T, w *fixture.Fixture, strategies []fixture.Strategy, how lives, seed uint64, sum *tally) *itemHistory {
 	t.Helper()
 	h := &itemHistory{how: how, seed: seed, sum: sum, rec: history.NewRecorder(), plain: w.Items(t, w.Client)}
-	h.item = suite.Account{ID: fmt.Sprint(seed), Seq: 1}
+	h.item = fixture.Account{ID: fmt.Sprint(seed), Seq: 1}
 	h.key = h.plain.KeyOf(h.item)
 	for i := range historyClients {
 		client, in := h.client(seed*historyClients + uint64(i))
@@ -212,7 +212,7 @@ func (h *itemHistory) client(seed uint64) (*dynamodb.Client, *fault.Injector) {
 }
 
 // operate does one operation chosen by n, from 0 to 9.
-func (h *itemHistory) operate(t *testing.T, client int, r repo.Repository[suite.Account], n int) {
+func (h *itemHistory) operate(t *testing.T, client int, r repo.Repository[fixture.Account], n int) {
 	switch n {
 	case 0, 1:
 		h.record(client, history.Get, h.get(t, r))
@@ -240,7 +240,7 @@ func (h *itemHistory) operate(t *testing.T, client int, r repo.Repository[suite.
 }
 
 func (h *itemHistory) get(t *testing.T, from interface {
-	Get(context.Context, repo.Key) (suite.Account, error)
+	Get(context.Context, repo.Key) (fixture.Account, error)
 }) func() (history.Result, error) {
 	return func() (history.Result, error) {
 		got, err := from.Get(t.Context(), h.key)
@@ -249,11 +249,11 @@ func (h *itemHistory) get(t *testing.T, from interface {
 }
 
 // edit appends a number to the list that the balance stands for.
-func (h *itemHistory) edit(t *testing.T, how func(context.Context, repo.Key, func(context.Context, *suite.Account) error) (suite.Account, error)) func() (history.Result, error) {
+func (h *itemHistory) edit(t *testing.T, how func(context.Context, repo.Key, func(context.Context, *fixture.Account) error) (fixture.Account, error)) func() (history.Result, error) {
 	return func() (history.Result, error) {
 		var res history.Result
 		entry := h.events.Add(1)
-		after, err := how(t.Context(), h.key, func(_ context.Context, a *suite.Account) error {
+		after, err := how(t.Context(), h.key, func(_ context.Context, a *fixture.Account) error {
 			res.Old = history.State{}
 			if a.At > 0 {
 				res.Old = history.Present(a.Balance)

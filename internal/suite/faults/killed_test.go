@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -36,20 +36,20 @@ var errSoldOut = errors.New("sold out")
 func TestMain(m *testing.M) { rig.MainOr(m, sell) }
 
 // sellerModes are what the sellers use, all of them on one item.
-func sellerModes() map[string]func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error) {
-	locks := func(cfg pessimistic.Config) func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error) {
+func sellerModes() map[string]func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error) {
+	locks := func(cfg pessimistic.Config) func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error) {
 		cfg.Lease, cfg.ClockSkew = time.Second, time.Millisecond
-		return func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error) {
+		return func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error) {
 			return pessimistic.New(t, cfg)
 		}
 	}
-	versions := func(cfg optimistic.Config) func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error) {
+	versions := func(cfg optimistic.Config) func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error) {
 		cfg.Attempts, cfg.ClockSkew = 1000, time.Millisecond
-		return func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error) {
+		return func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error) {
 			return optimistic.New(t, cfg)
 		}
 	}
-	return map[string]func(t *repo.Table[suite.Account]) (repo.Repository[suite.Account], error){
+	return map[string]func(t *repo.Table[fixture.Account]) (repo.Repository[fixture.Account], error){
 		"pessimistic, combining":       locks(pessimistic.Config{Combine: true}),
 		"optimistic, warm, combining":  versions(optimistic.Config{Combine: true, Warm: 10}),
 		"pessimistic, handing on":      locks(pessimistic.Config{}),
@@ -62,7 +62,7 @@ func sellerModes() map[string]func(t *repo.Table[suite.Account]) (repo.Repositor
 // sell is a child process with a mode and a table: eight workers that take one
 // from the stock each time, and say so when it is acknowledged.
 func sell(args []string) error {
-	table, err := repo.NewTable[suite.Account](rig.Client(), args[1], repo.TableConfig{})
+	table, err := repo.NewTable[fixture.Account](rig.Client(), args[1], repo.TableConfig{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func sell(args []string) error {
 	return sellAll(context.Background(), r)
 }
 
-func sellAll(ctx context.Context, r repo.Repository[suite.Account]) error {
+func sellAll(ctx context.Context, r repo.Repository[fixture.Account]) error {
 	var out sync.Mutex
 	var workers sync.WaitGroup
 	var failed error
@@ -81,7 +81,7 @@ func sellAll(ctx context.Context, r repo.Repository[suite.Account]) error {
 		workers.Go(func() {
 			for {
 				id := fmt.Sprintf("%08x", rand.Uint32())
-				_, err := r.Update(ctx, suite.HotKey, func(_ context.Context, a *suite.Account) error {
+				_, err := r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error {
 					if a.Balance == 0 {
 						return errSoldOut
 					}
@@ -130,10 +130,10 @@ func TestKilledProcessesNeitherOversellNorLose(t *testing.T) {
 // killSellers runs three sellers, kills one after the other in the middle of
 // what it does, and starts another in its place.
 func killSellers(t *testing.T, modes []string, kills int) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	table := w.Items(t, w.Client)
 	r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
-	rig.Must(r.Create(t.Context(), suite.Account{ID: "hot", Seq: 1, At: 1, Balance: stock}))(t)
+	rig.Must(r.Create(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: 1, Balance: stock}))(t)
 	sales := &sales{}
 	var running []*seller
 	for i := range 3 {
@@ -155,7 +155,7 @@ func killSellers(t *testing.T, modes []string, kills int) {
 	for _, s := range running {
 		s.kill(t)
 	}
-	got := rig.Must(table.Get(t.Context(), suite.HotKey))(t)
+	got := rig.Must(table.Get(t.Context(), fixture.HotKey))(t)
 	if got.Balance < 0 || got.Balance+int64(len(got.Ops)) != stock {
 		t.Errorf("%d left and %d sold of %d", got.Balance, len(got.Ops), stock)
 	}
@@ -194,7 +194,7 @@ type seller struct {
 	errs *strings.Builder
 }
 
-func startSeller(t *testing.T, w *suite.Fixture, mode string, to *sales) *seller {
+func startSeller(t *testing.T, w *fixture.Fixture, mode string, to *sales) *seller {
 	t.Helper()
 	s := &seller{cmd: rig.Child(t, mode, w.Table), read: make(chan struct{}), errs: &strings.Builder{}}
 	s.cmd.Stderr = s.errs

@@ -6,8 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -17,18 +17,18 @@ import (
 // its way: when the lock is released without a change, it must not fit any more.
 func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
 	t.Parallel()
-	w := suite.New(t)
+	w := fixture.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	locks := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)
 	versions := rig.Must(optimistic.New(w.Items(t, h), optimistic.Config{}))(t)
-	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	rig.Must(locks.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 	var delayed *dynamodb.UpdateItemInput
 	var release func(context.Context) error
 	h.Update = func(n int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 		switch n {
 		case 1:
 			delayed = in
-			release = rig.Must(locks.Acquire(t.Context(), suite.Key))(t).Release
+			release = rig.Must(locks.Acquire(t.Context(), fixture.Key))(t).Release
 			return nil, rig.ErrNoAnswer
 		case 2:
 			out, err := send() // refused by the lock
@@ -40,8 +40,8 @@ func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
 		}
 		return send()
 	}
-	_, err := versions.Update(t.Context(), suite.Key, suite.AddOne)
-	if got := rig.Must(locks.Get(t.Context(), suite.Key))(t); got.Balance != 1 {
+	_, err := versions.Update(t.Context(), fixture.Key, fixture.AddOne)
+	if got := rig.Must(locks.Get(t.Context(), fixture.Key))(t); got.Balance != 1 {
 		t.Errorf("one update, %v: balance %d", err, got.Balance)
 	}
 }
@@ -50,18 +50,18 @@ func TestDelayedWriteDoesNotLandAfterALock(t *testing.T) {
 // its way, and fitted when the lock was released without a change.
 func TestSaveThatMayStillLandIsNotRefused(t *testing.T) {
 	for _, cfg := range []optimistic.Config{{FailLocked: true}, {Wait: repo.Wait{Attempts: 1}}} {
-		w := suite.New(t)
+		w := fixture.New(t)
 		h := &rig.Intercept{Client: w.Client}
 		locks := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)
 		versions := rig.Must(optimistic.New(w.Items(t, h), cfg))(t)
-		item := rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+		item := rig.Must(locks.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 		var delayed *dynamodb.UpdateItemInput
 		var release func(context.Context) error
 		h.Update = func(n int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 			if n > 1 {
 				return send()
 			}
-			delayed, release = in, rig.Must(locks.Acquire(t.Context(), suite.Key))(t).Release
+			delayed, release = in, rig.Must(locks.Acquire(t.Context(), fixture.Key))(t).Release
 			return nil, rig.ErrNoAnswer
 		}
 		item.Balance = 5
@@ -79,28 +79,28 @@ func TestSaveThatMayStillLandIsNotRefused(t *testing.T) {
 // Remove knows the version alone: its own repetition must not delete the item
 // that somebody made anew.
 func TestRemoveIsNotRepeatedOnANewItem(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	mine := rig.Must(optimistic.New(w.Items(t, h), optimistic.Config{}))(t)
 	other := rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)
-	first := rig.Must(other.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	first := rig.Must(other.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 	h.Delete = func(n int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
 		out, err := send()
 		if n == 1 {
-			rig.Must(other.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1, Balance: 77}))(t)
+			rig.Must(other.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1, Balance: 77}))(t)
 			return nil, rig.ErrNoAnswer
 		}
 		return out, err
 	}
 	rig.Is(t, mine.Remove(t.Context(), first), repo.ErrOutcomeUnknown)
-	if got := rig.Must(other.Get(t.Context(), suite.Key))(t); got.Balance != 77 {
+	if got := rig.Must(other.Get(t.Context(), fixture.Key))(t); got.Balance != 77 {
 		t.Errorf("the new item: %+v", got)
 	}
 }
 
 // A resent delete finds its own work done.
 func TestResentDeletes(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	locks := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
 	h.Delete = func(_ int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
@@ -109,11 +109,11 @@ func TestResentDeletes(t *testing.T) {
 		}
 		return send()
 	}
-	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-	if err := locks.Delete(t.Context(), suite.Key); err != nil {
+	rig.Must(locks.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
+	if err := locks.Delete(t.Context(), fixture.Key); err != nil {
 		t.Errorf("delete, resent: %v", err)
 	}
-	if err := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), suite.Key))(t).Release(t.Context()); err != nil {
+	if err := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), fixture.Key))(t).Release(t.Context()); err != nil {
 		t.Errorf("release of a stub, resent: %v", err)
 	}
 }
@@ -123,24 +123,24 @@ func TestResentDeletes(t *testing.T) {
 func TestACommitThatIsDeliveredTwice(t *testing.T) {
 	for name, anew := range map[string]bool{"gone": false, "made anew": true} {
 		t.Run(name, func(t *testing.T) {
-			w, h := suite.NewWith(t, suite.Key)
+			w, h := fixture.NewWith(t, fixture.Key)
 			other := rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)
 			h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 				out, err := send()
 				if err != nil || !writesData(in) {
 					return out, err
 				}
-				_, err = other.Update(t.Context(), suite.Key, func(context.Context, *suite.Account) error { return repo.Remove })
+				_, err = other.Update(t.Context(), fixture.Key, func(context.Context, *fixture.Account) error { return repo.Remove })
 				if err != nil {
 					t.Error(err)
 				}
 				if anew {
-					rig.Must(other.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+					rig.Must(other.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 				}
 				return send()
 			}
 			r := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
-			_, err := r.Update(t.Context(), suite.Key, suite.AddOne)
+			_, err := r.Update(t.Context(), fixture.Key, fixture.AddOne)
 			rig.Is(t, err, repo.ErrOutcomeUnknown)
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -30,16 +30,16 @@ const faultRate = 0.25
 
 // faultStrategies are the suite's strategies with short leases, so that a lock
 // whose release got lost does not hold up the run.
-func faultStrategies() []suite.Strategy {
+func faultStrategies() []fixture.Strategy {
 	short := pessimistic.Config{Lease: 2 * time.Second, Renew: true, ClockSkew: time.Millisecond}
-	locking := func(name string, change func(*pessimistic.Config)) suite.Strategy {
+	locking := func(name string, change func(*pessimistic.Config)) fixture.Strategy {
 		cfg := short
 		change(&cfg)
-		return suite.Strategy{Name: name, Open: func(t testing.TB, w *suite.Fixture, c repo.Client) repo.Repository[suite.Account] {
+		return fixture.Strategy{Name: name, Open: func(t testing.TB, w *fixture.Fixture, c repo.Client) repo.Repository[fixture.Account] {
 			return rig.Must(pessimistic.New(w.Items(t, c), cfg))(t)
 		}, Combines: cfg.Combine}
 	}
-	all := slices.DeleteFunc(suite.Strategies(), func(s suite.Strategy) bool { return strings.HasPrefix(s.Name, "pessimistic") })
+	all := slices.DeleteFunc(fixture.Strategies(), func(s fixture.Strategy) bool { return strings.HasPrefix(s.Name, "pessimistic") })
 	return append(all,
 		locking("pessimistic", func(*pessimistic.Config) {}),
 		locking("pessimistic, clockless", func(c *pessimistic.Config) { c.Clockless = true }),
@@ -92,7 +92,7 @@ func (v *truth) check(t *testing.T, ops []string) {
 // fault that a network and a service can produce.
 func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 	all := faultStrategies()
-	mix := suite.Strategy{Name: "all mixed"}
+	mix := fixture.Strategy{Name: "all mixed"}
 	var mu sync.Mutex // guards what follows
 	total := map[fault.Kind]int{}
 	var wrong, unknown, verdicts int
@@ -100,10 +100,10 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel() // it waits for leases much of the time
 			for round := range max(1, *roundsFlag) {
-				base := suite.Seed(t) + uint64(round)
-				w := suite.New(t)
+				base := fixture.Seed(t) + uint64(round)
+				w := fixture.New(t)
 				key := repo.Key{Partition: "p", Sort: 1}
-				rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+				rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 				v := &truth{verdicts: map[string]error{}}
 				// A process of four callers, and four of one. No more than the ring of
 				// writers has places: a request that the network delivers twice
@@ -115,7 +115,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 				}
 				var injectors []*fault.Injector
 				var done sync.WaitGroup
-				var r repo.Repository[suite.Account]
+				var r repo.Repository[fixture.Account]
 				for i := range workers {
 					if i == 0 || i > 3 {
 						client, in := rig.Faulty(base*workers+uint64(i), faultRate)
@@ -135,7 +135,7 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 					done.Go(func() {
 						for j := range each {
 							id := fmt.Sprintf("%d-%d", i, j)
-							_, err := r.Update(t.Context(), key, func(_ context.Context, a *suite.Account) error {
+							_, err := r.Update(t.Context(), key, func(_ context.Context, a *fixture.Account) error {
 								a.Ops = append(a.Ops, id)
 								return nil
 							})
@@ -176,8 +176,8 @@ func TestFaultedUpdatesEndInTrueVerdicts(t *testing.T) {
 // TestFaultedEventsEndInTrueVerdicts: events in any order, twice, under faults.
 func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 	t.Parallel()
-	base := suite.Seed(t)
-	w := suite.New(t)
+	base := fixture.Seed(t)
+	w := fixture.New(t)
 	var mu sync.Mutex
 	var done sync.WaitGroup
 	type outcome struct {
@@ -192,7 +192,7 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 		done.Go(func() {
 			for range 60 {
 				at := 1 + rng.Int64N(1000)
-				err := r.Put(t.Context(), suite.Account{ID: "p", Seq: 1, At: at, Balance: at * 10})
+				err := r.Put(t.Context(), fixture.Account{ID: "p", Seq: 1, At: at, Balance: at * 10})
 				mu.Lock()
 				outcomes = append(outcomes, outcome{at, err})
 				mu.Unlock()
@@ -225,10 +225,10 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 // TestFaultedHandles: acquire, extend, commit and release by hand under faults.
 func TestFaultedHandles(t *testing.T) {
 	t.Parallel()
-	base := suite.Seed(t)
-	w := suite.New(t)
+	base := fixture.Seed(t)
+	w := fixture.New(t)
 	key := repo.Key{Partition: "p", Sort: 1}
-	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
+	rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 	v := &truth{verdicts: map[string]error{}}
 	var done sync.WaitGroup
 	for i := range 6 {

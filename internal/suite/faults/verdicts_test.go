@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/suite"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -29,11 +29,11 @@ func writesData(in *dynamodb.UpdateItemInput) bool {
 
 // A second commit of other data does not inherit the success of the first.
 func TestCommitAfterAnUnknownOne(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	locks := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
-	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-	held := rig.Must(locks.Acquire(t.Context(), suite.Key))(t)
+	rig.Must(locks.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), fixture.Key))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 		if n == 1 {
@@ -56,11 +56,11 @@ func TestCommitAfterAnUnknownOne(t *testing.T) {
 
 // An unknown outcome says nothing else, even if the call had waited for a lock.
 func TestUnknownIsNotCalledLocked(t *testing.T) {
-	w := suite.New(t)
+	w := fixture.New(t)
 	h := &rig.Intercept{Client: w.Client}
 	locks := rig.Must(pessimistic.New(w.Items(t, w.Client), pessimistic.Config{}))(t)
-	rig.Must(locks.Create(t.Context(), suite.Account{ID: "p", Seq: 1, At: 1}))(t)
-	held := rig.Must(locks.Acquire(t.Context(), suite.Key))(t)
+	rig.Must(locks.Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
+	held := rig.Must(locks.Acquire(t.Context(), fixture.Key))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	released := false
 	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
@@ -75,7 +75,7 @@ func TestUnknownIsNotCalledLocked(t *testing.T) {
 		}
 	}
 	versions := rig.Must(optimistic.New(w.Items(t, h), optimistic.Config{}))(t)
-	_, err := versions.Update(ctx, suite.Key, suite.AddOne)
+	_, err := versions.Update(ctx, fixture.Key, fixture.AddOne)
 	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	if errors.Is(err, repo.ErrLocked) {
 		t.Errorf("also called locked: %v", err)
@@ -85,9 +85,9 @@ func TestUnknownIsNotCalledLocked(t *testing.T) {
 // Numbers that were drawn during a long hold made the item look like another
 // one, that was made anew under the same key.
 func TestManyDrawsAreNotAnotherLife(t *testing.T) {
-	drawn := func(t *testing.T, w *suite.Fixture, held *lockedread.Held[suite.Account]) {
+	drawn := func(t *testing.T, w *fixture.Fixture, held *lockedread.Held[fixture.Account]) {
 		_, err := w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &w.Table,
-			Key: rig.Must(w.Items(t, w.Client).EncodeKey(suite.Key))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
+			Key: rig.Must(w.Items(t, w.Client).EncodeKey(fixture.Key))(t), UpdateExpression: aws.String("SET lockToken = lockToken + :n"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "100001"}}})
 		if err == nil {
 			err = held.Extend(t.Context()) // as a renewal sees it
@@ -96,9 +96,9 @@ func TestManyDrawsAreNotAnotherLife(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, h := suite.NewWith(t, suite.Key)
+	w, h := fixture.NewWith(t, fixture.Key)
 	l := w.Locker(t, h, lockedread.Config{Fair: true})
-	held := rig.Must(l.Acquire(t.Context(), suite.Key))(t)
+	held := rig.Must(l.Acquire(t.Context(), fixture.Key))(t)
 	drawn(t, w, held)
 	lost := false
 	h.Update = func(_ int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
@@ -115,9 +115,9 @@ func TestManyDrawsAreNotAnotherLife(t *testing.T) {
 		t.Errorf("one lost answer: %v", err)
 	}
 	h.Update = nil
-	held = rig.Must(l.Acquire(t.Context(), suite.Key))(t)
+	held = rig.Must(l.Acquire(t.Context(), fixture.Key))(t)
 	drawn(t, w, held)
-	if err := l.Break(t.Context(), suite.Key, held.Token()); err != nil {
+	if err := l.Break(t.Context(), fixture.Key, held.Token()); err != nil {
 		t.Fatal(err)
 	}
 	rig.Is(t, held.Delete(t.Context()), repo.ErrLockLost)
@@ -128,7 +128,7 @@ func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
 	for _, cfg := range []pessimistic.Config{{}, {Fair: true}, {Combine: true}} {
 		for name, applied := range map[string]bool{"applied": true, "not applied": false} {
 			t.Run(name, func(t *testing.T) {
-				w, h := suite.NewWith(t, suite.Key)
+				w, h := fixture.NewWith(t, fixture.Key)
 				ctx, leave := context.WithCancel(t.Context())
 				h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 					if !writesData(in) {
@@ -141,8 +141,8 @@ func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
 					return nil, rig.ErrNoAnswer
 				}
 				r := rig.Must(pessimistic.New(w.Items(t, h), cfg))(t)
-				told, err := r.Update(ctx, suite.Key, suite.AddOne)
-				got := rig.Must(r.Get(t.Context(), suite.Key))(t)
+				told, err := r.Update(ctx, fixture.Key, fixture.AddOne)
+				got := rig.Must(r.Get(t.Context(), fixture.Key))(t)
 				if errors.Is(err, repo.ErrOutcomeUnknown) || (err == nil) != (got.Balance == 1) || err == nil && told.Balance != 1 {
 					t.Errorf("%+v: told %+v, %v; stored %+v", cfg, told, err, got)
 				}
@@ -156,7 +156,7 @@ func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
 
 // An image that cannot be read, after a lost answer, says nothing of the commit.
 func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
-	w, h := suite.NewWith(t, suite.Key)
+	w, h := fixture.NewWith(t, fixture.Key)
 	h.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 		out, err := send()
 		if err != nil || !writesData(in) {
@@ -169,6 +169,6 @@ func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
 		return nil, rig.ErrNoAnswer
 	}
 	r := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
-	_, err := r.Update(t.Context(), suite.Key, suite.AddOne)
+	_, err := r.Update(t.Context(), fixture.Key, fixture.AddOne)
 	rig.Is(t, err, repo.ErrOutcomeUnknown)
 }

@@ -1,4 +1,4 @@
-package dynahold_test
+package surface_test
 
 import (
 	"fmt"
@@ -15,12 +15,14 @@ import (
 	"testing"
 )
 
+const module = "github.com/dynahold/dynahold"
+
 // Users can neither import nor name what is internal, and it changes without
 // notice: no public signature, field or embedded type may mention it.
 func TestPublicNamesMentionNothingInternal(t *testing.T) {
 	load := loader(t)
-	for _, folder := range publicFolders(t) {
-		pkg, err := load.Import(module + "/" + folder)
+	for _, path := range publicPackages(t) {
+		pkg, err := load.Import(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,9 +81,7 @@ func TestInternalTypesAreFound(t *testing.T) {
 func loader(t *testing.T) types.Importer {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
-	for _, folder := range publicFolders(t) {
-		args = append(args, "./"+folder)
-	}
+	args = append(args, publicPackages(t)...)
 	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -206,8 +206,7 @@ func (s *surface) refuse(name *types.TypeName) bool {
 	if name.Pkg() == nil {
 		return false
 	}
-	folder, _ := split(name.Pkg().Path())
-	if folder == "" || public(folder) {
+	if !strings.HasPrefix(name.Pkg().Path(), module+"/internal/") {
 		return false
 	}
 	s.report(name)
@@ -229,16 +228,21 @@ func methods(named *types.Named) func(yield func(*types.Func) bool) {
 	}
 }
 
-func publicFolders(t *testing.T) (folders []string) {
+// publicPackages are those of the library's module that users may import.
+func publicPackages(t *testing.T) (paths []string) {
 	t.Helper()
-	for folder := range sources(t, goFiles(t)) {
-		if r := rowOf(folder); folder != "." && public(folder) && r != nil && r.module == "" {
-			folders = append(folders, folder)
+	const ofTheLibrary = `{{if eq .Module.Path "` + module + `"}}{{.ImportPath}}{{end}}` // other modules stand below it
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", ofTheLibrary, module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range strings.Lines(string(out)) {
+		if path = strings.TrimSpace(path); strings.HasPrefix(path, module+"/") && !strings.Contains(path, "/internal/") {
+			paths = append(paths, path)
 		}
 	}
-	slices.Sort(folders)
-	if len(folders) < 8 {
-		t.Fatalf("only %v are public: the test looks at the wrong place", folders)
+	if len(paths) < 8 {
+		t.Fatalf("only %v are public: the test looks at the wrong place", paths)
 	}
-	return folders
+	return paths
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/history"
+	"github.com/dynahold/dynahold/internal/suite/history"
 )
 
 func TestOpenOperationsAreNotChecked(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/history"
+	"github.com/dynahold/dynahold/internal/suite/history"
 )
 
 var (

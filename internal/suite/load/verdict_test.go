@@ -52,6 +52,57 @@ func TestDoubledUpdatesAreFound(t *testing.T) {
 	})
 }
 
+// Who holds an item and changes nothing is alone with it, or the run says how often
+// not.
+func TestHoldsThatOverlapAreFound(t *testing.T) {
+	alone := make(chan struct{}, 1)
+	locked := written("locked", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error {
+		alone <- struct{}{}
+		defer func() { <-alone }()
+		inside(ctx)
+		return nil
+	})
+	crowd := crowd
+	crowd.Held, crowd.Work = true, time.Millisecond
+	if r := run(t, false, crowd, locked); r.Lost+r.Extra != 0 || r.Changes == 0 {
+		t.Errorf("one after the other: %d lost, %d extra of %d", r.Lost, r.Extra, r.Changes)
+	}
+	both(t, func(t *testing.T, virtual bool) {
+		if r := run(t, virtual, crowd, adding()); r.Lost < r.Changes/2 || r.Extra != 0 {
+			t.Errorf("eight workers hold one item: %d lost, %d extra of %d", r.Lost, r.Extra, r.Changes)
+		}
+	})
+	if _, err := load.New(t, engine).Run(t.Context(), load.Workload{Held: true, Touches: 2, Items: 3}, adding(), load.Options{}); err == nil {
+		t.Error("two items held")
+	}
+}
+
+// Tables that a contender has made beside are gone after the run.
+func TestTablesBesideAreDeleted(t *testing.T) {
+	var made string
+	c := adding()
+	c.Beside = []string{"-beside", "-never-made"}
+	open := c.Open
+	c.Open = func(ctx context.Context, client *dynamodb.Client, table string) (load.Change, error) {
+		made = table + "-beside"
+		_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
+			TableName: &made, BillingMode: types.BillingModePayPerRequest,
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("k"), KeyType: types.KeyTypeHash}},
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("k"), AttributeType: types.ScalarAttributeTypeS}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return open(ctx, client, table)
+	}
+	run(t, true, load.Workload{Span: 20 * time.Millisecond}, c)
+	_, err := engine.Client().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &made})
+	var none *types.ResourceNotFoundException
+	if !errors.As(err, &none) {
+		t.Errorf("%s: %v", made, err)
+	}
+}
+
 func TestAChangeThatWasDeniedButMadeIsExtra(t *testing.T) {
 	crowd := load.Workload{Processes: 2, Workers: 4, Span: 200 * time.Millisecond} // in virtual time
 	denying := written("denying", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {

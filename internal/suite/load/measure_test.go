@@ -155,3 +155,29 @@ func TestEnoughEndsTheMeasuredTime(t *testing.T) {
 		})
 	}
 }
+
+// Eight workers of one process of which each has its turn after another one's: the
+// measured time goes on past the span, and past enough, until each had its turns.
+func TestTurnsProlongTheMeasuredTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		workload    load.Workload
+		least, most time.Duration
+	}{
+		"past enough":     {load.Workload{Workers: 8, Enough: 1, Turns: 50, Span: time.Hour}, 200 * time.Millisecond, time.Second},
+		"past the span":   {load.Workload{Workers: 8, Turns: 50, Span: 100 * time.Millisecond}, 200 * time.Millisecond, 800 * time.Millisecond},
+		"not for ever":    {load.Workload{Workers: 8, Turns: 5000, Span: 100 * time.Millisecond}, 800 * time.Millisecond, 800 * time.Millisecond},
+		"no need":         {load.Workload{Workers: 8, Turns: 2, Span: 200 * time.Millisecond}, 200 * time.Millisecond, 300 * time.Millisecond},
+		"nobody to share": {load.Workload{Turns: 5000, Span: 200 * time.Millisecond}, 200 * time.Millisecond, 200 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.workload.Warmup = 50 * time.Millisecond
+			r := run(t, true, c.workload, adding())
+			if r.Measured < c.least || r.Measured > c.most {
+				t.Errorf("measured for %v", r.Measured)
+			}
+			if want := float64(c.workload.Turns); c.workload.Turns <= 50 && r.Turns < want {
+				t.Errorf("%v turns, %v were asked for", r.Turns, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package pace
+
+import "time"
+
+// Forecast predicts when one's turn in a line will come, from looks at the line,
+// and says when to send the next look. Several may be under way at once.
+//
+// Until who is next hears of its turn the whole line stands still. One look after
+// another tells it half a trip late on average. Looks that are evenly spaced, and do
+// not wait for each other's answers, tell it half a space late. To send them all
+// the time would cost more than they gain: they begin when the turn is about to come.
+type Forecast struct {
+	Learned
+
+	ahead int       // turns that end before ours begins, the present one among them
+	from  time.Time // when the present turn began, as far as that can be told
+	seen  time.Time // the moment that the newest look has shown
+}
+
+// Learned is what waiting in a line teaches those who will wait there later.
+type Learned struct {
+	Turn time.Duration // how long a turn takes; 0: not known
+	Trip time.Duration // how long a look takes, there and back; 0: not known
+}
+
+// Spacing bounds how close looks may follow each other.
+type Spacing struct {
+	Share int           // so many to a trip
+	Least time.Duration // from one look to the next
+	Limit time.Duration // the same, at most
+}
+
+// By how many turns a new sample is outweighed in the estimate: the estimate rises slowly
+// and falls fast. Who looks too late makes the line slow, and would learn from it
+// that it is slow; who looks too early pays for some looks.
+const (
+	whenSlower = 16
+	whenFaster = 4
+)
+
+// Took notes how long a look took, or the request that entered the line.
+func (f *Forecast) Took(trip time.Duration) {
+	if f.Trip == 0 {
+		f.Trip = trip
+		return
+	}
+	f.Trip += (min(trip, 2*f.Trip) - f.Trip) / 16 // one that took very long says little of the next
+}
+
+// See notes what a look showed that was sent at asked and answered at answered: how
+// many turns end before ours begins. The first one is the answer to the request that
+// entered the line.
+func (f *Forecast) See(ahead int, asked, answered time.Time) {
+	at, turn := asked.Add(answered.Sub(asked)/2), f.turn()
+	switch passed := f.ahead - ahead; {
+	case f.seen.IsZero():
+		f.from = at.Add(-turn / 2)
+	case passed != 0:
+		// The present turn began since the look before, and no longer ago than a turn takes.
+		from := at.Add(-min(max(at.Sub(f.seen), 0), turn) / 2)
+		if passed > 0 {
+			f.learn(from.Sub(f.from), passed)
+		}
+		f.from = from
+	}
+	f.ahead, f.seen = ahead, at
+}
+
+// learn takes in that n turns took d.
+func (f *Forecast) learn(d time.Duration, n int) {
+	turn, sample, weight := f.turn(), max(d, 0)/time.Duration(n), n+whenSlower
+	if sample < turn {
+		weight = n + whenFaster
+	}
+	f.Turn = turn + (sample-turn)*time.Duration(n)/time.Duration(weight)
+}
+
+// turn is the estimate. No turn is shorter than a trip: the news of it has to arrive,
+// and the write that ends it.
+func (f *Forecast) turn() time.Duration { return max(f.Turn, f.Trip) }
+
+// Next is when to send the look after the one that was sent at last.
+func (f *Forecast) Next(last time.Time, s Spacing) time.Time {
+	turn, behind := f.turn(), time.Duration(f.ahead-1)
+	// Turns differ, so looks begin more than half a turn before ours is due, and a look
+	// is under way for half a trip before it sees anything. Those further back look
+	// once after three quarters of the time: if the line moves faster than it did they
+	// notice, for a number of looks that grows with the logarithm.
+	early := turn*7/10 + behind*turn/4 + f.Trip/2
+	begin := f.from.Add((behind+1)*turn - early)
+	// A turn that has taken long may take longer: to hear of its end an eighth later is
+	// little beside it.
+	gap := max(last.Sub(f.from)/8, f.Trip/time.Duration(s.Share), s.Least)
+	if f.ahead > 2 {
+		gap = max(gap, f.Trip) // one after the other
+	}
+	return last.Add(min(max(gap, begin.Sub(last)), s.Limit))
+}

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrClosed is why a closed locker takes no lock. Nothing is held.
-var ErrClosed = errors.New("locker is closed")
+var ErrClosed = telemetry.NewError("closed", "locker is closed")
 
 // Locker takes named locks in one table. It is safe for concurrent use.
 //

@@ -2,13 +2,13 @@ package nolock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -116,7 +116,7 @@ type Event struct{ Time, ID any }
 
 // ErrAhead is the error of an event dated too far in the future. Nothing was
 // sent.
-var ErrAhead = errors.New("event is ahead of its time")
+var ErrAhead = telemetry.NewError("ahead", "event is ahead of its time")
 
 // Put writes the whole item if its event is newer than the stored one, or if
 // there is no item. ErrStale if it is older; nil for a redelivered duplicate.

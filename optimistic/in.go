@@ -2,6 +2,7 @@ package optimistic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -54,13 +55,22 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 }
 
 // Save writes the whole item if the version, stored or as the transaction has left it,
-// is still item's, and returns it with its new version. See [Repository.Save]; a zero
-// version means here that the item does not exist: Update adopts one from before.
+// is still item's, and returns it with its new version. See [Repository.Save], also for
+// a zero version: that there is no item is assumed, and an item from before the library
+// is read at the next attempt of the transaction, and replaced.
 func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
-	if v.r.table.Version(&item) == 0 {
-		return v.Create(ctx, item)
+	if v.r.table.Version(&item) != 0 {
+		return cas.As[T](v.r.saveIn(ctx, v.view, &item))
 	}
-	return cas.As[T](v.r.saveIn(ctx, v.view, &item))
+	made, exists := v.Create(ctx, item)
+	if !errors.Is(exists, repo.ErrExists) {
+		return made, exists
+	}
+	adopted, err := cas.As[T](v.r.saveIn(ctx, v.view, &item)) // of an item that is known now
+	if errors.Is(err, repo.ErrConflict) {
+		return adopted, exists
+	}
+	return adopted, err
 }
 
 // saveIn saves an item inside a transaction.

@@ -36,13 +36,18 @@ var errorTypes = []struct {
 	{context.DeadlineExceeded, "deadline_exceeded"},
 }
 
-// errorType names an error: by the library's name for it, by the service's code, or by
-// what the conventions have for all others, such as those of a user's function.
+// errorType names an error: by the library's name for it, by the name that the error
+// gives itself, such as a user's own, by the service's code, or by what the conventions
+// have for all others.
 func errorType(err error) string {
 	for _, t := range errorTypes {
 		if errors.Is(err, t.err) {
 			return t.name
 		}
+	}
+	var named interface{ ErrorType() string }
+	if errors.As(err, &named) {
+		return named.ErrorType()
 	}
 	var api smithy.APIError
 	if errors.As(err, &api) {

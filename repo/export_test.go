@@ -21,3 +21,6 @@ func EncodeAny(item any, client Client) (ddb.Item, error) {
 	}
 	return m.Encode(item)
 }
+
+// ErrorType names errors in spans and metrics.
+var ErrorType = errorType

@@ -2,13 +2,13 @@ package semaphore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -24,12 +24,12 @@ var _ Client = (*dynamodb.Client)(nil)
 var (
 	// ErrBusy is why no permit or job could be had: the limit of the resource
 	// is used up, or it is paused. Nothing was written. See [BusyError].
-	ErrBusy = errors.New("resource is busy")
+	ErrBusy = telemetry.NewError("busy", "resource is busy")
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
-	ErrNoWork = errors.New("no work")
+	ErrNoWork = telemetry.NewError("no_work", "no work")
 	// ErrClosed is why a closed semaphore takes no permit and starts no job.
 	// Nothing is held.
-	ErrClosed = errors.New("semaphore is closed")
+	ErrClosed = telemetry.NewError("closed", "semaphore is closed")
 )
 
 // BusyError says how a resource is used.

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrClosed says that the queue was closed; see [Queue.Close].
-var ErrClosed = errors.New("queue is closed")
+var ErrClosed = telemetry.NewError("closed", "queue is closed")
 
 // Queue serves whoever asks in the order in which they asked. It is safe for
 // concurrent use.

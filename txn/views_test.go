@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -271,6 +274,42 @@ func TestSaveAndRemoveInside(t *testing.T) {
 		return nil
 	}))
 	has(t, w.stores["optimistic"], x, -1)
+}
+
+// Save without a version takes an item from before the library as it is outside, and
+// none that has a version.
+func TestSaveWithoutAVersionInside(t *testing.T) {
+	w := newWorld(t)
+	r := rig.Must(optimistic.New(table[counted](t, w.Rig, "-o", false), optimistic.Config{}))(t)
+	x, y := w.id("x"), w.id("y")
+	rig.Must(r.Create(t.Context(), counted{ID: y, N: 5}))(t)
+	save := func(id string) (saved counted, err error) {
+		err = txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			saved, err = r.In(tx).Save(ctx, counted{ID: id, N: 11})
+			return err
+		})
+		return saved, err
+	}
+	for name, version := range map[string]types.AttributeValue{"no version": nil, "version 0": &types.AttributeValueMemberN{Value: "0"}} {
+		item := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: x}, "n": &types.AttributeValueMemberN{Value: "10"}, "other": &types.AttributeValueMemberS{Value: "stays"}}
+		if version != nil {
+			item["version"] = version
+		}
+		rig.Must(rig.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(r.Table().Name()), Item: item}))(t)
+		saved, err := save(x)
+		rig.Is(t, err)
+		if saved.Version != 1 || saved.N != 11 {
+			t.Errorf("%s: %+v", name, saved)
+		}
+		stored := rig.Must(rig.Client().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(r.Table().Name()), Key: map[string]types.AttributeValue{"id": item["id"]}, ConsistentRead: aws.Bool(true)}))(t).Item
+		if stored["other"] == nil {
+			t.Errorf("%s: what the type does not know is lost: %v", name, stored)
+		}
+		has(t, w.stores["optimistic"], x, 11)
+	}
+	_, err := save(y)
+	rig.Is(t, err, repo.ErrExists)
+	has(t, w.stores["optimistic"], y, 5)
 }
 
 // Under the id of the transaction they are made once too.

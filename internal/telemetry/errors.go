@@ -1,0 +1,11 @@
+package telemetry
+
+// NewError makes an error with a name of its own in spans and metrics (error.type).
+func NewError(name, text string) error { return &namedError{name, text} }
+
+// namedError names itself by the method that OpenTelemetry's conventions for Go ask an
+// error for.
+type namedError struct{ name, text string }
+
+func (e *namedError) Error() string     { return e.text }
+func (e *namedError) ErrorType() string { return e.name }

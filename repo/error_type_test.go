@@ -1,0 +1,39 @@
+package repo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+// declined is an error of a user who names it for telemetry.
+type declined struct{ error }
+
+func (declined) ErrorType() string { return "card_declined" }
+
+func TestErrorType(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("key: %w", repo.ErrConflict), "conflict"},
+		{errors.Join(context.Canceled, repo.ErrOutcomeUnknown), "outcome_unknown"},
+		{&semaphore.BusyError{Resource: "r", Limit: 1}, "locked"}, // for those who wait
+		{fmt.Errorf("%w: it has jobs", semaphore.ErrBusy), "busy"},
+		{semaphore.ErrNoWork, "no_work"},
+		{fmt.Errorf("pay: %w", declined{errors.New("no")}), "card_declined"},
+		{errors.Join(declined{errors.New("no")}, repo.ErrLockLost), "lock_lost"},
+		{&types.ProvisionedThroughputExceededException{}, "ProvisionedThroughputExceededException"},
+		{errors.New("mine"), "_OTHER"},
+	} {
+		if got := repo.ErrorType(c.err); got != c.want {
+			t.Errorf("%v: %s, want %s", c.err, got, c.want)
+		}
+	}
+}

@@ -19,11 +19,11 @@ type Config struct {
 	// Attempts bounds how often the closure runs when others write first, and how
 	// often a commit is sent that meets other transactions. Default 256.
 	Attempts int
-	// Wait bounds the sleeps after conflicts: random, and at most 20 ms by default, so
-	// that who has lost often does not wait longer than who comes. With a Max above Min
-	// the bound doubles from one to the other: fewer requests where many want the same
-	// few items, and a tail that is half as long again. How long an item is waited for
-	// that somebody holds is its repository's setting.
+	// Wait bounds the sleeps after conflicts: random, the first of them up to Max, by
+	// default 20 ms, and then up to a third of the one before, but Min, by default 1 ms.
+	// So who has lost often goes before who comes. After 14 of them they are up to Max
+	// again. A higher Max is for fewer requests where many want the same few items. How
+	// long an item is waited for that somebody holds is its repository's setting.
 	Wait repo.Wait
 	// Logger, MeterProvider and TracerProvider hear of calls of Run, as those of
 	// repo.TableConfig of what is sent to a table; and have the same defaults.
@@ -34,10 +34,8 @@ type Config struct {
 
 const (
 	defaultAttempts = 256
-	// Whoever sleeps for longer finds others at the items who slept less: with sleeps
-	// that grow to 100 ms the slowest take 1.3 to 1.8 times as long, with half a second,
-	// as elsewhere, three times.
-	usualWait = 20 * time.Millisecond
+	leastWait = time.Millisecond
+	mostWait  = 20 * time.Millisecond // longer ones serve who comes, at the cost of who has waited
 )
 
 // Tx is a transaction under way. It is for its closure alone, while that runs;
@@ -76,9 +74,9 @@ func (c Config) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) er
 // knows.
 func (c Config) with(fn func(context.Context, *Tx) error, start func(transaction.Config, func(context.Context, *transaction.Tx) error) error) error {
 	if c.Wait.Max == 0 {
-		c.Wait.Max = max(usualWait, c.Wait.Min)
+		c.Wait.Max = max(mostWait, c.Wait.Min)
 	}
-	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Wait(&c.Wait, usualWait)); err != nil {
+	if err := settings.FillAll(settings.Default("Attempts", &c.Attempts, defaultAttempts), settings.Wait(&c.Wait, leastWait)); err != nil {
 		return err
 	}
 	run := func(ctx context.Context, tx *transaction.Tx) error { return fn(ctx, &Tx{tx}) }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -29,7 +28,7 @@ type call struct {
 	Config
 	once    *cas.Once // the id under which the whole is applied once; nil: it has none
 	tries   int       // commits that others' writes refused
-	pause   ddb.Backoff
+	pause   pause
 	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
 
 	mu      sync.Mutex
@@ -57,7 +56,7 @@ func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Contex
 	if tx, ok := ctx.Value(runningKey{}).(*Tx); ok && !tx.ended() {
 		return fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
 	}
-	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max}}
+	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
 	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
 	defer told.End(&err)
 	defer func() { c.letGo(ctx) }() // also if fn panics
@@ -236,7 +235,7 @@ func (c *call) readAgain(ctx context.Context, items []*entry) error {
 	return nil
 }
 
-func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.Next(time.Now(), time.Time{})) }
+func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.next()) }
 
 // exhausted says that others wrote first, each time.
 func (c *call) exhausted(entries []*entry) error {

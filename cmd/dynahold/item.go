@@ -11,7 +11,8 @@ import (
 )
 
 type itemCommands struct {
-	Show itemShowCommand `cmd:"" help:"Explain the library's attributes of an item of any table: who holds it until when, who waits, what it remembers."`
+	Show    itemShowCommand    `cmd:"" help:"Explain the library's attributes of an item of any table: who holds it until when, who waits, what it remembers."`
+	History itemHistoryCommand `cmd:"" help:"Tell what became of an item in the last 24 hours, from the table's stream: locks, losses, changes, and by whom."`
 }
 
 type itemShowCommand struct {

@@ -50,8 +50,11 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
 	taker := lock.NewLocker(core, taking)
+	if cfg.Fair {
+		taker.HoldTimes = lock.NewHoldTimes()
+	}
 	line := local.NewLine(taker)
-	line.Yields = true
+	line.Yields = !cfg.Fair // a queue on the row knows whose turn it is
 	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}, nil
 }
 

@@ -113,18 +113,21 @@ func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record
 
 // keep makes the handle of a lock that was waited for, and begins to look after
 // it. One that was handed over is confirmed before its grace is over: at once if
-// little of it is left, else if the holder is not done soon.
+// little of it is left, else if the holder is not done soon. One that is never to be
+// taken over is confirmed before anybody has it: until then it ends with its grace.
 func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
 	if l.Held == 0 {
 		return q.hold(ctx, image, q.sent) // says what is wrong
 	}
 	h := q.newLock(image, l, q.entry, end)
 	third := min(q.locker.grace(), l.Lease) / 3
-	if h.Left() < third {
-		if err := q.confirm(ctx, h); err != nil {
+	switch endless := q.locker.Lease == 0; {
+	case endless && !l.Handed():
+	case endless, h.Left() < third:
+		if err := q.confirm(ctx, h, q.unwanted(image)); err != nil {
 			return nil, err
 		}
-	} else if l.Handed() {
+	case l.Handed():
 		h.Claim(time.Now().Add(third), third/4)
 	}
 	h.Start(ctx)
@@ -133,7 +136,7 @@ func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, en
 
 // confirm makes a hold that was handed over one of a full lease. Nobody knows of
 // the hold yet: that its deadline has passed is no reason against it.
-func (q *queued) confirm(ctx context.Context, h *Lock) error {
+func (q *queued) confirm(ctx context.Context, h *Lock, unwanted Ending) error {
 	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
 		return err
 	}
@@ -158,6 +161,6 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 	case over:
 		return errAgain // it was taken over
 	}
-	_, _ = h.End(q.cleaning(ctx), End{}) // if it fails, the lock ends with its lease
+	_, _ = h.End(q.cleaning(ctx), End{As: unwanted}) // if it fails, the lock ends with its lease, if it has one
 	return q.ExplainEnd(ctx, q.noAnswer(ctx, "claim of its lock", res.Err))
 }

@@ -124,28 +124,41 @@ func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
 type queueTemplates struct {
 	enqueue template // on an item that readers see
 	any     template // also on a stub or a tombstone
+	row     template // on any item or none, which is then made
+	closed  template // the same for a hold that never ends by itself
 	dequeue template
 	confirm template
+	settle  template // the confirm of a hold that never ends by itself
 }
 
 // exprEnqueue is an enqueue: a number, and the lock if it is free, in one step. If it is
 // not, everything that names its holder stays as it is.
 const (
-	exprEnqueue = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
-		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), " +
-		"#lockLease = if_not_exists(#lockLease, :lease), #lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
+	exprNumber = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
+		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), "
+	exprIfFree = "#lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
 		"#lockStolen = if_not_exists(#lockStolen, :before)"
+	exprEnqueue = exprNumber + "#lockLease = if_not_exists(#lockLease, :lease), " + exprIfFree
+	// exprEnqueueClosed leaves the lease of whoever holds the lock: a hold that never
+	// ends has none.
+	exprEnqueueClosed = exprNumber + exprIfFree
 	// exprWhole refuses what a lock by hand leaves: it names no token, so there is
-	// nothing to wait for in a queue. Holds that never end are the same. And it
-	// refuses what is not the library's.
-	exprWhole = "attribute_not_exists(#entry) AND " +
-		"(attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND (#lockLease BETWEEN :zero AND :most) AND (#lockHeld BETWEEN :zero AND :most) OR " +
+	// nothing to wait for in a queue. Holds that never end are the same: a lease that
+	// was put on one would let watchers take it over. And it refuses what is not the
+	// library's.
+	exprWhole = exprNoEntry + "(#lockLease BETWEEN :zero AND :most)" + exprOrFree
+	// exprWholeClosed lets an enqueue that writes no lease stand behind both.
+	exprWholeClosed = exprNoEntry + "((#lockLease BETWEEN :zero AND :most) OR attribute_not_exists(#lockLease) AND #lockTime >= :until)" + exprOrFree
+
+	exprNoEntry = "attribute_not_exists(#entry) AND (attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND "
+	exprOrFree  = " AND (#lockHeld BETWEEN :zero AND :most) OR " +
 		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld)) AND " +
 		oursCounted + " AND " + oursWritten
 )
 
 func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
-	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk", "#lockStub", "#tombstone", "#writers"}
+	row := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#lockStub", "#tombstone", "#writers"}
+	lock := append([]string{"#pk"}, row...)
 	return queueTemplates{
 		enqueue: template{
 			update:  exprEnqueue,
@@ -159,6 +172,18 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
+		row: template{
+			update:  exprEnqueue,
+			cond:    oursMarked + " AND " + exprWhole,
+			names:   pick(row...),
+			returns: types.ReturnValueAllNew,
+		},
+		closed: template{
+			update:  exprEnqueueClosed,
+			cond:    oursMarked + " AND " + exprWholeClosed,
+			names:   pick(row...),
+			returns: types.ReturnValueAllNew,
+		},
 		dequeue: template{
 			update: "REMOVE #entry",
 			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
@@ -170,7 +195,26 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 			returns: types.ReturnValueAllNew,
 		},
+		settle: template{
+			update:  "SET #lockTime = :until REMOVE #lockLease, #entry",
+			cond:    exprOwn + " AND #lockTime < :until",
+			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
+			returns: types.ReturnValueAllNew,
+		},
 	}
+}
+
+// of is the fixed text of an enqueue.
+func (s *queueTemplates) of(t Acquire) *template {
+	switch {
+	case t.Row && t.Lease == 0:
+		return &s.closed
+	case t.Row:
+		return &s.row
+	case t.Hidden:
+		return &s.any
+	}
+	return &s.enqueue
 }
 
 // onEntry is a request with a fixed text about one entry.
@@ -184,9 +228,8 @@ func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamod
 // Enqueue enters the queue, and takes the lock if it is free. It can be repeated:
 // if it landed, the image of its failed condition has its entry or its id.
 func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
-	s, values := &c.queue.enqueue, t.values()
-	if t.Hidden {
-		s = &c.queue.any
+	s, values := c.queue.of(t), t.values()
+	if s != &c.queue.enqueue {
 		values[":true"] = ddb.True()
 	}
 	ours(values)
@@ -199,11 +242,15 @@ func (c *Core) Dequeue(key ddb.Item, id string) *dynamodb.UpdateItemInput {
 	return c.onEntry(&c.queue.dequeue, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
 }
 
-// Confirm is Extend for a hold that others were told a shorter lease of. It
-// returns the item, which shows who waits by now.
+// Confirm is Extend for a hold that others were told a shorter lease of; with a
+// lease of 0 it never ends by itself from now on. It returns the item, which shows
+// who waits by now.
 func (c *Core) Confirm(key ddb.Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
 	values := ownValues(id, token)
 	values[":until"] = ddb.Number(ddb.Seconds(until))
+	if lease == 0 {
+		return c.onEntry(&c.queue.settle, key, values, EntryOf(id))
+	}
 	values[":lease"] = ddb.Number(ddb.LeaseSeconds(lease))
 	return c.onEntry(&c.queue.confirm, key, values, EntryOf(id))
 }
@@ -218,7 +265,11 @@ func (c *Core) TakeOver(key ddb.Item, t Acquire, ticket int64, gone []string) (*
 	token := "if_not_exists(" + w.Name(a.LockToken) + ", " + floor + ")"
 	w.Set(a.LockedBy, ddb.Text(t.ID))
 	w.Set(a.LockTime, ddb.Number(ddb.Seconds(t.Until)))
-	w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(t.Lease)))
+	if t.Lease > 0 {
+		w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(t.Lease)))
+	} else {
+		w.Remove(a.LockLease)
+	}
 	w.SetTo(a.LockHeld, token)
 	w.SetTo(a.LockToken, token+" + "+w.Value(ddb.Number("1")))
 	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")

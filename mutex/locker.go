@@ -163,7 +163,8 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 // lost the handle: after a restart, or in another process. ErrNotHeld if nobody
 // holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
 // it acts as this locker's mode says: FailClosed deletes the row. One request,
-// two in FailClosed, which looks first whether the row is more than a lock.
+// two in FailClosed, which looks first whether the row is more than a lock. Whoever
+// is the first in its queue (Config.Fair) takes the lock.
 //
 // If an answer was lost and nobody holds the name, the release is done;
 // ErrOutcomeUnknown if another holds it: this call may have made way for it.
@@ -181,7 +182,7 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 		if err != nil {
 			return err
 		}
-		drop = l.drops(row)
+		drop = l.drops(row) && len(l.taker.Core.Waiting(row)) == 0
 	}
 	return l.taker.ReleaseByID(ctx, key, raw, id, drop)
 }

@@ -50,10 +50,8 @@ func (t *KeyTable) State(item map[string]types.AttributeValue) State {
 		Writes:    t.core.Writes(ours),
 		OnceIDs:   t.core.OnceIDs(ours),
 		Tombstone: ours[t.core.Attr.Tombstone] != nil,
+		Waiting:   t.core.Waiting(ours),
 		Foreign:   foreign,
-	}
-	for _, entry := range t.core.ParseQueue(ours) {
-		s.Waiting = append(s.Waiting, entry.Ticket)
 	}
 	if v, ok := ours[t.core.Attr.TTL]; ok {
 		s.Expires, _ = ddb.Time(v) // it may be the user's own

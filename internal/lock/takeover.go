@@ -113,21 +113,21 @@ func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record
 
 // keep makes the handle of a lock that was waited for, and begins to look after
 // it. One that was handed over is confirmed before its grace is over: at once if
-// little of it is left, else if the holder is not done soon. One that is never to be
-// taken over is confirmed before anybody has it: until then it ends with its grace.
+// little of it is left, else if the holder is not done soon.
 func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
 	if l.Held == 0 {
 		return q.hold(ctx, image, q.sent) // says what is wrong
 	}
+	if q.locker.Lease == 0 {
+		return q.keepForGood(ctx, image, l)
+	}
 	h := q.newLock(image, l, q.entry, end)
 	third := min(q.locker.grace(), l.Lease) / 3
-	switch endless := q.locker.Lease == 0; {
-	case endless && !l.Handed():
-	case endless, h.Left() < third:
-		if err := q.confirm(ctx, h, q.unwanted(image)); err != nil {
+	if h.Left() < third {
+		if err := q.confirm(ctx, h); err != nil {
 			return nil, err
 		}
-	case l.Handed():
+	} else if l.Handed() {
 		h.Claim(time.Now().Add(third), third/4)
 	}
 	h.Start(ctx)
@@ -136,7 +136,7 @@ func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, en
 
 // confirm makes a hold that was handed over one of a full lease. Nobody knows of
 // the hold yet: that its deadline has passed is no reason against it.
-func (q *queued) confirm(ctx context.Context, h *Lock, unwanted Ending) error {
+func (q *queued) confirm(ctx context.Context, h *Lock) error {
 	if err := h.Begin(ctx); err != nil { // nobody knows of it yet: it is free
 		return err
 	}
@@ -161,6 +161,58 @@ func (q *queued) confirm(ctx context.Context, h *Lock, unwanted Ending) error {
 	case over:
 		return errAgain // it was taken over
 	}
-	_, _ = h.End(q.cleaning(ctx), End{As: unwanted}) // if it fails, the lock ends with its lease, if it has one
+	_, _ = h.End(q.cleaning(ctx), End{}) // if it fails, the lock ends with its lease
 	return q.ExplainEnd(ctx, q.noAnswer(ctx, "claim of its lock", res.Err))
+}
+
+// keepForGood is keep for a lock that nobody may take over from its holder, dead or not.
+// One that was handed over ends with its grace, for one to whom it is handed may have
+// died since it enqueued: so it is confirmed before anybody has it.
+func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Record) (*Lock, error) {
+	if l.Handed() {
+		var err error
+		if image, l, err = q.settle(ctx, image, l); err != nil {
+			return nil, err
+		}
+	}
+	h := q.newLock(image, l, q.entry, time.Time{})
+	h.Start(ctx)
+	return h, nil
+}
+
+// settle confirms a hold that was handed over, and returns what is stored then. Whether
+// the grace was over does not matter: nobody has taken the lock over if it is applied,
+// and nobody can afterwards.
+func (q *queued) settle(ctx context.Context, image ddb.Item, handed protocol.Record) (ddb.Item, protocol.Record, error) {
+	in := q.Core.Settle(q.Raw, handed.By, q.id, handed.Held)
+	var r repeats
+	res := q.Core.Update(ctx, in, r.options(&q.locker.Config))
+	for r.again(ctx, &q.locker.Config, &res) {
+		res = q.Core.Update(ctx, in, r.options(&q.locker.Config))
+	}
+	stored := res.Item
+	if res.Outcome == ddb.Condition {
+		stored = res.Image
+	}
+	l, err := q.Core.ParseRecord(stored)
+	switch {
+	case err == nil && l.By == q.id && l.Held == handed.Held:
+		return stored, l, nil // by this attempt or an earlier one
+	case res.Outcome == ddb.Condition:
+		return nil, l, errAgain // it was taken over
+	}
+	q.handOn(q.cleaning(ctx), image, handed)
+	return nil, l, q.ExplainEnd(ctx, q.noAnswer(ctx, "claim of its lock", res.Err))
+}
+
+// handOn ends a hold that was handed to us and that a claim without an answer may have
+// confirmed, or may yet: not after the end of what it would confirm.
+func (q *queued) handOn(ctx context.Context, image ddb.Item, handed protocol.Record) {
+	h := q.newLock(image, handed, q.entry, time.Time{})
+	if _, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true}); err == nil {
+		return
+	}
+	if now := h.Found(); now.By == q.id && now.Held == handed.Held {
+		_, _ = q.newLock(image, now, q.entry, time.Time{}).End(ctx, End{As: q.unwanted(image), NoGrace: true})
+	}
 }

@@ -128,7 +128,7 @@ type queueTemplates struct {
 	closed  template // the same for a hold that never ends by itself
 	dequeue template
 	confirm template
-	settle  template // the confirm of a hold that never ends by itself
+	settle  template // the confirm of a hold that never ends by itself from then on
 }
 
 // exprEnqueue is an enqueue: a number, and the lock if it is free, in one step. If it is
@@ -196,8 +196,8 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			returns: types.ReturnValueAllNew,
 		},
 		settle: template{
-			update:  "SET #lockTime = :until REMOVE #lockLease, #entry",
-			cond:    exprOwn + " AND #lockTime < :until",
+			update:  "SET #lockedBy = :id, #lockTime = :until REMOVE #lockLease",
+			cond:    exprOwn,
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 			returns: types.ReturnValueAllNew,
 		},
@@ -242,17 +242,33 @@ func (c *Core) Dequeue(key ddb.Item, id string) *dynamodb.UpdateItemInput {
 	return c.onEntry(&c.queue.dequeue, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
 }
 
-// Confirm is Extend for a hold that others were told a shorter lease of; with a
-// lease of 0 it never ends by itself from now on. It returns the item, which shows
-// who waits by now.
+// Confirm is Extend for a hold that others were told a shorter lease of. It
+// returns the item, which shows who waits by now.
 func (c *Core) Confirm(key ddb.Item, id string, token int64, until time.Time, lease time.Duration) *dynamodb.UpdateItemInput {
 	values := ownValues(id, token)
 	values[":until"] = ddb.Number(ddb.Seconds(until))
-	if lease == 0 {
-		return c.onEntry(&c.queue.settle, key, values, EntryOf(id))
-	}
 	values[":lease"] = ddb.Number(ddb.LeaseSeconds(lease))
 	return c.onEntry(&c.queue.confirm, key, values, EntryOf(id))
+}
+
+// Settle makes a hold that was handed over to an entry one that never ends by itself,
+// under the id of the acquisition that has made the entry. It returns the item.
+func (c *Core) Settle(key ddb.Item, handed, id string, token int64) *dynamodb.UpdateItemInput {
+	values := ownValues(handed, token)
+	values[":id"], values[":until"] = ddb.Text(id), ddb.Number(ddb.Seconds(ddb.Never()))
+	return c.request(&c.queue.settle, key, values)
+}
+
+// Waiting are the numbers of those who wait in the queue on an item, in the order of
+// service. The entry of who holds it is not one of them.
+func (c *Core) Waiting(item ddb.Item) (numbers []int64) {
+	by, _ := item[c.Attr.LockedBy].(*types.AttributeValueMemberS)
+	for _, entry := range c.ParseQueue(item) {
+		if by == nil || entry.ID != EntryOf(by.Value) {
+			numbers = append(numbers, entry.Ticket)
+		}
+	}
+	return numbers
 }
 
 // TakeOver takes the lock that t.Watched shows, dead or free, for one who

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
@@ -361,5 +362,57 @@ func TestGroupKeepsItsPlace(t *testing.T) {
 		g := <-group
 		rig.Is(t, g.Context().Err())
 		rig.Is(t, g.Unlock(t.Context()))
+	}
+}
+
+// An enqueue whose first answer was lost arrives once more after its row was deleted, and
+// makes it anew with the token of when it was sent: the lock is not without a holder, and
+// its holder's token is above that of all whom it has seen.
+func TestFairLateCopyOfAnEnqueue(t *testing.T) {
+	b := newBench(t)
+	holder := b.locker(t, mutex.Config{})
+	holder.SetClock(time.Hour) // its token is that far ahead
+	held := rig.Must(holder.Lock(t.Context(), "printer"))(t)
+	var sent *dynamodb.UpdateItemInput
+	var again sync.Once
+	peer := bench{b.Peer()}
+	client := &rig.Intercept{
+		Client: peer.Client,
+		Update: func(n int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if n == 1 {
+				sent = in
+			}
+			return send()
+		},
+		Read: func(item map[string]types.AttributeValue) {
+			if len(item) == 0 {
+				again.Do(func() { _ = rig.Must(rig.Client().UpdateItem(t.Context(), sent))(t) })
+			}
+		},
+	}
+	peer.Nth("UpdateItem", 0, fault.DropRequest)
+	l := rig.Must(mutex.New(client, b.Table, mutex.Config{Fair: true}))(t)
+	got := make(chan *mutex.Lock, 1)
+	go func() { got <- rig.Must(l.Lock(soon(t), "printer"))(t) }()
+	b.queued(t, "printer", 1)
+	rig.Is(t, held.Unlock(t.Context()))
+	lock := <-got
+	if lock.Token() <= held.Token() {
+		t.Errorf("token %d after %d", lock.Token(), held.Token())
+	}
+	rig.Is(t, lock.Unlock(t.Context()))
+	wantEnded(t, b, mutex.Config{}, "printer")
+}
+
+// A clockless locker takes a hold by hand over, which names no lease, only after it has
+// watched it for the usual one: a fail-closed one, which has none of its own, did so at once.
+func TestClocklessBehindALockByHand(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		b := newBench(t)
+		rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: row{
+			"name": &types.AttributeValueMemberS{Value: "printer"}, "lockedBy": &types.AttributeValueMemberS{Value: "joe"},
+			"lockTime": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Add(time.Hour).Unix())}}}))(t)
+		_, err := b.locker(t, mutex.Config{Clockless: true, Fair: fair, Wait: repo.Wait{Min: time.Millisecond, Max: time.Millisecond, Attempts: 5}}).Lock(t.Context(), "printer")
+		rig.Is(t, err, repo.ErrLocked)
 	}
 }

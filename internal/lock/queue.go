@@ -60,6 +60,11 @@ var errNoQueue = errors.New("no queue behind this lock")
 // it has landed.
 func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	if q.enqueue == nil {
+		if q.repeats.ambiguous && q.locker.deletes(q.Request) {
+			// A late copy would make the row anew, once it is deleted, and nobody would
+			// ever take over the lock.
+			q.mayHold = q.mayHold.and(q.id, q.sent, q.locker.landing())
+		}
 		t := q.newTry()
 		t.Row, t.Seen = q.Row, q.seen
 		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}

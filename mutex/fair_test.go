@@ -352,7 +352,9 @@ func TestGroupKeepsItsPlace(t *testing.T) {
 		place, until := b.entries(t, "b"), b.row(t, "a")["lockTime"]
 		slices.Sort(place)
 		clock.Advance(16 * time.Second) // more than half of the lease
-		rig.Await(t, "it has extended the other one", func() bool { return fmt.Sprint(b.row(t, "a")["lockTime"].(*types.AttributeValueMemberN).Value) != fmt.Sprint(until.(*types.AttributeValueMemberN).Value) })
+		rig.Await(t, "it has extended the other one", func() bool {
+			return fmt.Sprint(b.row(t, "a")["lockTime"].(*types.AttributeValueMemberN).Value) != fmt.Sprint(until.(*types.AttributeValueMemberN).Value)
+		})
 		now := b.entries(t, "b")
 		slices.Sort(now)
 		if !slices.Equal(place, now) {

@@ -24,7 +24,7 @@ type Info struct {
 	Lease   time.Duration // 0 for a fail-closed hold
 	Since   time.Time     // when the holder took it, on its own clock, in seconds; zero if it was taken without this library
 	Payload []byte
-	Handed  bool    // it was handed over to the first who waited (Config.Fair): Owner does not name it, and of a fail-closed lock it has not answered yet
+	Handed  bool    // it was handed over to the first who waited (Config.Fair): Owner does not name it; of a fail-closed lock until that one has answered
 	Waiting []int64 // numbers of those who wait in line (Config.Fair), in the order of service
 }
 

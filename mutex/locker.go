@@ -63,7 +63,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureTable(ctx) }
 
 // Lock takes the lock of a name, waiting as long as ctx allows. One request if
-// it is free, one more per try. ErrLocked, with *repo.LockedError, if the
+// it is free, one more per try; with Config.Fair one, and looks. ErrLocked, with *repo.LockedError, if the
 // waiting ended first; ErrClosed if the locker was closed meanwhile.
 //
 // Callers of one locker stand in line for a name: one of them goes to the table, and

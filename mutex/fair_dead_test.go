@@ -206,3 +206,58 @@ func TestFairClaimsWithoutAnswer(t *testing.T) {
 		})
 	}
 }
+
+// The claim of one who has given up lands in the very moment in which it gives the lock
+// back: the lock is not left without a holder.
+func TestFairClaimThatLandsLate(t *testing.T) {
+	b, cfg := newBench(t), mutex.Config{Fair: true}
+	held := rig.Must(b.locker(t, cfg).Lock(t.Context(), "printer"))(t)
+	var claim *dynamodb.UpdateItemInput
+	deaf := &rig.Intercept{Client: rig.Client(), Update: func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		if strings.Contains(*in.UpdateExpression, "SET #lockedBy = :id") {
+			claim = in
+			return nil, rig.ErrNoAnswer
+		}
+		return send()
+	}, Delete: func(n int, _ *dynamodb.DeleteItemInput, send func() (*dynamodb.DeleteItemOutput, error)) (*dynamodb.DeleteItemOutput, error) {
+		if n == 1 {
+			rig.Must(rig.Client().UpdateItem(t.Context(), claim))(t)
+		}
+		return send()
+	}}
+	l, gone := rig.Must(mutex.New(deaf, b.Table, cfg))(t), make(chan error, 1)
+	go func() {
+		_, err := l.Lock(soon(t), "printer")
+		gone <- err
+	}()
+	b.queued(t, "printer", 2)
+	rig.Is(t, held.Unlock(t.Context()))
+	if err := <-gone; err == nil {
+		t.Error("no error")
+	}
+	wantEnded(t, b, cfg, "printer")
+}
+
+// The transfer of a fail-closed lock was applied and its answer lost, and the next holder
+// has deleted the row since: the unlock is done.
+func TestFairTransferWhoseRowHasGone(t *testing.T) {
+	b, cfg := newBench(t), mutex.Config{Fair: true}
+	rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		var transfers atomic.Int32
+		holder := &rig.Mortal{Next: network, Lost: func(_, body string) (bool, bool) {
+			return false, strings.Contains(body, "next#") && transfers.Add(1) == 1
+		}}
+		held := rig.Must(b.over(t, holder, cfg).Lock(t.Context(), "printer"))(t)
+		next, done := b.over(t, network, cfg), make(chan error, 1)
+		go func() {
+			done <- next.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error { return nil })
+		}()
+		time.Sleep(100 * time.Millisecond) // in virtual time: it has enqueued
+		rig.Is(t, held.Unlock(t.Context()))
+		rig.Is(t, <-done)
+		if transfers.Load() != 2 {
+			t.Errorf("%d transfers", transfers.Load())
+		}
+	})
+	wantEnded(t, b, cfg, "printer")
+}

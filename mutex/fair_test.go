@@ -218,6 +218,17 @@ func TestFairAndOperators(t *testing.T) {
 	})
 }
 
+// A release by id takes the entry of whoever held the lock along: the next one would hand
+// the lock to it.
+func TestFairReleaseWithNobodyWaiting(t *testing.T) {
+	eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		l := b.locker(t, cfg)
+		held := rig.Must(l.Lock(t.Context(), "printer"))(t)
+		rig.Is(t, l.Release(t.Context(), "printer", held.ID()))
+		wantEnded(t, b, cfg, "printer")
+	})
+}
+
 // A fail-closed lock that came through the queue is its holder's by name and id, and has
 // no end.
 func TestFairClosedLockIsItsHolders(t *testing.T) {

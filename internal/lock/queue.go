@@ -277,8 +277,18 @@ func (q *queued) dequeue(ctx context.Context) {
 		return
 	}
 	if _, ours := q.mine(l); ours {
-		h := q.newLock(res.Image, l, q.entry, time.Now())
-		_, _ = h.End(ctx, End{As: q.unwanted(res.Image), NoGrace: true}) // if it fails, the lock ends with its lease
+		q.giveBack(ctx, res.Image, l)
+	}
+}
+
+// giveBack ends a lock that nobody will have. If it fails, the lock ends with its lease. A
+// claim that had no answer (settle) may land meanwhile: then the lock is ended as what the
+// claim has made of it. Once that which the claim confirms has ended, it cannot land.
+func (q *queued) giveBack(ctx context.Context, image ddb.Item, l protocol.Record) {
+	h := q.newLock(image, l, q.entry, time.Now())
+	_, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true})
+	if now := h.Found(); err != nil && l.By != q.id && now.By == q.id && now.Held == l.Held {
+		_, _ = q.newLock(image, now, q.entry, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	}
 }
 

@@ -171,7 +171,7 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Record) (*Lock, error) {
 	if l.Handed() {
 		var err error
-		if image, l, err = q.settle(ctx, image, l); err != nil {
+		if image, l, err = q.settle(ctx, l); err != nil {
 			return nil, err
 		}
 	}
@@ -182,8 +182,8 @@ func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Rec
 
 // settle confirms a hold that was handed over, and returns what is stored then. Whether
 // the grace was over does not matter: nobody has taken the lock over if it is applied,
-// and nobody can afterwards.
-func (q *queued) settle(ctx context.Context, image ddb.Item, handed protocol.Record) (ddb.Item, protocol.Record, error) {
+// and nobody can afterwards. Without an answer the lock is given back with the place.
+func (q *queued) settle(ctx context.Context, handed protocol.Record) (ddb.Item, protocol.Record, error) {
 	in := q.Core.Settle(q.Raw, handed.By, q.id, handed.Held)
 	var r repeats
 	res := q.Core.Update(ctx, in, r.options(&q.locker.Config))
@@ -201,18 +201,5 @@ func (q *queued) settle(ctx context.Context, image ddb.Item, handed protocol.Rec
 	case res.Outcome == ddb.Condition:
 		return nil, l, errAgain // it was taken over
 	}
-	q.handOn(q.cleaning(ctx), image, handed)
 	return nil, l, q.ExplainEnd(ctx, q.noAnswer(ctx, "claim of its lock", res.Err))
-}
-
-// handOn ends a hold that was handed to us and that a claim without an answer may have
-// confirmed, or may yet: not after the end of what it would confirm.
-func (q *queued) handOn(ctx context.Context, image ddb.Item, handed protocol.Record) {
-	h := q.newLock(image, handed, q.entry, time.Time{})
-	if _, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true}); err == nil {
-		return
-	}
-	if now := h.Found(); now.By == q.id && now.Held == handed.Held {
-		_, _ = q.newLock(image, now, q.entry, time.Time{}).End(ctx, End{As: q.unwanted(image), NoGrace: true})
-	}
 }

@@ -164,6 +164,10 @@ func fairMutexOperations() (all []operation) {
 			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
 			return func() error { return lock.Extend(t.Context()) }
 		})
+		add("Release", false, func(t *testing.T, _ *bench, l, _ *mutex.Locker) func() error {
+			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
+			return func() error { return l.Release(t.Context(), "report", lock.ID()) }
+		})
 		add("Unlock, with one who waits", false, func(t *testing.T, _ *bench, l, peer *mutex.Locker) func() error {
 			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
 			got := make(chan error, 1)

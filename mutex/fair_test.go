@@ -205,7 +205,7 @@ func TestFairAndOperators(t *testing.T) {
 			}
 			rig.Is(t, end(operator, held))
 			next := <-got
-			if next.Token() <= held.Token() {
+			if next.Token() <= held.Token() || next.Token() > held.Token()+10 { // those of one life of the row are close
 				t.Errorf("%s: token %d after %d", name, next.Token(), held.Token())
 			}
 			if info := rig.Must(operator.Inspect(t.Context(), name))(t); info.Owner != "waiter" || info.Mode != cfg.Mode || len(info.Waiting) > 0 {

@@ -64,7 +64,7 @@
 //
 //   - An enqueue makes the row where there is none, and takes the lock in the same request.
 //   - A fail-closed lock is handed over for a grace (1 s), like every other: one to whom it
-//     is handed may have died since it enqueued. So it is claimed before its Lock returns,
+//     is handed may have died since it enqueued. So it is confirmed before its Lock returns,
 //     by one request that takes the end and the lease away and puts the holder's own id in
 //     lockedBy. From then on nobody takes it over. Who has died before costs a grace.
 //   - The unlock of a fail-closed lock deletes the row under the condition that lockToken is
@@ -135,7 +135,7 @@
 // locker wait for each other, a lock and its unlock are one. With Fair there are no failed
 // tries: an enqueue and the unlock, which goes out twice where somebody has come since the
 // holder's last look; the looks, reads of a unit each; and of a fail-closed lock that was
-// waited for one claim.
+// waited for one that confirms it.
 //
 // The modes are those of the npm package dynamodb-lock-client; the distinct
 // outcomes of a release and its transaction id those of "Implementing

@@ -91,15 +91,13 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 
 // keep extends the locks of the group until ctx ends, or one cannot be extended.
 func (g *Group) keep(ctx context.Context) error {
-	for {
-		g.locks[0].l.taker.Core.Sleep(ctx, g.fresh())
-		if ctx.Err() != nil {
-			return nil
-		}
+	sleep := func() { g.locks[0].l.taker.Core.Sleep(ctx, g.fresh()) }
+	for sleep(); ctx.Err() == nil; sleep() {
 		if err := g.refresh(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // fresh is how long it is until the first lock of the group has half of its lease

@@ -280,33 +280,3 @@ func (q *queued) dequeue(ctx context.Context) {
 		q.giveBack(ctx, res.Image, l)
 	}
 }
-
-// giveBack ends a lock that nobody will have. If it fails, the lock ends with its lease. A
-// claim that had no answer (settle) may land meanwhile: then the lock is ended as what the
-// claim has made of it. Once that which the claim confirms has ended, it cannot land.
-func (q *queued) giveBack(ctx context.Context, image ddb.Item, l protocol.Record) {
-	h := q.newLock(image, l, q.entry, time.Now())
-	_, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true})
-	if now := h.Found(); err != nil && l.By != q.id && now.By == q.id && now.Held == l.Held {
-		_, _ = q.newLock(image, now, q.entry, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
-	}
-}
-
-// outrun reports whether a lock that is ours is under a token that is not above those
-// of all whom this call has found holding it: the row was deleted while we stood in its
-// queue, and a late copy of our enqueue has made it anew, with the token of when that
-// was sent.
-func (q *queued) outrun(image ddb.Item, l protocol.Record) bool {
-	return q.locker.deletes(q.Request) && l.Held <= q.lastHeld && q.Core.LockOnly(image)
-}
-
-// unwanted is how a lock ends that nobody will have.
-func (q *queued) unwanted(image ddb.Item) Ending {
-	if q.locker.deletes(q.Request) && q.Core.LockOnly(image) {
-		return Drop
-	}
-	return Release
-}
-
-// deletes reports whether what is nothing but its lock goes with it.
-func (t *Locker) deletes(how Request) bool { return how.Row && t.Lease == 0 }

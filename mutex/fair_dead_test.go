@@ -261,3 +261,44 @@ func TestFairTransferWhoseRowHasGone(t *testing.T) {
 	})
 	wantEnded(t, b, cfg, "printer")
 }
+
+// A process that has let the lock go to the queue enters it at once, and does not stay away
+// first, as it does without Fair: the queue knows whose turn it is.
+func TestFairProcessDoesNotStayAway(t *testing.T) {
+	eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+			var mu sync.Mutex
+			var handed time.Time
+			away := time.Duration(-1)
+			net := &rig.Mortal{Next: network, Lost: func(_, body string) (bool, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case strings.Contains(body, "next#") && strings.Contains(body, "lockToken"):
+					handed = time.Now()
+				case strings.Contains(body, "SET #entry") && !handed.IsZero() && away < 0:
+					away = time.Since(handed)
+				}
+				return false, false
+			}}
+			other, crowd := b.over(t, network, cfg), b.over(t, net, cfg)
+			held := rig.Must(other.Lock(t.Context(), "printer"))(t)
+			var all sync.WaitGroup
+			work := func(context.Context, *mutex.Lock) error { time.Sleep(time.Millisecond); return nil }
+			take := func(l *mutex.Locker) {
+				all.Go(func() { rig.Is(t, l.Do(t.Context(), "printer", work)) })
+				time.Sleep(20 * time.Millisecond) // in virtual time: it stands in line
+			}
+			for range 8 {
+				take(crowd)
+			}
+			take(b.over(t, network, cfg))
+			rig.Is(t, held.Unlock(t.Context()))
+			all.Wait()
+			if away < 0 || away >= 5*time.Millisecond {
+				t.Errorf("it stays away for %v", away)
+			}
+		})
+		wantEnded(t, b, cfg, "printer")
+	})
+}

@@ -187,7 +187,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 38 {
+		if len(names) != 41 {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}

@@ -23,6 +23,8 @@ func named() []load.Contender {
 		lockByHand(putDelete, rows.put), lockByHand(getPutDelete, rows.getAndPut), heartbeatRecord(),
 		section("mutex, fail-closed", "", openMutex(mutex.Config{})),
 		section("mutex, fail-open", "", openMutex(mutex.Config{Mode: mutex.FailOpen})),
+		section("mutex, fail-closed, fair", "", openMutex(mutex.Config{Fair: true})),
+		section("mutex, fail-open, fair", "", openMutex(mutex.Config{Mode: mutex.FailOpen, Fair: true})),
 		section("ticket", tickets, func(ctx context.Context, client *dynamodb.Client, table string) (acquire, error) {
 			q, err := ticket.New(client, table+tickets, ticket.Config{})
 			if err != nil {

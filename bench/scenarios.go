@@ -31,8 +31,11 @@ const (
 	messages      = "messages, 8 processes of 8, 1,000 items"
 	expressions   = "expressions, 8 processes of 8"
 
-	locks8  = "named lock, 8 processes"
-	locks32 = "named lock, 32 processes"
+	locks1    = "named lock, alone"
+	locksOf8  = "named lock, 1 process of 8"
+	locks8    = "named lock, 8 processes"
+	locks32   = "named lock, 32 processes"
+	locks8of8 = "named lock, 8 processes of 8"
 
 	withWork   = ", 5 ms work"
 	withPauses = ", 50 ms pauses"
@@ -101,8 +104,11 @@ func scenarios(short bool) []scenario {
 		{orders32, by32(order), false, moving},
 		{messages, load.Workload{Processes: 8, Workers: 8, Items: 1000}, false, handlers},
 		{processes128, load.Workload{Processes: 128}, false, counting},
+		{locks1, load.Workload{Work: held, Held: true}, false, named},
+		{locksOf8, load.Workload{Workers: 8, Work: held, Held: true}, false, named},
 		{locks8, load.Workload{Processes: 8, Work: held, Held: true}, false, named},
 		{locks32, load.Workload{Processes: 32, Work: held, Held: true}, false, named},
+		{locks8of8, load.Workload{Processes: 8, Workers: 8, Work: held, Held: true}, false, named},
 		{expressions, load.Workload{Processes: 8, Workers: 8}, false, withoutRead},
 	}
 	all := alone

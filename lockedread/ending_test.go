@@ -41,7 +41,7 @@ func TestCommitOvertakesAnExtension(t *testing.T) {
 		b := newBench(t)
 		inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 			lost, begin := hush(extending, always)
-			held := acquire(t, b.over(t, &mortal{next: network, lost: lost}, lockedread.Config{Fair: fair}))
+			held := acquire(t, b.over(t, &rig.Mortal{Next: network, Lost: lost}, lockedread.Config{Fair: fair}))
 			begin()
 			extended := make(chan error)
 			go func() { extended <- held.Extend(t.Context()) }()
@@ -84,7 +84,7 @@ func TestNobodyWaitsLongerThanItsContext(t *testing.T) {
 			b := newBench(t)
 			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 				lost, begin := hush(anything, always)
-				held := acquire(t, b.over(t, &mortal{next: network, lost: lost}, lockedread.Config{Lease: time.Hour}))
+				held := acquire(t, b.over(t, &rig.Mortal{Next: network, Lost: lost}, lockedread.Config{Lease: time.Hour}))
 				begin()
 				first := make(chan error)
 				stop, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestReleaseAfterItsContext(t *testing.T) {
 				b := newBench(t)
 				inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 					lost, begin := hush(anything, c.silent)
-					held := acquire(t, b.over(t, &mortal{next: network, lost: lost}, lockedread.Config{Fair: fair}))
+					held := acquire(t, b.over(t, &rig.Mortal{Next: network, Lost: lost}, lockedread.Config{Fair: fair}))
 					begin()
 					ctx, cancel := context.WithTimeout(t.Context(), c.leaves)
 					defer cancel()
@@ -151,7 +151,7 @@ func TestAcquireAfterItsContext(t *testing.T) {
 		b := newBench(t)
 		inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 			lost, begin := hush(anything, always)
-			l := b.over(t, &mortal{next: network, lost: lost}, lockedread.Config{Fair: fair})
+			l := b.over(t, &rig.Mortal{Next: network, Lost: lost}, lockedread.Config{Fair: fair})
 			begin()
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()

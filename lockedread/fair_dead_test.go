@@ -1,17 +1,12 @@
 package lockedread_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,57 +17,9 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// mortal is the network of a process in virtual time that can be killed: from
-// then on nothing of what it sends arrives, and no answer reaches it.
-type mortal struct {
-	next    fault.Doer
-	latency time.Duration // of each way
-	dead    atomic.Bool
-	// lost, if set, tells which requests are answered by silence: before or after
-	// they have arrived.
-	lost func(op, body string) (before, after bool)
-}
-
-var errDead = errors.New("this process is dead")
-
-func (m *mortal) Do(req *http.Request) (*http.Response, error) {
-	var before, after bool
-	if m.lost != nil {
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
-		before, after = m.lost(op, string(body))
-	}
-	time.Sleep(m.latency)
-	if m.dead.Load() {
-		return nil, errDead
-	}
-	if before {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	}
-	resp, err := m.next.Do(req)
-	if after {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	}
-	time.Sleep(m.latency)
-	if m.dead.Load() {
-		return nil, errDead
-	}
-	return resp, err
-}
-
 // inVirtualTime runs a test in virtual time, on the real engine.
 func inVirtualTime(t *testing.T, run func(t *testing.T, network fault.Doer)) {
-	var doer fault.Doer
-	rig.Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
-	bridge := newBridge(doer, 16)
-	defer bridge.close()
-	synctest.Test(t, func(t *testing.T) { run(t, bridge) })
+	rig.InVirtualTime(t, 16, run)
 }
 
 // over is a locker with a network of its own.
@@ -83,16 +30,16 @@ func (b bench) over(t *testing.T, network fault.Doer, cfg lockedread.Config) *lo
 
 // killed is a process in virtual time with some workers that change the item.
 type killed struct {
-	net  *mortal
+	net  *rig.Mortal
 	stop context.CancelFunc
 }
 
-func (k killed) kill() { k.net.dead.Store(true); k.stop() }
+func (k killed) kill() { k.net.Dead.Store(true); k.stop() }
 
 // start starts one; it counts the changes that were acknowledged while it lived.
 func (b bench) start(t *testing.T, network fault.Doer, cfg lockedread.Config, workers int, all *sync.WaitGroup, changes *atomic.Int64) killed {
 	ctx, stop := context.WithCancel(t.Context())
-	k := killed{&mortal{next: network, latency: 2 * time.Millisecond}, stop}
+	k := killed{&rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, stop}
 	l := b.over(t, k.net, cfg)
 	for range workers {
 		all.Go(func() {
@@ -102,7 +49,7 @@ func (b bench) start(t *testing.T, network fault.Doer, cfg lockedread.Config, wo
 					s.Count++
 					return nil
 				})
-				if err == nil && !k.net.dead.Load() {
+				if err == nil && !k.net.Dead.Load() {
 					changes.Add(1)
 				}
 			}
@@ -182,10 +129,10 @@ func TestFairOneLostMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
-				mine := &mortal{next: network}
+				mine := &rig.Mortal{Next: network}
 				held := acquire(t, b.over(t, mine, cfg))
 				told := make(chan error)
-				waiter := b.over(t, &mortal{next: network, lost: c.lost, latency: time.Millisecond}, cfg)
+				waiter := b.over(t, &rig.Mortal{Next: network, Lost: c.lost, Latency: time.Millisecond}, cfg)
 				go func() {
 					_, err := waiter.Update(t.Context(), key, func(_ context.Context, s *stock) error {
 						time.Sleep(c.work)
@@ -197,7 +144,7 @@ func TestFairOneLostMessage(t *testing.T) {
 				time.Sleep(5 * time.Millisecond) // in virtual time: it has drawn, or lost its draw
 				from := time.Now()
 				if c.dead {
-					mine.dead.Store(true)
+					mine.Dead.Store(true)
 					from = from.Add(30 * time.Second)
 				} else {
 					rig.Is(t, held.Release(t.Context()))
@@ -222,12 +169,12 @@ func TestFairOrderAfterTheDead(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 				held := acquire(t, b.over(t, network, cfg))
 				var all sync.WaitGroup
-				var dead []*mortal
+				var dead []*rig.Mortal
 				var order []string // guarded by the lock under test
 				var last time.Time // guarded by the lock under test
 				alive := ""
 				for i, kind := range "xxxxaxbcxxdxe" {
-					net := &mortal{next: network, latency: 3 * time.Millisecond}
+					net := &rig.Mortal{Next: network, Latency: 3 * time.Millisecond}
 					ctx, l := t.Context(), b.over(t, net, cfg)
 					if kind == 'x' {
 						dead = append(dead, net)
@@ -246,7 +193,7 @@ func TestFairOrderAfterTheDead(t *testing.T) {
 					time.Sleep(time.Duration(7*i) * time.Millisecond) // in virtual time: it has drawn, and looks in a rhythm of its own
 				}
 				for _, net := range dead {
-					net.dead.Store(true)
+					net.Dead.Store(true)
 				}
 				from := time.Now()
 				rig.Is(t, held.Release(t.Context()))

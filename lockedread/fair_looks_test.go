@@ -17,7 +17,7 @@ import (
 
 // watched is the network of a process, which counts its looks.
 type watched struct {
-	mortal
+	rig.Mortal
 	// slow, if set, is how much longer the answer to the nth look takes.
 	slow func(n int) time.Duration
 	// at, if set, is told how many looks are under way when one is sent.
@@ -29,7 +29,7 @@ type watched struct {
 
 func (w *watched) Do(req *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(req.Header.Get("X-Amz-Target"), ".GetItem") {
-		return w.mortal.Do(req)
+		return w.Mortal.Do(req)
 	}
 	w.mu.Lock()
 	w.sent++
@@ -45,7 +45,7 @@ func (w *watched) Do(req *http.Request) (*http.Response, error) {
 	if w.at != nil {
 		w.at(underWay)
 	}
-	resp, err := w.mortal.Do(req)
+	resp, err := w.Mortal.Do(req)
 	if w.slow != nil {
 		select {
 		case <-time.After(w.slow(n)):
@@ -94,7 +94,7 @@ func TestFairLooksOverlap(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 		var all []*watched
 		for range processes {
-			all = append(all, &watched{mortal: mortal{next: network, latency: trip / 2}})
+			all = append(all, &watched{Mortal: rig.Mortal{Next: network, Latency: trip / 2}})
 		}
 		turn := b.inTurns(t, all, times)
 		sum := 0
@@ -125,7 +125,7 @@ func TestFairLooksAnsweredOutOfOrder(t *testing.T) {
 		var all []*watched
 		for i := range processes {
 			all = append(all, &watched{
-				mortal: mortal{next: network, latency: 2 * time.Millisecond},
+				Mortal: rig.Mortal{Next: network, Latency: 2 * time.Millisecond},
 				slow:   func(n int) time.Duration { return time.Duration((n*7+i)%4) * 9 * time.Millisecond },
 			})
 		}
@@ -146,7 +146,7 @@ func TestFairEndsWithLooksUnderWay(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
 				held := acquire(t, b.over(t, network, cfg))
 				ctx, leave := context.WithCancel(t.Context())
-				first := &watched{mortal: mortal{next: network, latency: 2 * time.Millisecond}}
+				first := &watched{Mortal: rig.Mortal{Next: network, Latency: 2 * time.Millisecond}}
 				ended := make(chan struct{})
 				var once sync.Once
 				first.at = func(underWay int) {
@@ -154,7 +154,7 @@ func TestFairEndsWithLooksUnderWay(t *testing.T) {
 						return
 					}
 					once.Do(func() {
-						first.dead.Store(killed)
+						first.Dead.Store(killed)
 						leave()
 						close(ended)
 					})
@@ -169,7 +169,7 @@ func TestFairEndsWithLooksUnderWay(t *testing.T) {
 				}()
 				time.Sleep(5 * time.Millisecond) // in virtual time: it stands in the queue
 				go func() {
-					_, err := b.over(t, &mortal{next: network, latency: 2 * time.Millisecond}, cfg).Update(t.Context(), key, addOne)
+					_, err := b.over(t, &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, cfg).Update(t.Context(), key, addOne)
 					served <- err
 				}()
 				<-ended
@@ -207,7 +207,7 @@ func TestFairLooksThrottled(t *testing.T) {
 				}
 				return fault.None
 			}})
-			w := &watched{mortal: mortal{next: refusing, latency: 2 * time.Millisecond}}
+			w := &watched{Mortal: rig.Mortal{Next: refusing, Latency: 2 * time.Millisecond}}
 			served := make(chan error)
 			go func() {
 				_, err := b.over(t, w, lockedread.Config{Fair: true}).Update(t.Context(), key, addOne)

@@ -1,17 +1,13 @@
 package lockedread_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -23,69 +19,6 @@ import (
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
-
-// bridge sends requests from a bubble of virtual time to the real engine. The
-// connection's goroutines live outside the bubble, where they would freeze its
-// clock, and while a caller waits for an answer virtual time stands still.
-type bridge struct{ lines chan line }
-
-type line struct {
-	ask    chan *http.Request
-	answer chan answered
-}
-
-type answered struct {
-	resp *http.Response
-	err  error
-}
-
-// newBridge must be called outside the bubble.
-func newBridge(next fault.Doer, lines int) *bridge {
-	b := &bridge{lines: make(chan line, lines)}
-	for range lines {
-		l := line{make(chan *http.Request), make(chan answered)}
-		go func() {
-			for req := range l.ask {
-				resp, err := next.Do(req)
-				if err == nil { // read here: a body reads from the connection
-					var body []byte
-					body, err = io.ReadAll(resp.Body)
-					_ = resp.Body.Close()
-					resp.Body = io.NopCloser(bytes.NewReader(body))
-				}
-				l.answer <- answered{resp, err}
-			}
-		}()
-		b.lines <- l
-	}
-	return b
-}
-
-// Do implements the SDK's HTTP client. The engine answers in real time, so the
-// request runs on a context of its own: a virtual deadline cannot end it.
-func (b *bridge) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
-	}
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	outside := req.Clone(context.Background())
-	outside.Body = io.NopCloser(bytes.NewReader(body))
-	l := <-b.lines
-	l.ask <- outside
-	a := <-l.answer
-	b.lines <- l
-	return a.resp, a.err
-}
-
-func (b *bridge) close() {
-	for range cap(b.lines) {
-		l := <-b.lines
-		close(l.ask)
-	}
-}
 
 // actor is one client in virtual time, with its own idea of what time it is.
 type actor struct {
@@ -119,18 +52,14 @@ func TestVirtualDays(t *testing.T) {
 				}
 			})
 			b := newBench(t)
-			var doer fault.Doer
-			rig.Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
-			bridge := newBridge(doer, len(actors)*2)
-			defer bridge.close()
 			exclusive := name != "beyond the allowance"
-			synctest.Test(t, func(t *testing.T) { live(t, b, bridge, actors, seed, span, exclusive) })
+			rig.InVirtualTime(t, len(actors)*2, func(t *testing.T, network fault.Doer) { live(t, b, network, actors, seed, span, exclusive) })
 		})
 	}
 }
 
 // live lets actors change the item until virtual time is up.
-func live(t *testing.T, b bench, bridge *bridge, actors []actor, seed uint64, span time.Duration, exclusive bool) {
+func live(t *testing.T, b bench, network fault.Doer, actors []actor, seed uint64, span time.Duration, exclusive bool) {
 	var mu sync.Mutex
 	verdicts := map[string]error{}
 	var inside string // who executes; guarded by mu
@@ -142,7 +71,7 @@ func live(t *testing.T, b bench, bridge *bridge, actors []actor, seed uint64, sp
 	var done sync.WaitGroup
 	for i, who := range actors {
 		rng := rand.New(rand.NewPCG(seed, uint64(i))) // repeatable on purpose
-		l := virtualLocker(t, b, bridge, who, seed+uint64(i))
+		l := virtualLocker(t, b, network, who, seed+uint64(i))
 		done.Go(func() {
 			for n := 0; time.Since(began) < span; n++ {
 				time.Sleep(time.Duration(rng.Int64N(int64(idle))))
@@ -179,7 +108,7 @@ func live(t *testing.T, b bench, bridge *bridge, actors []actor, seed uint64, sp
 		})
 	}
 	done.Wait()
-	checkJournal(t, virtualTable(t, b, bridge), verdicts)
+	checkJournal(t, virtualTable(t, b, network), verdicts)
 }
 
 // work takes some seconds, at times much longer than a lease.
@@ -201,9 +130,9 @@ type journal struct {
 
 var journalKey = repo.Key{Partition: "apple"}
 
-func virtualLocker(t *testing.T, b bench, bridge *bridge, who actor, seed uint64) *lockedread.Locker[journal] {
+func virtualLocker(t *testing.T, b bench, network fault.Doer, who actor, seed uint64) *lockedread.Locker[journal] {
 	client := rig.Client(func(o *dynamodb.Options) {
-		o.HTTPClient = fault.New(bridge, fault.Config{Seed: seed, Rate: 0.2, MaxDelay: 3 * time.Second, Kinds: []fault.Kind{
+		o.HTTPClient = fault.New(network, fault.Config{Seed: seed, Rate: 0.2, MaxDelay: 3 * time.Second, Kinds: []fault.Kind{
 			fault.DropRequest, fault.LoseResponse, fault.Resend, fault.Delay, fault.DelayResponse, fault.Error500After, fault.Throttle, fault.Refuse}})
 		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) { so.MaxAttempts = 6; so.RateLimiter = ratelimit.None })
 	})
@@ -213,9 +142,9 @@ func virtualLocker(t *testing.T, b bench, bridge *bridge, who actor, seed uint64
 	return l
 }
 
-// virtualTable reads without faults, through the bridge as well.
-func virtualTable(t *testing.T, b bench, bridge *bridge) *repo.Table[journal] {
-	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = bridge })
+// virtualTable reads without faults, through the same network.
+func virtualTable(t *testing.T, b bench, network fault.Doer) *repo.Table[journal] {
+	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
 	return rig.Must(repo.NewTable[journal](client, b.Table, repo.TableConfig{}))(t)
 }
 

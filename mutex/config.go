@@ -60,8 +60,16 @@ type Config struct {
 	// Clockless takes over only after watching the unchanged hold for its full
 	// lease on the own clock. Clocks may then differ by any amount.
 	Clockless bool
+	// Fair waits in a queue on the row, in the order of arrival over all processes
+	// that are fair: no write is wasted on a lock that another has, and the longest
+	// wait is hardly longer than the usual one. It costs reads; and of FailClosed a
+	// request more for whoever gets the lock from another process. While fair processes
+	// wait, the lock goes from one to the next and is never free: others wait until the
+	// queue is empty. Fair processes that share names should have the same Mode and
+	// Clockless, and about the same Lease.
+	Fair bool
 	// Wait bounds the waiting for a lock that others hold: the sleep between
-	// tries, and their number.
+	// tries, and their number; with Fair, looks.
 	Wait repo.Wait
 	// Key is the primary key of the table. Default: partition key "name", a
 	// string; no sort key.
@@ -91,7 +99,7 @@ func (c Config) withDefaults() Config {
 
 // taking checks the settings of the lock itself.
 func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Wait: c.Wait}
+	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Fair: c.Fair, Wait: c.Wait}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {

@@ -56,6 +56,32 @@
 // than its lease (5 s, of a fail-closed one), or has let it expire, or was found to have
 // lost it, is no longer waited for in line, but at the table.
 //
+// # Fair
+//
+// With Config.Fair processes wait in a queue on the row, as they do for items: see
+// package lockedread, "Fair", for how an entry is made, how the lock is handed over, how
+// those who wait look, and who takes over from the dead. What differs:
+//
+//   - An enqueue makes the row where there is none, and takes the lock in the same request.
+//   - A fail-closed lock is handed over for a grace (1 s), like every other: one to whom it
+//     is handed may have died since it enqueued. So it is confirmed before its Lock returns,
+//     by one request that takes the end and the lease away and puts the holder's own id in
+//     lockedBy. From then on nobody takes it over. Who has died before costs a grace.
+//   - The unlock of a fail-closed lock deletes the row under the condition that lockToken is
+//     as last seen: never while somebody stands in its queue. Where others wait it hands the
+//     lock over instead, and the last one deletes the row.
+//   - Break and Release leave the row to the queue: the first in it takes the lock.
+//   - A fail-closed locker stands behind every lock of this library. A fail-open one tries
+//     again and again where a fail-closed one holds the lock: its enqueue would put a lease
+//     on that. Give the lockers of a name one Mode.
+//   - A fail-closed locker that is not fair deletes the row, with the queue. Whoever stood
+//     in it enqueues again, in another order.
+//   - A fail-open lock that came through the queue is held as next#<place>, so Info.Owner
+//     and LockedError name "next".
+//
+// Callers of one locker pass the lock on among themselves as above. Where others wait in
+// the queue it goes there after four hands; the process does not stay away, but enqueues.
+//
 // # Fencing tokens
 //
 // On one row they grow with every acquisition, also by takeover and after
@@ -106,7 +132,10 @@
 //
 // A free lock and its unlock are two requests, one write unit each; a heartbeat
 // is one more, a failed try one, a takeover none beyond the try. Where callers of one
-// locker wait for each other, a lock and its unlock are one.
+// locker wait for each other, a lock and its unlock are one. With Fair there are no failed
+// tries: an enqueue and the unlock, which goes out twice where somebody has come since the
+// holder's last look; the looks, reads of a unit each; and of a fail-closed lock that was
+// waited for one that confirms it.
 //
 // The modes are those of the npm package dynamodb-lock-client; the distinct
 // outcomes of a release and its transaction id those of "Implementing

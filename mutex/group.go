@@ -25,12 +25,10 @@ type Group struct {
 // of several cannot wait for each other in a circle. A name that is given twice
 // is locked once.
 //
-// While it waits for one lock it extends those that it has, before half of
-// their lease is over, unless heartbeats do. If one is lost all the same, it
-// frees the others and begins anew. When it fails it gives back what it had,
-// within 3 s for the name that it waited for and 3 s for the others together.
-// With Config.Clockless set a Heartbeat too: a
-// watcher cannot be interrupted to extend other locks.
+// While it waits for one lock it extends those that it has, when half of their
+// lease is over, unless heartbeats do. If one is lost all the same, it frees the
+// others and begins anew. When it fails it gives back what it had, within 3 s for
+// the name that it waited for and 3 s for the others together.
 func (l *Locker) LockAll(ctx context.Context, names ...any) (*Group, error) {
 	keys, err := l.inOrder(names)
 	if err != nil {
@@ -66,45 +64,50 @@ func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
 	return g, nil
 }
 
-// lockNext waits for one lock and keeps those of the group meanwhile.
+// lockNext waits for one lock and keeps those of the group meanwhile: beside the
+// waiting, which it would lose its place to interrupt.
 func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, error) {
-	for {
-		if err := g.refresh(ctx); err != nil {
-			return nil, err
-		}
-		until := g.fresh(l.taker.Lease)
-		wait, cancel := ctx, context.CancelFunc(func() {})
-		// Heartbeats keep the others, and a watcher must not be interrupted.
-		if !until.IsZero() && l.taker.Every == 0 && !l.taker.Clockless {
-			wait, cancel = context.WithDeadlineCause(ctx, until, errRefresh)
-		}
-		lock, err := l.Lock(wait, key)
-		again := err != nil && ctx.Err() == nil && errors.Is(context.Cause(wait), errRefresh)
-		cancel()
-		if !again {
-			return lock, err
-		}
+	if err := g.refresh(ctx); err != nil {
+		return nil, err
 	}
+	if len(g.locks) == 0 || l.taker.Every > 0 || l.taker.Lease == 0 { // heartbeats keep the others, or they have no end
+		return l.Lock(ctx, key)
+	}
+	wait, stop := context.WithCancelCause(ctx)
+	kept := make(chan error, 1)
+	go func() {
+		err := g.keep(wait)
+		stop(err)
+		kept <- err
+	}()
+	lock, err := l.Lock(wait, key)
+	ended := context.Cause(wait)
+	stop(nil)
+	if lost := <-kept; err != nil && lost != nil && errors.Is(ended, lost) {
+		return nil, lost
+	}
+	return lock, err
 }
 
-// errRefresh interrupts a wait so that the locks of a group can be extended.
-var errRefresh = errors.New("time to extend the locks that are held")
+// keep extends the locks of the group until ctx ends, or one cannot be extended.
+func (g *Group) keep(ctx context.Context) error {
+	sleep := func() { g.locks[0].l.taker.Core.Sleep(ctx, g.fresh()) }
+	for sleep(); ctx.Err() == nil; sleep() {
+		if err := g.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// fresh is when the first lock of the group has half of its lease behind it;
-// zero if none has an end.
-func (g *Group) fresh(length time.Duration) (first time.Time) {
+// fresh is how long it is until the first lock of the group has half of its lease
+// behind it.
+func (g *Group) fresh() time.Duration {
+	first := g.locks[0].hold.Left()
 	for _, lock := range g.locks {
-		if lock.l.taker.Lease == 0 {
-			continue
-		}
-		if until := time.Now().Add(lock.hold.Left()); first.IsZero() || until.Before(first) {
-			first = until
-		}
+		first = min(first, lock.hold.Left())
 	}
-	if first.IsZero() {
-		return first
-	}
-	return first.Add(-length / 2)
+	return first - g.locks[0].l.taker.Lease/2
 }
 
 // refresh extends the locks that have less than half of their lease left.

@@ -24,6 +24,8 @@ type Info struct {
 	Lease   time.Duration // 0 for a fail-closed hold
 	Since   time.Time     // when the holder took it, on its own clock, in seconds; zero if it was taken without this library
 	Payload []byte
+	Handed  bool    // it was handed over to the first who waited (Config.Fair): Owner does not name it; of a fail-closed lock until that one has answered
+	Waiting []int64 // numbers of those who wait in line (Config.Fair), in the order of service
 }
 
 // Expired reports whether others may take over, by a clock.
@@ -113,6 +115,7 @@ func (l *Locker) info(row ddb.Item) (Info, error) {
 	if err != nil {
 		return info, fmt.Errorf("%w: lock %v: %w", repo.ErrSchema, info.Key, err)
 	}
+	info.Waiting, info.Handed = l.taker.Core.Waiting(row), lock.Handed()
 	info.Owner, info.Token, info.Lost, info.Since = lock.Owner(), lock.Held, max(lock.Stolen, 0), lock.Asked()
 	if !lock.Endless() {
 		info.Mode, info.Until, info.Lease = FailOpen, lock.Until, lock.Lease

@@ -50,8 +50,11 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
 	taker := lock.NewLocker(core, taking)
+	if cfg.Fair {
+		taker.HoldTimes = lock.NewHoldTimes()
+	}
 	line := local.NewLine(taker)
-	line.Yields = true
+	line.Yields = !cfg.Fair // a queue on the row knows whose turn it is
 	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}, nil
 }
 
@@ -60,7 +63,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureTable(ctx) }
 
 // Lock takes the lock of a name, waiting as long as ctx allows. One request if
-// it is free, one more per try. ErrLocked, with *repo.LockedError, if the
+// it is free, one more per try; with Config.Fair one, and looks. ErrLocked, with *repo.LockedError, if the
 // waiting ended first; ErrClosed if the locker was closed meanwhile.
 //
 // Callers of one locker stand in line for a name: one of them goes to the table, and
@@ -160,7 +163,8 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 // lost the handle: after a restart, or in another process. ErrNotHeld if nobody
 // holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
 // it acts as this locker's mode says: FailClosed deletes the row. One request,
-// two in FailClosed, which looks first whether the row is more than a lock.
+// two in FailClosed, which looks first whether the row is more than a lock. Whoever
+// is the first in its queue (Config.Fair) takes the lock.
 //
 // If an answer was lost and nobody holds the name, the release is done;
 // ErrOutcomeUnknown if another holds it: this call may have made way for it.
@@ -178,7 +182,7 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 		if err != nil {
 			return err
 		}
-		drop = l.drops(row)
+		drop = l.drops(row) && len(l.taker.Core.Waiting(row)) == 0
 	}
 	return l.taker.ReleaseByID(ctx, key, raw, id, drop)
 }

@@ -37,9 +37,17 @@ func lock(t testing.TB, l *mutex.Locker, name any) *mutex.Lock {
 	return rig.Must(l.TryLock(t.Context(), name))(t)
 }
 
-// eachMode runs a test in both modes.
+// eachMode runs a test in both modes, without and with Fair.
 func eachMode(t *testing.T, f func(t *testing.T, b bench, cfg mutex.Config)) {
 	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
 		t.Run(mode.String(), func(t *testing.T) { f(t, newBench(t), mutex.Config{Mode: mode}) })
+		t.Run(mode.String()+", fair", func(t *testing.T) { f(t, newBench(t), mutex.Config{Mode: mode, Fair: true}) })
+	}
+}
+
+// eachFair runs a test in both modes, with Fair.
+func eachFair(t *testing.T, f func(t *testing.T, b bench, cfg mutex.Config)) {
+	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
+		t.Run(mode.String(), func(t *testing.T) { f(t, newBench(t), mutex.Config{Mode: mode, Fair: true}) })
 	}
 }

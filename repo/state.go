@@ -19,7 +19,7 @@ type State struct {
 	Lock      Lock
 	ByHand    bool      // the lock was taken without this library
 	Endless   bool      // the lock does not end by itself: a named lock that is fail-closed
-	Handed    bool      // the lock was handed over to one who waits, and who has not answered yet
+	Handed    bool      // the lock was handed over to one who waited (Config.Fair): Lock.Owner does not name it
 	Waiting   []int64   // numbers of those who wait in line (Config.Fair), in the order of service
 	Writes    int       // latest writes whose ids the item keeps, by which writers know their own
 	OnceIDs   int       // ids of operations that the item remembers, so that they are not made again
@@ -50,10 +50,8 @@ func (t *KeyTable) State(item map[string]types.AttributeValue) State {
 		Writes:    t.core.Writes(ours),
 		OnceIDs:   t.core.OnceIDs(ours),
 		Tombstone: ours[t.core.Attr.Tombstone] != nil,
+		Waiting:   t.core.Waiting(ours),
 		Foreign:   foreign,
-	}
-	for _, entry := range t.core.ParseQueue(ours) {
-		s.Waiting = append(s.Waiting, entry.Ticket)
 	}
 	if v, ok := ours[t.core.Attr.TTL]; ok {
 		s.Expires, _ = ddb.Time(v) // it may be the user's own

@@ -38,6 +38,10 @@ func TestState(t *testing.T) {
 			"lockedBy": word(id), "lockTime": number(end.Unix()), "lockLease": number(30), "lockHeld": number(7), "lockToken": number(10),
 			"w#aaaaaaaaaaa": number(9), "w#bbbbbbbbbbb": number(8),
 		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second, Since: since}, Waiting: []int64{8, 9}}},
+		"held, with its own entry": {map[string]types.AttributeValue{
+			"lockedBy": word(id), "lockTime": number(end.Unix()), "lockLease": number(30), "lockHeld": number(7), "lockToken": number(10),
+			"w#" + protocol.EntryOf(id): number(7), "w#bbbbbbbbbbb": number(8),
+		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second, Since: since}, Waiting: []int64{8}}},
 		"held by hand": {map[string]types.AttributeValue{"lockedBy": word("alice"), "lockTime": number(end.Unix())},
 			repo.State{ByHand: true, Lock: repo.Lock{Held: true, Owner: "alice", Until: end}}},
 		"tombstone that remembers": {map[string]types.AttributeValue{

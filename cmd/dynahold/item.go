@@ -174,7 +174,7 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 func holder(owner string, handed bool) string {
 	switch {
 	case handed:
-		return "the next in line, to whom it was handed over, and who has not answered yet"
+		return "one from the queue, to whom it was handed over"
 	case owner == "":
 		return "nobody by name"
 	}

@@ -34,7 +34,7 @@ type lockFlags struct {
 func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 	d := record.Lock{
 		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, Lost: i.Lost,
-		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Payload: string(i.Payload),
+		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Handed: i.Handed, Waiting: i.Waiting, Payload: string(i.Payload),
 	}
 	if !utf8.Valid(i.Payload) {
 		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
@@ -128,9 +128,12 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 	if f.Output == "json" {
 		return c.printJSON(d)
 	}
-	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, false)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
+	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
+	}
+	if n := len(d.Waiting); n > 0 {
+		facts = append(facts, [2]string{"queue", fmt.Sprintf("%d wait in line (Fair), with the numbers %v, the next one first; some of them may be dead, which are passed over", n, d.Waiting)})
 	}
 	if d.Payload != "" {
 		facts = append(facts, [2]string{"payload", d.Payload})

@@ -189,6 +189,43 @@ func TestItemsAndLocksInWords(t *testing.T) {
 	}
 }
 
+// The queue of a named lock, and to whom the lock was handed over, are shown as those of
+// an item are.
+func TestQueueOfANamedLock(t *testing.T) {
+	n := newNight(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	holder, err := mutex.New(n.client, "locks", mutex.Config{Owner: "batch-3", Fair: true})
+	n.is(err)
+	held, err := holder.Lock(ctx, "backup")
+	n.is(err)
+	n.says("locks show locks backup", exitOK, "batch-3", "without an end")
+	n.says("item show locks backup", exitOK, "held by batch-3")
+	if code, out, _ := n.call("", "item show locks backup"); code != exitOK || strings.Contains(out, "wait in line") {
+		t.Errorf("the holder waits for itself: %s", out)
+	}
+	waiter, err := mutex.New(n.client, "locks", mutex.Config{Owner: "batch-4", Fair: true})
+	n.is(err)
+	left := make(chan struct{})
+	go func() { _, _ = waiter.Lock(ctx, "backup"); close(left) }()
+	for deadline := time.Now().Add(time.Minute); ; {
+		if info, err := holder.Inspect(ctx, "backup"); err == nil && len(info.Waiting) == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody stands in the queue")
+		}
+	}
+	n.says("locks show locks backup", exitOK, "batch-3", "1 wait in line")
+	n.says("item show locks backup", exitOK, "held by batch-3", "1 wait in line")
+	n.says("locks show locks backup -o json", exitOK, `"waiting"`)
+	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaaaaaaa"), "lockTime": &types.AttributeValueMemberN{Value: "4000000000"},
+		"lockLease": &types.AttributeValueMemberN{Value: "1"}, "lockHeld": &types.AttributeValueMemberN{Value: "7"}, "lockToken": &types.AttributeValueMemberN{Value: "9"}})
+	n.says("locks show locks handed", exitOK, "handed over")
+	cancel()
+	<-left
+	n.is(held.Unlock(context.WithoutCancel(ctx)))
+}
+
 func word(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 func (n *night) put(table string, item map[string]types.AttributeValue) {

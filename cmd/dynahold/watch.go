@@ -152,7 +152,7 @@ func (w *watcher) write(events []record.Event) error {
 			continue
 		}
 		fmt.Fprintf(&lines, "%s %-5s %s by %s, token %d\n", e.Time.Format(time.RFC3339), e.Event,
-			printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, false)), e.Lock.Token)
+			printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, e.Lock.Handed)), e.Lock.Token)
 	}
 	if w.file != nil && documents.Len() > 0 {
 		if _, err := w.file.Write(documents.Bytes()); err != nil {

@@ -75,7 +75,7 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 	if how.Orphan != nil {
 		a.mayHold = unansweredTries{how.Orphan.id: how.Orphan.sent}
 	}
-	if t.Fair && !how.Try && !how.Row && t.Lease > 0 {
+	if t.Fair && !how.Try {
 		a.queue = &queued{acquiring: a}
 	}
 	for {
@@ -222,7 +222,7 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 		}
 	}
 	if a.locker.Clockless {
-		a.observed.observe(image, l, core, a.locker.Lease, a.watchTime())
+		a.observed.observe(image, l, core, a.locker.span(), a.watchTime())
 	}
 	if a.OnWait != nil {
 		a.OnWait(l)

@@ -21,6 +21,18 @@ type Config struct {
 	Clock      func() time.Time // nil: the table's
 }
 
+// endlessSpan is what is reckoned from the lease of a hold that has none: the usual lease.
+const endlessSpan = 30 * time.Second
+
+// span is the lease, or, of holds that never end, what takes its place where those who
+// wait reckon with it: for graces, and for how long a waiter bears to hear nothing.
+func (c *Config) span() time.Duration {
+	if c.Lease == 0 {
+		return endlessSpan
+	}
+	return c.Lease
+}
+
 // until is when others may take over what is taken now.
 func (c *Config) until(now time.Time) time.Time {
 	if c.Lease == 0 {

@@ -10,8 +10,9 @@
 //
 // With Config.Fair an acquisition waits in the queue on the item: queue.go
 // (enqueue, dequeue), looks.go (looking at the item), poll.go (without an answer), takeover.go (whose turn
-// it is, taking over from the dead), transfer.go (the write that ends a lock gives
-// it to the next process). See lockedread's doc.go, "Fair".
+// it is, taking over from the dead), keep.go (confirming what was handed over), transfer.go
+// (the write that ends a lock gives it to the next process). See lockedread's doc.go,
+// "Fair".
 //
 // Those who hold no lock wait for holders here too: [Waiter] is one call's waiting
 // for one item, and gives the call's error its last form.

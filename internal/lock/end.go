@@ -19,7 +19,7 @@ type Ending int
 // has ended.
 const (
 	Release Ending = iota // without a change
-	Drop                  // and the item is deleted with its lock, whatever the time
+	Drop                  // and the item is deleted with its lock, whatever the time, unless others wait in its queue
 	Commit                // with a change
 	Delete                // the change is that the item is deleted
 )
@@ -105,7 +105,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 
 // sendsAgain reports whether the request is sent again.
 func (e *ending) sendsAgain(ctx context.Context, repetition *ddb.Repetition, res *ddb.Result) bool {
-	if e.remove != nil {
+	if e.remove != nil || e.As == Drop && !e.KeepLocal {
 		e.inferFromAbsence(res)
 	}
 	e.first = e.first && res.Clean
@@ -116,7 +116,8 @@ func (e *ending) sendsAgain(ctx context.Context, repetition *ddb.Repetition, res
 
 // inferFromAbsence takes it for evidence that a delete was applied, if nobody
 // answered it with "applied", that the item which was held is gone before the
-// deadline. A Drop takes it for evidence only if an answer was lost: an item that
+// deadline; and that a Drop was which gave the lock to the next in the queue, for
+// whoever is the last one there deletes the item. A Drop takes it for evidence only if an answer was lost: an item that
 // a first, clean attempt finds gone was removed by somebody else. So does not a
 // Delete after a write without a verdict, which may have ended the hold.
 func (e *ending) inferFromAbsence(res *ddb.Result) {

@@ -23,7 +23,7 @@ type ending struct {
 	update *dynamodb.UpdateItemInput // one of the two is the request
 	remove *dynamodb.DeleteItemInput
 
-	clean bool // no attempt of the delete may have been applied
+	clean bool // no attempt of the present request may have been applied
 	first bool // no attempt of the end may have been applied before the last
 
 	// The next lock of this process, with KeepLocal.
@@ -74,8 +74,12 @@ func (e *ending) build() (err error) {
 	key := h.raw()
 	e.update, e.remove, e.clean = nil, nil, true
 	switch {
-	case e.As == Drop && !e.KeepLocal:
+	case e.As == Drop && !e.KeepLocal && !fair:
 		e.remove = core.Drop(key, h.id, h.token)
+	case e.As == Drop && !e.KeepLocal && len(h.queue) == 0:
+		w := e.write.Clone()
+		w.IfNoNewWaiter(h.lastToken)
+		e.remove = w.Delete(key)
 	case e.As == Delete:
 		e.remove = e.write.Delete(key)
 	case e.unstubs():

@@ -122,7 +122,7 @@ func (h *Lock) Renew(ctx context.Context, until time.Time) error {
 func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Options) (_ ddb.Result, landed bool) {
 	ahead := until.Sub(h.locker.until(h.locker.Clock()))
 	in := h.locker.Core.Extend(h.raw(), h.id, h.token, until)
-	if h.locker.Fair {
+	if h.locker.Fair && h.locker.Lease > 0 {
 		in = h.locker.Core.Confirm(h.raw(), h.id, h.token, until, h.locker.Lease)
 	}
 	if opt.Timeout == 0 {

@@ -54,6 +54,9 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 		return t.Core.Delete(ctx, w.Delete(raw), opt)
 	}
 	w.Unlock()
+	if t.Fair {
+		w.Dequeue(protocol.EntryOf(id)) // a hold that an enqueue has taken stands in the queue till it is done
+	}
 	if how == breakHold {
 		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
 	}

@@ -40,7 +40,7 @@ func (q *queued) answer(ctx context.Context, a look) (ddb.Item, error) {
 	if q.failed == 0 || !a.asked.Before(q.unheard) {
 		q.failed, q.unheard = q.failed+1, time.Now()
 	}
-	if !a.Again || time.Since(q.silent) >= q.locker.Lease {
+	if !a.Again || time.Since(q.silent) >= q.locker.span() {
 		return nil, a.Err
 	}
 	return nil, nil // says that nothing is known
@@ -61,7 +61,7 @@ type repeats struct {
 
 // options are those of the next attempt.
 func (r *repeats) options(c *Config) ddb.Options {
-	return ddb.Options{Timeout: min(doubled(c.grace(), r.n), c.Lease/3), AwaitAnswer: true, Single: true, Absence: true}
+	return ddb.Options{Timeout: min(doubled(c.grace(), r.n), c.span()/3), AwaitAnswer: true, Single: true, Absence: true}
 }
 
 // again takes in the result of an attempt, and sleeps before the next one. False:
@@ -73,7 +73,7 @@ func (r *repeats) again(ctx context.Context, c *Config, res *ddb.Result) bool {
 	switch {
 	case ddb.Ongoing(res.Err) && r.ongoing < ddb.MostOngoing:
 		r.ongoing++
-	case res.Limit != 1 && ddb.Throttled(res.Err) && time.Since(r.began) < c.Lease/3:
+	case res.Limit != 1 && ddb.Throttled(res.Err) && time.Since(r.began) < c.span()/3:
 		// The sleeps here are shorter than the policy's, so its attempts would be used
 		// up before a busy partition has room.
 	default:

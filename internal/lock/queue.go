@@ -21,6 +21,8 @@ type queued struct {
 	repeats repeats                   // how often it was sent
 	entry   string
 	number  int64
+	// lastHeld is the greatest token under which a look has shown another holder.
+	lastHeld int64
 	// lastNotMine is before the last request was sent whose answer did not show the
 	// lock in our hands: it was transferred later than that.
 	lastNotMine time.Time
@@ -58,13 +60,20 @@ var errNoQueue = errors.New("no queue behind this lock")
 // it has landed.
 func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	if q.enqueue == nil {
+		if q.repeats.ambiguous && q.locker.deletes(q.Request) {
+			// A late copy would make the row anew, once it is deleted, and nobody would
+			// ever take over the lock.
+			q.mayHold = q.mayHold.and(q.id, q.sent, q.locker.landing())
+		}
 		t := q.newTry()
+		t.Row, t.Seen = q.Row, q.seen
 		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}
 		q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.sent, observation{}
 		q.forecast = pace.Forecast{Learned: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
 	opt := q.repeats.options(&q.locker.Config)
 	opt.Absence = !q.Stub // else the write of a stub finds out by itself
+	opt.OnItem = q.Row
 	return q.enqueue, opt
 }
 
@@ -115,7 +124,7 @@ func (q *queued) waitForRoom(ctx context.Context, full error) error {
 	queue := q.Core.ParseQueue(image)
 	if l.Busy() || len(queue) > 0 {
 		now := time.Now()
-		q.fromOutside.observe(image, l, q.Core, q.locker.Lease, now)
+		q.fromOutside.observe(image, l, q.Core, q.locker.span(), now)
 		q.observed, q.firstSeen = q.fromOutside, q.fromOutside.since
 		if q.remaining(l, len(queue), now) < 0 {
 			return errNoQueue // they are all dead, and make no room: the lock alone will do
@@ -147,12 +156,15 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	switch {
 	case there, lost, l.By == q.id, l.By == protocol.NextID(q.entry):
 		return q.stand(ctx, image) // an earlier attempt landed
+	case core.Absent(image) && q.Row:
+		return nil, errAgain // it was there when the enqueue was judged
 	case core.Absent(image) && q.Stub:
 		q.stub = true
 		return nil, nil
-	case core.Absent(image), !q.Stub && core.Hidden(image):
+	case core.Absent(image), !q.Row && !q.Stub && core.Hidden(image):
 		return nil, NotFound(q.Key, core.Name)
 	}
+	q.seen = max(q.seen, l.Held, l.Token-1)
 	return nil, errNoQueue
 }
 
@@ -192,27 +204,32 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		switch {
 		case err != nil:
 			return nil, l, 0, err
-		case core.Absent(image) && q.Stub:
+		case core.Absent(image) && (q.Stub || q.Row):
 			return nil, l, 0, errAgain
 		case core.Absent(image):
 			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
 		if end, ours := q.mine(l); ours {
+			if q.outrun(image, l) {
+				q.Core.Delete(ctx, core.Drop(q.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
+				return nil, l, 0, errAgain
+			}
 			held, err := q.keep(ctx, image, l, end)
 			return held, l, 0, err
 		}
+		q.seen, q.lastHeld = max(q.seen, l.Held, l.Token-1), max(q.lastHeld, l.Held)
 		me, ahead, there := core.ParseQueue(image).Without(protocol.EntryOf(l.By)).Find(q.entry)
 		switch {
 		case !there:
 			return nil, l, 0, errAgain // we were passed over
-		case !q.Stub && core.Hidden(image):
+		case !q.Row && !q.Stub && core.Hidden(image):
 			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
 		if q.OnWait != nil {
 			q.OnWait(l)
 		}
 		now := time.Now()
-		if q.observed.observe(image, l, core, q.locker.Lease, now) {
+		if q.observed.observe(image, l, core, q.locker.span(), now) {
 			q.firstSeen = q.appearance(l, now)
 		}
 		q.number, q.lastNotMine = me.Ticket, asked
@@ -260,7 +277,6 @@ func (q *queued) dequeue(ctx context.Context) {
 		return
 	}
 	if _, ours := q.mine(l); ours {
-		h := q.newLock(res.Image, l, q.entry, time.Now())
-		_, _ = h.End(ctx, End{NoGrace: true}) // if it fails, the lock ends with its lease
+		q.giveBack(ctx, res.Image, l)
 	}
 }

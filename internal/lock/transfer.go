@@ -13,7 +13,7 @@ const maxGrace = time.Second
 
 // grace is how long a hold that was handed over lasts if its holder does not
 // confirm it.
-func (c *Config) grace() time.Duration { return min(c.Lease/4, maxGrace) }
+func (c *Config) grace() time.Duration { return min(c.span()/4, maxGrace) }
 
 // glance is the longest time from one look at the queue to the next.
 func (c *Config) glance() time.Duration { return c.grace() / 3 }
@@ -65,7 +65,7 @@ func (h *Lock) leaveToQueue(w *protocol.Write) {
 // request, whatever became of its answers: an entry that is gone never comes back
 // under its number, and lockToken only grows. So the next one may follow.
 func (e *ending) refusedByQueue(res *ddb.Result) bool {
-	if e.update == nil || e.KeepLocal || !e.lock.locker.Fair || res.Outcome != ddb.Condition || !e.lock.queueChanged(res.Image, e.now) {
+	if e.update == nil && e.As != Drop || e.KeepLocal || !e.lock.locker.Fair || res.Outcome != ddb.Condition || !e.lock.queueChanged(res.Image, e.now) {
 		return false
 	}
 	if err := e.build(); err != nil {

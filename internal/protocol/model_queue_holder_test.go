@@ -26,7 +26,10 @@ func (m *queueModel) finish(w *queueWorld, i int) {
 // hold makes the handle: what is known of the queue is what the answer shows.
 func (m *queueModel) hold(w *queueWorld, i int, it *queueItem, left int8) {
 	q := &w.who[i]
-	q.phase, q.left, q.unsure, q.claimed = having, left, false, !isHanded(it.by)
+	q.phase, q.left, q.unsure, q.claimed, q.had = having, left, false, !isHanded(it.by), true
+	if m.closed {
+		q.left, q.claimed = forever, true
+	}
 	q.req = request{kind: toEnd, entry: q.entry, by: it.by, token: it.held, base: it.version}
 	note(it, &q.req)
 }
@@ -47,8 +50,8 @@ func (m *queueModel) have(w queueWorld, i int, out emit[queueWorld]) {
 	name := queueIDs[taker(q.entry)]
 	if q.left > 0 || q.claimed {
 		for _, writes := range []bool{true, false} {
-			if !writes && m.quick {
-				continue
+			if writes == m.closed && (m.quick || m.closed) {
+				continue // a row has nothing to change; and to change it says more than not to
 			}
 			on := w
 			h := &on.who[i]
@@ -77,6 +80,28 @@ func (m *queueModel) have(w queueWorld, i int, out emit[queueWorld]) {
 		}
 		return ""
 	}, func(*queueWorld) {})
+}
+
+// settle confirms a hold that was handed over: before anybody has it.
+func (m *queueModel) settle(w queueWorld, i int, out emit[queueWorld]) {
+	q := w.who[i]
+	m.fates(w, i, q.req, "settles", out, func(on *queueWorld, applied bool) string {
+		switch it := &on.item; {
+		case applied, it.by == taker(q.entry) && it.held == q.req.token:
+			m.hold(on, i, it, forever)
+		default: // it was taken over
+			m.again(on, i)
+		}
+		return ""
+	}, func(on *queueWorld) { on.who[i].unsure = true })
+	if q.unsure { // it gives the lock on, which may be settled or not
+		on := w
+		g := &on.who[i]
+		g.phase, g.turns = giving, 0
+		g.req.kind = toEnd
+		note(&on.item, &g.req)
+		out(fault+queueIDs[taker(q.entry)], "gives up its claim", on, "")
+	}
 }
 
 // send sends the present request.
@@ -112,7 +137,7 @@ func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 			m.finish(on, i)
 		}
 	})
-	if q.req.kind == toEnd && q.unsure {
+	if q.req.kind == toEnd && q.unsure && !m.closed { // else it is as of one who has died
 		on := w
 		m.finish(&on, i)
 		out(fault+name, "gives up", on, "")
@@ -131,7 +156,7 @@ func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
 		return "somebody left with the lock in its hands"
 	}
 	m.hold(w, i, &w.item, 0)
-	q.phase = giving
+	q.phase, q.had, q.left = giving, false, 0
 	return ""
 }
 
@@ -152,6 +177,11 @@ func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
 		if to >= 0 && !w.faulty {
 			return "a hand-over failed although nothing went wrong"
 		}
+		return ""
+	}
+	if m.closed && isHanded(req.by) && w.item.by == taker(req.entry) && w.item.held == req.token && !m.giveBackOnce {
+		req.by = w.item.by // its claim has landed
+		note(&w.item, req)
 		return ""
 	}
 	if !req.writes {

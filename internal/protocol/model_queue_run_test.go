@@ -22,6 +22,17 @@ func queueRuns() map[string]queueRules {
 		"two looks":          {members: 2, turns: 1, looks: true, deaths: 1},
 		"looks, no clock":    {members: 2, turns: 1, looks: true, losses: 1, clockless: true},
 		"a stranger":         {members: 2, turns: 1, alien: 1, losses: 1, quick: true},
+
+		"closed, nothing goes wrong": {members: 3, turns: 2, noTime: true, quick: true, closed: true},
+		"closed, time":               {members: 2, turns: 2, closed: true},
+		"closed, deaths":             {members: 3, turns: 1, deaths: 1, quick: true, closed: true},
+		"closed, deaths and answers": {members: 2, turns: 1, deaths: 1, losses: 1, closed: true},
+		"closed, lost answers":       {members: 2, turns: 2, losses: 2, quick: true, closed: true},
+		"closed, late copies":        {members: 2, turns: 1, copies: 1, losses: 1, quick: true, closed: true},
+		"closed, leaving":            {members: 2, turns: 1, leaves: 1, losses: 1, closed: true},
+		"closed, a break":            {members: 2, turns: 1, breaks: 1, losses: 1, deaths: 1, quick: true, closed: true},
+		"closed, a stranger":         {members: 2, turns: 1, alien: 1, losses: 1, quick: true, closed: true},
+		"closed, no clock":           {members: 2, turns: 1, deaths: 1, clockless: true, closed: true},
 	}
 	if quick() {
 		delete(runs, "late copies")
@@ -80,6 +91,8 @@ func TestModelQueueServesAll(t *testing.T) {
 		"leaving": {members: 2, turns: 1, leaves: 1, losses: 1, quick: true},
 		"copies":  {members: 2, turns: 1, copies: 1, losses: 1, quick: true},
 		"break":   {members: 2, turns: 1, breaks: 1, deaths: 1, quick: true},
+
+		"closed, leaving": {members: 2, turns: 1, leaves: 1, losses: 1, quick: true, closed: true}, // a dead holder stops them, as it should
 	} {
 		states, stuck := stuckQueue(r)
 		t.Logf("%s: %d states", name, states)
@@ -160,9 +173,26 @@ func TestModelQueueMutants(t *testing.T) {
 		{"taking over leaves the entries of those ahead", queueRules{members: 3, turns: 1, deaths: 1, quick: true, leaveAhead: true}},
 		{"taking over before the hold is dead", queueRules{members: 2, turns: 2, clockless: true, hasty: true}},
 		{"a draw takes the lock under the last token", queueRules{members: 1, turns: 2, alien: 1, numbersAsLast: true}},
+		{"a lock that never ends is used before it is confirmed", queueRules{members: 3, turns: 1, deaths: 1, quick: true, closed: true, unsettled: true}},
+		{"a lock is confirmed without a look at who has it", queueRules{members: 3, turns: 1, quick: true, closed: true, settleBlind: true}},
+		{"a row is deleted without a look at lockToken", queueRules{members: 2, turns: 1, quick: true, closed: true, freeBlind: true}},
+		{"leaving a lock that never ends", queueRules{members: 2, turns: 1, leaves: 1, quick: true, closed: true, leaveBlind: true}},
 	} {
 		f, _ := runQueue(m.bounds)
 		mustFind(t, m.name, f)
+	}
+}
+
+// TestModelQueueClaimGivenUp: who gives up a claim without an answer, and does not ask
+// whether it has landed, leaves a lock that nobody ends.
+func TestModelQueueClaimGivenUp(t *testing.T) {
+	r := queueRules{members: 2, turns: 2, losses: 1, quick: true, closed: true}
+	if states, stuck := stuckQueue(r); stuck != nil {
+		t.Errorf("%d states: nobody can go on in %+v", states, *stuck)
+	}
+	r.giveBackOnce = true
+	if states, stuck := stuckQueue(r); stuck == nil {
+		t.Errorf("nobody is stuck: %d states", states)
 	}
 }
 

@@ -12,6 +12,7 @@ const (
 	graceTime = 1
 	oldest    = fullLease
 	stranger  = 2*entries + 1 // in lockedBy: an acquirer that is not fair
+	forever   = 100           // the term of a hold that never ends, and the time that its holder has left
 )
 
 // lockedBy: entry e has taken the lock as e+1, and was handed it as e+1+entries.
@@ -92,11 +93,21 @@ type queueRules struct {
 	clockless                                     bool
 	quick                                         bool // no read takes time, and no hold is claimed
 	looks                                         bool // two looks of one who waits are under way at once
+	closed                                        bool // no hold ends by itself once its holder has it, and the row goes with its last one
 
 	drawAgain, handBlind, freeBlind, passBlind, leaveBlind, fromSeen bool
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool
 	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
 	anyOrder, fromSent                                               bool
+	unsettled, settleBlind, giveBackOnce                             bool
+}
+
+// term is how long a hold lasts that its holder has taken, or confirmed.
+func (r *queueRules) term() int8 {
+	if r.closed {
+		return forever
+	}
+	return fullLease
 }
 
 // give begins a hold.
@@ -107,6 +118,9 @@ func (w *queueWorld) give(r *queueRules, e, by, held, age, term int8) (wrong str
 		wrong = "a token does not grow"
 	}
 	w.last = held
+	if w.grave.by != 0 {
+		wrong = "a lock that never ends was taken from a dead holder"
+	}
 	if e < 0 {
 		return wrong
 	}
@@ -159,7 +173,7 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 			if r.numbersAsLast {
 				held--
 			}
-			wrong = w.give(r, q.entry, taker(q.entry), held, q.age, fullLease)
+			wrong = w.give(r, q.entry, taker(q.entry), held, q.age, r.term())
 		}
 		it.token++
 		return true, wrong
@@ -181,7 +195,7 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 			}
 		}
 		it.w[q.entry] = 0
-		wrong = w.give(r, q.entry, taker(q.entry), it.token, q.age, fullLease)
+		wrong = w.give(r, q.entry, taker(q.entry), it.token, q.age, r.term())
 		it.token++
 		return true, wrong
 	case toLeave:
@@ -191,6 +205,13 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		it.w[q.entry] = 0
 		return true, ""
 	case toClaim:
+		if r.closed {
+			if !w.own(r, q) && !r.settleBlind {
+				return false, ""
+			}
+			it.by, it.age, it.term, it.beat = taker(q.entry), q.age, forever, 0
+			return true, ""
+		}
 		if !w.own(r, q) || it.beat != 0 {
 			return false, ""
 		}
@@ -220,8 +241,12 @@ func (w *queueWorld) end(r *queueRules, q *request) (wrong string) {
 		it.version++
 	}
 	it.w[q.entry] = 0
+	w.grave = stamp{} // its own write, which came late
 	if q.to < 0 {
 		w.free()
+		if r.closed && it.w != [entries]int8{} {
+			wrong = "the row is deleted while somebody stands in its queue"
+		}
 		return wrong
 	}
 	if it.w[q.to] == 0 {

@@ -62,6 +62,7 @@ func (m *queueModel) world(w queueWorld, out emit[queueWorld]) {
 		on := w
 		on.breaks--
 		on.disorder, on.faulty = true, true
+		on.grave = stamp{}
 		on.item.stolen = it.held
 		if e := ownEntry(it.by); e >= 0 {
 			on.item.w[e] = 0
@@ -113,7 +114,9 @@ func (w *queueWorld) tick() {
 		if !q.live() || q.phase == idle {
 			continue
 		}
-		q.left = max(0, q.left-1)
+		if q.left != forever {
+			q.left = max(0, q.left-1)
+		}
 		older(&q.made)
 		older(&q.unseen)
 		older(&q.since)
@@ -148,6 +151,9 @@ func (w *queueWorld) forget() {
 			q.fresh, q.shown, q.beside = false, 0, beside{}
 		case q.phase == leaving:
 			q.unseen, q.seen, q.since, q.term, q.asked, q.left = 0, stamp{}, 0, 0, -1, 0
+			q.fresh, q.shown, q.beside = false, 0, beside{}
+		case q.phase == settling:
+			q.made, q.unseen, q.seen, q.since, q.term, q.asked, q.left = 0, 0, stamp{}, 0, 0, -1, 0
 			q.fresh, q.shown, q.beside = false, 0, beside{}
 		case q.phase == waiting:
 			q.left = 0

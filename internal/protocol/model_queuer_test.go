@@ -12,6 +12,7 @@ const (
 	having
 	giving // the write that ends the hold is to be sent
 	leaving
+	settling // the request that confirms a hold that never ends is to be sent
 	away
 )
 
@@ -33,6 +34,7 @@ type queuer struct {
 	left    int8 // ticks until the own deadline
 	claimed bool // lockTime is of its own making
 	broken  bool // by the operator: nobody promises anything
+	had     bool // it has had the lock in this acquisition
 	unsure  bool // an attempt of the present request had no answer
 	req     request
 }
@@ -52,6 +54,7 @@ type queueWorld struct {
 	late             request // a copy that is on its way
 	alien            int8    // the acquirer that is not fair: 1 holds, 2 is done
 	alienBase        int8
+	grave            stamp         // the hold of one who has died, which nobody may take over
 	last             int8          // the last token of a hold
 	first            [entries]int8 // the first ticket of an entry
 	applied, refused [entries]bool
@@ -129,6 +132,9 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 		on.deaths--
 		on.faulty = true
 		on.who[i].dead = true
+		if m.closed && q.had && !q.broken && w.item.by == q.req.by && w.item.held == q.req.token {
+			on.grave = w.item.stamp()
+		}
 		out(fault+name, "dies", on, "")
 	}
 	if w.leaves > 0 && q.inLine() && (q.phase != drawing || q.unsure) {
@@ -154,6 +160,8 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 		}
 	case having:
 		m.have(w, i, out)
+	case settling:
+		m.settle(w, i, out)
 	}
 }
 
@@ -194,6 +202,10 @@ func (m *queueModel) seeItem(w *queueWorld, i int, it *queueItem, asked int8) {
 		m.hold(w, i, it, max(0, fullLease-q.made))
 		return
 	case handed(e):
+		if m.closed && !m.unsettled {
+			q.phase, q.req = settling, request{kind: toClaim, entry: e, by: it.by, token: it.held}
+			return
+		}
 		left := graceTime - q.unseen
 		if m.fromSeen {
 			left = graceTime

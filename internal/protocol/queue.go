@@ -124,28 +124,41 @@ func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
 type queueTemplates struct {
 	enqueue template // on an item that readers see
 	any     template // also on a stub or a tombstone
+	row     template // on any item or none, which is then made
+	closed  template // the same for a hold that never ends by itself
 	dequeue template
 	confirm template
+	settle  template // the confirm of a hold that never ends by itself from then on
 }
 
 // exprEnqueue is an enqueue: a number, and the lock if it is free, in one step. If it is
 // not, everything that names its holder stays as it is.
 const (
-	exprEnqueue = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
-		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), " +
-		"#lockLease = if_not_exists(#lockLease, :lease), #lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
+	exprNumber = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
+		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), "
+	exprIfFree = "#lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
 		"#lockStolen = if_not_exists(#lockStolen, :before)"
+	exprEnqueue = exprNumber + "#lockLease = if_not_exists(#lockLease, :lease), " + exprIfFree
+	// exprEnqueueClosed leaves the lease of whoever holds the lock: a hold that never
+	// ends has none.
+	exprEnqueueClosed = exprNumber + exprIfFree
 	// exprWhole refuses what a lock by hand leaves: it names no token, so there is
-	// nothing to wait for in a queue. Holds that never end are the same. And it
-	// refuses what is not the library's.
-	exprWhole = "attribute_not_exists(#entry) AND " +
-		"(attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND (#lockLease BETWEEN :zero AND :most) AND (#lockHeld BETWEEN :zero AND :most) OR " +
+	// nothing to wait for in a queue. Holds that never end are the same: a lease that
+	// was put on one would let watchers take it over. And it refuses what is not the
+	// library's.
+	exprWhole = exprNoEntry + "(#lockLease BETWEEN :zero AND :most)" + exprOrFree
+	// exprWholeClosed lets an enqueue that writes no lease stand behind both.
+	exprWholeClosed = exprNoEntry + "((#lockLease BETWEEN :zero AND :most) OR attribute_not_exists(#lockLease) AND #lockTime >= :until)" + exprOrFree
+
+	exprNoEntry = "attribute_not_exists(#entry) AND (attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND "
+	exprOrFree  = " AND (#lockHeld BETWEEN :zero AND :most) OR " +
 		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld)) AND " +
 		oursCounted + " AND " + oursWritten
 )
 
 func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
-	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk", "#lockStub", "#tombstone", "#writers"}
+	row := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#lockStub", "#tombstone", "#writers"}
+	lock := append([]string{"#pk"}, row...)
 	return queueTemplates{
 		enqueue: template{
 			update:  exprEnqueue,
@@ -159,6 +172,18 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			names:   pick(lock...),
 			returns: types.ReturnValueAllNew,
 		},
+		row: template{
+			update:  exprEnqueue,
+			cond:    oursMarked + " AND " + exprWhole,
+			names:   pick(row...),
+			returns: types.ReturnValueAllNew,
+		},
+		closed: template{
+			update:  exprEnqueueClosed,
+			cond:    oursMarked + " AND " + exprWholeClosed,
+			names:   pick(row...),
+			returns: types.ReturnValueAllNew,
+		},
 		dequeue: template{
 			update: "REMOVE #entry",
 			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
@@ -170,7 +195,26 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 			returns: types.ReturnValueAllNew,
 		},
+		settle: template{
+			update:  "SET #lockedBy = :id, #lockTime = :until REMOVE #lockLease",
+			cond:    exprOwn,
+			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
+			returns: types.ReturnValueAllNew,
+		},
 	}
+}
+
+// of is the fixed text of an enqueue.
+func (s *queueTemplates) of(t Acquire) *template {
+	switch {
+	case t.Row && t.Lease == 0:
+		return &s.closed
+	case t.Row:
+		return &s.row
+	case t.Hidden:
+		return &s.any
+	}
+	return &s.enqueue
 }
 
 // onEntry is a request with a fixed text about one entry.
@@ -184,9 +228,8 @@ func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamod
 // Enqueue enters the queue, and takes the lock if it is free. It can be repeated:
 // if it landed, the image of its failed condition has its entry or its id.
 func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
-	s, values := &c.queue.enqueue, t.values()
-	if t.Hidden {
-		s = &c.queue.any
+	s, values := c.queue.of(t), t.values()
+	if s != &c.queue.enqueue {
 		values[":true"] = ddb.True()
 	}
 	ours(values)
@@ -208,6 +251,26 @@ func (c *Core) Confirm(key ddb.Item, id string, token int64, until time.Time, le
 	return c.onEntry(&c.queue.confirm, key, values, EntryOf(id))
 }
 
+// Settle makes a hold that was handed over to an entry one that never ends by itself,
+// under the id of the acquisition that has made the entry. It returns the item.
+func (c *Core) Settle(key ddb.Item, handed, id string, token int64) *dynamodb.UpdateItemInput {
+	values := ownValues(handed, token)
+	values[":id"], values[":until"] = ddb.Text(id), ddb.Number(ddb.Seconds(ddb.Never()))
+	return c.request(&c.queue.settle, key, values)
+}
+
+// Waiting are the numbers of those who wait in the queue on an item, in the order of
+// service. The entry of who holds it is not one of them.
+func (c *Core) Waiting(item ddb.Item) (numbers []int64) {
+	by, _ := item[c.Attr.LockedBy].(*types.AttributeValueMemberS)
+	for _, entry := range c.ParseQueue(item) {
+		if by == nil || entry.ID != EntryOf(by.Value) {
+			numbers = append(numbers, entry.Ticket)
+		}
+	}
+	return numbers
+}
+
 // TakeOver takes the lock that t.Watched shows, dead or free, for one who
 // waits in the queue under ticket, and removes the entries gone: those of dead
 // waiters.
@@ -218,7 +281,11 @@ func (c *Core) TakeOver(key ddb.Item, t Acquire, ticket int64, gone []string) (*
 	token := "if_not_exists(" + w.Name(a.LockToken) + ", " + floor + ")"
 	w.Set(a.LockedBy, ddb.Text(t.ID))
 	w.Set(a.LockTime, ddb.Number(ddb.Seconds(t.Until)))
-	w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(t.Lease)))
+	if t.Lease > 0 {
+		w.Set(a.LockLease, ddb.Number(ddb.LeaseSeconds(t.Lease)))
+	} else {
+		w.Remove(a.LockLease)
+	}
 	w.SetTo(a.LockHeld, token)
 	w.SetTo(a.LockToken, token+" + "+w.Value(ddb.Number("1")))
 	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")

@@ -57,12 +57,13 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Is(t, l.Break(ctx, key, held.Token()))
 		},
 		"`mutex`": func(w *fixture.Fixture) {
-			for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
-				l := rig.Must(mutex.New(w.Client, rig.New(t).Table, mutex.Config{Mode: mode}))(t)
+			for _, cfg := range []mutex.Config{{}, {Mode: mutex.FailOpen}, {Fair: true}, {Mode: mutex.FailOpen, Fair: true}} {
+				name := rig.New(t).Table
+				l, other := rig.Must(mutex.New(w.Client, name, cfg))(t), rig.Must(mutex.New(w.Client, name, cfg))(t)
 				rig.Is(t, l.EnsureTable(ctx))
 				w.Count.Reset()
 				held := rig.Must(l.Lock(ctx, "x"))(t)
-				shortly(func(ctx context.Context) error { _, err := l.Lock(ctx, "x"); return err })
+				shortly(func(ctx context.Context) error { _, err := other.Lock(ctx, "x"); return err })
 				rig.Is(t, held.Extend(ctx))
 				rig.Must(l.Inspect(ctx, "x"))(t)
 				rig.Is(t, l.Release(ctx, "x", held.ID()))

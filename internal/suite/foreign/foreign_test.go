@@ -109,7 +109,15 @@ func operations(t *testing.T, b *rig.Rig) []operation {
 	closed := rig.Must(mutex.New(b.Client, b.Table, keys))(t)
 	keys.Mode = mutex.FailOpen
 	open := rig.Must(mutex.New(b.Client, b.Table, keys))(t)
-	t.Cleanup(func() { _, _ = closed.Close(context.Background()), open.Close(context.Background()) })
+	keys.Fair = true
+	openFair := rig.Must(mutex.New(b.Client, b.Table, keys))(t)
+	keys.Mode = mutex.FailClosed
+	closedFair := rig.Must(mutex.New(b.Client, b.Table, keys))(t)
+	t.Cleanup(func() {
+		for _, l := range []*mutex.Locker{closed, open, openFair, closedFair} {
+			_ = l.Close(context.Background())
+		}
+	})
 
 	change := func(_ context.Context, a *account) error { a.Balance++; a.At = 20; return nil }
 	item := account{ID: "p", Balance: 9, At: 20}
@@ -142,6 +150,8 @@ func operations(t *testing.T, b *rig.Rig) []operation {
 		{"Break a token", func(ctx context.Context, _ ddb.Item) error { return locks.Locker().Break(ctx, key, 100) }},
 		{"mutex.Lock, fail-closed", func(ctx context.Context, _ ddb.Item) error { _, err := closed.Lock(ctx, "p"); return err }},
 		{"mutex.TryLock, fail-open", func(ctx context.Context, _ ddb.Item) error { _, err := open.TryLock(ctx, "p"); return err }},
+		{"mutex.Lock, fail-open, fair", func(ctx context.Context, _ ddb.Item) error { _, err := openFair.Lock(ctx, "p"); return err }},
+		{"mutex.Lock, fail-closed, fair", func(ctx context.Context, _ ddb.Item) error { _, err := closedFair.Lock(ctx, "p"); return err }},
 		{"mutex.Break", func(ctx context.Context, _ ddb.Item) error { return open.Break(ctx, "p", 100) }},
 		{"mutex.Release, fail-closed", func(ctx context.Context, _ ddb.Item) error { return closed.Release(ctx, "p", "an id") }},
 		{"mutex.Release, fail-open", func(ctx context.Context, _ ddb.Item) error { return open.Release(ctx, "p", "an id") }},

@@ -137,6 +137,86 @@ func mutexOperations() (all []operation) {
 	return all
 }
 
+// fairMutexOperations are those that a queue on the row makes different.
+func fairMutexOperations() (all []operation) {
+	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
+		cfg := mutex.Config{Mode: mode, Owner: "owner", Fair: true}
+		if mode == mutex.FailOpen {
+			cfg.Lease = lease
+		}
+		open := func(t *testing.T, r *rig.Rig) *mutex.Locker { return rig.Must(mutex.New(r.Client, r.Table, cfg))(t) }
+		add := func(name string, looks bool, prepare func(t *testing.T, b *bench, l, peer *mutex.Locker) func() error) {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v, fair: %s", mode, name), looks: looks, prepare: func(t *testing.T, b *bench) func() error {
+				l := open(t, b.Rig)
+				rig.Is(t, l.EnsureTable(t.Context()))
+				return prepare(t, b, l, open(t, b.Peer()))
+			}})
+		}
+		add("Lock", false, func(t *testing.T, _ *bench, l, _ *mutex.Locker) func() error {
+			return func() error { _, err := l.Lock(t.Context(), "report"); return err }
+		})
+		add("Do", false, func(t *testing.T, _ *bench, l, _ *mutex.Locker) func() error {
+			return func() error {
+				return l.Do(t.Context(), "report", func(context.Context, *mutex.Lock) error { return nil })
+			}
+		})
+		add("Extend", false, func(t *testing.T, _ *bench, l, _ *mutex.Locker) func() error {
+			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
+			return func() error { return lock.Extend(t.Context()) }
+		})
+		add("Release", false, func(t *testing.T, _ *bench, l, _ *mutex.Locker) func() error {
+			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
+			return func() error { return l.Release(t.Context(), "report", lock.ID()) }
+		})
+		add("Unlock, with one who waits", false, func(t *testing.T, _ *bench, l, peer *mutex.Locker) func() error {
+			lock := rig.Must(l.Lock(t.Context(), "report"))(t)
+			got := make(chan error, 1)
+			go func() { _, err := peer.Lock(t.Context(), "report"); got <- err }()
+			awaitQueue(t, peer)
+			return func() error { return errors.Join(lock.Unlock(t.Context()), <-got) }
+		})
+		add("Lock, second in line", true, func(t *testing.T, _ *bench, l, peer *mutex.Locker) func() error {
+			lock := rig.Must(peer.Lock(t.Context(), "report"))(t)
+			return func() error {
+				got := make(chan error, 1)
+				go func() { _, err := l.Lock(t.Context(), "report"); got <- err }()
+				awaitQueue(t, peer)
+				return errors.Join(lock.Unlock(t.Context()), <-got)
+			}
+		})
+		add("Lock that leaves the queue", true, func(t *testing.T, _ *bench, l, peer *mutex.Locker) func() error {
+			rig.Must(peer.Lock(t.Context(), "report"))(t)
+			return func() error {
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				got := make(chan error, 1)
+				go func() { _, err := l.Lock(ctx, "report"); got <- err }()
+				awaitQueue(t, peer)
+				leave()
+				return locked(<-got)
+			}
+		})
+		add("Lock after a Break", true, func(t *testing.T, _ *bench, l, peer *mutex.Locker) func() error {
+			lock := rig.Must(peer.Lock(t.Context(), "report"))(t)
+			return func() error {
+				got := make(chan error, 1)
+				go func() { _, err := l.Lock(t.Context(), "report"); got <- err }()
+				awaitQueue(t, peer)
+				return errors.Join(peer.Break(t.Context(), "report", lock.Token()), <-got)
+			}
+		})
+	}
+	return all
+}
+
+// awaitQueue waits until somebody stands in the queue of the lock.
+func awaitQueue(t *testing.T, l *mutex.Locker) {
+	rig.Await(t, "somebody stands in the queue", func() bool {
+		info, err := l.Inspect(t.Context(), "report")
+		return err == nil && len(info.Waiting) > 0
+	})
+}
+
 func ticketOperations() (all []operation) {
 	const entity = "order-7"
 	open := func(t *testing.T, b *bench) *ticket.Queue {

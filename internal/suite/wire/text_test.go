@@ -156,9 +156,9 @@ type placeholders struct {
 
 var (
 	// An id is crypto/rand.Text or a part of it, or 16 bytes in base 64 after an
-	// owner's name, or 6 to 9 bytes after the prefix of an attribute, or the token of
+	// owner's name, or the beginning of that after "next", or 6 to 9 bytes after the prefix of an attribute, or the token of
 	// what was broken.
-	idText = regexp.MustCompile(`[A-Z2-7]{13,}|#[\w-]{22}$|^[a-z][_#][\w-]{8,12}$|^x_\d{16}$`)
+	idText = regexp.MustCompile(`[A-Z2-7]{13,}|#(?:[\w-]{22}|[\w-]{11})$|^[a-z][_#][\w-]{8,12}$|^x_\d{16}$`)
 	// A place in line begins with its time.
 	micros = regexp.MustCompile(`\b[0-9a-f]{15}(\b|_)`)
 )

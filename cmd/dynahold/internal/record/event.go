@@ -17,7 +17,9 @@ type Lock struct {
 	Since   *time.Time `json:"since"` // when its holder asked for it; null: taken without the library
 	Until   *time.Time `json:"until"` // null: without an end
 	Expired bool       `json:"expired"`
-	Payload string     `json:"payload,omitempty"` // text, or base64 if it is none
+	Handed  bool       `json:"handed_over,omitempty"` // in the queue (Fair): the row does not name its holder
+	Waiting []int64    `json:"waiting,omitempty"`     // numbers of those who wait in the queue (Fair), in the order of service
+	Payload string     `json:"payload,omitempty"`     // text, or base64 if it is none
 }
 
 // Hold tells the holds of one table apart.

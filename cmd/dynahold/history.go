@@ -187,9 +187,9 @@ func (t *told) sayItem(byTTL bool) {
 	case len(t.Attributes) > 0:
 		t.say("changed: %s", strings.Join(t.Attributes, ", "))
 	}
-	// Each write of the library's leaves its id on the item.
-	wrote := len(t.after) > 0 && (len(t.before) == 0 && t.visible(t.after, t.is) || len(t.Attributes) > 0)
-	if t.Foreign = wrote && reflect.DeepEqual(t.role("Writers", t.before), t.role("Writers", t.after)); t.Foreign {
+	// A write by the library to an item with ids of writes leaves its own.
+	ring := t.role("Writers", t.before)
+	if t.Foreign = len(t.Attributes) > 0 && ring != nil && reflect.DeepEqual(ring, t.role("Writers", t.after)); t.Foreign {
 		t.say("by a writer that does not follow the protocol: it left no id")
 	}
 }
@@ -227,21 +227,22 @@ func (t *told) sayLock() {
 	case was.Token != is.Token:
 		t.say("passed on by %s to %s, token %d", holder(was.Owner, t.was.Handed), holder(is.Owner, t.is.Handed), is.Token)
 	case t.was.Handed && !t.is.Handed:
-		t.say("%s has answered and holds it, token %d", holder(is.Owner, false), is.Token)
+		t.say("%s has taken what was handed over, token %d", holder(is.Owner, false), is.Token)
 	case !is.Until.Equal(was.Until):
 		t.say("lock extended by %s until %s", holder(is.Owner, t.is.Handed), is.Until.UTC().Format(time.RFC3339))
 	}
 }
 
-// sayQueue says who has joined or left the line of Fair.
+// sayQueue says who has joined or left the line of Fair. The entry of who holds the
+// lock counts as none of the line.
 func (t *told) sayQueue() {
 	for _, n := range t.is.Waiting {
-		if !slices.Contains(t.was.Waiting, n) {
+		if n != t.was.Lock.Token && !slices.Contains(t.was.Waiting, n) {
 			t.say("number %d joins the line", n)
 		}
 	}
 	for _, n := range t.was.Waiting {
-		if !slices.Contains(t.is.Waiting, n) {
+		if n != t.is.Lock.Token && !slices.Contains(t.is.Waiting, n) {
 			t.say("number %d leaves the line", n)
 		}
 	}

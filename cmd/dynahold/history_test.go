@@ -21,9 +21,9 @@ import (
 )
 
 type event struct {
-	ID    string    `dynamodbav:"id" repo:"pk"`
-	At    time.Time `dynamodbav:"at" repo:"eventtime"`
-	Total int       `dynamodbav:"total"`
+	ID    string `dynamodbav:"id" repo:"pk"`
+	At    int64  `dynamodbav:"at" repo:"eventtime"`
+	Total int    `dynamodbav:"total"`
 }
 
 // streamed is an engine with a table that has a stream.
@@ -125,7 +125,7 @@ func TestItemHistory(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("code %d: %s", code, errs)
 	}
-	_, err = till.Update(ctx, a, func(context.Context, *order) error { return repo.Remove })
+	_, err = clerk.Update(ctx, a, func(context.Context, *order) error { return repo.Remove })
 	n.is(err)
 	changes := n.history("a")
 	var lines []string
@@ -134,8 +134,8 @@ func TestItemHistory(t *testing.T) {
 	}
 	all := strings.Join(lines, "\n")
 	for _, words := range []string{
-		"locked by till, token", "created; unlocked by till", "joins the line", "changed: total, version; passed on by till to the next in line",
-		"clerk has answered and holds it", "leaves the line", "unlocked by clerk", "taken over from till, token", "the lock of late, token", "was broken", "deleted",
+		"locked by till, token", "created; unlocked by till", "joins the line", "changed: total, version; passed on by till to one from the queue",
+		"unlocked by one from the queue", "taken over from till, token", "the lock of late, token", "was broken", "deleted",
 	} {
 		if !strings.Contains(all, words) {
 			t.Errorf("nobody says %q:\n%s", words, all)
@@ -179,12 +179,16 @@ func TestItemHistory(t *testing.T) {
 	n.is(err)
 	events, err := nolock.New(eventTable, nolock.Config{})
 	n.is(err)
-	c := event{ID: "c", At: time.Now(), Total: 1}
+	lockedEvents, err := lockedread.New(eventTable, lockedread.Config{})
+	n.is(err)
+	c := event{ID: "c", At: 1000, Total: 1}
 	n.is(events.Put(ctx, c))
-	c.At, c.Total = c.At.Add(time.Second), 2
+	locked, err := lockedEvents.Update(ctx, repo.Key{Partition: "c"}, func(_ context.Context, e *event) error { e.Total = 5; return nil })
+	n.is(err)
+	c.At, c.Total = locked.At+2000, 2
 	n.is(events.Put(ctx, c))
-	n.is(events.DeleteAt(ctx, repo.Key{Partition: "c"}, c.At.Add(time.Second)))
-	n.tells("c", "created", "changed: at, total", "deleted; a tombstone stays")
+	n.is(events.DeleteAt(ctx, repo.Key{Partition: "c"}, c.At+1000))
+	n.tells("c", "created", "locked by", "changed: total; unlocked by", "changed: at, total", "deleted; a tombstone stays")
 
 	n.says("item history orders b", exitOK, "time", "what", "created", "changed: total, version")
 	n.says("item history orders b --from "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339), exitOK, "has no change of item")

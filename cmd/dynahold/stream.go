@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
 )
 
 // stream is the stream of a table: its changes of the last 24 hours, oldest first for
@@ -32,10 +31,11 @@ func (t *opened) stream() (*stream, error) {
 	})}, nil
 }
 
-// Of a shard that is still open an empty answer need not be the end: it is taken for it
-// after as many in a row, a pause apart, for a shard answers five times a second.
+// An empty answer need not be a shard's end, and one that is still open never says that
+// it has ended: it is taken for it after as many in a row, a pause apart, for a shard
+// answers five times a second.
 const (
-	emptyAnswers = 3
+	emptyAnswers = 4
 	streamPause  = 250 * time.Millisecond
 )
 
@@ -96,7 +96,6 @@ func (s *stream) readShard(ctx context.Context, shard streamtypes.Shard, each fu
 	if err != nil {
 		return err
 	}
-	open := shard.SequenceNumberRange == nil || shard.SequenceNumberRange.EndingSequenceNumber == nil
 	for next, empty := start.ShardIterator, 0; next != nil; {
 		out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: next})
 		if err != nil {
@@ -112,7 +111,7 @@ func (s *stream) readShard(ctx context.Context, shard streamtypes.Shard, each fu
 			empty = 0
 			continue
 		}
-		if empty++; open && empty >= emptyAnswers {
+		if empty++; empty >= emptyAnswers {
 			return nil
 		}
 		select {

@@ -64,7 +64,7 @@ func TestTheContextOfAChange(t *testing.T) {
 		if waits {
 			<-below.Done()
 		}
-		if inside.Err() != context.Canceled || ctx.Err() != nil { //nolint:errorlint // as package context has it
+		if !errors.Is(inside.Err(), context.Canceled) || ctx.Err() != nil {
 			t.Errorf("waits %v: %v after the call, and of the caller %v", waits, inside.Err(), ctx.Err())
 		}
 		if cause := context.Cause(inside); !errors.Is(cause, repo.ErrReleased) && !errors.Is(cause, context.Canceled) {

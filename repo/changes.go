@@ -202,11 +202,9 @@ func isTexts(all []types.AttributeValue, list []string) bool {
 	return true
 }
 
-// had reports whether the encoding of what a stored value was decoded to has the field.
+// had reports whether the encoding of what a stored value was decoded to has a field
+// that is left out where it is empty.
 func (f *planned) had(av types.AttributeValue) bool {
-	if !f.omitEmpty {
-		return true
-	}
 	switch av := av.(type) {
 	case *types.AttributeValueMemberS:
 		return av.Value != ""

@@ -136,6 +136,10 @@ func TestChangesAreAskedFor(t *testing.T) {
 			t.Errorf("%s: asked %v", c.raw, told)
 		}
 	}
+	none := &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+	if !sameChanges(t, plain, ddb.Item{"p": ddb.Text("p"), "texts": none}, func(p *simple) { p.Texts = nil }) {
+		t.Error("an empty list is not asked about")
+	}
 	raw := ddb.Item{"p": ddb.Text("p"), "int": ddb.Integer(1), "bytes": ddb.Bytes([]byte("x"))}
 	got, _, sameKey, told, err := repo.ChangesOf(plain, raw, func(p *simple) { p.P = "q" })
 	if err != nil || !told || sameKey {

@@ -114,8 +114,9 @@ func (l *lazy[E]) Value(key any) any {
 	return l.Context.Value(key)
 }
 
-// ownKey is the key by which package context asks for the context that knows the cause
-// of an end: a lazy one has to answer for itself.
+// ownKey is the key by which [context.Cause] of Go 1.25 asks for the context that knows
+// the cause of an end, before it asks whether there is one: a lazy one has to answer for
+// itself. Later ones look at Err first, and do not ask: it is nil.
 var ownKey = func() any {
 	var asked asker
 	_ = context.Cause(&asked)

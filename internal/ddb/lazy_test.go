@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
@@ -194,5 +196,42 @@ func TestGraceBeginsWhenTheCallerLeaves(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// silent is a client whose service never answers.
+type silent struct{ ddb.Client }
+
+func (silent) UpdateItem(ctx context.Context, _ *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A request whose answer matters goes on for a moment after its caller has left, and no
+// longer; an attempt lasts as long as it may, whoever waits.
+func TestAnAttemptEndsAfterItsCallersGrace(t *testing.T) {
+	for _, c := range []struct {
+		timeout, left, want time.Duration
+		awaits              bool
+	}{
+		{10 * time.Second, 2 * time.Second, 2*time.Second + ddb.Settle, true},
+		{10 * time.Second, 2 * time.Second, 2 * time.Second, false},
+		{time.Second, time.Hour, time.Second, true},
+		{time.Second, time.Hour, time.Second, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &ddb.Table{Name: "t", Timeout: c.timeout, Classify: asIs, Client: silent{}}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			time.AfterFunc(c.left, func() { cancel(errLeft) })
+			began := time.Now()
+			res := s.Update(ctx, (&bench{table: "t"}).add("p"), ddb.Options{AwaitAnswer: c.awaits, Once: true, Single: true})
+			if took := time.Since(began); took != c.want {
+				t.Errorf("%+v: %v", c, took)
+			}
+			if left := c.left < time.Hour; res.Outcome != ddb.Unknown || errors.Is(res.Err, errLeft) != left || errors.Is(res.Err, context.Canceled) != left {
+				t.Errorf("%+v: outcome %v, %v", c, res.Outcome, res.Err)
+			}
+		})
 	}
 }

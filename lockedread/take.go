@@ -54,8 +54,10 @@ func (l *locker) hold(ctx context.Context, turn *local.Turn, key repo.Key, raw d
 	if h.fresh {
 		h.start, err = cas.NewSnapshot(l.table, raw)
 		h.start.Raw = turn.Item
-	} else {
+	} else if l.combine {
 		h.start, err = cas.SnapshotOf(l.table, turn.Item)
+	} else {
+		h.start, err = cas.Start(l.table, turn.Item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.

@@ -100,13 +100,19 @@ func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *local.Gro
 func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
-	defer func() { _ = h.release(ctx) }() // also when change panics
-	inner, cancel := ddb.Merge(ctx, h.lock.Context())
+	ended := false
+	defer func() {
+		if !ended { // also when change panics
+			_ = h.release(ctx)
+		}
+	}()
+	h.lock.Report()
+	inner, cancel := ddb.While(ctx, h.lock)
 	defer cancel()
 	edit, err := call.MakeEdit(inner, h.l.table, h.start)
 	switch {
-	case err != nil && h.lock.Context().Err() != nil:
-		return nil, errors.Join(err, context.Cause(h.lock.Context()))
+	case err != nil && h.lock.Cause() != nil:
+		return nil, errors.Join(err, h.lock.Cause())
 	case err != nil:
 		return nil, err
 	case edit.Remove:
@@ -134,5 +140,6 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	ended = true
 	return item, nil
 }

@@ -24,3 +24,23 @@ func EncodeAny(item any, client Client) (ddb.Item, error) {
 
 // ErrorType names errors in spans and metrics.
 var ErrorType = errorType
+
+// ChangesOf is what Changes says of a change to an item, and what the comparison of its
+// encodings before and after it says; told is false where Changes cannot be asked.
+func ChangesOf[T any](t *Table[T], raw ddb.Item, change func(*T)) (got, want ddb.Diff, sameKey, told bool, err error) {
+	item, before, told, err := t.m.Start(raw)
+	if err != nil || !told {
+		return got, want, false, told, err
+	}
+	was, err := t.m.Encode(item)
+	if err != nil {
+		return got, want, false, told, err
+	}
+	change(item.(*T))
+	after, err := t.m.encode(item)
+	if err != nil {
+		return got, want, false, told, err
+	}
+	got, sameKey, err = t.m.Changes(raw, before, item)
+	return got, t.m.core.Diff(was, after), sameKey, told, err
+}

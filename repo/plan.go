@@ -2,7 +2,9 @@ package repo
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,8 +18,8 @@ import (
 // the type or in an item, attributevalue decides: the result is always as if
 // there were no plan.
 type plan struct {
-	fields         []planned
-	texts, numbers int // how many of the fields are such
+	fields         []planned // in the order of their names
+	texts, numbers int       // how many of the fields are such
 }
 
 // Those of a plan: with options of its user's there is none.
@@ -31,6 +33,7 @@ type planned struct {
 	index     []int
 	kind      reflect.Kind // String, Bool, Int64, Uint64, Float32, Float64; Slice: of texts; Invalid: anything
 	omitEmpty bool
+	key       bool
 }
 
 // newPlan returns nil for a type that attributevalue must code as a whole.
@@ -53,8 +56,9 @@ func newPlan(t reflect.Type, fields []field) *plan {
 		case kind != reflect.Invalid && kind != reflect.Bool && kind != reflect.Slice:
 			p.numbers++
 		}
-		p.fields = append(p.fields, planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit})
+		p.fields = append(p.fields, planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit, key: f.role.name == "pk" || f.role.name == "sk"})
 	}
+	slices.SortFunc(p.fields, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	return p
 }
 

@@ -17,7 +17,7 @@ import (
 // Edit is a user's change to an item, ready to be written.
 type Edit struct {
 	Item   any
-	After  ddb.Item // its encoding
+	After  ddb.Item // its encoding; nil where nobody asks for it
 	Diff   ddb.Diff // without the version
 	Remove bool     // delete the item instead
 }
@@ -27,6 +27,18 @@ type Snapshot struct {
 	Item   any
 	Before ddb.Item // its encoding, taken before anybody can alter Item
 	Raw    ddb.Item // as stored; nil for a new item
+
+	// stored says that Before has only what Raw does not tell: the change is compared
+	// with what is stored.
+	stored bool
+}
+
+// Start starts from a stored item of which nobody will ask for the encodings before
+// and after the change.
+func Start(t *Table, raw ddb.Item) (from Snapshot, err error) {
+	from.Raw = raw
+	from.Item, from.Before, from.stored, err = t.Start(raw)
+	return from, err
 }
 
 // SnapshotOf starts from a stored item.
@@ -39,7 +51,7 @@ func SnapshotOf(t *Table, raw ddb.Item) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{item, before, raw}, nil
+	return Snapshot{Item: item, Before: before, Raw: raw}, nil
 }
 
 // NewSnapshot starts from nothing but a key.
@@ -74,20 +86,14 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	if name := t.Altered(from.Item, item); name != "" {
 		return Edit{}, fmt.Errorf("%w: field %s of %s: the library writes it", repo.ErrFixed, name, t.Core.ItemName(t.KeyOf(from.Item)))
 	}
-	after, err := t.EncodeGiven(item)
+	d, after, err := difference(t, from, item)
 	if err != nil {
 		return Edit{}, err
 	}
 	core := t.Core
-	for _, name := range []string{core.Partition, core.Sort} {
-		if name != "" && !ddb.Equal(from.Before[name], after[name]) {
-			return Edit{}, fmt.Errorf("%w: key attribute %q of %s: create another item instead", repo.ErrFixed, name, core.ItemName(t.KeyOf(from.Item)))
-		}
-	}
 	if was, is := t.Version(from.Item), t.Version(item); was != is {
 		return Edit{}, fmt.Errorf("%w: version of %s from %d to %d: the library counts it", repo.ErrFixed, core.ItemName(t.KeyOf(from.Item)), was, is)
 	}
-	d := core.Diff(from.Before, after)
 	if core.Hidden(from.Raw) { // what a tombstone keeps is not the new item's
 		for _, name := range core.Mapped {
 			if from.Raw[name] != nil && from.Before[name] == nil && after[name] == nil {
@@ -106,6 +112,28 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(item)), err)
 	}
 	return e, nil
+}
+
+// difference is what an edited item changes, and its encoding where that was needed.
+func difference(t *Table, from Snapshot, item any) (d ddb.Diff, after ddb.Item, err error) {
+	before := from.Before
+	if from.stored {
+		d, ok, err := t.Changes(from.Raw, before, item)
+		if ok || err != nil {
+			return d, nil, err
+		}
+		before = t.Core.Key(from.Raw)
+	}
+	if after, err = t.EncodeGiven(item); err != nil {
+		return d, nil, err
+	}
+	core := t.Core
+	for _, name := range []string{core.Partition, core.Sort} {
+		if name != "" && !ddb.Equal(before[name], after[name]) {
+			return d, nil, fmt.Errorf("%w: key attribute %q of %s: create another item instead", repo.ErrFixed, name, core.ItemName(t.KeyOf(from.Item)))
+		}
+	}
+	return core.Diff(before, after), after, nil
 }
 
 // stamp makes an edit say when it was made; begins says that there was no item.

@@ -229,7 +229,10 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 // begin decodes what an attempt starts from.
 func (u *update) begin(image ddb.Item) (Snapshot, error) {
 	core := u.waiter.Core
-	if !core.Hidden(image) {
+	switch {
+	case !core.Hidden(image) && u.Edit == nil && u.Check == nil:
+		return Start(u.table, image)
+	case !core.Hidden(image):
 		return SnapshotOf(u.table, image)
 	}
 	if !u.Create {

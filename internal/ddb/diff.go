@@ -56,11 +56,12 @@ func (t *Table) Whole(item Item) (d Diff) {
 // Without returns the difference without one attribute, which the caller
 // writes in its own way; as it is where the type has no such attribute.
 func (d Diff) Without(name string) Diff {
-	if name == "" {
+	named := func(a Attribute) bool { return a.Name == name }
+	if name == "" || !slices.ContainsFunc(d.Set, named) && !slices.Contains(d.Remove, name) {
 		return d
 	}
 	return Diff{
-		Set:    slices.DeleteFunc(slices.Clone(d.Set), func(a Attribute) bool { return a.Name == name }),
+		Set:    slices.DeleteFunc(slices.Clone(d.Set), named),
 		Remove: slices.DeleteFunc(slices.Clone(d.Remove), func(n string) bool { return n == name }),
 	}
 }

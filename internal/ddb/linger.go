@@ -85,12 +85,48 @@ func hurry(ctx context.Context, end context.CancelFunc) (stop func() bool) {
 	})
 }
 
-// Merge ends with ctx, and, with its cause, with other.
+// Merge ends with ctx, and, with its cause, with other. Where both have ended before
+// anybody looked, it has ended with ctx.
 func Merge(ctx, other context.Context) (context.Context, context.CancelFunc) {
+	return While(ctx, lasting{other})
+}
+
+// While ends with ctx, and, with its cause, with what is held: Merge that costs what is
+// held a context only if somebody waits for the end.
+func While(ctx context.Context, held Lasting) (context.Context, context.CancelFunc) {
+	return newLazy(ctx, merged{held})
+}
+
+// Lasting is what a context can end with.
+type Lasting interface {
+	// Cause is why it is over; nil while it goes on.
+	Cause() error
+	// Context ends with it, with that cause.
+	Context() context.Context
+}
+
+type lasting struct{ ctx context.Context }
+
+func (l lasting) Cause() error             { return context.Cause(l.ctx) }
+func (l lasting) Context() context.Context { return l.ctx }
+
+// merged is the end of one context and of something else.
+type merged struct{ other Lasting }
+
+func (m merged) near(ctx context.Context) bool { return ctx.Err() != nil || m.other.Cause() != nil }
+
+func (m merged) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	both, cancel := context.WithCancelCause(ctx)
+	if cause := m.other.Cause(); cause != nil {
+		cancel(cause)
+		return both, func() {}
+	}
+	other := m.other.Context()
 	stop := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
 	return both, func() { stop(); cancel(nil) }
 }
+
+func (m merged) deadline(ctx context.Context) (time.Time, bool) { return ctx.Deadline() }
 
 // WithGrace is a context that lives longer than ctx, whether that has ended
 // already or ends in the middle: for a request whose answer matters although
@@ -102,12 +138,51 @@ func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.
 	case ctx.Err() != nil:
 		return context.WithTimeoutCause(context.WithoutCancel(ctx), by, CtxError(ctx))
 	}
+	return grace{by}.watch(ctx)
+}
+
+// withGrace is WithGrace for one request, all of whose attempts are made, one after the
+// other, with withTimeout: so somebody notices at once that the caller has left, which
+// is when the grace begins.
+func withGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	if ctx.Err() != nil {
+		return WithGrace(ctx, by)
+	}
+	return newLazy(ctx, grace{by})
+}
+
+// grace is a while after the end of a context.
+type grace struct{ by time.Duration }
+
+func (g grace) near(ctx context.Context) bool { return ctx.Err() != nil }
+
+func (g grace) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		Sleep(longer, by)
+		Sleep(longer, g.by)
 		cancel(CtxError(ctx))
 	})
 	return longer, func() { stop(); cancel(nil) }
+}
+
+func (g grace) deadline(context.Context) (time.Time, bool) { return time.Time{}, false }
+
+// withTimeout is [context.WithTimeout]. Of a context with grace that nobody waits for it
+// makes one context instead of two: that one is asked only when its caller has left.
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	g, ok := ctx.(*lazy[grace])
+	if !ok || g.watched.Load() != nil {
+		return context.WithTimeout(ctx, d)
+	}
+	timed, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+	stop := context.AfterFunc(g.Context, func() {
+		select {
+		case <-g.Done():
+		case <-timed.Done():
+		}
+		cancel()
+	})
+	return timed, func() { stop(); cancel() }
 }
 
 // CtxError is the error of a context that is done, joined with its cause where

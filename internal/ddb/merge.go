@@ -35,12 +35,12 @@ func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.C
 	}
 	names := expr.Names()
 	for line := range strings.Lines(*expr.Update()) {
-		verb, list, _ := strings.Cut(strings.TrimSpace(line), " ")
-		to := map[string]*[]string{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
+		verb, changes, _ := strings.Cut(strings.TrimSpace(line), " ")
+		to := map[string]*list{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
 		if to == nil {
 			return w.table.Classify(&MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)})
 		}
-		*to = append(*to, list)
+		to.append(", ", changes)
 	}
 	// The expression package writes every attribute as a placeholder, and the
 	// path that an operation changes before the first space.

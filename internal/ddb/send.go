@@ -123,7 +123,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	ctx, c.told = t.Observe.Request(ctx, op)
 	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
 	if lingers {
-		longer, cancel := WithGrace(ctx, Settle)
+		longer, cancel := withGrace(ctx, Settle)
 		defer cancel()
 		ctx = longer
 	}
@@ -224,7 +224,7 @@ const MostOngoing = 16
 
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {
-	actx, cancel := context.WithTimeout(ctx, timeout)
+	actx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	defer hurry(actx, cancel)()
 	if c.attempt == nil {
@@ -235,8 +235,13 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	item, err := c.do(actx, c.attempt)
 	c.seen = c.attempt.judged()
 	res := &c.res
-	image, failed := conditionFailed(err)
-	images, cancelled := transactionFailed(err)
+	var image Item
+	var images []Image
+	var failed, cancelled bool
+	if err != nil {
+		image, failed = conditionFailed(err)
+		images, cancelled = transactionFailed(err)
+	}
 	if err == nil || failed || cancelled {
 		if partial := c.believable(&c.seen); partial != nil {
 			res.Err = partial

@@ -26,18 +26,34 @@ type Write struct {
 	names  map[string]string // placeholder -> attribute
 	known  []string          // attributes in the order of their placeholders
 	values Item
-	set    []string
-	remove []string
-	add    []string
-	del    []string // of a merged expression only
-	cond   []string
-	room   [24]string // where known, remove and cond begin, to spare their growing
+	set    list
+	remove list
+	add    list
+	del    list // of a merged expression only
+	cond   list
+	// Where the lists begin, to spare their growing.
+	room struct {
+		known             [8]string
+		set, remove, cond [96]byte
+	}
+}
+
+// list is the text of a section of an expression, or of a condition.
+type list []byte
+
+func (l *list) append(between string, parts ...string) {
+	if len(*l) > 0 {
+		*l = append(*l, between...)
+	}
+	for _, p := range parts {
+		*l = append(*l, p...)
+	}
 }
 
 // Begin starts an empty write of an item of a table.
 func (w *Write) Begin(t *Table) {
 	w.table, w.names, w.values = t, make(map[string]string, 8), make(Item, 8)
-	w.known, w.remove, w.cond = w.room[0:0:8], w.room[8:8:16], w.room[16:16:24]
+	w.known, w.set, w.remove, w.cond = w.room.known[:0], w.room.set[:0], w.room.remove[:0], w.room.cond[:0]
 }
 
 // Most writes need no more placeholders than these, which are made once.
@@ -81,16 +97,16 @@ func (w *Write) Set(attr string, v types.AttributeValue) { w.SetTo(attr, w.Value
 
 // SetTo gives an attribute the value of an operand made of placeholders.
 func (w *Write) SetTo(attr, operand string) {
-	w.set = append(w.set, w.Name(attr)+" = "+operand)
+	w.set.append(", ", w.Name(attr), " = ", operand)
 }
 
 // AddTo adds a placeholder's value to an attribute: the elements of a set, say.
-func (w *Write) AddTo(attr, value string) { w.add = append(w.add, w.Name(attr)+" "+value) }
+func (w *Write) AddTo(attr, value string) { w.add.append(", ", w.Name(attr), " ", value) }
 
 // Remove removes attributes.
 func (w *Write) Remove(attrs ...string) {
 	for _, attr := range attrs {
-		w.remove = append(w.remove, w.Name(attr))
+		w.remove.append(", ", w.Name(attr))
 	}
 }
 
@@ -102,18 +118,19 @@ func (w *Write) Apply(d Diff) {
 	w.Remove(d.Remove...)
 }
 
-// If adds a condition made of placeholders; all of them must hold.
-func (w *Write) If(cond string) { w.cond = append(w.cond, cond) }
+// If adds a condition made of placeholders, in one or more pieces; all conditions must
+// hold.
+func (w *Write) If(cond ...string) { w.cond.append(" AND ", cond...) }
 
 // IfExists demands that an attribute is there.
-func (w *Write) IfExists(attr string) { w.If("attribute_exists(" + w.Name(attr) + ")") }
+func (w *Write) IfExists(attr string) { w.If("attribute_exists(", w.Name(attr), ")") }
 
 // IfAbsent demands that an attribute is not there.
-func (w *Write) IfAbsent(attr string) { w.If("attribute_not_exists(" + w.Name(attr) + ")") }
+func (w *Write) IfAbsent(attr string) { w.If("attribute_not_exists(", w.Name(attr), ")") }
 
 // IfEqual demands that an attribute has a value.
 func (w *Write) IfEqual(attr string, v types.AttributeValue) {
-	w.If(w.Name(attr) + " = " + w.Value(v))
+	w.If(w.Name(attr), " = ", w.Value(v))
 }
 
 // IfSeen demands that attributes are as they were in an item: equal, or absent.
@@ -130,14 +147,14 @@ func (w *Write) IfSeen(item Item, attrs ...string) {
 // Update returns the request. It returns the old item if the condition fails,
 // and nothing if the write is applied: the writer knows the item.
 func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
-	expr := make([]byte, 0, 256)
-	expr = section(expr, "SET ", w.set)
-	expr = section(expr, " REMOVE ", w.remove)
-	expr = section(expr, " ADD ", w.add)
-	expr = section(expr, " DELETE ", w.del)
-	text := string(expr)
-	cond := strings.Join(w.cond, " AND ")
-	if err := checkExpression(text, cond); err != nil {
+	var text strings.Builder
+	text.Grow(len("SET  REMOVE  ADD  DELETE ") + len(w.set) + len(w.remove) + len(w.add) + len(w.del))
+	section(&text, "SET ", w.set)
+	section(&text, " REMOVE ", w.remove)
+	section(&text, " ADD ", w.add)
+	section(&text, " DELETE ", w.del)
+	texts := &struct{ update, cond string }{text.String(), string(w.cond)}
+	if err := checkExpression(texts.update, texts.cond); err != nil {
 		return nil, w.table.Classify(err)
 	}
 	in := &dynamodb.UpdateItemInput{
@@ -146,11 +163,11 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 		ExpressionAttributeNames:            w.names,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	if text != "" {
-		in.UpdateExpression = &text
+	if texts.update != "" {
+		in.UpdateExpression = &texts.update
 	}
-	if cond != "" {
-		in.ConditionExpression = &cond
+	if texts.cond != "" {
+		in.ConditionExpression = &texts.cond
 	}
 	if len(w.values) > 0 {
 		in.ExpressionAttributeValues = w.values
@@ -160,7 +177,7 @@ func (w *Write) Update(key Item) (*dynamodb.UpdateItemInput, error) {
 
 // Delete returns the request that deletes the item under the conditions.
 func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
-	cond := strings.Join(w.cond, " AND ")
+	cond := string(w.cond)
 	in := &dynamodb.DeleteItemInput{
 		TableName:                           &w.table.Name,
 		Key:                                 key,
@@ -174,14 +191,11 @@ func (w *Write) Delete(key Item) *dynamodb.DeleteItemInput {
 	return in
 }
 
-func section(expr []byte, word string, parts []string) []byte {
-	for i, p := range parts {
-		if i > 0 {
-			word = ", "
-		}
-		expr = append(append(expr, word...), p...)
+func section(text *strings.Builder, word string, l list) {
+	if len(l) > 0 {
+		text.WriteString(word)
+		text.Write(l)
 	}
-	return expr
 }
 
 func checkExpression(texts ...string) error {
@@ -197,8 +211,9 @@ func checkExpression(texts ...string) error {
 func (w *Write) Clone() Write {
 	c := *w
 	c.names, c.values = maps.Clone(w.names), maps.Clone(w.values)
-	for _, s := range []*[]string{&c.known, &c.set, &c.remove, &c.add, &c.del, &c.cond} {
-		*s = slices.Clone(*s)
+	c.known = slices.Clone(w.known)
+	for _, l := range []*list{&c.set, &c.remove, &c.add, &c.del, &c.cond} {
+		*l = slices.Clone(*l)
 	}
 	return c
 }

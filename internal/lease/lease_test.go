@@ -64,6 +64,34 @@ func finish(l *lease.Lease) {
 	l.Finish(repo.ErrReleased)
 }
 
+// Where somebody works under a lease its end is told at the deadline, although nobody
+// has its context; else nobody is woken for it.
+func TestTheDeadlineIsReportedAtOnce(t *testing.T) {
+	for _, reports := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			observe, err := telemetry.New(telemetry.Options{Log: slog.New(counting{n: &n}), ErrorType: func(error) string { return "" }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, _ := keep(lease.Config{Length: length, Observe: observe}, nil)
+			if reports {
+				l.Report()
+				l.Report()
+			}
+			time.Sleep(length - margin)
+			synctest.Wait()
+			if told := n == 1; told != reports {
+				t.Errorf("reports %v: %d events at the deadline", reports, n)
+			}
+			if cause := l.Cause(); !errors.Is(cause, repo.ErrLockExpired) {
+				t.Errorf("reports %v: %v", reports, cause)
+			}
+			finish(l)
+		})
+	}
+}
+
 func TestDeadlineEndsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := keep(lease.Config{Length: length}, nil)

@@ -21,7 +21,7 @@ func (l *Lease) schedule() {
 // arm sets the one timer: for the next renewal, or, without renewal, for the
 // deadline, if somebody is to be told. The caller holds mu.
 func (l *Lease) arm() {
-	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil {
+	if l.halted || l.cfg.Length == 0 || !l.renewed() && l.watched == nil && !l.reported {
 		return
 	}
 	l.slot = false

@@ -62,9 +62,10 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	}
 	defer h.Done()
 	defer h.looks.end()
-	switch err := h.Usable(); {
-	case !how.writes() && errors.Is(err, repo.ErrReleased):
+	if !how.writes() && errors.Is(h.Ended(), repo.ErrReleased) {
 		return nil, nil
+	}
+	switch err := h.Usable(); {
 	case err != nil:
 		return nil, err
 	case how.NoGrace && ctx.Err() != nil:
@@ -111,7 +112,7 @@ func (e *ending) sendsAgain(ctx context.Context, repetition *ddb.Repetition, res
 	e.first = e.first && res.Clean
 	// Others wait behind the hold: it is not given up for a table that is busy,
 	// as long as it has an end.
-	return repetition.Again(ctx, res, e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
+	return repetition.Again(ctx, res, res.Err != nil && e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
 }
 
 // inferFromAbsence takes it for evidence that a delete was applied, if nobody

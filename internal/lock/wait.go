@@ -78,24 +78,23 @@ func (t *Waiter) begin() {
 // Lock parses the lock attributes of an image, of which nothing may be foreign
 // that has one of the library's names.
 func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
-	if err := t.CheckShape(image); err != nil {
-		return protocol.Record{}, err
+	if !t.Core.Absent(image) {
+		if err := t.Core.CheckType(image); err != nil {
+			return protocol.Record{}, err
+		}
 	}
-	return ParseRecord(t.Core, t.Key, image)
+	l, err := t.Core.ParseChecked(image)
+	if err != nil {
+		return protocol.Record{}, fmt.Errorf("%w: %s: %w", repo.ErrSchema, t.Core.ItemName(t.Key), err)
+	}
+	return l, nil
 }
 
 // CheckShape refuses an image with foreign attributes under the library's names:
 // or of another type than the table's: whoever meets one writes nothing.
 func (t *Waiter) CheckShape(image ddb.Item) error {
-	if !t.Core.Absent(image) {
-		if err := t.Core.CheckType(image); err != nil {
-			return err
-		}
-	}
-	if err := t.Core.CheckShape(image); err != nil {
-		return fmt.Errorf("%w: %s: %w", repo.ErrSchema, t.Core.ItemName(t.Key), err)
-	}
-	return nil
+	_, err := t.Lock(image)
+	return err
 }
 
 // ParseRecord parses the lock attributes of an item's image.

@@ -60,15 +60,21 @@ func (t *Acquire) Floor() int64 {
 	return max(now, t.Seen+lifeSpan+1)
 }
 
+// Values that are always the same: what is sent is read only.
+var (
+	zero, one, most = ddb.Number("0"), ddb.Number("1"), ddb.Integer(maxNumber)
+	typeS, typeB    = ddb.Text("S"), ddb.Text("B")
+	mark            = ddb.True()
+)
+
 func (t *Acquire) values() ddb.Item {
 	floor := t.Floor()
-	values := ddb.Item{
-		":me":     ddb.Text(t.ID),
-		":until":  ddb.Number(ddb.Seconds(t.Until)),
-		":floor":  ddb.Integer(floor),
-		":before": ddb.Integer(floor - 1),
-		":one":    ddb.Number("1"),
-	}
+	values := make(ddb.Item, 16) // with what its callers add
+	values[":me"] = ddb.Text(t.ID)
+	values[":until"] = ddb.Number(ddb.Seconds(t.Until))
+	values[":floor"] = ddb.Integer(floor)
+	values[":before"] = ddb.Integer(floor - 1)
+	values[":one"] = one
 	if t.Lease > 0 {
 		values[":lease"] = ddb.Number(ddb.LeaseSeconds(t.Lease))
 	}
@@ -95,13 +101,13 @@ func (c *Core) Acquire(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	if t.Watched != nil {
 		return c.takeOverWatched(t, key, values)
 	}
-	values[":expired"] = ddb.Number("0")
+	values[":expired"] = zero
 	if !t.Clockless {
 		values[":expired"] = ddb.Number(ddb.Seconds(t.Now.Add(-t.Skew)))
 	}
 	ours(values)
 	if s != &c.lock.acquire {
-		values[":true"] = ddb.True()
+		values[":true"] = mark
 	}
 	c.typed(values)
 	return c.request(s, key, values)
@@ -109,8 +115,7 @@ func (c *Core) Acquire(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 
 // ours adds what the conditions on the library's own attributes ask for.
 func ours(values ddb.Item) {
-	values[":zero"], values[":most"] = ddb.Number("0"), ddb.Integer(maxNumber)
-	values[":S"], values[":B"] = ddb.Text("S"), ddb.Text("B")
+	values[":zero"], values[":most"], values[":S"], values[":B"] = zero, most, typeS, typeB
 }
 
 // takeOverWatched replaces the test of the clock by "exactly as watched": whoever

@@ -30,9 +30,21 @@ const maxNumber = 1 << 62
 // item ask the same (IfOurs, and the fixed texts in lock.go and queue.go),
 // but for what no condition can: whether a number is whole.
 func (c *Core) CheckShape(item ddb.Item) error {
-	if _, err := c.ParseRecord(item); err != nil {
-		return err
+	_, err := c.ParseChecked(item)
+	return err
+}
+
+// ParseChecked is ParseRecord of an item of which it checks the shape.
+func (c *Core) ParseChecked(item ddb.Item) (Record, error) {
+	l, err := c.ParseRecord(item)
+	if err == nil {
+		err = c.checkRest(item)
 	}
+	return l, err
+}
+
+// checkRest is CheckShape of what is not the lock's.
+func (c *Core) checkRest(item ddb.Item) error {
 	a := &c.Attr
 	if v, ok := item[a.Writers]; ok && ring(v) == nil {
 		return &ShapeError{a.Writers, fmt.Errorf("%s, not the ids of the latest writes (bytes, %d for each of at most %d)", describe(v), ringID, ringLen/ringID)}

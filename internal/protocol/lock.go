@@ -130,7 +130,7 @@ func (c *Core) request(s *template, key, values ddb.Item) *dynamodb.UpdateItemIn
 // not see. ttl lets DynamoDB remove it if nobody else does.
 func (c *Core) Stub(key ddb.Item, t Acquire, ttl time.Time) *dynamodb.UpdateItemInput {
 	values := t.values()
-	values[":true"] = ddb.True()
+	values[":true"] = mark
 	values[":ttl"] = ddb.Integer(ttl.Unix())
 	return c.request(&c.lock.stub, key, values)
 }

@@ -54,8 +54,8 @@ func (l Record) HasToken() bool { return l.Held != 0 && !l.ByHand() }
 // Handed reports whether the hold was handed over and its holder has shown no
 // sign of life yet.
 func (l Record) Handed() bool {
-	owner, random := splitID(l.By)
-	return owner == next && len(random) == entryLen && l.whole()
+	entry, handed := strings.CutPrefix(l.By, next+"#")
+	return handed && isEntryID(entry) && l.whole()
 }
 
 // isEntryID reports whether a text can be the id of an entry.
@@ -230,7 +230,7 @@ func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamod
 func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	s, values := c.queue.of(t), t.values()
 	if s != &c.queue.enqueue {
-		values[":true"] = ddb.True()
+		values[":true"] = mark
 	}
 	ours(values)
 	c.typed(values)

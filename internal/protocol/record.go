@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
@@ -68,10 +69,17 @@ func NewIDAt(owner string, at time.Time) string {
 	return owner + "#" + idText.EncodeToString(b[:])
 }
 
-// idSum binds the random part of an id to its owner.
+// idSum binds the random part of an id to its owner. It is the IEEE checksum of the
+// three; package crc32 would have them in memory of their own, for each id again.
 func idSum(kind, owner string, random []byte) uint32 {
-	var room [64]byte // most owners need no more: nothing is allocated
-	return crc32.ChecksumIEEE(append(append(append(room[:0], kind...), owner...), random...))
+	return ^sum(sum(sum(^uint32(0), kind), owner), random)
+}
+
+func sum[T string | []byte](crc uint32, data T) uint32 {
+	for i := range len(data) {
+		crc = crc32.IEEETable[byte(crc)^data[i]] ^ crc>>8
+	}
+	return crc
 }
 
 // Asked is when the holder's id was made, on its own clock: when it asked for the
@@ -162,22 +170,12 @@ func (c *Core) ParseRecord(item ddb.Item) (Record, error) {
 		}
 		l.Lease = time.Duration(min(f, maxLease.Seconds()) * float64(time.Second))
 	}
-	for _, t := range []struct {
-		name string
-		to   *int64
-	}{{a.LockHeld, &l.Held}, {a.LockToken, &l.Token}, {a.LockStolen, &l.Stolen}} {
-		v, ok := item[t.name]
-		if !ok {
-			continue
-		}
-		n, err := ddb.Int(v)
-		if err == nil && (n < 0 || n > maxNumber) {
-			err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
-		}
-		if err != nil {
-			return l, &ShapeError{t.name, err}
-		}
-		*t.to = n
+	var held, token, stolen error
+	l.Held, held = parseToken(item, a.LockHeld, l.Held)
+	l.Token, token = parseToken(item, a.LockToken, l.Token)
+	l.Stolen, stolen = parseToken(item, a.LockStolen, l.Stolen)
+	if err := cmp.Or(held, token, stolen); err != nil {
+		return l, err
 	}
 	if v, ok := item[a.LockStub]; ok {
 		if !isTrue(v) {
@@ -186,4 +184,20 @@ func (c *Core) ParseRecord(item ddb.Item) (Record, error) {
 		l.Stub = true
 	}
 	return l, nil
+}
+
+// parseToken reads a token; one that is not there is absent.
+func parseToken(item ddb.Item, name string, absent int64) (int64, error) {
+	v, ok := item[name]
+	if !ok {
+		return absent, nil
+	}
+	n, err := ddb.Int(v)
+	if err == nil && (n < 0 || n > maxNumber) {
+		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
+	}
+	if err != nil {
+		return absent, &ShapeError{name, err}
+	}
+	return n, nil
 }

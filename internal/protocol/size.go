@@ -33,6 +33,9 @@ const (
 // does not count, for the headroom is for that; but the ids of operations do, of
 // which there are as many as users make.
 func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
+	if c.small(item, d) {
+		return nil
+	}
 	size, key := 0, 0
 	for name, v := range item {
 		switch {
@@ -63,6 +66,16 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 			update, setBytes, maxItem, ownBytes)})
 	}
 	return nil
+}
+
+// small reports whether an update is far from the bounds, whatever counts of it: most
+// are.
+func (c *Core) small(item ddb.Item, d ddb.Diff) bool {
+	most := Size(item) + updateBytes + setBytes*len(d.Set) + removeBytes*len(d.Remove)
+	for _, a := range d.Set {
+		most += len(a.Name) + valueSize(a.Value)
+	}
+	return most <= maxItem-headroom
 }
 
 // Size estimates the billed size of an item, in bytes, by the rules that AWS

@@ -40,7 +40,7 @@ func (w *Write) Own(id string, token int64, now time.Time) {
 	w.IfEqual(a.LockedBy, ddb.Text(id))
 	w.IfEqual(a.LockHeld, ddb.Integer(token))
 	if !now.IsZero() {
-		w.If(w.Name(a.LockTime) + " > " + w.Value(ddb.Number(ddb.Seconds(now))))
+		w.If(w.Name(a.LockTime), " > ", w.Value(ddb.Number(ddb.Seconds(now))))
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Dura
 	}
 	w.Set(a.LockHeld, ddb.Integer(token))
 	// Counted, not set: others may have enqueued since ours was given out.
-	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(ddb.Number("1")))
+	w.SetTo(a.LockToken, w.Name(a.LockToken)+" + "+w.Value(one))
 }
 
 // Transfer puts the hold of the first one who waits in the place of an own

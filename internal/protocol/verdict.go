@@ -23,7 +23,13 @@ type Holder struct {
 // consecutive, while a new life starts at the microsecond of its first lock, so
 // a token further ahead than this belongs to an item that was deleted and made
 // anew.
-const lifeSpan = 100_000
+//
+// It is a millisecond of tokens, less than a hold and its end take. With more, two
+// takers in turn who had both seen a third holder would both begin right above it where
+// the lives were short, and have the same token. With more hands than this while an
+// answer was lost, seconds of them where no hand takes a request less, a verdict may be
+// missing that the image could have given: it is unknown then, and never a wrong one.
+const lifeSpan = 1_000
 
 // JudgeCommit judges the failed condition of a holder's write that leaves the
 // item in place (commit, release, hand-on), from the image. clean says that the

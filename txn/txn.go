@@ -34,8 +34,8 @@ type Config struct {
 
 const (
 	defaultAttempts = 256
-	leastWait = time.Millisecond
-	mostWait  = 20 * time.Millisecond // longer ones serve who comes, at the cost of who has waited
+	leastWait       = time.Millisecond
+	mostWait        = 20 * time.Millisecond // longer ones serve who comes, at the cost of who has waited
 )
 
 // Tx is a transaction under way. It is for its closure alone, while that runs;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +20,14 @@ import (
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
+
+// raw is an item as DynamoDB has it.
+func (w *world) raw(t *testing.T, suffix, id string) map[string]types.AttributeValue {
+	t.Helper()
+	return rig.Must(rig.Client().GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName: aws.String(w.Table + suffix), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}, ConsistentRead: aws.Bool(true),
+	}))(t).Item
+}
 
 // applier is what both strategies have beside the interface.
 type applier interface {
@@ -301,7 +310,7 @@ func TestSaveWithoutAVersionInside(t *testing.T) {
 		if saved.Version != 1 || saved.N != 11 {
 			t.Errorf("%s: %+v", name, saved)
 		}
-		stored := rig.Must(rig.Client().GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(r.Table().Name()), Key: map[string]types.AttributeValue{"id": item["id"]}, ConsistentRead: aws.Bool(true)}))(t).Item
+		stored := w.raw(t, "-o", x)
 		if stored["other"] == nil {
 			t.Errorf("%s: what the type does not know is lost: %v", name, stored)
 		}
@@ -397,6 +406,35 @@ func TestAConditionIsNotBlamedForOthers(t *testing.T) {
 			}))
 			has(t, w.stores["optimistic"], x, 11+i)
 		}
+	})
+	t.Run("somebody has joined the queue", func(t *testing.T) {
+		w := newWorld(t)
+		x, y := w.two(t)
+		fair := func(w *world) *pessimistic.Repository[plain] {
+			return rig.Must(pessimistic.New(table[plain](t, w.Rig, "-p", false), pessimistic.Config{Lease: lease, Fair: true}))(t)
+		}
+		r, peer := fair(w), fair(openPeer(t, w).world)
+		var waits sync.WaitGroup
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			if _, err := r.In(tx).Get(ctx, key(x)); err != nil {
+				return err
+			}
+			if err := r.In(tx).Apply(ctx, key(x), addN(1), atLeast(1)); err != nil {
+				return err
+			}
+			waits.Go(func() {
+				held, err := peer.Acquire(t.Context(), key(x))
+				if rig.Is(t, err); err == nil {
+					rig.Is(t, held.Release(t.Context()))
+				}
+			})
+			for ctx.Err() == nil && len(r.Table().State(w.raw(t, "-p", x)).Waiting) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			return w.stores["optimistic"].in(tx).add(ctx, y, 1)
+		}))
+		waits.Wait()
+		has(t, w.stores["pessimistic"], x, 11)
 	})
 	t.Run("a lock that was broken", func(t *testing.T) {
 		w := newWorld(t)

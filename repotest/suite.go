@@ -103,8 +103,10 @@ func (c *check[T]) process() (repo.Repository[T], *Faults) {
 }
 
 // soon is a context for one call.
-func (c *check[T]) soon() context.Context {
-	ctx, cancel := context.WithTimeout(c.Context(), patience)
+func (c *check[T]) soon() context.Context { return c.within(patience) }
+
+func (c *check[T]) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(c.Context(), d)
 	c.Cleanup(cancel)
 	return ctx
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -115,6 +116,9 @@ func (c *check[T]) badInput() {
 	c.goesOn(key)
 }
 
+// refusal bounds a call that is to be refused without waiting for anybody.
+const refusal = 5 * time.Second
+
 // nestedChanges checks that a change of an item inside a change of the same item is told
 // so: it would wait for itself, or run again and again. The context of the change says
 // that it is inside.
@@ -122,7 +126,7 @@ func (c *check[T]) nestedChanges() {
 	item, key := c.stored()
 	for name, nested := range map[string]func(context.Context, repo.Key, func(context.Context, *T) error) (T, error){"Update": c.plain.Update, "Upsert": c.plain.Upsert} {
 		runs := 0
-		ctx := c.soon()
+		ctx := c.within(refusal)
 		_, err := c.plain.Update(ctx, key, func(ctx context.Context, item *T) error {
 			runs++
 			c.Add(item)

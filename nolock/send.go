@@ -59,7 +59,7 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
-	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
+	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil, Decide: true}), nil
 }
 
 // guard adds to a write what makes an event of it; ring says that it leaves its id.

@@ -33,7 +33,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
 	}
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Update(ctx, in, ddb.Options{Absence: true})
+		return turn.Update(ctx, in, ddb.Options{Absence: true, Decide: true})
 	})
 	if err != nil {
 		return nil, err

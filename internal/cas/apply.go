@@ -111,7 +111,7 @@ func CheckTarget(core *protocol.Core, attr string) error {
 func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 	how := ddb.Options{Once: true, AwaitAnswer: true, Absence: true}
 	if a.once != nil {
-		how = ddb.Options{Absence: true}
+		how = ddb.Options{Absence: true, Decide: true}
 	}
 	for {
 		in, err := a.write()

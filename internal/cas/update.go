@@ -204,7 +204,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 	switch {
 	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
-		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true}), nil
+		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true, Decide: true}), nil
 	case edit.Remove:
 		u.Tombstone(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
@@ -223,7 +223,8 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 		return item, res, err
 	}
 	u.sent = true
-	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: len(image) == 0, Holding: true}), nil
+	begins := len(image) == 0 // again it could begin after it was deleted
+	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: begins, Holding: true, Decide: !begins}), nil
 }
 
 // begin decodes what an attempt starts from.

@@ -104,6 +104,8 @@ type call struct {
 	short   Backoff           // with Options.Holding
 	slept   time.Time         // with Options.Holding: until when the policy's present sleep would last
 	between int               // attempts made before that, which the policy does not count
+	ended   time.Time         // with Options.Decide: when the policy gave up a write in doubt
+	beyond  int               // attempts made since
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -132,7 +134,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			c.cancelled(ctx)
 			break
 		}
-		if c.once(ctx, c.timeout) {
+		if c.once(ctx, c.patience()) {
 			_ = c.release(nil)
 			break
 		}
@@ -176,9 +178,12 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.sleepShortly(ctx, n, time.Until(c.slept))
 		return true
 	}
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit) {
+	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) {
 		c.giveUp(c.res.Err)
 		return false
+	}
+	if c.res.Limit > 0 && n-c.ongoing-c.between-c.beyond >= c.res.Limit {
+		return c.decides(ctx, n, c.res.Err)
 	}
 	token, err := policy.GetRetryToken(ctx, c.res.Err)
 	var delay time.Duration
@@ -187,8 +192,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		delay, err = policy.RetryDelay(n-c.between, c.res.Err)
 	}
 	if err != nil {
-		c.giveUp(errors.Join(c.res.Err, err))
-		return false
+		return c.decides(ctx, n, errors.Join(c.res.Err, err))
 	}
 	if c.opt.Holding {
 		c.slept = time.Now().Add(delay)
@@ -198,6 +202,32 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	c.told.Again(n, delay, c.res.Err)
 	Sleep(ctx, delay)
 	return true
+}
+
+// decides sleeps before another attempt of a write in doubt that the client's policy
+// has given up with err; false: there is none. To send the same once more tells what
+// became of it, while no caller could find that out by looking later: others may have
+// covered its traces by then, or it may still be on its way.
+func (c *call) decides(ctx context.Context, n int, err error) bool {
+	if c.ended.IsZero() {
+		c.ended = time.Now()
+	}
+	left := Settle - time.Since(c.ended)
+	if !c.opt.Decide || c.res.Clean || left <= 0 {
+		c.giveUp(err)
+		return false
+	}
+	c.beyond++
+	c.sleepShortly(ctx, n, left)
+	return true
+}
+
+// patience is how long the next attempt may last.
+func (c *call) patience() time.Duration {
+	if c.beyond == 0 {
+		return c.timeout
+	}
+	return min(c.timeout, max(shortest, Settle-time.Since(c.ended)))
 }
 
 // sleepShortly sleeps before another attempt of a call behind which others wait, for

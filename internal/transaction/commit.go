@@ -136,7 +136,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 // send sends the transaction once, and says what came of it. The result is that of
 // the request.
 func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
-	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0}
+	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0, Decide: len(m.held)+len(m.rows) == 0} // what is held is released, which tells
 	for _, p := range m.held {
 		if err := p.hold.BeginLast(ctx); err != nil {
 			return res, fail(p.failure(err))

@@ -37,7 +37,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
-	return e.SendUntilJudged(ctx, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
+	return e.SendUntilJudged(ctx, e.id, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
 
 // try sends the write, over what the last try found.

@@ -21,6 +21,8 @@ type Table struct {
 	// Classify gives an error its meaning in the words of users, where it leaves
 	// this package or package protocol: once, and nowhere else. Never nil.
 	Classify func(error) error
+	// Saw is shown each item that an answer has brought; nil: nobody wants to see them.
+	Saw func(Item)
 
 	endpoint  endpoint
 	Partition string   // name of the partition key
@@ -74,6 +76,13 @@ func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
 		a.answered(out.ResultMetadata)
 		return out.Item, nil
 	})
+}
+
+// saw shows an item to whoever wants to see it.
+func (t *Table) saw(item Item) {
+	if t.Saw != nil && len(item) > 0 {
+		t.Saw(item)
+	}
 }
 
 // ReadWith sends a request that changes no item, such as a query or the description
@@ -277,10 +286,12 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		res.Clean = res.Clean && !c.seen.hidden()
 	}
 	if err == nil {
+		c.saw(item)
 		res.Outcome, res.Item, res.Err, res.Again = Applied, item, nil, false
 		return true
 	}
 	if failed || cancelled {
+		c.saw(image)
 		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
 		return true
 	}

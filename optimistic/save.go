@@ -33,7 +33,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
 	}
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Update(ctx, in, ddb.Options{Absence: true, Decide: true})
+		return turn.Update(ctx, in, ddb.Options{Absence: true, Holding: true, Decide: true})
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
 	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
+		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true})
 	})
 }
 

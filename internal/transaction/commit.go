@@ -24,7 +24,7 @@ type commit struct {
 	sent  []*Row  // those that are in the last request, behind the items
 	id    protocol.WriteID
 	seen  []*protocol.Evidence // of the last request, in what the process gets to see of its items
-	wrote []*entry // items that others have written first
+	wrote []*entry             // items that others have written first
 }
 
 // What becomes of a request that has not committed, beside another run (errAgain)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -138,10 +139,15 @@ func patientFor(seed uint64, attempts int, kinds ...fault.Kind) (*dynamodb.Clien
 	return rig.Client(func(o *dynamodb.Options) {
 		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Rate: faultRate, Kinds: kinds})
 		o.HTTPClient = in
-		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
-			so.MaxAttempts, so.MaxBackoff, so.RateLimiter = attempts, 20*time.Millisecond, ratelimit.None
-		})
+		o.Retryer = attemptsOf(attempts)
 	}), in
+}
+
+// attemptsOf is a policy of so many attempts.
+func attemptsOf(n int) aws.Retryer {
+	return retry.NewStandard(func(so *retry.StandardOptions) {
+		so.MaxAttempts, so.MaxBackoff, so.RateLimiter = n, 20*time.Millisecond, ratelimit.None
+	})
 }
 
 // outcomes is how calls ended.

@@ -161,8 +161,7 @@ func (a *applying) evidence(ctx context.Context) ddb.Item {
 	if err == nil && a.once.Shown(a.table.Core, a.id, image) {
 		return image
 	}
-	_, image = a.waiter.Seen() // others may have looked before it was covered
-	return image
+	return nil
 }
 
 // refused decides what the image of a refused write means: nil is for another try.

@@ -113,8 +113,8 @@ type call struct {
 	short   Backoff           // with Options.Holding
 	slept   time.Time         // with Options.Holding: until when the policy's present sleep would last
 	between int               // attempts made before that, which the policy does not count
-	ended   time.Time         // with Options.Decide: when the policy gave up a write in doubt
-	beyond  int               // attempts made since
+	ended   time.Time         // when the policy gave the call up
+	why     error             // with what it did
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -191,7 +191,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.giveUp(c.res.Err)
 		return false
 	}
-	if c.res.Limit > 0 && n-c.ongoing-c.between-c.beyond >= c.res.Limit {
+	if !c.ended.IsZero() || c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit {
 		return c.decides(ctx, n, c.res.Err)
 	}
 	token, err := policy.GetRetryToken(ctx, c.res.Err)
@@ -219,21 +219,20 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 // covered its traces by then, or it may still be on its way.
 func (c *call) decides(ctx context.Context, n int, err error) bool {
 	if c.ended.IsZero() {
-		c.ended = time.Now()
+		c.ended, c.why = time.Now(), err
 	}
 	left := Settle - time.Since(c.ended)
 	if !c.opt.Decide || c.res.Clean || left <= 0 {
-		c.giveUp(err)
+		c.giveUp(c.why) // and not that the last attempt had little time
 		return false
 	}
-	c.beyond++
 	c.sleepShortly(ctx, n, left)
 	return true
 }
 
 // patience is how long the next attempt may last.
 func (c *call) patience() time.Duration {
-	if c.beyond == 0 {
+	if c.ended.IsZero() {
 		return c.timeout
 	}
 	return min(c.timeout, max(shortest, Settle-time.Since(c.ended)))

@@ -124,13 +124,20 @@ func TestNobodyIsExpected(t *testing.T) {
 	}
 }
 
-// Writers of one process push ids on one ring, or do not, and each is shown whichever
-// image: no testimony is wrong, and nothing is left in the end.
+// Writers of one process push ids on one ring, or do not, each on what it has read, which
+// may be old, and is shown an image, which may be older: no testimony is wrong, and
+// nothing is left in the end.
 func TestWitnessesOfManyWriters(t *testing.T) {
 	core := watching()
 	var mu sync.Mutex
 	var item []byte // guarded by mu
-	var history [][]byte
+	var history [][]byte // guarded by mu
+	late := func(now []byte) []byte {
+		if n := len(history); n > 0 && rand.IntN(2) == 0 {
+			return history[max(0, n-1-rand.IntN(12))]
+		}
+		return now
+	}
 	var done sync.WaitGroup
 	told := [3]int{} // guarded by mu
 	for range 12 {
@@ -138,7 +145,7 @@ func TestWitnessesOfManyWriters(t *testing.T) {
 			for range 500 {
 				id := NewWriteID()
 				mu.Lock()
-				base := item
+				base := late(item)
 				mu.Unlock()
 				e := core.Expect(id, base)
 				mu.Lock()
@@ -147,13 +154,7 @@ func TestWitnessesOfManyWriters(t *testing.T) {
 					item = id.Push(base).(*types.AttributeValueMemberB).Value
 					history = append(history, item)
 				}
-				var shown []byte
-				if len(history) > 0 {
-					shown = history[rand.IntN(len(history))]
-					if rand.IntN(2) == 0 {
-						shown = item
-					}
-				}
+				shown := late(item)
 				mu.Unlock()
 				core.Saw(ddb.Item{"writers": &types.AttributeValueMemberB{Value: shown}})
 				v, _ := e.Verdict()

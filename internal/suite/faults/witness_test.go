@@ -168,9 +168,9 @@ func TestAWriteInDoubtIsSentBeyondThePolicy(t *testing.T) {
 	}
 	t.Run("until there is an answer", func(t *testing.T) {
 		f, _ := fixture.NewWith(t, fixture.Key)
-		r, sent := one(f, func(n int) bool { return n <= 4 })
+		r, sent := one(f, func(n int) bool { return n <= 2 })
 		rig.Must(r.Update(t.Context(), fixture.Key, addOp("mine")))(t)
-		if got := rig.Must(r.Get(t.Context(), fixture.Key))(t); len(got.Ops) != 1 || *sent != 5 {
+		if got := rig.Must(r.Get(t.Context(), fixture.Key))(t); len(got.Ops) != 1 || *sent != 3 {
 			t.Errorf("applied %d times by %d requests", len(got.Ops), *sent)
 		}
 	})

@@ -97,11 +97,13 @@ func (c *Core) Expected() int { return int(c.witness.open.Load()) }
 // image from then on.
 func (c *Core) Saw(image ddb.Item) {
 	if c.witness.open.Load() > 0 {
-		c.witness.saw(image, c.Ring(image))
+		c.witness.saw(image, c.Ring(image), func() bool { return c.CheckShape(image) == nil })
 	}
 }
 
-func (w *witness) saw(image ddb.Item, ring []byte) {
+// saw takes an image for evidence if it is the library's: believed says so. One with
+// foreign attributes under the library's names is not believed anywhere.
+func (w *witness) saw(image ddb.Item, ring []byte, believed func() bool) {
 	if len(ring) == 0 {
 		return
 	}
@@ -109,7 +111,7 @@ func (w *witness) saw(image ddb.Item, ring []byte) {
 	defer w.mu.Unlock()
 	for i := 0; i+ringID <= len(ring); i += ringID {
 		for _, e := range w.writes[WriteID(ring[i:i+ringID])] {
-			if v := Testimony(e.id, e.base, ring); v != Undecided && e.seen.Load() == nil {
+			if v := Testimony(e.id, e.base, ring); v != Undecided && e.seen.Load() == nil && believed() {
 				e.seen.Store(&testimony{v, image})
 			}
 		}

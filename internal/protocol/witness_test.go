@@ -12,7 +12,7 @@ import (
 )
 
 func watching() *Core {
-	return NewCore(Core{Table: &ddb.Table{Name: "shelf"}, Attr: Attributes{Writers: "writers"}})
+	return NewCore(Core{Table: &ddb.Table{Name: "shelf"}, Attr: Attributes{Writers: "writers", Tombstone: "tombstone"}})
 }
 
 // ringOf is an item whose latest writes have these ids, newest first.
@@ -83,6 +83,9 @@ func TestWhoseEvidenceItIs(t *testing.T) {
 	core.Saw(ringOf(id[4], id[5]))
 	core.Saw(nil)
 	core.Saw(ddb.Item{"writers": ddb.Text("foreign")})
+	foreign := ringOf(id[0], id[1])
+	foreign["tombstone"] = ddb.Text("somebody else's")
+	core.Saw(foreign)
 	check("images that prove nothing", Undecided, Undecided, Undecided, Undecided)
 	image := ringOf(id[0], id[1])
 	core.Saw(image)
@@ -130,7 +133,7 @@ func TestNobodyIsExpected(t *testing.T) {
 func TestWitnessesOfManyWriters(t *testing.T) {
 	core := watching()
 	var mu sync.Mutex
-	var item []byte // guarded by mu
+	var item []byte      // guarded by mu
 	var history [][]byte // guarded by mu
 	late := func(now []byte) []byte {
 		if n := len(history); n > 0 && rand.IntN(2) == 0 {

@@ -2,11 +2,13 @@ package lockedread
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // conclude commits a difference that stands for so many changes, which may
@@ -20,6 +22,8 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 	defer h.turn.EndDone()
 	core, stored := h.l.line.Core, h.start.Raw
 	left := stored // for the next caller, if the lock is to stay in this process
+	var seen *protocol.Evidence
+	defer func() { seen.End() }()
 	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Made: is}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
@@ -38,6 +42,7 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 			count := max(count, 1)
 			id := protocol.NewWriteID()
 			item = cas.Bump(h.l.table, w, id, stored, item, count)
+			seen = core.Expect(id, nil)
 			if end.KeepLocal { // nobody else needs to know
 				left = cas.ApplyTo(core, stored, edit.Diff, cas.Writers(core, id, stored), count)
 			}
@@ -45,6 +50,9 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 		return nil
 	}
 	next, err := h.lock.End(ctx, end)
+	if v, _ := seen.Verdict(); v == protocol.Committed && errors.Is(err, repo.ErrOutcomeUnknown) {
+		err = nil // a ring has the id, though the hold does not tell any more
+	}
 	h.turn.PassOn(next, left)
 	return item, err
 }

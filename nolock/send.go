@@ -37,7 +37,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
-	return e.SendUntilJudged(ctx, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
+	return e.SendUntilJudged(ctx, e.id, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
 
 // try sends the write, over what the last try found.
@@ -59,7 +59,7 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
-	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil}), nil
+	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil, Decide: true}), nil
 }
 
 // guard adds to a write what makes an event of it; ring says that it leaves its id.

@@ -11,3 +11,7 @@ func Waiting[T any](r *Repository[T], key repo.Key) int {
 	}
 	return r.r.queues.Waiting(o.text)
 }
+
+// Expected is how many writes the process of a repository looks for in the images that
+// it gets: none when no call is under way.
+func Expected[T any](r *Repository[T]) int { return r.r.table.Core.Expected() }

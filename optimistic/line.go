@@ -14,8 +14,12 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// written is what a caller passes to the next: the item as it has written it.
-type written struct{ item ddb.Item }
+// written is what a caller passes to the next: the item as it has written it, or, by one
+// that has only a version, that which is stored.
+type written struct {
+	item    ddb.Item
+	version int64 // 0: not known
+}
 
 // place is a caller's place in the queue of its item.
 type place = local.Waiter[*local.Participant, written]
@@ -126,6 +130,30 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 	return item, err
 }
 
+// stand waits in the line of an item. pass ends the turn, and says which version is
+// stored then, 0 if that is not known; stored is what the caller before has said.
+//
+// Of two that write the same version one is refused in any case. One that overtook
+// another in doubt would take away the evidence of what became of it, and be in doubt
+// itself without need: that its version was gone before it was sent shows nowhere later.
+func (r *engine) stand(ctx context.Context, key repo.Key) (stored int64, pass func(stored int64), err error) {
+	o, err := r.one(key)
+	if err != nil {
+		return 0, nil, err
+	}
+	if o.mark.In(ctx) {
+		return 0, func(int64) {}, nil
+	}
+	p := r.queues.Join(o.text, nil)
+	began := time.Now()
+	if _, err := p.Wait(ctx, local.Patience); err != nil {
+		return 0, nil, ddb.Join(o.behind(), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
+	}
+	before := p.Handoff()
+	stored = max(before.version, cas.Version(r.table.Core, before.item))
+	return stored, func(stored int64) { p.Pass(written{version: stored}) }, nil
+}
+
 // behind is what a caller waits for that stands in the queue of its process.
 func (o *call) behind() error {
 	return fmt.Errorf("%s: a caller of this process is before this one", o.r.table.Core.ItemName(o.key))
@@ -151,7 +179,7 @@ func (o *call) lead(first *local.Participant) {
 	var last written
 	defer func() { p.Pass(last) }()
 	b := local.NewGroup(o.r.table, telemetry.Optimistic, first, func() *local.Participant {
-		next := p.Draw(func(c *local.Participant) bool { return c.Create == first.Create })
+		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
 		}

@@ -129,7 +129,8 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 
 // Save writes the whole item if the stored version is still item's, and
 // returns it with its new version. *repo.ConflictError if others wrote first;
-// ErrNotFound if the item is gone. One request.
+// ErrNotFound if the item is gone. One request; none where the caller of this
+// process before it, in the same line as changes, has found or left a newer version.
 //
 // A zero version means that the item does not exist yet, or is one from before the
 // library, stored without a version or with version 0: it is replaced, in one request

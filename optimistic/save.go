@@ -33,7 +33,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
 	}
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Update(ctx, in, ddb.Options{Absence: true})
+		return turn.Update(ctx, in, ddb.Options{Absence: true, Holding: true, Decide: true})
 	})
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
 	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true})
+		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true})
 	})
 }
 
@@ -93,12 +93,30 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	told.Key(r.table.KeyOf(item).String)
 	defer told.End(&err)
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	err = turn.SendUntilJudged(ctx, func() (ddb.Result, error) { return send(ctx, turn), nil }, func(image ddb.Item) (decided bool, err error) {
-		if decided, err := r.judge(turn, id, image, r.table.Version(item)); decided {
+	stored, pass, err := r.stand(ctx, turn.Key)
+	if err != nil {
+		return err
+	}
+	defer func() { pass(stored) }()
+	given := r.table.Version(item)
+	if stored > given {
+		core.Observe.Conflict(ctx, telemetry.Optimistic)
+		return otherVersion(turn, stored, given)
+	}
+	stored = 0
+	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn), nil }, func(image ddb.Item) (decided bool, err error) {
+		stored = cas.Version(core, image)
+		if decided, err := r.judge(turn, id, image, given); decided {
 			return true, err
 		}
 		return false, turn.WaitOrBreak(ctx, image)
 	})
+	switch {
+	case err == nil && operation == "Save":
+		stored = given + 1
+	case err != nil && !errors.Is(err, repo.ErrConflict):
+		stored = 0
+	}
 	if errors.Is(err, repo.ErrConflict) {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
 	}
@@ -121,15 +139,22 @@ func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, g
 	if err := turn.CheckShape(image); err != nil {
 		return true, err
 	}
-	conflict := &repo.ConflictError{Table: core.Name, Key: turn.Key, Attempts: 1}
 	switch {
 	case gone || core.Hidden(image):
 		return true, lock.NotFound(turn.Key, core.Name)
 	case stored != given:
-		return true, fmt.Errorf("%w: version %d is stored, the item has %d", conflict, stored, given)
+		return true, otherVersion(turn, stored, given)
 	case image[core.Attr.LockedBy] == nil:
-		return true, conflict
+		return true, conflicting(turn)
 	}
 	// At this version ours is not applied. Once the lock is released it may be.
 	return false, nil
+}
+
+func conflicting(turn *lock.Waiter) error {
+	return &repo.ConflictError{Table: turn.Core.Name, Key: turn.Key, Attempts: 1}
+}
+
+func otherVersion(turn *lock.Waiter, stored, given int64) error {
+	return fmt.Errorf("%w: version %d is stored, the item has %d", conflicting(turn), stored, given)
 }

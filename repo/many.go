@@ -100,6 +100,7 @@ func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[s
 		read := 0
 		for _, items := range out.Responses {
 			for _, raw := range items {
+				t.core.Saw(raw)
 				found[t.keyText(raw)] = raw
 				read++
 			}

@@ -111,8 +111,9 @@ func CheckTarget(core *protocol.Core, attr string) error {
 func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 	how := ddb.Options{Once: true, AwaitAnswer: true, Absence: true}
 	if a.once != nil {
-		how = ddb.Options{Absence: true}
+		how = ddb.Options{Absence: true, Decide: true}
 	}
+	a.waiter.Expect(a.id, nil)
 	for {
 		in, err := a.write()
 		if err != nil {
@@ -136,6 +137,9 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 		case verdict == protocol.Committed, a.once.In(a.table.Core, res.Image):
 			return res.Image, nil
 		case verdict == protocol.Undecided && a.once == nil:
+			if v, image := a.waiter.Seen(); v == protocol.Committed {
+				return image, nil
+			}
 			return nil, a.waiter.Undecided(lock.FoundOthers)
 		}
 		if err := a.refused(ctx, res.Image); err != nil {
@@ -148,6 +152,9 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 // the write was applied; nil if it shows nothing: others may have started a new
 // ring, and the request may still be on its way.
 func (a *applying) evidence(ctx context.Context) ddb.Item {
+	if v, image := a.waiter.Seen(); v == protocol.Committed {
+		return image
+	}
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	image, err := a.table.Core.Get(ctx, a.waiter.Raw)

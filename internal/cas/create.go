@@ -36,7 +36,7 @@ func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once
 		}
 		return c.Update(ctx, in, ddb.Options{OnItem: c.hidden == nil}), nil
 	}
-	if err := c.SendUntilJudged(ctx, send, func(image ddb.Item) (bool, error) { return c.judge(ctx, image) }); err != nil {
+	if err := c.SendUntilJudged(ctx, c.id, send, func(image ddb.Item) (bool, error) { return c.judge(ctx, image) }); err != nil {
 		return nil, err
 	}
 	if c.made != nil {

@@ -154,26 +154,32 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	if err != nil {
 		return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
 	}
+	verdict := protocol.Undecided
 	switch res.Outcome {
 	case ddb.Applied:
-		u.applied(image, edit, id)
-		return written, nil, nil
+		verdict = protocol.Committed
 	case ddb.Condition:
+		verdict = u.waiter.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image))
+	case ddb.Unknown:
 	default:
 		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
 	}
-	switch u.waiter.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image)) {
-	case protocol.Committed:
+	if verdict == protocol.Undecided {
+		verdict = u.waiter.Witnessed()
+	}
+	switch {
+	case verdict == protocol.Committed:
 		u.applied(image, edit, id)
 		return written, nil, nil
-	case protocol.Undecided:
-		if u.IsMade(core, res.Image) {
-			u.waiter.Doubt.Settle()
-			return item, res.Image, errAgain // which finds it made
-		}
+	case res.Outcome == ddb.Unknown && verdict == protocol.Undecided:
+		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
+	case verdict == protocol.Undecided && u.IsMade(core, res.Image):
+		u.waiter.Doubt.Settle()
+		return item, res.Image, errAgain // which finds it made
+	case verdict == protocol.Undecided:
 		return item, nil, u.undecided(image, res.Image)
 	}
-	next, err = u.conflict(ctx, res.Image)
+	next, err = u.conflict(ctx, res.Image) // without one after an outcome that others' images have decided
 	return item, next, err
 }
 
@@ -204,7 +210,8 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 	switch {
 	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
-		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true}), nil
+		u.waiter.Expect(id, core.Ring(image)) // a delete leaves no id, but others' writes tell that it was not
+		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true, Decide: true}), nil
 	case edit.Remove:
 		u.Tombstone(w, image)
 		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
@@ -223,7 +230,9 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 		return item, res, err
 	}
 	u.sent = true
-	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: len(image) == 0, Holding: true}), nil
+	u.waiter.Expect(id, core.Ring(image))
+	begins := len(image) == 0 // again it could begin after it was deleted
+	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: begins, Holding: true, Decide: !begins}), nil
 }
 
 // begin decodes what an attempt starts from.

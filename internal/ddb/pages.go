@@ -27,6 +27,7 @@ func (t *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item,
 				return
 			}
 			for _, item := range items {
+				t.saw(item)
 				if !yield(item, nil) {
 					return
 				}

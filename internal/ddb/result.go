@@ -45,6 +45,10 @@ type Options struct {
 	// for as long as one of those would last, a throttled request is sent again and
 	// again.
 	Holding bool
+	// Decide says that the write is bound to what it has read, so that its repetition does
+	// no harm, and its answer is the verdict on all attempts: in doubt it is sent again
+	// beyond the client's policy, for Settle at most.
+	Decide bool
 	// OnItem says that the condition can fail only on an item that is there: an
 	// endpoint that then shows none cannot be used.
 	OnItem bool

@@ -21,6 +21,8 @@ type Table struct {
 	// Classify gives an error its meaning in the words of users, where it leaves
 	// this package or package protocol: once, and nowhere else. Never nil.
 	Classify func(error) error
+	// Saw is shown each item that an answer has brought; nil: nobody wants to see them.
+	Saw func(Item)
 
 	endpoint  endpoint
 	Partition string   // name of the partition key
@@ -76,6 +78,13 @@ func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	})
 }
 
+// saw shows an item to whoever wants to see it.
+func (t *Table) saw(item Item) {
+	if t.Saw != nil && len(item) > 0 {
+		t.Saw(item)
+	}
+}
+
 // ReadWith sends a request that changes no item, such as a query or the description
 // of a table, by the same policy and with the same explanation of errors.
 func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
@@ -104,6 +113,8 @@ type call struct {
 	short   Backoff           // with Options.Holding
 	slept   time.Time         // with Options.Holding: until when the policy's present sleep would last
 	between int               // attempts made before that, which the policy does not count
+	ended   time.Time         // when the policy gave the call up
+	why     error             // with what it did
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -132,7 +143,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			c.cancelled(ctx)
 			break
 		}
-		if c.once(ctx, c.timeout) {
+		if c.once(ctx, c.patience()) {
 			_ = c.release(nil)
 			break
 		}
@@ -176,9 +187,12 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.sleepShortly(ctx, n, time.Until(c.slept))
 		return true
 	}
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) || (c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit) {
+	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) {
 		c.giveUp(c.res.Err)
 		return false
+	}
+	if !c.ended.IsZero() || c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit {
+		return c.decides(ctx, n, c.res.Err)
 	}
 	token, err := policy.GetRetryToken(ctx, c.res.Err)
 	var delay time.Duration
@@ -187,8 +201,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		delay, err = policy.RetryDelay(n-c.between, c.res.Err)
 	}
 	if err != nil {
-		c.giveUp(errors.Join(c.res.Err, err))
-		return false
+		return c.decides(ctx, n, errors.Join(c.res.Err, err))
 	}
 	if c.opt.Holding {
 		c.slept = time.Now().Add(delay)
@@ -198,6 +211,31 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	c.told.Again(n, delay, c.res.Err)
 	Sleep(ctx, delay)
 	return true
+}
+
+// decides sleeps before another attempt of a write in doubt that the client's policy
+// has given up with err; false: there is none. To send the same once more tells what
+// became of it, while no caller could find that out by looking later: others may have
+// covered its traces by then, or it may still be on its way.
+func (c *call) decides(ctx context.Context, n int, err error) bool {
+	if c.ended.IsZero() {
+		c.ended, c.why = time.Now(), err
+	}
+	left := Settle - time.Since(c.ended)
+	if !c.opt.Decide || c.res.Clean || left <= 0 {
+		c.giveUp(c.why) // and not that the last attempt had little time
+		return false
+	}
+	c.sleepShortly(ctx, n, left)
+	return true
+}
+
+// patience is how long the next attempt may last.
+func (c *call) patience() time.Duration {
+	if c.ended.IsZero() {
+		return c.timeout
+	}
+	return min(c.timeout, max(shortest, Settle-time.Since(c.ended)))
 }
 
 // sleepShortly sleeps before another attempt of a call behind which others wait, for
@@ -252,10 +290,12 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		res.Clean = res.Clean && !c.seen.hidden()
 	}
 	if err == nil {
+		c.saw(item)
 		res.Outcome, res.Item, res.Err, res.Again = Applied, item, nil, false
 		return true
 	}
 	if failed || cancelled {
+		c.saw(image)
 		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
 		return true
 	}

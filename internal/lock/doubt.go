@@ -12,6 +12,26 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
+// Expect begins to look for a write that the call is about to send, which demands the
+// ring base, in all that the process gets to see: until the next one, or the call's end.
+func (t *Waiter) Expect(id protocol.WriteID, base []byte) {
+	t.seen.End()
+	t.seen = t.Core.Expect(id, base)
+}
+
+// Seen is what the process has seen of that write; the image is no one's to change.
+func (t *Waiter) Seen() (protocol.Verdict, ddb.Item) { return t.seen.Verdict() }
+
+// Witnessed is the verdict of Seen on a write that is bound to what it has read. Lost
+// ends the doubt.
+func (t *Waiter) Witnessed() protocol.Verdict {
+	v, _ := t.Seen()
+	if v == protocol.Lost {
+		t.Doubt.Settle()
+	}
+	return v
+}
+
 // Update sends a write of the call. Clean of the result is about everything
 // that the call has sent and that is not settled.
 func (t *Waiter) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {

@@ -21,7 +21,8 @@ type Waiter struct {
 	Key  repo.Key
 	Raw  ddb.Item // the primary key, encoded
 	Settings
-	Doubt protocol.Doubt // about what the call has sent
+	Doubt protocol.Doubt     // about what the call has sent
+	seen  *protocol.Evidence // of the write that it sends, in what the process gets to see
 
 	backoff ddb.Backoff
 	tries   int       // holds that were found in the way
@@ -34,6 +35,7 @@ type Waiter struct {
 // whatever it ends, so that no exit forgets what was sent before it.
 func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	defer t.RecordWait(ctx)
+	defer func() { t.seen.End() }()
 	err := t.asUnknown(t.ExplainEnd(ctx, call()))
 	if end := ctx.Err(); end != nil && errors.Is(err, repo.ErrOutcomeUnknown) && !errors.Is(err, end) {
 		err = ddb.Join(err, ddb.CtxError(ctx)) // why nobody looked any further
@@ -42,9 +44,11 @@ func (t *Waiter) Do(ctx context.Context, call func() error) error {
 }
 
 // SendUntilJudged runs a call that sends one write after another until one is
-// applied, or judge says of the image that refused one that the call is decided.
-func (t *Waiter) SendUntilJudged(ctx context.Context, send func() (ddb.Result, error), judge func(image ddb.Item) (decided bool, err error)) error {
-	return t.Do(ctx, func() error {
+// applied, or judge says of the image that refused one that the call is decided. All
+// carry the id, unless that is nobody's.
+func (t *Waiter) SendUntilJudged(ctx context.Context, id protocol.WriteID, send func() (ddb.Result, error), judge func(image ddb.Item) (decided bool, err error)) error {
+	t.Expect(id, nil)
+	err := t.Do(ctx, func() error {
 		for {
 			res, err := send()
 			if err != nil || res.Outcome == ddb.Applied {
@@ -58,6 +62,10 @@ func (t *Waiter) SendUntilJudged(ctx context.Context, send func() (ddb.Result, e
 			}
 		}
 	})
+	if v, _ := t.Seen(); v == protocol.Committed && errors.Is(err, repo.ErrOutcomeUnknown) {
+		return nil
+	}
+	return err
 }
 
 // Backoff sleeps after a try that failed because of others; end is when they are

@@ -83,9 +83,9 @@ func TestSendUntilJudged(t *testing.T) {
 		"in doubt, then applied":          {writes: []ddb.Result{unclean, applied}},
 		"in doubt, judged as not written": {writes: []ddb.Result{unclean}, judged: repo.ErrStale, want: []error{repo.ErrOutcomeUnknown}, not: repo.ErrStale},
 	} {
-		w := &Waiter{Core: &protocol.Core{Table: &ddb.Table{}}, Key: key}
+		w := &Waiter{Core: core, Key: key}
 		n := 0
-		err := w.SendUntilJudged(t.Context(), func() (ddb.Result, error) {
+		err := w.SendUntilJudged(t.Context(), protocol.NewWriteID(), func() (ddb.Result, error) {
 			if n++; n == len(row.writes) && row.unsent != nil {
 				return ddb.Result{}, row.unsent
 			}

@@ -68,12 +68,14 @@ type Core struct {
 	Shares    bool          // the user's type may share parts of what it is decoded from or encoded to
 	Retention time.Duration // length of an epoch: for how long ids of operations are remembered at least
 
+	witness *witness
+
 	once  [3]string // Attr.OnceNames
 	lock  lockTemplates
 	queue queueTemplates
 }
 
-// NewCore prepares the expressions of a table.
+// NewCore prepares the expressions of a table, and looks at its images from then on.
 func NewCore(c Core) *Core {
 	c.lock, c.queue = newTemplates(c.Attr, c.Partition)
 	for s, expr := range map[*template]string{
@@ -82,6 +84,8 @@ func NewCore(c Core) *Core {
 		*s = s.demand(&c, expr)
 	}
 	c.once = c.Attr.OnceNames()
+	c.witness = &witness{writes: map[WriteID][]*Evidence{}}
+	c.Table.Saw = c.Saw
 	return &c
 }
 

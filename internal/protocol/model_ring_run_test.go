@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"testing"
@@ -37,18 +38,23 @@ func (r ringRules) bounds() ringRules {
 	return r
 }
 
-func runRing(r ringRules) (searched, verdicts) {
-	m := &ringModel{ringRules: r, given: verdicts{}}
-	return search(m.starts(), m.next), m.given
+func runRing(r ringRules) (searched, *ringModel) {
+	m := &ringModel{ringRules: r, given: verdicts{}, testified: verdicts{}}
+	return search(m.starts(), m.next), m
 }
 
 func TestModelRing(t *testing.T) {
 	states := 0
 	runs := ringRuns()
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
-		f, v := runRing(runs[name].bounds())
-		mustHold(t, name, f, v)
+		f, m := runRing(runs[name].bounds())
+		mustHold(t, name, f, m.given)
 		states += f.states
+		for _, v := range []Verdict{Committed, Lost} {
+			if m.testified[v] == 0 {
+				t.Errorf("%s: no process has testified %v", name, v)
+			}
+		}
 	}
 	t.Logf("%d states in all", states)
 }
@@ -71,6 +77,9 @@ func TestModelRingMutants(t *testing.T) {
 		{"two empty rings are one, though the item is gone", "two writers", func(r *ringRules) { r.ringVerdict = emptyIsLost; r.rawVerdict = true }},
 		{"the version alone is the evidence", "three writers", func(r *ringRules) { r.judge = byVersion }},
 		{"a refusal is taken at its word", "three writers", func(r *ringRules) { r.judge = atItsWord }},
+		{"a witness concludes from absence", "three writers", func(r *ringRules) { r.testimony = instead(Lost) }},
+		{"a witness takes what is as it was read for not applied", "three writers", func(r *ringRules) { r.testimony = RingVerdict }},
+		{"a witness takes any new id for its own", "three writers", func(r *ringRules) { r.testimony = anyID }},
 	} {
 		r := runs[m.run]
 		m.mutate(&r)
@@ -94,6 +103,13 @@ func emptyIsLost(id WriteID, base, now []byte) Verdict {
 		return Lost
 	}
 	return RingVerdict(id, base, now)
+}
+
+func anyID(_ WriteID, base, ring []byte) Verdict {
+	if len(ring) > 0 && len(base) > 0 && !bytes.HasPrefix(ring, base[:ringID]) {
+		return Committed
+	}
+	return Undecided
 }
 
 func byVersion(base, now ringItem, _ WriteID, _ bool) Verdict {

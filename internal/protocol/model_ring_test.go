@@ -89,6 +89,7 @@ type ringRules struct {
 	rawVerdict    bool // the judge does not see that only a lock stands in the way
 	judge         func(base, now ringItem, id WriteID, clean bool) Verdict
 	ringVerdict   func(id WriteID, base, now []byte) Verdict
+	testimony     func(id WriteID, base, ring []byte) Verdict
 }
 
 // id of the nth write of writer i.

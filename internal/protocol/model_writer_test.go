@@ -3,7 +3,8 @@ package protocol
 // ringModel is one search over optimistic writers.
 type ringModel struct {
 	ringRules
-	given verdicts
+	given     verdicts
+	testified verdicts // of what writers' processes have seen
 }
 
 func (m *ringModel) starts() (all []ringWorld) {
@@ -18,6 +19,7 @@ func (m *ringModel) next(w ringWorld, out emit[ringWorld]) {
 	m.others(w, forgetting)
 	for i := range m.writers {
 		m.late(w, i, forgetting)
+		m.testify(w, i, forgetting)
 		switch w.who[i].phase {
 		case fresh:
 			if i > 0 && w.who[i-1].phase == fresh {
@@ -142,4 +144,42 @@ func (m *ringModel) late(w ringWorld, i int, out emit[ringWorld]) {
 			}
 		}
 	}
+}
+
+// testify lets a writer's process see the item as it is, by whichever of its callers.
+// What it concludes holds from then on, whenever the writer asks for it.
+func (m *ringModel) testify(w ringWorld, i int, out emit[ringWorld]) {
+	wr := &w.who[i]
+	if !w.item.exists || wr.phase != holding && wr.phase != ending {
+		return
+	}
+	e := &wr.edits[wr.nth]
+	if len(e.base.ring.wire()) == 0 && wr.phase == holding {
+		return // there is nothing yet that an image could show
+	}
+	testimony := m.testimony
+	if testimony == nil {
+		testimony = Testimony
+	}
+	wrong := ""
+	switch testimony(writeID(m.id(i, wr.nth, wr.tries)), e.base.ring.wire(), w.item.ring.wire()) {
+	case Committed:
+		m.testified[Committed]++
+		if e.applied {
+			return // which the search goes on with in any case
+		}
+		wrong = "the process testifies for a write that is not applied"
+	case Lost:
+		m.testified[Lost]++
+		if e.lost {
+			return
+		}
+		if e.applied {
+			wrong = "the process testifies against a write that is applied"
+		}
+		e.lost = true
+	default:
+		return
+	}
+	out(ids[i+1], "its process sees the item", w, wrong)
 }

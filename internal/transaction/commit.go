@@ -23,7 +23,8 @@ type commit struct {
 	rows  []*Row  // what is no item of a repository, in the same order
 	sent  []*Row  // those that are in the last request, behind the items
 	id    protocol.WriteID
-	wrote []*entry // items that others have written first
+	seen  []*protocol.Evidence // of the last request, in what the process gets to see of its items
+	wrote []*entry             // items that others have written first
 }
 
 // What becomes of a request that has not committed, beside another run (errAgain)
@@ -68,6 +69,7 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 	if err := m.checkRows(); err != nil {
 		return err
 	}
+	defer m.endSeen()
 	for {
 		res, err := m.send(ctx)
 		switch {
@@ -112,14 +114,17 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	case p.removed():
 		how.As = lock.Delete
 	case p.changed():
+		m.id = protocol.NewWriteID()
+		m.seen = append(m.seen, p.core.Expect(m.id, nil))
+		defer m.endSeen()
 		how.As = lock.Commit
-		how.Change = func(w *protocol.Write) error { return p.fill(w, protocol.NewWriteID(), m.call.once) }
+		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }
 		how.Made = func(image ddb.Item) bool { return m.call.once.In(p.core, image) }
 	}
 	_, err := p.hold.End(ctx, how)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		_, _ = p.hold.End(ctx, lock.End{As: lock.Release}) // finds out, if anybody can
-		switch p.hold.OutcomeOfUndecided() {
+		switch protocol.JudgeParts(p.hold.OutcomeOfUndecided(), m.witnessed()) {
 		case protocol.Committed:
 			err = nil
 		case protocol.Lost:
@@ -136,7 +141,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 // send sends the transaction once, and says what came of it. The result is that of
 // the request.
 func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
-	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0}
+	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0, Decide: len(m.held)+len(m.rows) == 0} // what is held is released, which tells
 	for _, p := range m.held {
 		if err := p.hold.BeginLast(ctx); err != nil {
 			return res, fail(p.failure(err))
@@ -151,6 +156,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		}
 	}
 	m.id = protocol.NewWriteID()
+	m.endSeen()
 	var writes []types.TransactWriteItem
 	single := false
 	for i, p := range m.parts {
@@ -160,6 +166,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 			return res, fail(p.failure(err))
 		}
 		writes = append(writes, w)
+		m.expect(p)
 		if len(p.entry.image) == 0 && p.blind == nil {
 			opt.OnItems = append(opt.OnItems, i)
 		}

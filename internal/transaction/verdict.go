@@ -42,11 +42,15 @@ func (m *commit) refused(ctx context.Context, res ddb.Result) error {
 			continue
 		}
 		p.failed, p.image = true, res.Images[i].Item
+		p.core.Saw(p.image)
 		verdicts = append(verdicts, p.core.JudgePart(p.judged(), m.id, p.image, res.Clean))
 		if p.queue = p.ending != nil && p.ending.RefusedByQueue(p.image); p.queue {
 			queue = true
 			verdicts = append(verdicts, protocol.Lost) // and the request is refused for ever
 		}
+	}
+	if protocol.JudgeParts(verdicts...) == protocol.Undecided {
+		verdicts = append(verdicts, m.witnessed())
 	}
 	switch verdict := protocol.JudgeParts(verdicts...); {
 	case verdict == protocol.Committed:
@@ -123,6 +127,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 	if verdict == protocol.Undecided && m.shown(ctx) {
 		verdict = protocol.Committed
 	}
+	if verdict == protocol.Undecided {
+		verdict = m.witnessed()
+	}
 	why := res.Err
 	if why == nil {
 		why = errNoEvidence
@@ -135,6 +142,37 @@ func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 		return fail(m.all(why, lock.Unwritten)...)
 	}
 	return fail(m.all(why, lock.UnknownOutcome)...)
+}
+
+// expect looks for the last request in what the process gets to see of an item that it
+// writes: one that is evidence for it, or against it, is that for the whole.
+func (m *commit) expect(p *part) {
+	if !p.changed() {
+		return // it keeps no trace
+	}
+	var base []byte
+	if p.ending == nil && p.blind == nil { // else it demands the lock alone, or nothing of what was read
+		base = p.core.Ring(p.entry.image)
+	}
+	m.seen = append(m.seen, p.core.Expect(m.id, base))
+}
+
+// endSeen ends expect.
+func (m *commit) endSeen() {
+	for _, e := range m.seen {
+		e.End()
+	}
+	m.seen = nil
+}
+
+// witnessed is what the process has seen of the last request.
+func (m *commit) witnessed() protocol.Verdict {
+	verdict := protocol.Undecided
+	for _, e := range m.seen {
+		v, _ := e.Verdict()
+		verdict = protocol.JudgeParts(verdict, v)
+	}
+	return verdict
 }
 
 // shown reads the items that the transaction writes, until one shows that it was

@@ -83,6 +83,7 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 		switch {
 		case res.Err == nil:
 			for i, e := range entries {
+				e.core.Saw(items[i])
 				if err := e.waiter.CheckShape(items[i]); err != nil {
 					return nil, fail(e.failure(err))
 				}

@@ -19,11 +19,8 @@ import (
 )
 
 type itemHistoryCommand struct {
-	awsFlags
-	Table     string    `arg:"" help:"Name or ARN of the table."`
-	Partition string    `arg:"" help:"Value of the partition key; bytes in base64."`
-	Sort      string    `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
-	From      time.Time `placeholder:"TIME" help:"Only changes from this time on, like 2026-11-22T03:00:00Z."`
+	itemArguments
+	From time.Time `placeholder:"TIME" help:"Only changes from this time on, like 2026-11-22T03:00:00Z."`
 }
 
 // Help says where a history comes from.
@@ -46,19 +43,7 @@ type itemChange struct {
 
 // Run implements the command.
 func (cmd *itemHistoryCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
-	if err != nil {
-		return err
-	}
-	keys, err := t.keys()
-	if err != nil {
-		return err
-	}
-	key, err := t.key(cmd.Partition, cmd.Sort)
-	if err != nil {
-		return err
-	}
-	raw, err := keys.EncodeKey(key)
+	t, keys, key, raw, err := cmd.openItem(ctx)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -15,11 +16,28 @@ type itemCommands struct {
 	History itemHistoryCommand `cmd:"" help:"Tell what became of an item in the last 24 hours, from the table's stream: locks, losses, changes, and by whom."`
 }
 
-type itemShowCommand struct {
+type itemShowCommand struct{ itemArguments }
+
+// itemArguments name an item.
+type itemArguments struct {
 	awsFlags
 	Table     string `arg:"" help:"Name or ARN of the table."`
 	Partition string `arg:"" help:"Value of the partition key; bytes in base64."`
 	Sort      string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
+}
+
+// openItem opens the item's table, and encodes the key.
+func (a *itemArguments) openItem(ctx context.Context) (t *opened, keys *repo.KeyTable, key repo.Key, raw map[string]types.AttributeValue, err error) {
+	if t, err = a.open(ctx, a.Table); err != nil {
+		return
+	}
+	if keys, err = t.keys(); err != nil {
+		return
+	}
+	if key, err = t.key(a.Partition, a.Sort); err == nil {
+		raw, err = keys.EncodeKey(key)
+	}
+	return
 }
 
 // itemDocument is what item show tells as JSON.
@@ -55,19 +73,7 @@ type foreignDocument struct {
 
 // Run implements the command.
 func (cmd *itemShowCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
-	if err != nil {
-		return err
-	}
-	keys, err := t.keys()
-	if err != nil {
-		return err
-	}
-	key, err := t.key(cmd.Partition, cmd.Sort)
-	if err != nil {
-		return err
-	}
-	raw, err := keys.EncodeKey(key)
+	t, keys, key, raw, err := cmd.openItem(ctx)
 	if err != nil {
 		return err
 	}

@@ -83,15 +83,21 @@ func (t *Acquire) values() ddb.Item {
 
 // of is the fixed text of a try.
 func (s *lockTemplates) of(t Acquire) *template {
+	return t.choose(&s.acquire, &s.any, &s.row, &s.closed)
+}
+
+// choose is the one of some fixed texts that fits what is taken: an item, one that may be
+// hidden, a row, or a row without an end.
+func (t *Acquire) choose(visible, hidden, row, closed *template) *template {
 	switch {
 	case t.Row && t.Lease == 0:
-		return &s.closed
+		return closed
 	case t.Row:
-		return &s.row
+		return row
 	case t.Hidden:
-		return &s.any
+		return hidden
 	}
-	return &s.acquire
+	return visible
 }
 
 // Acquire takes a free or expired lock and reads the item.

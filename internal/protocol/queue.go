@@ -206,15 +206,7 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 
 // of is the fixed text of an enqueue.
 func (s *queueTemplates) of(t Acquire) *template {
-	switch {
-	case t.Row && t.Lease == 0:
-		return &s.closed
-	case t.Row:
-		return &s.row
-	case t.Hidden:
-		return &s.any
-	}
-	return &s.enqueue
+	return t.choose(&s.enqueue, &s.any, &s.row, &s.closed)
 }
 
 // onEntry is a request with a fixed text about one entry.

@@ -23,6 +23,10 @@ func transactional() []load.Contender {
 		r, err := optimistic.New(t, optimistic.Config{})
 		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
 	}
+	byFair := func(t *repo.Table[account]) (member, error) {
+		r, err := optimistic.New(t, optimistic.Config{Fair: true})
+		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
+	}
 	byLock := func(t *repo.Table[account]) (member, error) {
 		r, err := pessimistic.New(t, pessimistic.Config{})
 		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
@@ -34,6 +38,7 @@ func transactional() []load.Contender {
 	return []load.Contender{
 		inTransaction("txn, optimistic", byVersion, false),
 		inTransaction("txn, optimistic, prefetch", byVersion, true),
+		inTransaction("txn, optimistic, fair, prefetch", byFair, true),
 		inTransaction("txn, pessimistic", byLock, false),
 		inTransaction("txn, pessimistic, prefetch", byLock, true),
 		inTransaction("txn, pessimistic, fair, prefetch", byQueue, true),

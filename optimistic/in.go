@@ -26,7 +26,10 @@ type View[T any] struct {
 
 // In is the repository inside a transaction. The first touch of an item reads it, but
 // for Create, Save, Remove and Apply; the commit demands the version that was read,
-// also of items that were only read. Combine, Warm and Fair have no effect there.
+// also of items that were only read. With Config.Fair an item that others have changed
+// first three times, or hold, is locked from then on, and waited for in its queue, by
+// Update, Upsert, Delete and Prefetch of this repository, also in other transactions,
+// for 2 s; Get alone locks nothing. Combine and Warm have no effect there.
 func (r *Repository[T]) In(tx *txn.Tx) *View[T] { return r.viewOf(tx, nil) }
 
 // In is [Repository.In] under the id: a change of an item, among others, that is made
@@ -43,7 +46,7 @@ func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
 func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.r.strategy().Keys(keys...) }
 
 func (r *engine) strategy() *transaction.Strategy {
-	return &transaction.Strategy{Table: r.table, By: r, Settings: r.policy.Settings}
+	return &transaction.Strategy{Table: r.table, By: r, Settings: r.policy.Settings, Queue: r.queue, Contention: r.contention}
 }
 
 // Apply changes an item by an expression, as [Repository.Apply] does, and must be the

@@ -82,7 +82,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		r.fair, r.contention = fairly(locker), lock.NewContention()
+		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), lock.Of(locker)
 	}
 	return &Repository[T]{table, r}, nil
 }

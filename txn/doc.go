@@ -39,7 +39,10 @@
 // another holds is waited for only in the order of table and key; else all are let
 // go, and taken again in that order before the closure runs again: so transactions
 // cannot wait for each other in a circle, whatever the order in which they touch
-// items.
+// items. A commit that was refused is repeated at once two times and then after short
+// sleeps, or, where a repository has optimistic.Config.Fair, after a wait in the queue
+// of the item that stood in the way: others are before it once each, and not as chance
+// has it.
 //
 // # Locks and jobs
 //

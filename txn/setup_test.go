@@ -113,7 +113,7 @@ func (s of[T]) write(ctx context.Context, id, entry string) error {
 }
 
 // kinds are the strategies of the tests.
-var kinds = []string{"optimistic", "nolock", "pessimistic", "pessimistic, versions", "fair"}
+var kinds = []string{"optimistic", "optimistic, fair", "nolock", "pessimistic", "pessimistic, versions", "fair"}
 
 // world is a set of tables, one for each kind.
 type world struct {
@@ -170,6 +170,8 @@ func openLeased(t testing.TB, r *rig.Rig, ensure bool, lease time.Duration) *wor
 	}
 	o := rig.Must(optimistic.New(table[counted](t, r, "-o", ensure), optimistic.Config{}))(t)
 	w.stores["optimistic"] = countedStore(o, func(tx *txn.Tx) repo.Repository[counted] { return o.In(tx) }, o.Keys)
+	of := rig.Must(optimistic.New(table[counted](t, r, "-o", false), optimistic.Config{Fair: true}))(t)
+	w.stores["optimistic, fair"] = countedStore(of, func(tx *txn.Tx) repo.Repository[counted] { return of.In(tx) }, of.Keys)
 	v := rig.Must(pessimistic.New(table[counted](t, r, "-v", ensure), pessimistic.Config{Lease: lease}))(t)
 	w.stores["pessimistic, versions"] = countedStore(v, func(tx *txn.Tx) repo.Repository[counted] { return v.In(tx) }, v.Keys)
 	p := rig.Must(pessimistic.New(table[plain](t, r, "-p", ensure), pessimistic.Config{Lease: lease}))(t)

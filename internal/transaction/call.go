@@ -199,7 +199,8 @@ func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
-	if c.tries <= atOnce {
+	wanted := slices.ContainsFunc(failed, func(e *entry) bool { return e.wanted })
+	if c.tries <= atOnce || wanted || len(c.held()) > 0 { // others wait for what is held
 		return errAgain
 	}
 	for _, e := range failed {
@@ -233,6 +234,21 @@ func (c *call) readAgain(ctx context.Context, items []*entry) error {
 		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
 	}
 	return nil
+}
+
+// lineUp makes the call wait in the queues of items at which others were, where their
+// repositories have such, once it has been refused too often to do without. Who holds
+// locks already keeps them: it has to beat those only who are at other items of its own.
+func (c *call) lineUp(items []*entry) (any bool) {
+	if c.tries < atOnce || len(c.held()) > 0 {
+		return false
+	}
+	for _, e := range items {
+		if e.lineUp() {
+			e.wanted, any = true, true
+		}
+	}
+	return any
 }
 
 func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.next()) }

@@ -74,8 +74,12 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 		res, err := m.send(ctx)
 		switch {
 		case errors.Is(err, errBusy):
+			waits := c.lineUp(m.inTheWay(res))
 			if c.tries++; c.tries >= c.Attempts {
 				return m.exhausted(res)
+			}
+			if waits {
+				return errAgain
 			}
 			if c.sleep(ctx); ctx.Err() != nil {
 				return because(m.exhausted(res), ddb.CtxError(ctx))
@@ -90,11 +94,22 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 		case errors.Is(err, errDoubt):
 			return m.settle(ctx, res)
 		case errors.Is(err, errAgain) && len(m.wrote) > 0:
+			c.lineUp(m.wrote)
 			return c.conflict(ctx, m.wrote, m.unlocked())
 		default:
 			return err
 		}
 	}
+}
+
+// inTheWay are the items at which others were.
+func (m *commit) inTheWay(res ddb.Result) (items []*entry) {
+	for i, err := range ddb.Reasons(res.Err) {
+		if err != nil && i < len(m.parts) {
+			items = append(items, m.parts[i].entry)
+		}
+	}
+	return items
 }
 
 // unlocked are the items that were read, and of which no lock is held.

@@ -20,6 +20,9 @@ type member struct {
 	by     any // the repository
 	core   *protocol.Core
 	locker *lock.Locker // takes the lock at the first touch; nil: none is taken
+	queue  *lock.Locker // becomes the locker of an item that others want; nil: none does
+
+	contention *lock.Contention // which those are
 	lock.Settings
 }
 
@@ -92,10 +95,7 @@ func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (
 	if err != nil {
 		return nil, err
 	}
-	if e.changing.Load() {
-		return nil, fmt.Errorf("%s: %w: a change cannot change or read its own item by another call", m.core.ItemName(key), repo.ErrLocked)
-	}
-	if err := e.op.Lock(ctx); err != nil {
+	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
 	if e.run == tx {
@@ -121,6 +121,14 @@ func (e *entry) begin(tx *Tx) {
 	e.run, e.seen, e.now, e.count, e.blind = tx, false, e.image, 0, nil
 }
 
+// enter begins an operation on the item, which ends with leave.
+func (e *entry) enter(ctx context.Context) error {
+	if e.changing.Load() {
+		return fmt.Errorf("%s: %w: a change cannot change or read its own item by another call", e.core.ItemName(e.key), repo.ErrLocked)
+	}
+	return e.op.Lock(ctx)
+}
+
 func (e *entry) leave() { e.op.Unlock() }
 
 // open makes sure that the item is known; writes says that it is to be changed.
@@ -136,12 +144,11 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 	before, moment := e.image, e.moment
 	err := e.fetch(ctx, tx, writes)
 	if e.seen && (err != nil || !e.core.AsRead(before, e.image)) {
+		if err == nil { // the next run begins with what is there now
+			return tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
+		}
 		// What the closure has seen of it is what the commit must find.
 		e.known, e.image, e.moment = true, before, moment
-		if err == nil {
-			err = tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
-			e.known = false
-		}
 	}
 	if err != nil {
 		return err
@@ -164,6 +171,9 @@ func (e *entry) unreadable() error {
 // fetch locks or reads the item.
 func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
 	c := tx.call
+	if writes {
+		e.lineUpIfContended()
+	}
 	if e.locker != nil {
 		err := e.lockInTurn(ctx, tx)
 		if !errors.Is(err, repo.ErrNotFound) {
@@ -171,7 +181,11 @@ func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
 		}
 	}
 	err := e.read(ctx, c, writes)
-	if errors.Is(err, errBusyHands) {
+	switch {
+	case errors.Is(err, errQueue):
+		e.lineUp()
+		return e.fetch(ctx, tx, writes)
+	case errors.Is(err, errBusyHands):
 		e.awaited = true
 		return tx.beginAnew(err)
 	}
@@ -180,6 +194,24 @@ func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
 		return e.fetch(ctx, tx, writes) // it came into being just now
 	}
 	return err
+}
+
+// lineUp makes whoever opens the item wait in its queue for its lock from now on, if
+// its repository has one for items that others want.
+func (e *entry) lineUp() bool {
+	if e.queue == nil {
+		return false
+	}
+	e.locker = e.queue
+	e.contention.Note(e.core.KeyText(e.raw))
+	return true
+}
+
+// lineUpIfContended does so if others wanted the item lately.
+func (e *entry) lineUpIfContended() {
+	if e.queue != nil && e.contention.Recent(e.core.KeyText(e.raw)) {
+		e.locker = e.queue
+	}
 }
 
 // lockInTurn takes the lock of the item: waiting for it only if all locks that are
@@ -230,9 +262,11 @@ func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
 	return nil
 }
 
-// errBusyHands is why an item that somebody holds is not waited for: the
-// transaction holds locks itself.
-var errBusyHands = errors.New("somebody holds an item, and the transaction holds others")
+// Why an item that somebody holds is not waited for here.
+var (
+	errBusyHands = errors.New("somebody holds an item, and the transaction holds others")
+	errQueue     = errors.New("somebody holds an item, and there is a queue to wait in")
+)
 
 // read reads the item without its lock. Where it is to be written, nobody may hold
 // it: that is waited for.
@@ -248,6 +282,9 @@ func (e *entry) read(ctx context.Context, c *call, writes bool) error {
 			return nil
 		}
 		e.known = false
+		if e.locker == nil && e.queue != nil {
+			return errQueue
+		}
 		if len(c.held()) > 0 {
 			return errBusyHands
 		}

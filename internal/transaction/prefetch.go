@@ -34,7 +34,8 @@ func (s *Strategy) Keys(keys ...repo.Key) Keys {
 }
 
 // Prefetch reads items with one request, as they are at one moment. Items of
-// repositories that lock are locked, in their order, by a request for each.
+// repositories that lock, and those that others want of repositories with a queue for
+// them, are locked, in their order, by a request for each.
 func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 	ctx, done, err := tx.enter(ctx)
 	if err != nil {
@@ -48,12 +49,18 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 		}
 		for i, key := range k.keys {
 			e, err := tx.call.entryOf(k.member, key, k.raw[i])
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case e.locker != nil:
+			}
+			if err := e.enter(ctx); err != nil {
+				return err
+			}
+			e.lineUpIfContended()
+			locks := e.locker != nil
+			e.leave()
+			if locks {
 				locked = append(locked, e)
-			default:
+			} else {
 				wanted = append(wanted, e)
 			}
 		}
@@ -71,7 +78,7 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 func (tx *Tx) lockAll(ctx context.Context, entries []*entry) error {
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
 	for _, e := range entries {
-		if err := e.op.Lock(ctx); err != nil {
+		if err := e.enter(ctx); err != nil {
 			return err
 		}
 		var err error
@@ -99,7 +106,7 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 		if slices.Contains(unknown, e) {
 			continue
 		}
-		if err := e.op.Lock(ctx); err != nil {
+		if err := e.enter(ctx); err != nil {
 			return err
 		}
 		defer e.leave()

@@ -99,6 +99,7 @@ func (m *commit) runAgain(form bool) error {
 		e.known, e.image, e.moment = true, p.image, m.call.tick()
 		switch {
 		case e.image[e.core.Attr.LockedBy] != nil:
+			e.lineUp()
 			e.known, e.awaited, awaited = false, e.locker == nil, true
 			e.wanted = e.locker != nil
 		case len(e.image) == 0, e.locker != nil:

@@ -17,6 +17,10 @@ type Strategy struct {
 	By    any // the repository itself
 	lock.Settings
 	Locker *lock.Locker // takes the lock of an item at its first touch; nil: none is taken
+	// Queue takes the lock of an item that others want, which Contention remembers;
+	// nil: that is no reason to lock.
+	Queue      *lock.Locker
+	Contention *lock.Contention
 	// Check refuses a change by its encodings, and CheckNew a new item; nil: none.
 	Check    func(before, after ddb.Item) error
 	CheckNew func(item ddb.Item) error
@@ -25,7 +29,7 @@ type Strategy struct {
 }
 
 func (s *Strategy) member() member {
-	return member{by: s.By, core: s.Table.Core, locker: s.Locker, Settings: s.Settings}
+	return member{by: s.By, core: s.Table.Core, locker: s.Locker, queue: s.Queue, contention: s.Contention, Settings: s.Settings}
 }
 
 // View is a repository inside a transaction. It sees what the transaction has

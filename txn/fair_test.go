@@ -1,0 +1,197 @@
+package txn_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// crowded are items with versions of a repository with Config.Fair, and somebody else
+// who writes them.
+type crowded struct {
+	*testing.T
+	w     *world
+	fair  *optimistic.Repository[counted]
+	items *repo.Table[counted]
+	peer  store
+}
+
+func newCrowded(t *testing.T) *crowded {
+	w := newWorld(t)
+	items := table[counted](t, w.Rig, "-o", false)
+	return &crowded{t, w, rig.Must(optimistic.New(items, optimistic.Config{Fair: true}))(t), items, openPeer(t, w).stores["optimistic"]}
+}
+
+func (c *crowded) make(name string) string {
+	id := c.w.id(name)
+	rig.Is(c, c.peer.create(c.Context(), id, 10))
+	return id
+}
+
+// token is that of who holds an item; 0: nobody does.
+func (c *crowded) token(id string) int64 {
+	l := rig.Must(c.items.Inspect(c.Context(), key(id)))(c)
+	if !l.Held {
+		return 0
+	}
+	return l.Token
+}
+
+func more(_ context.Context, c *counted) error { c.N++; return nil }
+
+// want makes an item one for which the repository has its callers wait in line: it is
+// refused as often as a transaction bears.
+func (c *crowded) want(id string) (runs int) {
+	c.Helper()
+	err := txn.Run(c.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		runs++
+		if _, err := c.fair.In(tx).Update(ctx, key(id), more); err != nil {
+			return err
+		}
+		if c.token(id) == 0 {
+			return c.peer.add(ctx, id, 1) // somebody writes first
+		}
+		return nil
+	})
+	rig.Is(c, err)
+	return runs
+}
+
+// A transaction that others have beaten a few times waits in line for the item, and
+// nobody beats it there.
+func TestWhoLosesLinesUp(t *testing.T) {
+	c := newCrowded(t)
+	x := c.make("x")
+	if runs := c.want(x); runs != 4 {
+		t.Errorf("%d runs: three without the lock and one with it would do", runs)
+	}
+	has(t, c.peer, x, 14)
+	if c.token(x) != 0 {
+		t.Error("the transaction has left its lock")
+	}
+}
+
+// For a while the item is then locked at once by who changes it or reads it beforehand,
+// in the order of items, and not by who reads it.
+func TestTheNextLineUpAtOnce(t *testing.T) {
+	c := newCrowded(t)
+	x, y := c.make("x"), c.make("y")
+	c.want(x)
+	c.want(y)
+	for name, touch := range map[string]func(context.Context, *txn.Tx) (locks bool, err error){
+		"get": func(ctx context.Context, tx *txn.Tx) (bool, error) {
+			_, err := c.fair.In(tx).Get(ctx, key(x))
+			return false, err
+		},
+		"update": func(ctx context.Context, tx *txn.Tx) (bool, error) {
+			_, err := c.fair.In(tx).Update(ctx, key(x), more)
+			return true, err
+		},
+		"prefetch": func(ctx context.Context, tx *txn.Tx) (bool, error) {
+			err := tx.Prefetch(ctx, c.fair.Keys(key(y), key(x)))
+			if err == nil && c.token(y) == 0 {
+				t.Error("prefetch: the second is not locked")
+			}
+			return true, err
+		},
+	} {
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			locks, err := touch(ctx, tx)
+			if held := c.token(x) != 0; held != locks {
+				t.Errorf("%s: locked %v", name, held)
+			}
+			return err
+		}))
+		if c.token(x) != 0 || c.token(y) != 0 {
+			t.Errorf("%s: a lock is left", name)
+		}
+	}
+}
+
+// What another holds is waited for in its queue, also where the transaction has read it
+// before: it then begins with what it finds.
+func TestAHeldItemIsWaitedForInLine(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		c := newCrowded(t)
+		x := c.make("x")
+		other := rig.Must(lockedread.New(table[counted](t, openPeer(t, c.w).Rig, "-o", false), lockedread.Config{Fair: true}))(t)
+		held := rig.Must(other.Acquire(t.Context(), key(x)))(t)
+		done := make(chan error)
+		go func() {
+			done <- txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				if reads {
+					if _, err := c.fair.In(tx).Get(ctx, key(x)); err != nil {
+						return err
+					}
+				}
+				_, err := c.fair.In(tx).Update(ctx, key(x), more)
+				return err
+			})
+		}()
+		rig.Await(t, "it stands in the queue", func() bool {
+			l, err := c.items.Inspect(t.Context(), key(x))
+			return err == nil && l.Last > l.Token
+		})
+		item := held.Item()
+		item.N = 20
+		rig.Must(held.Commit(t.Context(), item))(t)
+		rig.Is(t, <-done)
+		has(t, c.peer, x, 21)
+		if c.token(x) != 0 {
+			t.Error("the transaction has left its lock")
+		}
+	}
+}
+
+// Who holds one item and loses at another keeps its lock: to let it go would be to
+// stand in line once more.
+func TestWhoHoldsDoesNotLineUpAgain(t *testing.T) {
+	c := newCrowded(t)
+	x, y := c.make("x"), c.make("y")
+	c.want(x)
+	var tokens []int64
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{x, y} {
+			if _, err := c.fair.In(tx).Update(ctx, key(id), more); err != nil {
+				return err
+			}
+		}
+		tokens = append(tokens, c.token(x))
+		if c.token(y) != 0 {
+			t.Error("the other is locked")
+		}
+		if len(tokens) < 6 {
+			return c.peer.add(ctx, y, 1)
+		}
+		return nil
+	}))
+	for _, token := range tokens {
+		if token == 0 || token != tokens[0] {
+			t.Fatalf("tokens of its runs: %v", tokens)
+		}
+	}
+	has(t, c.peer, y, 16)
+}
+
+// Reading beforehand what the caller is changing would wait for the change itself.
+func TestPrefetchInsideAChangeOfTheItem(t *testing.T) {
+	c := newCrowded(t)
+	x := c.make("x")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rig.Is(t, txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		_, err := c.fair.In(tx).Update(ctx, key(x), func(ctx context.Context, _ *counted) error {
+			return tx.Prefetch(ctx, c.fair.Keys(key(x)))
+		})
+		return err
+	}), repo.ErrLocked)
+	if ctx.Err() != nil {
+		t.Error("it waited for itself")
+	}
+}

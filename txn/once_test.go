@@ -50,7 +50,7 @@ func TestOnce(t *testing.T) {
 				t.Parallel()
 				w, a, b, x, y := twoOf(t, kind, other)
 				first := 3
-				again := map[string]int{"optimistic": 1, "nolock": 1, "pessimistic": 2, "pessimistic, versions": 2, "fair": 2}[kind]
+				again := map[string]int{"optimistic": 1, "optimistic, fair": 1, "nolock": 1, "pessimistic": 2, "pessimistic, versions": 2, "fair": 2}[kind]
 				for i, want := range []int{first, again, again} {
 					w.Count.Reset()
 					o := txn.Once("m")

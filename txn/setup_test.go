@@ -170,7 +170,7 @@ func openLeased(t testing.TB, r *rig.Rig, ensure bool, lease time.Duration) *wor
 	}
 	o := rig.Must(optimistic.New(table[counted](t, r, "-o", ensure), optimistic.Config{}))(t)
 	w.stores["optimistic"] = countedStore(o, func(tx *txn.Tx) repo.Repository[counted] { return o.In(tx) }, o.Keys)
-	of := rig.Must(optimistic.New(table[counted](t, r, "-o", false), optimistic.Config{Fair: true}))(t)
+	of := rig.Must(optimistic.New(table[counted](t, r, "-of", ensure), optimistic.Config{Fair: true}))(t)
 	w.stores["optimistic, fair"] = countedStore(of, func(tx *txn.Tx) repo.Repository[counted] { return of.In(tx) }, of.Keys)
 	v := rig.Must(pessimistic.New(table[counted](t, r, "-v", ensure), pessimistic.Config{Lease: lease}))(t)
 	w.stores["pessimistic, versions"] = countedStore(v, func(tx *txn.Tx) repo.Repository[counted] { return v.In(tx) }, v.Keys)

@@ -119,12 +119,15 @@ func scenarios(short bool) []scenario {
 		all = append(all, s, busy, idle)
 	}
 	all = append(all, others...)
+	for _, s := range growing() {
+		all = append(all, s.scenario)
+	}
 	for i := range all {
 		w := &all[i].workload
 		if short {
 			w.Processes, w.Workers, w.Items = min(w.Processes, shortCrowd), min(w.Workers, shortCrowd), min(w.Items, 4*shortCrowd)
 			w.Span, w.Warmup, w.Enough = shortSpan, shortWarmup, shortEnough
-		} else {
+		} else if w.Span == 0 {
 			w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = span, warmup, enough, budget, turns
 		}
 	}

@@ -208,7 +208,7 @@ func TestGrowthHasChartsOfItsOwn(t *testing.T) {
 }
 
 func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
-	for _, short := range []bool{false, true} {
+	for short, of := range map[bool]int{false: len(growing()), true: len(growths)} {
 		var names []string
 		for _, s := range scenarios(short) {
 			if slices.Contains(names, s.name) {
@@ -216,7 +216,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 41+len(growing()) {
+		if len(names) != 41+of {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}

@@ -67,17 +67,25 @@ func growing() (steps []step) {
 	single := of(articleName, versionName, "optimistic", "pessimistic")
 	crowd := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, fair")
 	for _, n := range []int{1, 2, 8, 32, 128, 512, 1000} {
-		add(inProcesses, fmt.Sprintf("%d processes", n), n, load.Workload{Processes: n}, crowd)
+		add(inProcesses, count(n, "process", "processes"), n, load.Workload{Processes: n}, crowd)
 	}
 	for _, kb := range []int{1, 4, 10, 40, 100, 390} {
 		add(inSize, fmt.Sprintf("%d KB", kb), kb, load.Workload{Size: kb << 10}, single)
 	}
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		w := load.Workload{Processes: 8, Workers: 8, Items: n}
-		add(inItems, fmt.Sprintf("%d items", n), n, w, crowd)
-		add(inSkewed, fmt.Sprintf("%d items, Zipf", n), n, skewed(w), crowd)
+		add(inItems, count(n, "item", "items"), n, load.Workload{Processes: 8, Workers: 8, Items: n}, crowd)
+	}
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		add(inSkewed, count(n, "item", "items")+", Zipf", n, load.Workload{Processes: 8, Workers: 8, Items: n, Zipf: 1.1}, crowd)
 	}
 	return steps
+}
+
+func count(n int, one, many string) string {
+	if n != 1 {
+		one = many
+	}
+	return fmt.Sprintf("%d %s", n, one)
 }
 
 // growthOf begins the names of these scenarios.

@@ -119,7 +119,11 @@ func scenarios(short bool) []scenario {
 		all = append(all, s, busy, idle)
 	}
 	all = append(all, others...)
-	for _, s := range growing() {
+	steps := growing()
+	for i, s := range steps {
+		if short && i+1 < len(steps) && steps[i+1].in == s.in {
+			continue // in small all steps are the same
+		}
 		all = append(all, s.scenario)
 	}
 	for i := range all {

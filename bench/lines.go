@@ -97,9 +97,9 @@ func lineChart(g *growth, all []result, short bool) ([]byte, error) {
 	return s.bytes()
 }
 
-// marks are the ticks of an axis: what was run, and nothing between.
+// marks are the ticks of an axis: what was run, each once, and nothing between.
 func marks(at []float64) (ticks plot.ConstantTicks) {
-	for _, x := range at {
+	for _, x := range slices.Compact(slices.Sorted(slices.Values(at))) {
 		ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'f', -1, 64)})
 	}
 	return ticks

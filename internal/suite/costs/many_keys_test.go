@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -163,10 +162,10 @@ func touch(tb testing.TB, change func(context.Context, string) error, from, to i
 // manyKeys is a service in which each item is there, and free.
 type manyKeys struct{ *dynamodb.Client }
 
-func (manyKeys) item(key ddb.Item) ddb.Item {
+func (manyKeys) item(key map[string]types.AttributeValue) map[string]types.AttributeValue {
 	item := maps.Clone(key)
 	for _, name := range []string{"n", "version", "at"} {
-		item[name] = ddb.Integer(1)
+		item[name] = &types.AttributeValueMemberN{Value: "1"}
 	}
 	return item
 }

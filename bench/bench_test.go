@@ -121,7 +121,7 @@ func TestContendersHaveColoursOfTheirOwn(t *testing.T) {
 // The legend has a place of its own, in which it has room.
 func TestTheLegendCoversNoBars(t *testing.T) {
 	canvas := draw.New(vgsvg.New(800, chartHeight))
-	plotted, beside := panes(canvas)
+	plotted, beside := divide(canvas)
 	if plotted.Max.X > beside.Min.X || beside.Max.X > canvas.Max.X {
 		t.Errorf("bars up to %v, legend from %v to %v of %v", plotted.Max.X, beside.Min.X, beside.Max.X, canvas.Max.X)
 	}
@@ -168,8 +168,8 @@ func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	if compare(both); both[3].Ratio != 6 || both[3].Best != 3 || both[2].Ratio != 1 {
 		t.Errorf("with the limits of a partition: %+v", both)
 	}
-	if charts := worlds(both); len(charts) != 2 || len(charts["results.svg"]) != 1 || len(charted(charts["results-partition.svg"])) != 3 {
-		t.Errorf("charts of both worlds: %+v", charts)
+	if w := worlds(both); len(w) != 2 || len(w[0].results) != 1 || len(charted(w[1].results)) != 3 {
+		t.Errorf("both worlds: %+v", w)
 	}
 	alone := results[:1]
 	alone[0].Ratio = 0
@@ -178,8 +178,37 @@ func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	}
 }
 
+// A chart of growth has a line for each contender and a mark for each step, in the world
+// in which it was run; one of bars has nothing of it.
+func TestGrowthHasChartsOfItsOwn(t *testing.T) {
+	var results []result
+	for _, s := range growing() {
+		if s.in == inSize {
+			results = append(results, result{Scenario: s.name + withPartition, Result: load.Result{Contender: articleName, Rate: 1 / float64(s.at), WriteUnits: float64(s.at)}})
+		}
+	}
+	all, err := charts(report{Virtual: true, Results: results})
+	if err != nil || len(all) != 1 || all[0].file != "growth-size-partition.svg" {
+		t.Fatalf("%v, %d charts: %+v", err, len(all), all)
+	}
+	text := string(all[0].svg)
+	for _, want := range []string{articleName, inSize.title, rates.title, writeUnits.title, "390"} {
+		if !strings.Contains(text, ">"+want+"<") {
+			t.Errorf("the chart has no %q", want)
+		}
+	}
+	if n := strings.Count(text, "<circle") + strings.Count(text, "A3,3"); n < 2*len(results) {
+		t.Errorf("%d marks of %d steps in two panes", n, len(results))
+	}
+	for _, g := range growths {
+		if some, at := g.steps(results); (g == inSize) != (len(some) == len(results) && slices.IsSorted(at)) {
+			t.Errorf("%s: %d steps at %v", g.file, len(some), at)
+		}
+	}
+}
+
 func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
-	for _, short := range []bool{false, true} {
+	for short, of := range map[bool]int{false: len(growing()), true: len(growths)} {
 		var names []string
 		for _, s := range scenarios(short) {
 			if slices.Contains(names, s.name) {
@@ -187,7 +216,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 41 {
+		if len(names) != 41+of {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}

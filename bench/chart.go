@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -33,8 +31,7 @@ const (
 	margin      vg.Length = 12
 )
 
-// chart draws changes per second, grouped by scenario, as SVG. Its ground is
-// white and opaque, so that it can be read on pages of any colour.
+// chart draws changes per second, grouped by scenario, as SVG.
 func chart(results []result, short bool) ([]byte, error) {
 	var names, groups []string
 	for _, r := range results {
@@ -62,44 +59,50 @@ func chart(results []result, short bool) ([]byte, error) {
 		legend.Add(name, b)
 	}
 
-	svg := vgsvg.New(2*margin+groupWidth*vg.Length(max(len(groups), 4))+legendWidth, chartHeight)
-	canvas := draw.New(svg)
-	canvas.FillPolygon(color.White, rectangle(canvas.Min.X, canvas.Min.Y, canvas.Max.X, canvas.Max.Y))
-	bars, beside := panes(canvas)
+	svg := newSVG(2*margin+groupWidth*vg.Length(max(len(groups), 4))+legendWidth, chartHeight)
+	bars, beside := divide(svg.canvas)
 	p.Draw(bars)
 	legend.Draw(beside)
+	return svg.bytes()
+}
+
+// svg is an image with its canvas. Its ground is white and opaque, so that it can be
+// read on pages of any colour.
+type svg struct {
+	image  *vgsvg.Canvas
+	canvas draw.Canvas
+}
+
+func newSVG(width, height vg.Length) svg {
+	image := vgsvg.New(width, height)
+	canvas := draw.New(image)
+	canvas.FillPolygon(color.White, rectangle(canvas.Min.X, canvas.Min.Y, canvas.Max.X, canvas.Max.Y))
+	return svg{image, canvas}
+}
+
+func (s svg) bytes() ([]byte, error) {
 	var out bytes.Buffer
-	if _, err := svg.WriteTo(&out); err != nil {
+	if _, err := s.image.WriteTo(&out); err != nil {
 		return nil, err
 	}
 	// Where the typeface is not installed, one of the same widths shall do.
 	return bytes.ReplaceAll(out.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif")), nil
 }
 
-// panes divides the canvas: a legend among the bars would cover some.
-func panes(c draw.Canvas) (bars, legend draw.Canvas) {
+// divide divides the canvas: a legend among what is plotted would cover some.
+func divide(c draw.Canvas) (plotted, legend draw.Canvas) {
 	left := c.Max.X - c.Min.X - margin - legendWidth
 	return draw.Crop(c, margin, -margin-legendWidth-margin, margin, -margin), draw.Crop(c, left, -margin, margin, -4*margin)
 }
 
 // frame is the chart without its bars.
 func frame(groups []string) *plot.Plot {
-	p := plot.New()
-	p.Title.Text = "Changes per second (more is better; logarithmic)"
-	p.Title.Padding = vg.Points(8)
-	p.Y.Scale = plot.LogScale{}
-	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
-	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
-		f.Typeface, f.Variant = "Liberation", "Sans"
-	}
+	p := newPlot("Changes per second (more is better; logarithmic)")
 	labels := make([]string, len(groups))
 	for i, group := range groups {
 		labels[i] = strings.Replace(group, ", ", ",\n", 1)
 	}
 	p.NominalX(labels...)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{Y: 0xdd}
-	p.Add(grid) // first, so that it is behind the bars
 	return p
 }
 

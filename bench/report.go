@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,8 +22,8 @@ type report struct {
 var shortWarning = fmt.Sprintf("A trial by -short, with at most %d processes of %d workers and %d items, whatever the names of the scenarios say: these are no results.",
 	shortCrowd, shortCrowd, 4*shortCrowd)
 
-// write makes results.json, results.md, results.svg, and results-partition.svg where
-// both worlds were run.
+// write makes results.json, results.md, and the charts: of bars, and of what grows, each
+// twice where both worlds were run.
 func write(folder string, r report) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -35,17 +34,13 @@ func write(folder string, r report) error {
 	}
 	files := map[string][]byte{"results.json": append(data, '\n')}
 	images := ""
-	for name, results := range worlds(r.Results) {
-		svg, err := chart(charted(results), r.Short)
-		if err != nil {
-			return fmt.Errorf("chart: %w", err)
-		}
-		files[name] = svg
+	all, err := charts(r)
+	if err != nil {
+		return fmt.Errorf("chart: %w", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if filepath.Ext(name) == ".svg" {
-			images = fmt.Sprintf("![Changes per second by scenario and contender](%s)\n\n", name) + images
-		}
+	for _, c := range all {
+		files[c.file] = c.svg
+		images += fmt.Sprintf("![%s](%s)\n\n", c.title, c.file)
 	}
 	clock := "real time"
 	if r.Virtual {
@@ -68,27 +63,61 @@ func write(folder string, r report) error {
 	return nil
 }
 
-// worlds are the results of each chart: of those without the limits of a partition and
-// of those with them, where both were run.
-func worlds(all []result) map[string][]result {
-	limited := func(r result) bool { return strings.HasSuffix(r.Scenario, withPartition) }
-	charts := map[string][]result{"results.svg": slices.DeleteFunc(slices.Clone(all), limited)}
-	if some := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !limited(r) }); len(some) > 0 {
-		charts["results-partition.svg"] = some
-	}
-	return charts
+// image is a chart in a file.
+type image struct {
+	file, title string
+	svg         []byte
 }
 
-// charted are the results of the main scenarios, or all of them where none of
-// those was run.
-func charted(all []result) (some []result) {
+// charts are those of a report: of bars first, then of what grows.
+func charts(r report) (all []image, err error) {
+	for _, w := range worlds(r.Results) {
+		if some := charted(w.results); len(some) > 0 {
+			svg, err := chart(some, r.Short)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, image{"results" + w.ending, "Changes per second by scenario and contender" + w.where, svg})
+		}
+		for _, g := range growths {
+			svg, err := lineChart(g, w.results, r.Short)
+			if err != nil {
+				return nil, err
+			}
+			if svg != nil {
+				all = append(all, image{g.file + w.ending, g.title + w.where, svg})
+			}
+		}
+	}
+	return all, nil
+}
+
+// world are results that belong into one chart, and how the name of its file ends.
+type world struct {
+	ending, where string
+	results       []result
+}
+
+// worlds are the results without the limits of a partition, and those with them, where
+// both were run.
+func worlds(all []result) []world {
+	limited := func(r result) bool { return strings.HasSuffix(r.Scenario, withPartition) }
+	return []world{
+		{".svg", "", slices.DeleteFunc(slices.Clone(all), limited)},
+		{"-partition.svg", withPartition, slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !limited(r) })},
+	}
+}
+
+// charted are the results of the main scenarios, or all of them where none of those was
+// run. What grows has charts of its own.
+func charted(all []result) []result {
 	main := map[string]bool{}
 	for _, s := range scenarios(false) {
 		main[s.name] = s.charted
 	}
-	some = slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !main[strings.TrimSuffix(r.Scenario, withPartition)] })
-	if len(some) == 0 {
-		return all
+	some := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !main[strings.TrimSuffix(r.Scenario, withPartition)] })
+	if len(some) > 0 {
+		return some
 	}
-	return some
+	return slices.DeleteFunc(slices.Clone(all), func(r result) bool { return strings.HasPrefix(r.Scenario, growthOf) })
 }

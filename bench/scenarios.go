@@ -119,12 +119,19 @@ func scenarios(short bool) []scenario {
 		all = append(all, s, busy, idle)
 	}
 	all = append(all, others...)
+	steps := growing()
+	for i, s := range steps {
+		if short && i+1 < len(steps) && steps[i+1].in == s.in {
+			continue // in small all steps are the same
+		}
+		all = append(all, s.scenario)
+	}
 	for i := range all {
 		w := &all[i].workload
 		if short {
 			w.Processes, w.Workers, w.Items = min(w.Processes, shortCrowd), min(w.Workers, shortCrowd), min(w.Items, 4*shortCrowd)
 			w.Span, w.Warmup, w.Enough = shortSpan, shortWarmup, shortEnough
-		} else {
+		} else if w.Span == 0 {
 			w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = span, warmup, enough, budget, turns
 		}
 	}

@@ -12,11 +12,13 @@ import (
 	"github.com/dynahold/dynahold/internal/load"
 )
 
+const versionName = "version by hand"
+
 // version is optimistic locking with the plain SDK. A failed write returns the
 // item, with which the next attempt is made at once; after some of them the
 // caller sleeps and reads again, because what it has is stale by then.
 func version() load.Contender {
-	return load.Contender{Name: "version by hand", Prepare: versioned, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
+	return load.Contender{Name: versionName, Prepare: versioned, Open: func(_ context.Context, client *dynamodb.Client, table string) (load.Change, error) {
 		v := versionCheck{client, table}
 		return v.change, nil
 	}}

@@ -65,6 +65,8 @@ type Waiter[C, B any] struct {
 	queue      *queue[C, B]
 	state      State
 	called     chan struct{} // closed when state is no longer waiting; nil for who never waited
+	patience   time.Duration
+	timer      *time.Timer // says when to look at the holder; nil before Wait
 	prev, next *Waiter[C, B]
 	handoff    B
 }
@@ -105,7 +107,7 @@ func (p *Waiter[C, B]) Wait(ctx context.Context, patience time.Duration) (State,
 	if p.called == nil { // it found no queue; nobody else touches its state before it passes
 		return Holding, nil
 	}
-	timer := time.NewTimer(p.skipStuck(patience))
+	timer := p.watch(patience)
 	defer timer.Stop()
 	for {
 		select {
@@ -114,9 +116,36 @@ func (p *Waiter[C, B]) Wait(ctx context.Context, patience time.Duration) (State,
 		case <-ctx.Done():
 			return p.leave(ctx)
 		case <-timer.C:
-			timer.Reset(p.skipStuck(patience))
+			p.skipStuck()
 		}
 	}
+}
+
+// watch makes the timer by which the caller looks at the holder. It is set only while the
+// caller is the first who waits, who alone can do something: with thousands in a line the
+// looks of all of them would cost more than what they wait for.
+func (p *Waiter[C, B]) watch(patience time.Duration) *time.Timer {
+	p.shard.mu.Lock()
+	p.patience, p.timer = patience, time.NewTimer(never)
+	p.shard.mu.Unlock()
+	p.skipStuck()
+	return p.timer
+}
+
+// never is when a timer that is not set is due.
+const never time.Duration = 1 << 62
+
+// watch sets the timer of the first who waits. The shard's mu is held.
+func (ln *queue[C, B]) watch() {
+	p := ln.head
+	if p == nil || p.timer == nil {
+		return // nobody waits, or not yet
+	}
+	left := p.patience - time.Since(ln.moved)
+	if p.queues.Over != nil {
+		left = min(left, p.queues.Look)
+	}
+	p.timer.Reset(left)
 }
 
 // Stood reports whether the caller found somebody in its queue.
@@ -135,32 +164,25 @@ func (p *Waiter[C, B]) leave(ctx context.Context) (State, error) {
 		return p.state, nil
 	}
 	p.unlink(gone)
+	p.queue.watch()
 	return gone, context.Cause(ctx)
 }
 
-// skipStuck gives the first who waits the turn of a holder that does not move.
-// It returns when to look again.
-func (p *Waiter[C, B]) skipStuck(patience time.Duration) time.Duration {
+// skipStuck looks at the holder, if the caller is the first who waits, and takes the turn
+// of one that does not move.
+func (p *Waiter[C, B]) skipStuck() {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	if p.state != waiting {
-		return patience
+	if p.state != waiting || p.queue.head != p {
+		return
 	}
-	left := patience - time.Since(p.queue.moved)
-	if over := p.queues.Over; over != nil {
-		if over(p.queue.holder.handoff) {
-			left = 0
-		}
-		left, patience = min(left, p.queues.Look), min(patience, p.queues.Look)
+	over := p.queues.Over
+	if time.Since(p.queue.moved) < p.patience && (over == nil || !over(p.queue.holder.handoff)) {
+		p.queue.watch()
+		return
 	}
-	if left > 0 {
-		return left
-	}
-	if p.queue.head == p {
-		var nothing B
-		p.queue.call(nothing)
-	}
-	return patience
+	var nothing B
+	p.queue.call(nothing)
 }
 
 // call gives the turn to the first who waits. The shard's mu is held.
@@ -168,6 +190,7 @@ func (ln *queue[C, B]) call(b B) {
 	p := ln.head
 	p.unlink(Holding)
 	ln.holder, ln.moved, p.handoff = p, time.Now(), b
+	ln.watch()
 }
 
 // unlink takes a waiting place out of its queue. The shard's mu is held.
@@ -219,6 +242,7 @@ func (p *Waiter[C, B]) Draw(accept func(C) bool) *Waiter[C, B] {
 	first := p.queue.head
 	first.unlink(Drawn)
 	p.queue.moved = time.Now() // who takes others along has not stopped
+	p.queue.watch()
 	return first
 }
 

@@ -167,6 +167,44 @@ func TestWhoDoesNotMoveIsOvertaken(t *testing.T) {
 	})
 }
 
+// In a line of thousands nobody looks at the holder but the first: looks of all would
+// cost more than what they wait for. The one who comes after it does so in its place.
+func TestOnlyTheFirstLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		l := lines{Look: time.Second, Over: func(int) bool { looks.Add(1); return false }}
+		h := l.Join("k", "h")
+		hold(t, h)
+		ctx, leave := context.WithCancel(t.Context())
+		began, took := time.Now(), make([]time.Duration, 100)
+		var waiters sync.WaitGroup
+		for i := range took {
+			ctx := ctx
+			if i > 0 {
+				ctx = t.Context()
+			}
+			p := l.Join("k", "waiter")
+			waiters.Go(func() {
+				if s, _ := p.Wait(ctx, 20*time.Second); s == local.Holding {
+					took[i] = time.Since(began)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(10500 * time.Millisecond)
+		if n := looks.Load(); n > 12 {
+			t.Errorf("%d looks of 100 who wait, in ten times the time between two", n)
+		}
+		leave() // the second is now the first, and overtakes when the holder's time is over
+		waiters.Wait()
+		for i := 1; i < len(took); i++ {
+			if took[i] != time.Duration(i)*20*time.Second {
+				t.Fatalf("waiter %d had its turn after %v", i, took[i])
+			}
+		}
+	})
+}
+
 func TestPatienceCountsFromTheLastMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l lines
@@ -181,6 +219,26 @@ func TestPatienceCountsFromTheLastMove(t *testing.T) {
 		if s, _ := waiter.Wait(t.Context(), time.Second); s != local.Holding || time.Since(began) != 300*time.Millisecond {
 			t.Errorf("waited %v, want the rest of a second", time.Since(began))
 		}
+	})
+}
+
+// Who waits already when the one before it is taken along looks from then on.
+func TestWhoComesFirstByADrawLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l lines
+		h := l.Join("k", "h")
+		hold(t, h)
+		l.Join("k", "drawn")
+		began, waiter := time.Now(), l.Join("k", "waiter")
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			if s, _ := waiter.Wait(t.Context(), time.Second); s != local.Holding || time.Since(began) != 1900*time.Millisecond {
+				t.Errorf("waited %v, want a second from the draw", time.Since(began))
+			}
+		})
+		time.Sleep(900 * time.Millisecond)
+		h.Draw(all)
+		waits.Wait()
 	})
 }
 

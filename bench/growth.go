@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/load"
+)
+
+// growth is something that grows from scenario to scenario. Each has a chart of its own.
+type growth struct {
+	file  string
+	title string
+	panes []pane
+}
+
+// pane is one figure of a chart of growth.
+type pane struct {
+	title string
+	of    func(result) float64
+}
+
+// What grows: how many want one item, its size, and how many items there are.
+var (
+	inProcesses = &growth{"growth-processes", "Processes that want one item of 1 KB", []pane{rates, longest, requests, writeUnits}}
+	inSize      = &growth{"growth-size", "KB of the item, one caller", []pane{rates, writeUnits, readUnits}}
+	inItems     = &growth{"growth-items", "Items, wanted alike, 8 processes of 8", []pane{rates, longest, requests}}
+	inSkewed    = &growth{"growth-items-zipf", "Items, Zipf 1.1, 8 processes of 8", []pane{rates, longest, requests}}
+
+	growths = []*growth{inProcesses, inSize, inItems, inSkewed}
+
+	rates      = pane{"changes per second", func(r result) float64 { return r.Rate }}
+	longest    = pane{"p99 in ms", func(r result) float64 { return float64(r.P99) / float64(time.Millisecond) }}
+	requests   = pane{"requests per change", func(r result) float64 { return r.Requests }}
+	writeUnits = pane{"write units per change", func(r result) float64 { return r.WriteUnits }}
+	readUnits  = pane{"read units per change", func(r result) float64 { return r.ReadUnits }}
+)
+
+// These runs end with fewer requests than others, whoever had how many turns: with
+// hundreds of processes, or with hundreds of KB, each costs more of the machine. They
+// begin when everybody stands in line.
+const (
+	growthSpan   = 16 * time.Second
+	growthWarmup = time.Second
+	growthBudget = 4000
+	eachBudget   = 40  // requests of each process, where those are more
+	sizeBudget   = 400 // where a request can carry 390 KB
+)
+
+// step is a scenario of a growth, with what has grown so far.
+type step struct {
+	scenario
+	in *growth
+	at int
+}
+
+// growing are the steps of all growths.
+func growing() (steps []step) {
+	add := func(in *growth, name string, at int, w load.Workload, among func() []load.Contender) {
+		w.Span, w.Warmup, w.Budget = growthSpan, growthWarmup, max(growthBudget, eachBudget*w.Processes)
+		if in == inSize {
+			w.Budget = sizeBudget
+		}
+		steps = append(steps, step{scenario{name: growthOf + name, workload: w, among: among}, in, at})
+	}
+	single := of(articleName, versionName, "optimistic", "pessimistic")
+	crowd := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, fair")
+	for _, n := range []int{1, 2, 8, 32, 128, 512, 1000} {
+		add(inProcesses, count(n, "process", "processes"), n, load.Workload{Processes: n}, crowd)
+	}
+	for _, kb := range []int{1, 4, 10, 40, 100, 390} {
+		add(inSize, fmt.Sprintf("%d KB", kb), kb, load.Workload{Size: kb << 10}, single)
+	}
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		add(inItems, count(n, "item", "items"), n, load.Workload{Processes: 8, Workers: 8, Items: n}, crowd)
+	}
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		add(inSkewed, count(n, "item", "items")+", Zipf", n, load.Workload{Processes: 8, Workers: 8, Items: n, Zipf: 1.1}, crowd)
+	}
+	return steps
+}
+
+func count(n int, one, many string) string {
+	if n != 1 {
+		one = many
+	}
+	return fmt.Sprintf("%d %s", n, one)
+}
+
+// growthOf begins the names of these scenarios.
+const growthOf = "growth, "
+
+// of are some of those who change one item.
+func of(names ...string) func() []load.Contender {
+	return func() []load.Contender {
+		return slices.DeleteFunc(counting(), func(c load.Contender) bool { return !slices.Contains(names, c.Name) })
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// In points.
+const (
+	paneWidth  vg.Length = 300
+	paneHeight vg.Length = 300
+)
+
+// steps are the results of a growth, and how far it has grown in each of them.
+func (g *growth) steps(all []result) (some []result, at []float64) {
+	names := map[string]int{}
+	for _, s := range growing() {
+		if s.in == g {
+			names[s.name] = s.at
+		}
+	}
+	for _, r := range all {
+		if n, is := names[strings.TrimSuffix(r.Scenario, withPartition)]; is {
+			some, at = append(some, r), append(at, float64(n))
+		}
+	}
+	return some, at
+}
+
+// lineChart draws the panes of a growth side by side, a line for each contender, as SVG;
+// nil where none of its scenarios was run.
+func lineChart(g *growth, all []result, short bool) ([]byte, error) {
+	results, at := g.steps(all)
+	if len(results) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, r := range results {
+		if !slices.Contains(names, r.Contender) {
+			names = append(names, r.Contender)
+		}
+	}
+	legend, colors := newLegend(), palette(names)
+	panes := make([]*plot.Plot, len(g.panes))
+	for i, what := range g.panes {
+		p := newPlot(what.title)
+		p.X.Label.Text = g.title
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, marks(at)
+		lowest, highest := math.Inf(1), 0.0
+		for n, name := range names {
+			var points plotter.XYs
+			for k, r := range results {
+				if y := what.of(r); r.Contender == name && y > 0 { // a logarithmic axis has no nought
+					points = append(points, plotter.XY{X: at[k], Y: y})
+					lowest, highest = min(lowest, y), max(highest, y)
+				}
+			}
+			line, dots, err := plotter.NewLinePoints(points)
+			if err != nil && len(points) > 0 {
+				return nil, err
+			}
+			if len(points) == 0 {
+				continue
+			}
+			line.Color, line.Width = colors[n], vg.Points(2)
+			dots.Color, dots.Shape, dots.Radius = colors[n], draw.CircleGlyph{}, vg.Points(3)
+			p.Add(line, dots)
+			if i == 0 {
+				legend.Add(name, line, dots)
+			}
+		}
+		if highest == 0 {
+			lowest, highest = 1, 1 // nobody has any: an empty pane
+		}
+		p.X.Min, p.X.Max = slices.Min(at)/1.2, slices.Max(at)*1.2
+		p.Y.Min, p.Y.Max = math.Pow10(int(math.Floor(math.Log10(lowest)))), math.Pow10(int(math.Ceil(math.Log10(highest*1.01))))
+		panes[i] = p
+	}
+	if short {
+		panes[0].Title.Text = shortWarning
+	}
+	s := newSVG(2*margin+paneWidth*vg.Length(len(panes))+legendWidth, paneHeight)
+	left, beside := divide(s.canvas)
+	for i, p := range panes {
+		from := paneWidth * vg.Length(i)
+		p.Draw(draw.Crop(left, from, from+paneWidth-margin-(left.Max.X-left.Min.X), 0, 0))
+	}
+	legend.Draw(beside)
+	return s.bytes()
+}
+
+// marks are the ticks of an axis: what was run, each once, and nothing between.
+func marks(at []float64) (ticks plot.ConstantTicks) {
+	for _, x := range slices.Compact(slices.Sorted(slices.Values(at))) {
+		ticks = append(ticks, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'f', -1, 64)})
+	}
+	return ticks
+}
+
+// newPlot is a plot with logarithmic figures, which are in its title, and a grid.
+func newPlot(title string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text = title
+	p.Title.Padding = vg.Points(8)
+	p.Y.Scale = plot.LogScale{}
+	p.Y.Tick.Marker = plot.LogTicks{Prec: -1}
+	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label} {
+		s.Font.Typeface, s.Font.Variant = "Liberation", "Sans"
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = nil, color.Gray{Y: 0xdd}
+	p.Add(grid) // first, so that it is behind what is drawn
+	return p
+}

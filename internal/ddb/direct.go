@@ -1,0 +1,189 @@
+package ddb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/direct"
+)
+
+// past is the way past the SDK's middleware, for a client that allows it.
+type past struct {
+	once sync.Once
+	path *direct.Path
+}
+
+// direct is that way for requests on a key. nil: there is none, as for a client that is
+// not the SDK's own but wraps it: it is asked by its methods. A request without a key is
+// the SDK's to refuse.
+func (t *Table) direct(key Item) *direct.Path {
+	t.past.once.Do(func() {
+		if c, ok := t.Client.(*dynamodb.Client); ok && c != nil {
+			t.past.path = direct.New(c)
+		}
+	})
+	if key == nil {
+		return nil
+	}
+	return t.past.path
+}
+
+// drawn is what an attempt has asked of the client before the SDK does, which then is
+// given the same: neither the policy nor the provider of credentials is asked twice.
+type drawn struct {
+	token       func(error) error // nil: not asked
+	tokenErr    error
+	asked       bool // for credentials
+	credentials aws.Credentials
+	err         error
+}
+
+// happened is what came of a request that was sent directly. The SDK is given it for
+// the result of the request that it would send.
+type happened struct {
+	resp *http.Response
+	err  error
+	told atomic.Bool
+}
+
+// directly makes the attempt without the SDK's middleware, as far as it can be made so.
+// A context says that the SDK has to make it, on that context, or to judge what came of
+// the request: then and only then it is not in out, nor the condition that failed.
+func (a *attempt) directly(ctx context.Context, p *direct.Path, op direct.Operation, in smithy.Serializable, out smithy.Deserializable) (context.Context, error) {
+	if p == nil {
+		return ctx, nil
+	}
+	a.opens(p, op)
+	if !p.Open(op) || ctx.Err() != nil {
+		return ctx, nil
+	}
+	var d drawn
+	if d.token, d.tokenErr = a.GetAttemptToken(ctx); d.tokenErr == nil {
+		d.asked = true
+		d.credentials, d.err = p.Options.Credentials.Retrieve(ctx)
+	}
+	a.mu.Lock()
+	a.drawn = &d
+	a.mu.Unlock()
+	if d.tokenErr != nil || d.err != nil {
+		return ctx, nil
+	}
+	req := p.Request(ctx, op, in, &a.replay, &d.credentials)
+	if req == nil {
+		return ctx, nil
+	}
+	resp, err := a.Do(req)
+	h := &happened{resp: resp, err: err}
+	if err == nil && resp != nil {
+		p.Heed(resp)
+		body, watched := bodies.Get().(*bytes.Buffer), resp.Body
+		body.Reset()
+		_, failed := body.ReadFrom(watched)
+		_ = watched.Close()
+		if failed == nil && a.plain(resp) {
+			resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+			err := p.Decode(ctx, op, resp, out)
+			if _, condition := conditionFailed(err); err == nil || condition {
+				_ = d.token(err)
+				resp.Body = watched // whoever has kept the response must not read another's
+				if body.Cap() <= ordinary {
+					bodies.Put(body)
+				}
+				return nil, err
+			}
+		}
+		resp.Body = io.NopCloser(&recorded{bytes.NewReader(body.Bytes()), failed})
+	}
+	a.mu.Lock()
+	a.happened = h
+	a.mu.Unlock()
+	return &undisturbed{ctx, &h.told}, nil
+}
+
+// opens prepares the attempt as options do where the SDK makes it.
+func (a *attempt) opens(p *direct.Path, op direct.Operation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.path, a.op = p, op
+	a.policy, a.inner, a.region = p.Options.Retryer, p.Options.HTTPClient, p.Options.Region
+	if a.replay.ClientProtocol == nil {
+		a.replay.ClientProtocol = p.Options.Protocol
+	}
+	a.ran, a.strict = true, !p.Options.DisableValidateResponseChecksum
+}
+
+// plain reports whether a reply is a whole one that says yes, or may say that a
+// condition failed.
+func (a *attempt) plain(resp *http.Response) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusBadRequest) && a.reply.damaged(a.strict) == nil
+}
+
+// bodies are for replies; who asks for a large one keeps it.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const ordinary = 64 << 10
+
+// recorded is a body that was read, with the error at its end.
+type recorded struct {
+	io.Reader
+	err error
+}
+
+func (r *recorded) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if errors.Is(err, io.EOF) && r.err != nil {
+		err = r.err
+	}
+	return n, err
+}
+
+// undisturbed is a context whose end the SDK must not see before it has been told what
+// came of the request: it would not look at it.
+type undisturbed struct {
+	context.Context
+	told *atomic.Bool
+}
+
+// Done implements [context.Context].
+func (u *undisturbed) Done() <-chan struct{} {
+	if u.told.Load() {
+		return u.Context.Done()
+	}
+	return nil
+}
+
+// Err implements [context.Context].
+func (u *undisturbed) Err() error {
+	if u.told.Load() {
+		return u.Context.Err()
+	}
+	return nil
+}
+
+// learned ends an attempt of the SDK: a success is an example for requests that are
+// sent directly.
+func (a *attempt) learned(ctx context.Context, err error) error {
+	a.mu.Lock()
+	path, shown, resp, h := a.path, a.shown, a.answer, a.happened
+	a.mu.Unlock()
+	if h != nil && !h.told.Load() {
+		return &ReplyError{errors.Join(errUnread, err)}
+	}
+	if body := a.replay.stored(); err == nil && shown != nil && resp != nil && body != nil {
+		path.Learn(ctx, shown, io.NewSectionReader(body, 0, body.Size()), resp)
+	}
+	return err
+}
+
+var errUnread = errors.New("the SDK has not read it")

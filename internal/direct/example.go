@@ -1,0 +1,121 @@
+package direct
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// example is what the requests of an operation have in common.
+type example struct {
+	url     url.URL
+	host    string
+	header  http.Header
+	values  context.Context // what the SDK notes for an HTTP client that asks
+	account string
+	session bool // there is a session's token
+}
+
+// Shown is a request that the SDK is about to send.
+type Shown struct {
+	op     Operation
+	url    url.URL
+	host   string
+	header http.Header
+	length int64
+}
+
+// Show looks at a request of the SDK before it is sent; nil: no example is wanted.
+func (p *Path) Show(op Operation, req *http.Request) *Shown {
+	if p.examples[op].Load() != nil || p.unequal.Load() >= patience {
+		return nil
+	}
+	return &Shown{op: op, url: *req.URL, host: req.Host, header: req.Header.Clone(), length: req.ContentLength}
+}
+
+// patience is how many examples may carry another signature, as one does whose
+// credentials were renewed meanwhile.
+const patience = 8
+
+const (
+	invocation    = "Amz-Sdk-Invocation-Id"
+	attempts      = "Amz-Sdk-Request"
+	authorization = "Authorization"
+	date          = "X-Amz-Date"
+	token         = "X-Amz-Security-Token"
+	trace         = "X-Amzn-Trace-Id"
+)
+
+// Learn takes a request that was answered with success for an example.
+func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.Response) {
+	if !inTime(resp) {
+		return
+	}
+	c, err := p.Options.Credentials.Retrieve(ctx)
+	if err != nil {
+		return
+	}
+	signed, err := time.Parse("20060102T150405Z", s.header.Get(date))
+	if err != nil {
+		return
+	}
+	hash, err := sum(body)
+	if err != nil {
+		return
+	}
+	again := &http.Request{Method: http.MethodPost, URL: &s.url, Host: s.host, Header: s.header.Clone(), ContentLength: s.length}
+	for _, name := range []string{authorization, date, token} {
+		again.Header.Del(name)
+	}
+	if err := p.sign(ctx, again, hash, &c, signed); err != nil {
+		return
+	}
+	if again.Header.Get(authorization) != s.header.Get(authorization) || again.URL.String() != s.url.String() {
+		p.unequal.Add(1)
+		return
+	}
+	e := &example{url: s.url, host: s.host, header: s.header, account: c.AccountID, session: c.SessionToken != "", values: noted(s.op, p.Options.Region)}
+	for _, name := range []string{authorization, date, token, invocation, trace} {
+		e.header.Del(name)
+	}
+	// When the caller gives up is told by our clock here, if at all.
+	tries, _, _ := strings.Cut(e.header.Get(attempts), "; ttl=")
+	e.header.Set(attempts, tries)
+	p.examples[s.op].Store(e)
+}
+
+// noted is a context with what the SDK notes there of its requests.
+func noted(op Operation, region string) context.Context {
+	name := described[op].name
+	ctx := middleware.WithOperationName(middleware.WithServiceID(context.Background(), dynamodb.ServiceID), name)
+	ctx = awsmiddleware.SetOperationName(awsmiddleware.SetServiceID(ctx, dynamodb.ServiceID), name)
+	if region != "" {
+		ctx = awsmiddleware.SetRegion(ctx, region)
+	}
+	return ctx
+}
+
+// sign signs a request for the SDK's name of the service.
+func (p *Path) sign(ctx context.Context, req *http.Request, hash string, c *aws.Credentials, now time.Time) error {
+	return p.Options.HTTPSignerV4.SignHTTP(ctx, *c, req, hash, "dynamodb", p.Options.Region, now)
+}
+
+// sum is the SHA-256 of a body, as a signature has it.
+func sum(body io.Reader) (string, error) {
+	digest := sha256.New()
+	if _, err := io.Copy(digest, body); err != nil {
+		return "", err
+	}
+	var room [sha256.Size]byte
+	return hex.EncodeToString(digest.Sum(room[:0])), nil
+}

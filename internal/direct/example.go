@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 )
@@ -105,9 +106,11 @@ func noted(op Operation, region string) context.Context {
 	return ctx
 }
 
-// sign signs a request for the SDK's name of the service.
+// sign signs a request as the SDK lets the client's signer do it.
 func (p *Path) sign(ctx context.Context, req *http.Request, hash string, c *aws.Credentials, now time.Time) error {
-	return p.Options.HTTPSignerV4.SignHTTP(ctx, *c, req, hash, "dynamodb", p.Options.Region, now)
+	return p.Options.HTTPSignerV4.SignHTTP(ctx, *c, req, hash, "dynamodb", p.Options.Region, now, func(o *v4.SignerOptions) {
+		o.DisableURIPathEscaping, o.LogSigning = false, false
+	})
 }
 
 // sum is the SHA-256 of a body, as a signature has it.

@@ -20,18 +20,22 @@ var doubts = map[string]func(given, usual *dynamodb.Options) bool{
 	"TracerProvider": func(o, usual *dynamodb.Options) bool { return differ(o.TracerProvider, usual.TracerProvider) },
 	"Logger":         nil, // with no mode it hears warnings only, of answers that go the SDK's way
 	// Where the request goes.
-	"EndpointResolver":      func(o, _ *dynamodb.Options) bool { return o.EndpointResolver != nil },
-	"EndpointResolverV2":    func(o, usual *dynamodb.Options) bool { return differ(o.EndpointResolverV2, usual.EndpointResolverV2) },
-	"EndpointDiscovery":     func(o, _ *dynamodb.Options) bool { return o.EndpointDiscovery.EnableEndpointDiscovery == aws.EndpointDiscoveryEnabled },
+	"EndpointResolver":   func(o, _ *dynamodb.Options) bool { return o.EndpointResolver != nil },
+	"EndpointResolverV2": func(o, usual *dynamodb.Options) bool { return differ(o.EndpointResolverV2, usual.EndpointResolverV2) },
+	"EndpointDiscovery": func(o, _ *dynamodb.Options) bool {
+		return o.EndpointDiscovery.EnableEndpointDiscovery == aws.EndpointDiscoveryEnabled
+	},
 	"AccountIDEndpointMode": nil, // an example is for one account
 	"BaseEndpoint":          nil,
 	"EndpointOptions":       nil,
 	"Region":                nil,
 	// Who signs it, and how.
-	"Credentials":          func(o, _ *dynamodb.Options) bool { return o.Credentials == nil },
-	"HTTPSignerV4":         func(o, usual *dynamodb.Options) bool { return differ(o.HTTPSignerV4, usual.HTTPSignerV4) },
-	"AuthSchemeResolver":   func(o, usual *dynamodb.Options) bool { return differ(o.AuthSchemeResolver, usual.AuthSchemeResolver) },
-	"AuthSchemes":          func(o, usual *dynamodb.Options) bool { return len(o.AuthSchemes) != 1 || differ(o.AuthSchemes[0], usual.AuthSchemes[0]) },
+	"Credentials":        func(o, _ *dynamodb.Options) bool { return o.Credentials == nil },
+	"HTTPSignerV4":       func(o, usual *dynamodb.Options) bool { return differ(o.HTTPSignerV4, usual.HTTPSignerV4) },
+	"AuthSchemeResolver": func(o, usual *dynamodb.Options) bool { return differ(o.AuthSchemeResolver, usual.AuthSchemeResolver) },
+	"AuthSchemes": func(o, usual *dynamodb.Options) bool {
+		return len(o.AuthSchemes) != 1 || differ(o.AuthSchemes[0], usual.AuthSchemes[0])
+	},
 	"AuthSchemePreference": func(o, _ *dynamodb.Options) bool { return len(o.AuthSchemePreference) > 0 },
 	// Without correction the SDK signs by our clock, as is done here.
 	"DisableClockSkewCorrection": nil,

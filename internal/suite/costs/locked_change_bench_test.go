@@ -194,7 +194,7 @@ func lockedChange(b *testing.B, client *dynamodb.Client) {
 			for i, side := range sides {
 				runtime.GC()
 				began := processorTime(b)
-				for range 60 {
+				for range 300 {
 					if err := side.do(); err != nil {
 						b.Fatal(err)
 					}

@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -48,7 +49,7 @@ var sample = product{"apple", "Apple", 100, 3, 129, "A-17", []string{"fruit", "f
 
 // memory answers from memory as DynamoDB would answer a free lock, so that
 // only the client's own time is measured.
-type memory struct{ acquired []byte }
+type memory struct{ acquired, read []byte }
 
 func newMemory() (*memory, error) {
 	item, err := attributevalue.MarshalMap(sample)
@@ -70,18 +71,26 @@ func newMemory() (*memory, error) {
 			return nil, fmt.Errorf("unexpected %T", v)
 		}
 	}
+	wire["version"], wire["writers"] = map[string]any{"N": "12"}, map[string]any{"B": make([]byte, 64)}
+	read, err := json.Marshal(map[string]any{"Item": wire})
+	if err != nil {
+		return nil, err
+	}
 	until := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	for name, n := range map[string]string{"lockTime": until, "lockLease": "30", "lockHeld": "1700000000000001", "lockToken": "1700000000000001", "lockStolen": "0"} {
 		wire[name] = map[string]any{"N": n}
 	}
 	wire["lockedBy"] = map[string]any{"S": "host/1#AAAAAAAAAAAAAAAAAAAAAA"}
 	body, err := json.Marshal(map[string]any{"Attributes": wire})
-	return &memory{acquired: body}, err
+	return &memory{body, read}, err
 }
 
 func (m *memory) answer(body []byte) []byte {
 	if bytes.Contains(body, []byte(`"ALL_NEW"`)) {
 		return m.acquired
+	}
+	if bytes.Contains(body, []byte(`"ConsistentRead"`)) {
+		return m.read
 	}
 	return []byte("{}")
 }
@@ -216,6 +225,24 @@ func lockedChange(b *testing.B, client *dynamodb.Client) {
 		b.ReportMetric(ratio(3, 0), "x-by-hand")
 		b.ReportMetric(ratio(3, 1), "x-same-requests")
 	})
+}
+
+// BenchmarkOptimisticChange is a change without a lock, from memory. In its profile
+// stands what a write spends on being looked for by its process (witness.go).
+func BenchmarkOptimisticChange(b *testing.B) {
+	type versioned struct {
+		product
+		Version int64 `dynamodbav:"version" repo:"version"`
+	}
+	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		HTTPClient: rig.Must(newMemory())(b), BaseEndpoint: aws.String("http://memory.invalid")})
+	table := rig.Must(repo.NewTable[versioned](client, "table", repo.TableConfig{}))(b)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := r.Update(b.Context(), repo.Key{Partition: "apple"}, func(_ context.Context, v *versioned) error { v.Stock--; return nil })
+		rig.Is(b, err)
+	}
 }
 
 // change is the library's locked change with a client.

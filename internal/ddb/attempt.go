@@ -78,8 +78,8 @@ func (a *attempt) options(o *dynamodb.Options) {
 	a.inner, a.region, a.given = inner, o.Region, o
 	a.ran, a.strict = true, !o.DisableValidateResponseChecksum
 	o.Retryer = a
-	if d := a.drawn; d != nil && d.asked {
-		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return d.credentials, d.err })
+	if a.drawn != nil && a.drawn.asked {
+		a.drawn.from, o.Credentials = o.Credentials, a.drawn
 	}
 	if a.replay.ClientProtocol == nil {
 		a.replay.ClientProtocol = o.Protocol
@@ -110,7 +110,7 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 	}
 	inner, reply := a.inner, a.reply
 	var shown *direct.Shown
-	if a.path != nil && a.drawn == nil { // else its credentials do not look as usual
+	if a.path != nil {
 		shown = a.path.Show(a.op, req)
 	}
 	a.mu.Unlock()

@@ -45,6 +45,18 @@ type drawn struct {
 	asked       bool // for credentials
 	credentials aws.Credentials
 	err         error
+	from        aws.CredentialsProvider
+}
+
+// Retrieve implements [aws.CredentialsProvider].
+func (d *drawn) Retrieve(context.Context) (aws.Credentials, error) { return d.credentials, d.err }
+
+// ProviderSources implements [aws.CredentialProviderSource]: the SDK tells the service.
+func (d *drawn) ProviderSources() []aws.CredentialSource {
+	if from, ok := d.from.(aws.CredentialProviderSource); ok {
+		return from.ProviderSources()
+	}
+	return nil
 }
 
 // happened is what came of a request that was sent directly. The SDK is given it for
@@ -185,5 +197,10 @@ func (a *attempt) learned(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+var (
+	_ aws.CredentialsProvider      = (*drawn)(nil)
+	_ aws.CredentialProviderSource = (*drawn)(nil)
+)
 
 var errUnread = errors.New("the SDK has not read it")

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -512,5 +513,100 @@ func TestPolicyAndCredentialsAreAskedAlike(t *testing.T) {
 				t.Errorf("by the SDK %v %v, directly %v %v", asked[0], keys[0], asked[1], keys[1])
 			}
 		})
+	}
+}
+
+// sourced are credentials that tell where they come from, of one account after another.
+type sourced struct{ account string }
+
+func (s *sourced) Retrieve(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "a" + s.account, SecretAccessKey: "b", AccountID: s.account}, nil
+}
+
+func (s *sourced) ProviderSources() []aws.CredentialSource {
+	return []aws.CredentialSource{aws.CredentialSourceEnvVars}
+}
+
+// An account may have an address of its own: an example for one is none for another.
+func TestAccountsHaveExamplesOfTheirOwn(t *testing.T) {
+	var sent [2][]request
+	for i, byMethods := range []bool{true, false} {
+		n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) { return whole(req), nil }}
+		creds := &sourced{}
+		s := plainly(n, byMethods, func(o *dynamodb.Options) {
+			o.AccountIDEndpointMode, o.Credentials = aws.AccountIDEndpointModePreferred, creds
+		})
+		for _, account := range []string{"111111111111", "222222222222", "", "111111111111"} {
+			creds.account = account
+			for range 4 {
+				if res := calls["GetItem"](t.Context(), s); res.Err != nil {
+					t.Fatal(res.Err)
+				}
+			}
+			if last := n.sent[len(n.sent)-1]; last.bySDK != byMethods {
+				t.Errorf("account %q: by the SDK is %v", account, last.bySDK)
+			}
+		}
+		sent[i] = n.sent
+	}
+	for i := range sent[0] {
+		alike(t, sent[0][i], sent[1][i])
+	}
+}
+
+// keeping is an HTTP client that keeps the body of every response.
+type keeping struct {
+	*network
+	bodies []*http.Response
+}
+
+func (k *keeping) Do(req *http.Request) (*http.Response, error) {
+	resp, err := k.network.Do(req)
+	k.bodies = append(k.bodies, resp)
+	return resp, err
+}
+
+// Who keeps a response does not read another's in it later.
+func TestAKeptResponseHasItsOwnBody(t *testing.T) {
+	k := &keeping{network: &network{answer: func(_ int, req *http.Request) (*http.Response, error) { return whole(req), nil }}}
+	s := plainly(k.network, false, func(o *dynamodb.Options) { o.HTTPClient = k })
+	for range 3 {
+		if res := calls["GetItem"](t.Context(), s); res.Err != nil {
+			t.Fatal(res.Err)
+		}
+	}
+	for _, resp := range k.bodies {
+		if body, err := io.ReadAll(resp.Body); len(body) > 0 || err != nil {
+			t.Errorf("%q is left, %v", body, err)
+		}
+	}
+}
+
+// What the tests of all packages use is asked directly, unless they run to show that it
+// makes no difference.
+func TestTheEngineIsAskedDirectly(t *testing.T) {
+	b := newBench(t)
+	n := &network{}
+	s := &ddb.Table{Name: b.table, Timeout: 10 * time.Second, Classify: asIs, Client: dynamodb.New(b.client.Options(), func(o *dynamodb.Options) {
+		inner := o.HTTPClient
+		n.answer = func(i int, req *http.Request) (*http.Response, error) {
+			req = req.Clone(req.Context())
+			req.Body = io.NopCloser(bytes.NewReader(n.sent[i].body))
+			return inner.Do(req)
+		}
+		o.HTTPClient = n
+	})}
+	for i := range 3 {
+		if _, err := s.Get(t.Context(), keyOfP); err != nil || n.sent[i].bySDK != (i == 0) {
+			t.Errorf("request %d: by the SDK is %v, %v", i, n.sent[i].bySDK, err)
+		}
+		res := s.Update(t.Context(), b.add(strconv.Itoa(i)), ddb.Options{})
+		if last := n.sent[len(n.sent)-1]; res.Outcome != ddb.Applied || last.bySDK != (i == 0) {
+			t.Errorf("write %d: %v, by the SDK is %v, %v", i, res.Outcome, last.bySDK, res.Err)
+		}
+		n.sent = slices.DeleteFunc(n.sent, func(r request) bool { return strings.HasSuffix(r.header.Get("X-Amz-Target"), "UpdateItem") })
+	}
+	if res := s.Update(t.Context(), b.add("0"), ddb.Options{}); res.Outcome != ddb.Condition || !ddb.Equal(res.Image["n"], ddb.Number("1")) {
+		t.Errorf("%+v", res)
 	}
 }

@@ -76,49 +76,63 @@ func (a *attempt) directly(ctx context.Context, p *direct.Path, op direct.Operat
 	}
 	a.opens(p, op)
 	if !p.Open(op) || ctx.Err() != nil {
-		return ctx, nil
+		return ctx, nil //nolint:nilerr // the SDK tells it
 	}
-	var d drawn
-	if d.token, d.tokenErr = a.GetAttemptToken(ctx); d.tokenErr == nil {
-		d.asked = true
-		d.credentials, d.err = p.Options.Credentials.Retrieve(ctx)
-	}
-	a.mu.Lock()
-	a.drawn = &d
-	a.mu.Unlock()
+	d := a.draw(ctx, p)
 	if d.tokenErr != nil || d.err != nil {
-		return ctx, nil
+		return ctx, nil // the SDK tells that too
 	}
 	req := p.Request(ctx, op, in, &a.replay, &d.credentials)
 	if req == nil {
 		return ctx, nil
 	}
-	resp, err := a.Do(req)
-	h := &happened{resp: resp, err: err}
-	if err == nil && resp != nil {
-		p.Heed(resp)
-		body, watched := bodies.Get().(*bytes.Buffer), resp.Body
-		body.Reset()
-		_, failed := body.ReadFrom(watched)
-		_ = watched.Close()
-		if failed == nil && a.plain(resp) {
-			resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
-			err := p.Decode(ctx, op, resp, out)
-			if _, condition := conditionFailed(err); err == nil || condition {
-				_ = d.token(err)
-				resp.Body = watched // whoever has kept the response must not read another's
-				if body.Cap() <= ordinary {
-					bodies.Put(body)
-				}
-				return nil, err
-			}
+	h := &happened{}
+	if h.resp, h.err = a.Do(req); h.err == nil && h.resp != nil {
+		p.Heed(h.resp)
+		if read, err := a.read(ctx, p, op, h.resp, out); read {
+			_ = d.token(err)
+			return nil, err
 		}
-		resp.Body = io.NopCloser(&recorded{bytes.NewReader(body.Bytes()), failed})
 	}
 	a.mu.Lock()
 	a.happened = h
 	a.mu.Unlock()
 	return &undisturbed{ctx, &h.told}, nil
+}
+
+// draw asks the client for what an attempt needs.
+func (a *attempt) draw(ctx context.Context, p *direct.Path) *drawn {
+	d := &drawn{}
+	if d.token, d.tokenErr = a.GetAttemptToken(ctx); d.tokenErr == nil {
+		d.asked = true
+		d.credentials, d.err = p.Options.Credentials.Retrieve(ctx)
+	}
+	a.mu.Lock()
+	a.drawn = d
+	a.mu.Unlock()
+	return d
+}
+
+// read reads a reply to its end: into out, or as the condition that failed. If it is
+// neither, or not whole, its body is as it was.
+func (a *attempt) read(ctx context.Context, p *direct.Path, op direct.Operation, resp *http.Response, out smithy.Deserializable) (read bool, failed error) {
+	body, watched := bodies.Get().(*bytes.Buffer), resp.Body
+	body.Reset()
+	_, cut := body.ReadFrom(watched)
+	_ = watched.Close()
+	if cut == nil && a.whole() {
+		resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
+		err := p.Decode(ctx, op, resp, out)
+		if _, condition := conditionFailed(err); err == nil || condition {
+			resp.Body = watched // whoever has kept the response must not read another's
+			if body.Cap() <= ordinary {
+				bodies.Put(body)
+			}
+			return true, err
+		}
+	}
+	resp.Body = io.NopCloser(&recorded{bytes.NewReader(body.Bytes()), cut})
+	return false, nil
 }
 
 // opens prepares the attempt as options do where the SDK makes it.
@@ -133,12 +147,11 @@ func (a *attempt) opens(p *direct.Path, op direct.Operation) {
 	a.ran, a.strict = true, !p.Options.DisableValidateResponseChecksum
 }
 
-// plain reports whether a reply is a whole one that says yes, or may say that a
-// condition failed.
-func (a *attempt) plain(resp *http.Response) bool {
+// whole reports whether the reply is.
+func (a *attempt) whole() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusBadRequest) && a.reply.damaged(a.strict) == nil
+	return a.reply.damaged(a.strict) == nil
 }
 
 // bodies are for replies; who asks for a large one keeps it.

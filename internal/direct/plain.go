@@ -20,7 +20,7 @@ var doubts = map[string]func(given, usual *dynamodb.Options) bool{
 	"TracerProvider": func(o, usual *dynamodb.Options) bool { return differ(o.TracerProvider, usual.TracerProvider) },
 	"Logger":         nil, // with no mode it hears warnings only, of answers that go the SDK's way
 	// Where the request goes.
-	"EndpointResolver":   func(o, _ *dynamodb.Options) bool { return o.EndpointResolver != nil },
+	"EndpointResolver":   func(o, _ *dynamodb.Options) bool { return o.EndpointResolver != nil }, //nolint:staticcheck // who sets it gets what it does
 	"EndpointResolverV2": func(o, usual *dynamodb.Options) bool { return differ(o.EndpointResolverV2, usual.EndpointResolverV2) },
 	"EndpointDiscovery": func(o, _ *dynamodb.Options) bool {
 		return o.EndpointDiscovery.EnableEndpointDiscovery == aws.EndpointDiscoveryEnabled

@@ -64,7 +64,7 @@ var options = map[string][]struct {
 		{func(o *dynamodb.Options) { o.EndpointDiscovery.EnableEndpointDiscovery = aws.EndpointDiscoveryDisabled }, true},
 	},
 	"EndpointOptions":          {{func(o *dynamodb.Options) { o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateEnabled }, true}, {func(o *dynamodb.Options) { o.EndpointOptions.DisableHTTPS = true }, true}},
-	"EndpointResolver":         {{func(o *dynamodb.Options) { o.EndpointResolver = dynamodb.EndpointResolverFromURL("http://127.0.0.1") }, false}},
+	"EndpointResolver":         {{func(o *dynamodb.Options) { o.EndpointResolver = dynamodb.EndpointResolverFromURL("http://127.0.0.1") }, false}}, //nolint:staticcheck // who sets it gets what it does
 	"EndpointResolverV2":       {{func(o *dynamodb.Options) { o.EndpointResolverV2 = ownEndpoint{o.EndpointResolverV2} }, false}},
 	"HTTPSignerV4":             {{func(o *dynamodb.Options) { o.HTTPSignerV4 = ownSigner{v4.NewSigner()} }, false}, {func(o *dynamodb.Options) { o.HTTPSignerV4 = v4.NewSigner() }, true}},
 	"IdempotencyTokenProvider": {{func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil }, true}},

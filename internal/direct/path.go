@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas"
 	"github.com/aws/smithy-go"
@@ -80,10 +79,4 @@ func inTime(resp *http.Response) bool {
 	}
 	said, err := smithyhttp.ParseTime(date)
 	return err == nil && time.Since(said).Abs() <= apart
-}
-
-// fits reports whether the example is for such credentials: the account may be part of
-// the address.
-func (e *example) fits(c *aws.Credentials) bool {
-	return e.account == c.AccountID && e.session == (c.SessionToken != "")
 }

@@ -21,8 +21,8 @@ func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable
 	if e == nil {
 		return nil
 	}
-	if !e.fits(c) {
-		p.examples[op].Store(nil) // the next one may
+	if e.account != c.AccountID { // which may be part of the address
+		p.examples[op].Store(nil)
 		return nil
 	}
 	made := smithyhttp.NewStackRequest().(*smithyhttp.Request)

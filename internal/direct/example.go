@@ -20,7 +20,6 @@ import (
 // example is what the requests of an operation have in common.
 type example struct {
 	url     url.URL
-	host    string
 	header  http.Header
 	values  context.Context // what the SDK notes for an HTTP client that asks
 	account string
@@ -30,7 +29,6 @@ type example struct {
 type Shown struct {
 	op     Operation
 	url    url.URL
-	host   string
 	header http.Header
 	length int64
 }
@@ -40,7 +38,7 @@ func (p *Path) Show(op Operation, req *http.Request) *Shown {
 	if p.examples[op].Load() != nil || p.unequal.Load() >= patience {
 		return nil
 	}
-	return &Shown{op: op, url: *req.URL, host: req.Host, header: req.Header.Clone(), length: req.ContentLength}
+	return &Shown{op: op, url: *req.URL, header: req.Header.Clone(), length: req.ContentLength}
 }
 
 // patience is how many examples may carry another signature, as one does whose
@@ -73,7 +71,7 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.R
 	if err != nil {
 		return
 	}
-	again := &http.Request{Method: http.MethodPost, URL: &s.url, Host: s.host, Header: s.header.Clone(), ContentLength: s.length}
+	again := &http.Request{Method: http.MethodPost, URL: &s.url, Header: s.header.Clone(), ContentLength: s.length}
 	for _, name := range []string{authorization, date, token} {
 		again.Header.Del(name)
 	}
@@ -84,7 +82,7 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.R
 		p.unequal.Add(1)
 		return
 	}
-	e := &example{url: s.url, host: s.host, header: s.header, account: c.AccountID, values: noted(s.op, p.Options.Region)}
+	e := &example{url: s.url, header: s.header, account: c.AccountID, values: noted(s.op, p.Options.Region)}
 	for _, name := range []string{authorization, date, token, invocation, trace} {
 		e.header.Del(name)
 	}

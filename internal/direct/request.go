@@ -41,7 +41,7 @@ func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable
 		return nil
 	}
 	url := e.url // an HTTP client may change it
-	req := (&http.Request{Method: http.MethodPost, URL: &url, Host: e.host, Header: e.header.Clone(),
+	req := (&http.Request{Method: http.MethodPost, URL: &url, Header: e.header.Clone(),
 		ContentLength: made.ContentLength, Body: io.NopCloser(body)}).WithContext(named{ctx, e.values})
 	if tell(ctx, req) != nil || p.sign(ctx, req, hash, c, time.Now()) != nil {
 		return nil

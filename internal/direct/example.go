@@ -2,17 +2,13 @@ package direct
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 )
@@ -20,7 +16,9 @@ import (
 // example is what the requests of an operation have in common.
 type example struct {
 	url     url.URL
+	host    string
 	header  http.Header
+	scheme  scheme
 	values  context.Context // what the SDK notes for an HTTP client that asks
 	account string
 }
@@ -29,6 +27,7 @@ type example struct {
 type Shown struct {
 	op     Operation
 	url    url.URL
+	host   string
 	header http.Header
 	length int64
 }
@@ -38,7 +37,7 @@ func (p *Path) Show(op Operation, req *http.Request) *Shown {
 	if p.examples[op].Load() != nil || p.unequal.Load() >= patience {
 		return nil
 	}
-	return &Shown{op: op, url: *req.URL, header: req.Header.Clone(), length: req.ContentLength}
+	return &Shown{op: op, url: *req.URL, host: req.Host, header: req.Header.Clone(), length: req.ContentLength}
 }
 
 // patience is how many examples may carry another signature, as one does whose
@@ -63,7 +62,7 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.R
 	if err != nil {
 		return
 	}
-	signed, err := time.Parse("20060102T150405Z", s.header.Get(date))
+	signed, err := time.Parse(stamps, s.header.Get(date))
 	if err != nil {
 		return
 	}
@@ -71,18 +70,14 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.R
 	if err != nil {
 		return
 	}
-	again := &http.Request{Method: http.MethodPost, URL: &s.url, Header: s.header.Clone(), ContentLength: s.length}
-	for _, name := range []string{authorization, date, token} {
-		again.Header.Del(name)
-	}
-	if err := p.sign(ctx, again, hash, &c, signed); err != nil {
-		return
-	}
-	if again.Header.Get(authorization) != s.header.Get(authorization) {
+	scheme, ok := schemeOf(&s.url, s.host, s.header)
+	again := &http.Request{Method: http.MethodPost, Header: s.header.Clone(), ContentLength: s.length}
+	p.sign(&scheme, again, hash, &c, signed)
+	if !ok || again.Header.Get(authorization) != s.header.Get(authorization) || again.Header.Get(token) != s.header.Get(token) {
 		p.unequal.Add(1)
 		return
 	}
-	e := &example{url: s.url, header: s.header, account: c.AccountID, values: noted(s.op, p.Options.Region)}
+	e := &example{url: s.url, host: s.host, header: s.header, scheme: scheme, account: c.AccountID, values: noted(s.op, p.Options.Region)}
 	for _, name := range []string{authorization, date, token, invocation, trace} {
 		e.header.Del(name)
 	}
@@ -101,21 +96,4 @@ func noted(op Operation, region string) context.Context {
 		ctx = awsmiddleware.SetRegion(ctx, region)
 	}
 	return ctx
-}
-
-// sign signs a request as the SDK lets the client's signer do it.
-func (p *Path) sign(ctx context.Context, req *http.Request, hash string, c *aws.Credentials, now time.Time) error {
-	return p.Options.HTTPSignerV4.SignHTTP(ctx, *c, req, hash, "dynamodb", p.Options.Region, now, func(o *v4.SignerOptions) {
-		o.DisableURIPathEscaping, o.LogSigning = false, false
-	})
-}
-
-// sum is the SHA-256 of a body, as a signature has it.
-func sum(body io.Reader) (string, error) {
-	digest := sha256.New()
-	if _, err := io.Copy(digest, body); err != nil {
-		return "", err
-	}
-	var room [sha256.Size]byte
-	return hex.EncodeToString(digest.Sum(room[:0])), nil
 }

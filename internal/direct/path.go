@@ -35,6 +35,7 @@ type Path struct {
 	Options dynamodb.Options // of the client; not to be changed
 
 	examples [operations]atomic.Pointer[example]
+	derived  atomic.Pointer[derived]
 	unequal  atomic.Int32 // examples whose signature was not the client's signer's
 }
 

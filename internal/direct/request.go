@@ -21,7 +21,8 @@ func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable
 	if e == nil {
 		return nil
 	}
-	if e.account != c.AccountID { // which may be part of the address
+	// The account may be part of the address.
+	if e.account != c.AccountID || e.scheme.session != (c.SessionToken != "") {
 		p.examples[op].Store(nil)
 		return nil
 	}
@@ -41,11 +42,12 @@ func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable
 		return nil
 	}
 	url := e.url // an HTTP client may change it
-	req := (&http.Request{Method: http.MethodPost, URL: &url, Header: e.header.Clone(),
+	req := (&http.Request{Method: http.MethodPost, URL: &url, Host: e.host, Header: e.header.Clone(),
 		ContentLength: made.ContentLength, Body: io.NopCloser(body)}).WithContext(named{ctx, e.values})
-	if tell(ctx, req) != nil || p.sign(ctx, req, hash, c, time.Now()) != nil {
+	if tell(ctx, req) != nil {
 		return nil
 	}
+	p.sign(&e.scheme, req, hash, c, time.Now())
 	return req
 }
 

@@ -120,11 +120,11 @@ func (a *attempt) read(ctx context.Context, p *direct.Path, op direct.Operation,
 	body.Reset()
 	_, cut := body.ReadFrom(watched)
 	_ = watched.Close()
-	if cut == nil && a.whole() {
+	if a.whole() {
 		resp.Body = io.NopCloser(bytes.NewReader(body.Bytes()))
 		err := p.Decode(ctx, op, resp, out)
 		if _, condition := conditionFailed(err); err == nil || condition {
-			resp.Body = watched // whoever has kept the response must not read another's
+			// Whoever has kept the response finds its body read to the end.
 			if body.Cap() <= ordinary {
 				bodies.Put(body)
 			}

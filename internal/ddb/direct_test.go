@@ -145,12 +145,15 @@ func plainly(n *network, byMethods bool, options ...func(*dynamodb.Options)) *dd
 
 var keyOfP = ddb.Item{"id": ddb.Text("p")}
 
-// calls are the two operations that are sent directly.
+// calls are the operations that are sent directly.
 var calls = map[string]func(context.Context, *ddb.Table) ddb.Result{
 	"GetItem": func(ctx context.Context, s *ddb.Table) ddb.Result { return s.Read(ctx, keyOfP, ddb.Options{}) },
 	"UpdateItem": func(ctx context.Context, s *ddb.Table) ddb.Result {
 		in := (&bench{table: s.Name}).add("p")
 		in.ReturnValues = types.ReturnValueAllNew
+		for i := range 8 { // in an order that the SDK makes anew each time
+			in.ExpressionAttributeValues[":"+strconv.Itoa(i)] = ddb.Text("x")
+		}
 		return s.Update(ctx, in, ddb.Options{NoGrace: true})
 	},
 }
@@ -282,6 +285,39 @@ func TestDirectlyIsAsByTheSDK(t *testing.T) {
 					})
 				})
 			}
+		}
+	}
+}
+
+// granted makes a call that is granted, after which the next may be sent directly.
+func granted(t *testing.T, op string, s *ddb.Table) {
+	t.Helper()
+	if res := calls[op](t.Context(), s); res.Err != nil {
+		t.Fatal(res.Err)
+	}
+}
+
+// A request without a key is refused before it is sent.
+func TestNoKeyIsRefusedAlike(t *testing.T) {
+	calls := map[string]func(context.Context, *ddb.Table) ddb.Result{
+		"GetItem": func(ctx context.Context, s *ddb.Table) ddb.Result { return s.Read(ctx, nil, ddb.Options{}) },
+		"UpdateItem": func(ctx context.Context, s *ddb.Table) ddb.Result {
+			return s.Update(ctx, &dynamodb.UpdateItemInput{TableName: &s.Name}, ddb.Options{})
+		},
+	}
+	for op, call := range calls {
+		var told [2]ddb.Result
+		for i, byMethods := range []bool{true, false} {
+			n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) { return whole(req), nil }}
+			s := plainly(n, byMethods)
+			granted(t, op, s)
+			n.sent = nil
+			if told[i] = call(t.Context(), s); len(n.sent) > 0 {
+				t.Errorf("%s: sent %s", op, n.sent[0].body)
+			}
+		}
+		if told[0].Outcome != ddb.Refused || told[1].Outcome != ddb.Refused || told[0].Err.Error() != told[1].Err.Error() {
+			t.Errorf("%s: %v, %v", op, told[0].Err, told[1].Err)
 		}
 	}
 }
@@ -548,6 +584,32 @@ func TestPolicyAndCredentialsAreAskedAlike(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A key for signatures is good for one day, and for one secret.
+func TestKeysEndWithTheDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) { return whole(req), nil }}
+		var days int
+		creds := &provider{next: func(int) (aws.Credentials, error) {
+			if days%3 == 2 {
+				return aws.Credentials{AccessKeyID: "c", SecretAccessKey: "d"}, nil
+			}
+			return aws.Credentials{AccessKeyID: "a", SecretAccessKey: "b"}, nil
+		}}
+		s := plainly(n, false, func(o *dynamodb.Options) { o.Credentials = creds })
+		for ; days < 13; days++ {
+			for op, call := range calls {
+				if res := call(t.Context(), s); res.Err != nil {
+					t.Fatalf("%s, %d half days later: %v", op, days, res.Err)
+				}
+			}
+			time.Sleep(12 * time.Hour)
+		}
+		if n.sent[len(n.sent)-1].bySDK {
+			t.Error("it was not sent directly")
+		}
+	})
 }
 
 // sourced are credentials that tell where they come from, of one account after another.

@@ -80,14 +80,15 @@ func (a *attempt) directly(ctx context.Context, p *direct.Path, op direct.Operat
 	}
 	d := a.draw(ctx, p)
 	if d.tokenErr != nil || d.err != nil {
-		return ctx, nil // the SDK tells that too
+		return ctx, nil //nolint:nilerr // the SDK tells that too
 	}
 	req := p.Request(ctx, op, in, &a.replay, &d.credentials)
 	if req == nil {
 		return ctx, nil
 	}
 	h := &happened{}
-	if h.resp, h.err = a.Do(req); h.err == nil && h.resp != nil {
+	h.resp, h.err = a.Do(req) //nolint:bodyclose // read closes it, or the SDK
+	if h.err == nil && h.resp != nil {
 		p.Heed(h.resp)
 		if read, err := a.read(ctx, p, op, h.resp, out); read {
 			_ = d.token(err)

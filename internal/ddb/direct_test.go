@@ -182,8 +182,8 @@ func compared(t *testing.T, call func(context.Context, *ddb.Table) ddb.Result, a
 	if a, b := fmt.Sprint(told[0].Err), fmt.Sprint(told[1].Err); a != b || len(nets[0].sent) != len(nets[1].sent) {
 		t.Errorf("by the SDK %d requests, %s\ndirectly %d requests, %s", len(nets[0].sent), a, len(nets[1].sent), b)
 	}
-	if wrong := append(nets[0].wrong, nets[1].wrong...); len(wrong) > 0 {
-		t.Error(errors.Join(wrong...))
+	if err := errors.Join(slices.Concat(nets[0].wrong, nets[1].wrong)...); err != nil {
+		t.Error(err)
 	}
 	return nets[0], nets[1]
 }

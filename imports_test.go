@@ -32,7 +32,8 @@ var layout = []row{
 	{folder: ".", why: "documentation only; its tests compare the strategies and the documents"},
 	// Transport, protocol, vocabulary: each knows those above it in this table only.
 	{folder: "internal/telemetry", why: "names of spans, metrics and log events, and who is told; knows nothing of this module"},
-	{folder: "internal/ddb", may: []string{"internal/telemetry"}, tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
+	{folder: "internal/direct", why: "requests of a client without the SDK's middleware; knows what the SDK makes, and nothing of this module"},
+	{folder: "internal/ddb", may: []string{"internal/telemetry", "internal/direct"}, tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
 	{folder: "internal/protocol", may: []string{"internal/ddb"}, why: "what is written, under which condition, and how it is judged; all models of it"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/protocol"}, why: "what engines need of a table and users must not see"},
 	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link", "internal/telemetry"}, tests: []string{"semaphore", "optimistic"}, why: "the vocabulary of users and engines; knows no strategy"},

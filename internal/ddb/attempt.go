@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/dynahold/dynahold/internal/direct"
 )
 
 // attempt stands, for one attempt of a call, in the place of the client's
@@ -33,6 +35,15 @@ type attempt struct {
 	region   string              // guarded by mu
 	reply    *reply              // guarded by mu: the last one
 	result   middleware.Metadata // guarded by mu: of the call's output
+	ran      bool                // guarded by mu: it is known what the client's options are
+	strict   bool                // guarded by mu: checksums are asked for
+
+	path     *direct.Path     // guarded by mu: past the SDK's middleware; nil: there is none
+	op       direct.Operation // guarded by mu: that is sent by it
+	drawn    *drawn           // guarded by mu: asked of the client before the SDK asks for it
+	happened *happened        // guarded by mu: what came of the request by that path
+	shown    *direct.Shown    // guarded by mu: the SDK's request, as an example for that path
+	answer   *http.Response   // guarded by mu: to that example
 
 	replay replay // of the call's first body
 	first  reply  // room for the usual one
@@ -65,7 +76,11 @@ func (a *attempt) options(o *dynamodb.Options) {
 		a.policy = o.Retryer
 	}
 	a.inner, a.region, a.given = inner, o.Region, o
+	a.ran, a.strict = true, !o.DisableValidateResponseChecksum
 	o.Retryer = a
+	if a.drawn != nil && a.drawn.asked {
+		a.drawn.from, o.Credentials = o.Credentials, a.drawn
+	}
 	if a.replay.ClientProtocol == nil {
 		a.replay.ClientProtocol = o.Protocol
 	}
@@ -83,6 +98,10 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 		a.mu.Unlock()
 		return nil, errOver
 	}
+	if h := a.happened; h != nil && !h.told.Swap(true) {
+		a.mu.Unlock()
+		return h.resp, h.err
+	}
 	a.sent++
 	a.host = req.URL.Host
 	a.reply = &a.first
@@ -90,10 +109,19 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 		a.reply = new(reply) // somebody may still read the one before
 	}
 	inner, reply := a.inner, a.reply
+	var shown *direct.Shown
+	if a.path != nil {
+		shown = a.path.Show(a.op, req)
+	}
 	a.mu.Unlock()
 	resp, err := inner.Do(req)
 	if err == nil && resp != nil {
 		reply.watch(resp)
+	}
+	if shown != nil {
+		a.mu.Lock()
+		a.shown, a.answer = shown, resp
+		a.mu.Unlock()
 	}
 	return resp, err
 }
@@ -124,12 +152,8 @@ func (a *attempt) judged() sight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	s := sight{sent: a.sent, reply: a.reply, result: a.result, host: a.host, region: a.region, policy: a.policy}
-	if a.given != nil {
-		s.ran, s.strict = true, !a.given.DisableValidateResponseChecksum
-		s.ours = !a.replaced && a.given.HTTPClient == dynamodb.HTTPClient(a)
-	}
-	return s
+	return sight{sent: a.sent, reply: a.reply, result: a.result, host: a.host, region: a.region, policy: a.policy, ran: a.ran, strict: a.strict,
+		ours: a.given != nil && !a.replaced && a.given.HTTPClient == dynamodb.HTTPClient(a)}
 }
 
 // hidden reports whether requests may have been sent that nobody here saw, or
@@ -163,8 +187,11 @@ func (a *attempt) GetInitialToken() func(error) error { return noToken }
 // GetAttemptToken keeps the client's rate limit (adaptive mode) in force.
 func (a *attempt) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	a.mu.Lock()
-	policy := a.policy
+	policy, drawn := a.policy, a.drawn
 	a.mu.Unlock()
+	if drawn != nil {
+		return drawn.token, drawn.tokenErr
+	}
 	if v2, ok := policy.(aws.RetryerV2); ok {
 		return v2.GetAttemptToken(ctx)
 	}

@@ -1,16 +1,21 @@
 package costs_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +25,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -42,12 +49,12 @@ var sample = product{"apple", "Apple", 100, 3, 129, "A-17", []string{"fruit", "f
 
 // memory answers from memory as DynamoDB would answer a free lock, so that
 // only the client's own time is measured.
-type memory struct{ acquired []byte }
+type memory struct{ acquired, read []byte }
 
-func newMemory(b *testing.B) *memory {
+func newMemory() (*memory, error) {
 	item, err := attributevalue.MarshalMap(sample)
 	if err != nil {
-		b.Fatal(err)
+		return nil, err
 	}
 	wire := map[string]any{}
 	for name, v := range item {
@@ -61,8 +68,13 @@ func newMemory(b *testing.B) *memory {
 		case *types.AttributeValueMemberL:
 			wire[name] = map[string]any{"L": []any{map[string]any{"S": "fruit"}, map[string]any{"S": "fresh"}}}
 		default:
-			b.Fatalf("unexpected %T", v)
+			return nil, fmt.Errorf("unexpected %T", v)
 		}
+	}
+	wire["version"], wire["writers"] = map[string]any{"N": "12"}, map[string]any{"B": make([]byte, 64)}
+	read, err := json.Marshal(map[string]any{"Item": wire})
+	if err != nil {
+		return nil, err
 	}
 	until := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	for name, n := range map[string]string{"lockTime": until, "lockLease": "30", "lockHeld": "1700000000000001", "lockToken": "1700000000000001", "lockStolen": "0"} {
@@ -70,61 +82,110 @@ func newMemory(b *testing.B) *memory {
 	}
 	wire["lockedBy"] = map[string]any{"S": "host/1#AAAAAAAAAAAAAAAAAAAAAA"}
 	body, err := json.Marshal(map[string]any{"Attributes": wire})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return &memory{acquired: body}
+	return &memory{body, read}, err
 }
 
+func (m *memory) answer(body []byte) []byte {
+	if bytes.Contains(body, []byte(`"ALL_NEW"`)) {
+		return m.acquired
+	}
+	if bytes.Contains(body, []byte(`"ConsistentRead"`)) {
+		return m.read
+	}
+	return []byte("{}")
+}
+
+// Do is an HTTP client without a network.
 func (m *memory) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return nil, err
 	}
-	answer := []byte("{}")
-	if bytes.Contains(body, []byte(`"ALL_NEW"`)) {
-		answer = m.acquired
-	}
-	return &http.Response{StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req, Header: http.Header{},
+	answer := m.answer(body)
+	return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req, Header: http.Header{},
 		ContentLength: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(answer))}, nil
 }
 
-func (m *memory) client() *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{Region: "us-east-1", HTTPClient: m, BaseEndpoint: aws.String("http://memory.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")})
+// ServeHTTP answers over a network.
+func (m *memory) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	answer := m.answer(body)
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(answer)), 10))
+	w.Header().Set("X-Amzn-Requestid", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	_, _ = w.Write(answer)
+}
+
+// serve is a process that answers from memory and tells its address, so that what
+// the answering costs is not the client's.
+func serve([]string) error {
+	m, err := newMemory()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Println("http://" + listener.Addr().String()); err != nil {
+		return err
+	}
+	return http.Serve(listener, m) //nolint:gosec // a test's own, and killed with it
+}
+
+// network is what the sides are measured over.
+type network struct {
+	name   string
+	client *dynamodb.Client
+}
+
+func networks(b *testing.B) []network {
+	fromMemory := rig.Must(newMemory())(b)
+	server := rig.Child(b)
+	server.Stdout = nil
+	out := rig.Must(server.StdoutPipe())(b)
+	rig.Is(b, server.Start())
+	b.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	address := strings.TrimSpace(rig.Must(bufio.NewReader(out).ReadString('\n'))(b))
+	options := dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
+	return []network{
+		{"memory", dynamodb.New(options, func(o *dynamodb.Options) {
+			o.HTTPClient, o.BaseEndpoint = fromMemory, aws.String("http://memory.invalid")
+		})},
+		{"http", dynamodb.New(options, func(o *dynamodb.Options) { o.BaseEndpoint = &address })},
+	}
 }
 
 // BenchmarkLockedChange compares a locked change with two requests written by hand:
 // with the shortest texts, and with the texts of the library, whose conditions ask for
-// more and which send names beside the texts. All sides run in turn, in blocks that
-// end with the garbage collector's work for them, and are compared by the processor's
-// time, so that the ratio holds on a noisy machine.
+// more and which send names beside the texts. The library is measured with a client
+// that it asks by its methods, and with one whose requests it sends directly. All sides
+// run in turn, in blocks that end with the garbage collector's work for them, and are
+// compared by the processor's time, so that the ratio holds on a noisy machine.
 func BenchmarkLockedChange(b *testing.B) {
-	client := newMemory(b).client()
-	seen := &recorder{Client: newMemory(b).client()}
-	table, err := repo.NewTable[product](seen, "table", repo.TableConfig{})
-	if err != nil {
-		b.Fatal(err)
+	for _, n := range networks(b) {
+		b.Run(n.name, func(b *testing.B) { lockedChange(b, n.client) })
 	}
-	r, err := pessimistic.New(table, pessimistic.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	key := repo.Key{Partition: "apple"}
-	ours := func() error {
-		_, err := r.Update(b.Context(), key, func(_ context.Context, p *product) error { p.Stock--; return nil })
-		return err
-	}
-	if err := ours(); err != nil || len(seen.sent) != 2 {
-		b.Fatalf("%d requests, %v", len(seen.sent), err)
-	}
+}
+
+func lockedChange(b *testing.B, client *dynamodb.Client) {
+	seen := &recorder{Client: client}
+	rig.Is(b, change(b, seen)())
 	sides := []struct {
 		name string
 		do   func() error
 	}{
 		{"by-hand", func() error { return lockedChangeByHand(b.Context(), client) }},
 		{"same-requests", func() error { return sameRequestsByHand(b.Context(), client, seen.sent) }},
-		{"dynahold", ours},
+		{"dynahold-by-methods", change(b, struct{ *dynamodb.Client }{client})},
+		{"dynahold", change(b, client)},
 	}
 	for _, side := range sides {
 		b.Run(side.name, func(b *testing.B) {
@@ -137,27 +198,61 @@ func BenchmarkLockedChange(b *testing.B) {
 		})
 	}
 	b.Run("ratio", func(b *testing.B) {
-		var byHand, same []float64
+		var spent [4][]float64 // of each side, by block
 		for b.Loop() {
-			var spent [3]float64
 			for i, side := range sides {
 				runtime.GC()
 				began := processorTime(b)
-				for range 60 {
+				for range 300 {
 					if err := side.do(); err != nil {
 						b.Fatal(err)
 					}
 				}
 				runtime.GC()
-				spent[i] = float64(processorTime(b) - began)
+				spent[i] = append(spent[i], float64(processorTime(b)-began))
 			}
-			byHand, same = append(byHand, spent[2]/spent[0]), append(same, spent[2]/spent[1])
 		}
-		slices.Sort(byHand)
-		slices.Sort(same)
-		b.ReportMetric(byHand[len(byHand)/2], "x-by-hand")
-		b.ReportMetric(same[len(same)/2], "x-same-requests")
+		ratio := func(of, to int) float64 {
+			all := make([]float64, len(spent[of]))
+			for i := range all {
+				all[i] = spent[of][i] / spent[to][i]
+			}
+			slices.Sort(all)
+			return all[len(all)/2]
+		}
+		b.ReportMetric(ratio(2, 0), "by-methods-x-by-hand")
+		b.ReportMetric(ratio(2, 1), "by-methods-x-same-requests")
+		b.ReportMetric(ratio(3, 0), "x-by-hand")
+		b.ReportMetric(ratio(3, 1), "x-same-requests")
 	})
+}
+
+// BenchmarkOptimisticChange is a change without a lock, from memory. In its profile
+// stands what a write spends on being looked for by its process (witness.go).
+func BenchmarkOptimisticChange(b *testing.B) {
+	type versioned struct {
+		product
+		Version int64 `dynamodbav:"version" repo:"version"`
+	}
+	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		HTTPClient: rig.Must(newMemory())(b), BaseEndpoint: aws.String("http://memory.invalid")})
+	table := rig.Must(repo.NewTable[versioned](client, "table", repo.TableConfig{}))(b)
+	r := rig.Must(optimistic.New(table, optimistic.Config{}))(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := r.Update(b.Context(), repo.Key{Partition: "apple"}, func(_ context.Context, v *versioned) error { v.Stock--; return nil })
+		rig.Is(b, err)
+	}
+}
+
+// change is the library's locked change with a client.
+func change(b *testing.B, client repo.Client) func() error {
+	table := rig.Must(repo.NewTable[product](client, "table", repo.TableConfig{}))(b)
+	r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(b)
+	return func() error {
+		_, err := r.Update(b.Context(), repo.Key{Partition: "apple"}, func(_ context.Context, p *product) error { p.Stock--; return nil })
+		return err
+	}
 }
 
 // recorder keeps the first two writes that it is asked for.

@@ -6,4 +6,4 @@ import (
 	"github.com/dynahold/dynahold/internal/rig"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) { rig.MainOr(m, serve) }

@@ -110,6 +110,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, options [
 		return id, err
 	}
 	s.wake(resource)
+	s.ring(ctx, resource)
 	return id, nil
 }
 

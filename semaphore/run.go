@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -50,7 +51,7 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	defer over()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
+	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	defer s.listen(d.enqueued)()
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
@@ -63,33 +64,52 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 
 // look finds resources with work, again and again.
 func (d *dispatcher) look(ctx context.Context) {
-	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
+	first, w := min(d.s.cfg.Wait.Min, d.s.cfg.Poll), &watch{s: d.s}
 	pause := first
 	for ctx.Err() == nil {
-		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
+		if err := d.survey(ctx, w); err != nil && ctx.Err() == nil {
 			d.trouble(ctx, "looking for work", "", err)
 		}
+		// What comes again and again is met about every second time, whatever its pace.
 		if d.useful() {
-			pause = first
+			pause = max(pause/4, first)
 		}
-		d.s.core.Sleep(ctx, pause)
+		if d.occupied() {
+			// Nobody could take what a look finds, which then is for telemetry alone.
+			d.s.core.SleepOr(ctx, d.s.cfg.Poll, d.freed)
+		} else {
+			d.s.core.Sleep(ctx, pause-rand.N(pause/2+1)) // not all processes at once
+		}
 		pause = min(2*pause, d.s.cfg.Poll)
 	}
 }
 
-// survey looks at all resources once.
-func (d *dispatcher) survey(ctx context.Context) error {
-	var all survey
-	for r, err := range d.s.resources(ctx) {
-		switch {
-		case err != nil && r.Name == "":
-			return err
-		case err != nil:
-			d.leaveAside(ctx, r.Name, err)
-		default:
-			d.surveyed(r)
-			all.add(d.s, r)
+// survey looks at the resources of the shards where there may be work.
+func (d *dispatcher) survey(ctx context.Context, w *watch) error {
+	due, err := w.due(ctx)
+	if err != nil {
+		return err
+	}
+	for _, i := range due {
+		seen := seenShard{looked: d.s.clock()}
+		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
+			switch {
+			case err != nil && r.Name == "":
+				return err
+			case err != nil:
+				seen.busy = true
+				d.leaveAside(ctx, r.Name, err)
+			default:
+				d.surveyed(r)
+				seen.add(d.s, r)
+				seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
+			}
 		}
+		w.shards[i] = seen
+	}
+	var all survey
+	for i := range w.shards {
+		all.with(w.shards[i].survey)
 	}
 	all.tell(ctx, d.s)
 	return nil

@@ -30,6 +30,7 @@ type store struct {
 
 	mu       sync.Mutex
 	stations map[string]*station // guarded by mu: the resources in use here
+	rung     [shards]time.Time   // guarded by mu: when this process last rang for each shard
 }
 
 // station is what the callers of one resource in this process share: the writes
@@ -43,6 +44,7 @@ type station struct {
 	behind  string        // guarded by mu: the place where that look ended; "" for the head
 	noted   map[string]time.Time
 	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
+	rest    rest      // guarded by mu: what the last look has found that found nothing to start
 	mu      sync.Mutex
 	waiting []*member // guarded by mu: changes for the next transaction
 	flights int       // guarded by mu: transactions under way
@@ -92,14 +94,16 @@ func (s *store) resource(ctx context.Context, name string) (Resource, error) {
 // page is a part of a partition to be read: rows behind a sort key, so many in
 // one request; 0 for as many as the service gives.
 type page struct {
-	after string
-	rows  func() int32
+	after    string
+	rows     func() int32
+	eventual bool // what is read may be out of date by a moment, at half the price
 }
 
-// rows iterates over a partition in order, with consistent reads.
+// rows iterates over a partition in order, with consistent reads unless the page says
+// otherwise.
 func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
 	return func(yield func(ddb.Item, error) bool) {
-		cond, consistent := "#pk = :pk", true
+		cond, consistent := "#pk = :pk", !p.eventual
 		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
 		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {

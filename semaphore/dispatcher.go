@@ -77,7 +77,7 @@ func (d *dispatcher) signal() {
 // assign gives free workers to the resources in line until ctx is done.
 func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
-		p, r, n := d.next()
+		p, r, n, yields := d.next()
 		if p == nil {
 			select {
 			case <-d.wake:
@@ -85,18 +85,19 @@ func (d *dispatcher) assign(ctx context.Context) {
 			}
 			continue
 		}
-		d.all.Go(func() { d.serve(ctx, p, r, n) })
+		d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
 	}
 }
 
 // next takes the first resource out of a line, with its share of the workers. Those that
 // can have nothing but jobs of the dead do not hold up the others: they are looked at
 // when there are no others, and in every fourth turn.
-func (d *dispatcher) next() (p *post, r Resource, n int) {
+// Work that a look has found is left to others who are at it at the same time.
+func (d *dispatcher) next() (p *post, r Resource, n int, yields bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.free == 0 || len(d.line)+len(d.dead) == 0 {
-		return nil, r, 0
+		return nil, r, 0, false
 	}
 	line := &d.line
 	if d.turns++; len(d.dead) > 0 && (len(d.line) == 0 || d.turns%4 == 0) {
@@ -111,7 +112,7 @@ func (d *dispatcher) next() (p *post, r Resource, n int) {
 	d.free -= n
 	p.check = false
 	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
-	return p, p.now, n
+	return p, p.now, n, p.looked
 }
 
 // started ends what next began: n workers were to start jobs of a resource, and

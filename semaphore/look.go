@@ -123,6 +123,10 @@ func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) 
 			break
 		}
 	}
+	if n := l.runs + len(r.permits); n > r.Running {
+		r.Running = n // others have started some since the resource was read
+		l.rows = fitting(l.rows, r.Limit-n)
+	}
 	st.sawOldest(l.since)
 	l.noteRest(jobs)
 	if contended && len(l.rows) > want {

@@ -54,7 +54,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := s.startSome(ctx, &r, 1)
+		jobs, err := s.startSome(ctx, &r, 1, false)
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +87,9 @@ func (st *station) queueUp(ctx context.Context) (done func()) {
 const looks = 4
 
 // startSome starts up to n jobs, at least one if err is nil, from what is known of
-// the resource, which may be out of date and is brought up to date.
-func (s *store) startSome(ctx context.Context, r *Resource, n int) ([]*job, error) {
+// the resource, which may be out of date and is brought up to date. One that yields leaves
+// the jobs to others who start some at the same time.
+func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) ([]*job, error) {
 	st := s.enter(r.Name)
 	defer s.leave(st)
 	for range looks {
@@ -126,12 +127,15 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int) ([]*job, erro
 		if len(l.rows) == 0 && !l.moved {
 			break
 		}
-		jobs, raced, err := s.start(ctx, r, l.rows)
+		jobs, raced, err := s.start(ctx, r, l.rows, yields)
 		if raced {
 			st.sawRace()
 		}
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
+		}
+		if raced && yields {
+			break
 		}
 		if *r, err = s.resource(ctx, r.Name); err != nil {
 			return nil, err

@@ -90,8 +90,11 @@ func (d *dispatcher) survey(ctx context.Context, w *watch) error {
 	if err != nil {
 		return err
 	}
+	// Each dispatcher in an order of its own: in the same they would meet everywhere.
+	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
 	for _, i := range due {
 		seen := seenShard{looked: d.s.clock()}
+		var found []Resource
 		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
 			switch {
 			case err != nil && r.Name == "":
@@ -100,12 +103,15 @@ func (d *dispatcher) survey(ctx context.Context, w *watch) error {
 				seen.busy = true
 				d.leaveAside(ctx, r.Name, err)
 			default:
-				d.surveyed(r)
+				found = append(found, r)
 				seen.add(d.s, r)
 				seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
 			}
 		}
 		w.shards[i] = seen
+		for _, k := range rand.Perm(len(found)) {
+			d.surveyed(found[k])
+		}
 	}
 	var all survey
 	for i := range w.shards {
@@ -125,8 +131,8 @@ func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error)
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
-func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int) {
-	jobs, err := d.startSome(ctx, &r, n)
+func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yields bool) {
+	jobs, err := d.startSome(ctx, &r, n, yields)
 	d.started(p, r, n, len(jobs))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -137,13 +143,13 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int) {
 }
 
 // startSome starts jobs of a resource of which more than the name may be known.
-func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int) (jobs []*job, err error) {
+func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int, yields bool) (jobs []*job, err error) {
 	if r.Limit == 0 {
 		if *r, err = d.s.resource(ctx, r.Name); err != nil {
 			return nil, err
 		}
 	}
-	return d.s.startSome(ctx, r, n)
+	return d.s.startSome(ctx, r, n, yields)
 }
 
 // handle runs one job to its end; true if it was ended by this process.

@@ -44,10 +44,10 @@ func BenchmarkJobsAtScale(b *testing.B) {
 	inFleet(b, "10000 jobs, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
 		f.drain(100, 10_000, 1, 10, 5, work, report)
 	})
-	inFleet(b, "200 jobs/s of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
+	inFleet(b, "200 jobs a second of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
 		f.flow(100, 2000, 5*time.Millisecond, 10, 5, work, report)
 	})
-	inFleet(b, "1 job/s of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
+	inFleet(b, "1 job a second of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
 		f.flow(100, 60, time.Second, 10, 5, work, report)
 	})
 	for _, resources := range []int{0, 100, 1000} {
@@ -185,8 +185,8 @@ func (f *fleet) idle(resources, dispatchers int, report func(float64, string)) {
 	}
 	time.Sleep(time.Minute)
 	f.begin()
-	time.Sleep(10 * time.Minute)
-	f.per(10*float64(dispatchers), "min", report)
+	time.Sleep(5 * time.Minute)
+	f.per(5*float64(dispatchers), "min", report)
 	producer := f.process(semaphore.Config{})
 	var waits []time.Duration
 	for i := range 20 {

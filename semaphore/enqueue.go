@@ -161,13 +161,17 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 		return err
 	}
 	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
-	opt := ddb.Options{}
+	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
 		writes = append(writes, s.mark(resource, id))
 	} else {
 		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
 	}
+	// All meet on the row of the resource, where DynamoDB would refuse all but one.
+	st := s.enter(resource)
+	defer s.leave(st)
+	defer queueUp(ctx, st.coming)()
 	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	for {
 		res := s.core.Transact(ctx, s.client, opt, writes...)

@@ -184,7 +184,7 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			if conflicts++; conflicts >= 2 {
 				members = slices.DeleteFunc(members, func(m *member) bool {
-					yields := m.start != nil && m.start.yields
+					yields := m.start != nil && m.start.yields && !m.unclean
 					if yields {
 						m.result <- res
 					}

@@ -48,7 +48,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	defer over()
 	st := s.enter(resource)
 	defer s.leave(st)
-	defer st.queueUp(ctx)()
+	defer queueUp(ctx, st.turn)()
 	for {
 		r, err := s.resource(ctx, resource)
 		if err != nil {
@@ -69,14 +69,14 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	}
 }
 
-// queueUp waits until no other Next of this process reads the line, but not for
-// long: it is a courtesy. It returns how to let the next one in.
-func (st *station) queueUp(ctx context.Context) (done func()) {
+// queueUp waits for its turn among the callers of this process who do the same, but not
+// for long: it is a courtesy. It returns how to let the next one in.
+func queueUp(ctx context.Context, turn chan struct{}) (done func()) {
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
-	case st.turn <- struct{}{}:
-		return func() { <-st.turn }
+	case turn <- struct{}{}:
+		return func() { <-turn }
 	case <-patience.C:
 	case <-ctx.Done():
 	}

@@ -38,6 +38,7 @@ type store struct {
 type station struct {
 	users   int           // guarded by store.mu
 	turn    chan struct{} // held by the Next that reads the line
+	coming  chan struct{} // held by the Enqueue that is under way
 	adopted bool          // guarded by mu: the row was told this program's limit
 	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
 	deep    time.Time     // guarded by mu: the last look behind the head of the line
@@ -66,7 +67,7 @@ func (s *store) enter(resource string) *station {
 				}
 			}
 		}
-		st = &station{turn: make(chan struct{}, 1)}
+		st = &station{turn: make(chan struct{}, 1), coming: make(chan struct{}, 1)}
 		if s.stations == nil {
 			s.stations = map[string]*station{}
 		}
@@ -84,11 +85,11 @@ func (s *store) leave(st *station) {
 
 // resource reads the row of a resource. One request.
 func (s *store) resource(ctx context.Context, name string) (Resource, error) {
-	row, err := s.core.Get(ctx, resourceKey(name))
-	if err != nil {
-		return Resource{}, err
+	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
+	if res.Err != nil {
+		return Resource{}, res.Err
 	}
-	return parseResource(name, row, s.cfg)
+	return parseResource(name, res.Item, s.cfg)
 }
 
 // page is a part of a partition to be read: rows behind a sort key, so many in
@@ -124,7 +125,7 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 			n := p.rows()
 			in.Limit = &n
 		}
-		for row, err := range s.core.Pages(ctx, "Query", one) {
+		for row, err := range s.core.Pages(ctx, "Query", ddb.Options{Holding: !p.eventual}, one) {
 			if !yield(row, err) {
 				return
 			}

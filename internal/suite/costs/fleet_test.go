@@ -1,14 +1,10 @@
 package costs_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"hash/fnv"
-	"io"
-	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -48,7 +44,7 @@ func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, 
 			rig.Is(t, rig.Must(semaphore.New[int](client, table, semaphore.Config{}))(t).EnsureTable(t.Context()))
 			rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
 				f := &fleet{t: t, table: table}
-				net := &rig.Conflicts{Latency: trip, Next: aliased{regexp.MustCompile(table + `\.[0-9]+`), []byte(table), network}}
+				net := &rig.Conflicts{Latency: trip, Next: rig.Aliased(table, network)}
 				net.Saw = func(string, []byte) { f.sent.Add(1) }
 				f.billed, f.refused = &billed{Client: net.Client()}, &net.Refused
 				f.setup = rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
@@ -72,25 +68,7 @@ func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, 
 // of what others enqueue, for it knows the table by a name of its own.
 func (f *fleet) process(cfg semaphore.Config) *semaphore.Semaphore[int] {
 	f.processes++
-	return rig.Must(semaphore.New[int](f.billed, fmt.Sprintf("%s.%d", f.table, f.processes), cfg))(f.t)
-}
-
-// aliased is the network to a table that has many names.
-type aliased struct {
-	names *regexp.Regexp
-	table []byte
-	next  fault.Doer
-}
-
-// Do implements the SDK's HTTP client.
-func (a aliased) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
-	}
-	body = a.names.ReplaceAll(body, a.table)
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return a.next.Do(req)
+	return rig.Must(semaphore.New[int](f.billed, rig.Alias(f.table, f.processes), cfg))(f.t)
 }
 
 // attrs is an item.

@@ -45,7 +45,7 @@ func BenchmarkJobsAtScale(b *testing.B) {
 		f.drain(100, 10_000, 1, 10, 5, work, report)
 	})
 	inFleet(b, "200 jobs a second of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
-		f.flow(100, 2000, 5*time.Millisecond, 10, 5, work, report)
+		f.flow(100, 1000, 5*time.Millisecond, 10, 5, work, report)
 	})
 	inFleet(b, "1 job a second of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
 		f.flow(100, 60, time.Second, 10, 5, work, report)
@@ -148,7 +148,7 @@ func (f *fleet) flow(resources, jobs int, every time.Duration, processes, worker
 	waits := make([]time.Duration, jobs)
 	var all sync.WaitGroup
 	all.Go(func() {
-		time.Sleep(time.Minute) // the dispatchers are idle
+		time.Sleep(30 * time.Second) // the dispatchers are idle
 		f.begin()
 		for i := range jobs {
 			time.Sleep(every)

@@ -89,7 +89,9 @@ const (
 // error. The line is in the order of the producers' clocks, and exact within one
 // process. A [Semaphore.Run] of this process learns of the job at once.
 // ErrTooLarge if the value does not fit an item. One request: a transaction of
-// two rows, four write units and more for jobs over 1 KB.
+// two rows, four write units and more for jobs over 1 KB; and one of one unit at most
+// every 15 s for each of 16 shards of resources, by which dispatchers of other processes
+// hear of it. Calls in one process for one resource follow each other.
 func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
 	return s.store.enqueue(ctx, resource, job, options)
 }

@@ -25,8 +25,9 @@ import (
 // to as many as its share, with one query and one transaction; ends of jobs share
 // transactions, too. A job that this process has enqueued is started at once. When
 // there is no work, Run looks for some at times, at first after Wait.Min and in
-// the end every Config.Poll; one look is 16 requests, and more for many
-// resources.
+// the end every Config.Poll, a random share of the pause sooner: so long at most a job
+// waits that another process has enqueued, on average about two fifths of it. One look is one request, and
+// one more for each of 16 shards where jobs are queued, or run, or were enqueued lately.
 //
 // What is broken does not stop the rest: a resource whose row cannot be read is
 // left aside for a lease, a job that cannot be read goes to the dead letters. Both

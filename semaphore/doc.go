@@ -173,7 +173,7 @@
 // minute. Jobs that are started or ended together
 // share a request, and the write of the resource: 50 workers in five processes need
 // less than two requests per job, after its Enqueue. In a transaction Enqueue and
-// DoneIn are 4 units each and no request, of which 2 are those of the resource, however
+// DoneIn are 4 units each and no request but a ring, of which 2 are those of the resource, however
 // many of its jobs there are; what is required is 2.
 //
 // The technique is from the article "Building a multi-value semaphore with

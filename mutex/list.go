@@ -68,7 +68,7 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 			return out.Items, out.LastEvaluatedKey, nil
 		}
 		var unread unreadable
-		for row, err := range core.Pages(ctx, "Scan", page) {
+		for row, err := range core.Pages(ctx, "Scan", ddb.Options{}, page) {
 			if err != nil {
 				yield(Info{}, err)
 				return

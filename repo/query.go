@@ -219,7 +219,7 @@ func (t *mapping) startKeys(more ...field) []string {
 // may have twice as many as the one before.
 func (t *mapping) queryPages(ctx context.Context, in *dynamodb.QueryInput, grow bool) iter.Seq2[ddb.Item, error] {
 	first := in.ExclusiveStartKey
-	return t.core.Pages(ctx, "Query", func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+	return t.core.Pages(ctx, "Query", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 		if in.ExclusiveStartKey = start; start == nil {
 			in.ExclusiveStartKey = first
 		} else if grow && in.Limit != nil {

@@ -88,8 +88,9 @@ type Config struct {
 	// resource. Default 5 ms to 500 ms.
 	Wait repo.Wait
 	// Poll is how long Run pauses at most between two looks for work while there
-	// is none. A look at an empty table is 16 requests and 16 read units.
-	// Default 2 s.
+	// is none: a job that another process enqueues waits for that. Where nothing is
+	// queued and nothing runs a look is one request of half a read unit, every 15th
+	// look 16 more. Default 2 s.
 	Poll time.Duration
 
 	// Table has the attempt time-out of requests, logger, meter and tracer. Three

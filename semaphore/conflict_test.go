@@ -3,10 +3,7 @@ package semaphore_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,129 +18,23 @@ import (
 	"github.com/dynahold/dynahold/semaphore"
 )
 
-// conflicts makes of the engine, which does one thing after the other, a
-// service like Amazon's: a request takes a while, and a transaction is refused
-// that comes to an item while another write is at it, as is a plain write that
-// comes while a transaction is.
-type conflicts struct {
-	latency  time.Duration
+// service is a service with conflicts, which counts its requests.
+type service struct {
+	rig.Conflicts
 	requests atomic.Int64
 	looks    atomic.Int64 // for work, at all resources: they cost by the time, not by the job
-	refused  atomic.Int64
-
-	mu    sync.Mutex
-	plain map[string]int // guarded by mu: plain writes under way, by item
-	trans map[string]int // guarded by mu: transactions under way
 }
 
-func newConflicts(latency time.Duration) *conflicts {
-	return &conflicts{latency: latency, plain: map[string]int{}, trans: map[string]int{}}
-}
-
-// client is a client whose requests conflict with those of the others.
-func (c *conflicts) client() *dynamodb.Client {
-	return rig.Client(func(o *dynamodb.Options) { o.HTTPClient = conflictDoer{c, o.HTTPClient} })
-}
-
-type conflictDoer struct {
-	*conflicts
-	next dynamodb.HTTPClient
-}
-
-// Do implements the SDK's HTTP client.
-func (c conflictDoer) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Contains(body, []byte(`"RESOURCE#`)) && fault.Operation(req) == "Query" {
-		c.looks.Add(1)
-	} else {
-		c.requests.Add(1)
-	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	op := fault.Operation(req)
-	keys, under, others := writtenBy(op, body), c.plain, []map[string]int{c.trans}
-	if op == "TransactWriteItems" {
-		under, others = c.trans, append(others, c.plain)
-	}
-	at := c.enter(keys, under, others)
-	time.Sleep(c.latency)
-	if at >= 0 {
-		c.refused.Add(1)
-		return conflicted(req, op, len(keys), at), nil
-	}
-	defer c.leave(keys, under)
-	return c.next.Do(req)
-}
-
-// enter notes a write at its items; it returns which of them another one is at,
-// or -1.
-func (c *conflicts) enter(keys []string, under map[string]int, others []map[string]int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, key := range keys {
-		for _, other := range others {
-			if other[key] > 0 {
-				return i
-			}
+func newService(latency time.Duration) *service {
+	s := &service{Conflicts: rig.Conflicts{Latency: latency}}
+	s.Saw = func(op string, body []byte) {
+		if op == "Query" && bytes.Contains(body, []byte(`"RESOURCE#`)) {
+			s.looks.Add(1)
+		} else {
+			s.requests.Add(1)
 		}
 	}
-	for _, key := range keys {
-		under[key]++
-	}
-	return -1
-}
-
-func (c *conflicts) leave(keys []string, under map[string]int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, key := range keys {
-		under[key]--
-	}
-}
-
-// writtenBy are the items that a request writes.
-func writtenBy(op string, body []byte) (keys []string) {
-	type write struct{ Key, Item map[string]map[string]any }
-	var in struct {
-		write
-		TransactItems []struct{ Put, Update, Delete *write }
-	}
-	_ = json.Unmarshal(body, &in)
-	add := func(w *write) {
-		key := w.Key
-		if key == nil {
-			key = w.Item
-		}
-		keys = append(keys, fmt.Sprint(key["pk"], key["sk"]))
-	}
-	for _, t := range in.TransactItems {
-		for _, w := range []*write{t.Put, t.Update, t.Delete} {
-			if w != nil {
-				add(w)
-			}
-		}
-	}
-	if op == "UpdateItem" || op == "PutItem" || op == "DeleteItem" {
-		add(&in.write)
-	}
-	return keys
-}
-
-func conflicted(req *http.Request, op string, n, at int) *http.Response {
-	answer := map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "message": "conflict"}
-	if op == "TransactWriteItems" {
-		reasons := make([]map[string]string, n)
-		for i := range reasons {
-			reasons[i] = map[string]string{"Code": "None"}
-		}
-		reasons[at] = map[string]string{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}
-		answer = map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "message": "cancelled", "CancellationReasons": reasons}
-	}
-	text, _ := json.Marshal(answer)
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: req}
+	return s
 }
 
 // With conflicts as Amazon's service makes them, jobs of one resource cost few
@@ -158,7 +49,7 @@ func TestRequestsUnderConflicts(t *testing.T) {
 			s := b.open(t, semaphore.Config{})
 			rig.Is(t, s.SetLimit(t.Context(), "staging", run.limit))
 			enqueue(t, s, "staging", run.jobs)
-			net := newConflicts(4 * time.Millisecond)
+			net := newService(4 * time.Millisecond)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			most := min(run.limit, run.dispatchers*run.workers)
@@ -166,7 +57,7 @@ func TestRequestsUnderConflicts(t *testing.T) {
 			full := make(chan struct{})
 			var all sync.WaitGroup
 			for range run.dispatchers {
-				d := rig.Must(semaphore.New[deploy](net.client(), b.Table, semaphore.Config{Workers: run.workers}))(t)
+				d := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{Workers: run.workers}))(t)
 				all.Go(func() {
 					rig.Is(t, d.Run(ctx, func(held context.Context, _ *semaphore.Job[deploy]) error {
 						switch n := int(inside.Add(1)); {
@@ -190,7 +81,7 @@ func TestRequestsUnderConflicts(t *testing.T) {
 			}
 			all.Wait()
 			requests := float64(net.requests.Load()) / float64(run.jobs)
-			t.Logf("%.1f requests per job, %d in conflict, beside %d of looks for work", requests, net.refused.Load(), net.looks.Load())
+			t.Logf("%.1f requests per job, %d in conflict, beside %d of looks for work", requests, net.Refused.Load(), net.looks.Load())
 			if done.Load() != int64(run.jobs) || over.Load() > 0 {
 				t.Errorf("%d jobs done, want %d; %d beyond the limit", done.Load(), run.jobs, over.Load())
 			}
@@ -206,8 +97,8 @@ func TestRequestsUnderConflicts(t *testing.T) {
 // Calls by hand share transactions, too, and each gets a job of its own.
 func TestCallsByHandUnderConflicts(t *testing.T) {
 	b := newBench(t)
-	net := newConflicts(2 * time.Millisecond)
-	s := rig.Must(semaphore.New[deploy](net.client(), b.Table, semaphore.Config{}))(t)
+	net := newService(2 * time.Millisecond)
+	s := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{}))(t)
 	const n = 20
 	rig.Is(t, s.SetLimit(t.Context(), "staging", n))
 	enqueue(t, s, "staging", n)
@@ -228,7 +119,7 @@ func TestCallsByHandUnderConflicts(t *testing.T) {
 	}
 	all.Wait()
 	if requests := net.requests.Load(); requests > 5*n {
-		t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.refused.Load())
+		t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.Refused.Load())
 	}
 	wantResource(t, s, "staging", 0, 0, 0)
 	audit(t, s)

@@ -88,6 +88,7 @@ func (s *store) requeue(ctx context.Context, resource, id string) error {
 	})
 	if err == nil {
 		s.wake(resource)
+		s.ring(ctx, resource)
 	}
 	return err
 }

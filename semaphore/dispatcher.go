@@ -15,10 +15,13 @@ type dispatcher struct {
 	stop    context.CancelCauseFunc
 	all     sync.WaitGroup
 	wake    chan struct{} // has a value if there may be something to assign
+	freed   chan struct{} // has a value if a worker has nothing to do since all had
 
 	mu    sync.Mutex
 	free  int              // guarded by mu: workers without a job
 	line  []*post          // guarded by mu: resources that may have work
+	dead  []*post          // guarded by mu: resources that have room for none, but may have jobs of the dead
+	turns int              // guarded by mu: in which of the two lines
 	posts map[string]*post // guarded by mu: by name
 	found bool             // guarded by mu: a job was started because of a look
 	fatal error            // guarded by mu until all workers have returned
@@ -26,8 +29,9 @@ type dispatcher struct {
 
 // post is a resource as a dispatcher knows it; mu of the dispatcher guards it.
 type post struct {
-	now      Resource // as last seen, and reckoned on; Limit is 0 if it was not seen
-	inLine   bool
+	now      Resource  // as last seen, and reckoned on; Limit is 0 if it was not seen
+	inLine   bool      // in one of the lines
+	check    bool      // in that of those with jobs of the dead
 	looked   bool      // it is in line because of a look
 	starting bool      // jobs of it are being started
 	again    bool      // it was to be put in line meanwhile
@@ -54,8 +58,11 @@ func (d *dispatcher) push(p *post) {
 	case p.starting:
 		p.again = true
 	case !p.inLine:
-		p.inLine = true
-		d.line = append(d.line, p)
+		if p.inLine = true; p.check {
+			d.dead = append(d.dead, p)
+		} else {
+			d.line = append(d.line, p)
+		}
 		d.signal()
 	}
 }
@@ -70,7 +77,7 @@ func (d *dispatcher) signal() {
 // assign gives free workers to the resources in line until ctx is done.
 func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
-		p, r, n := d.next()
+		p, r, n, yields := d.next()
 		if p == nil {
 			select {
 			case <-d.wake:
@@ -78,26 +85,34 @@ func (d *dispatcher) assign(ctx context.Context) {
 			}
 			continue
 		}
-		d.all.Go(func() { d.serve(ctx, p, r, n) })
+		d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
 	}
 }
 
-// next takes the first resource out of the line, with its share of the workers.
-func (d *dispatcher) next() (p *post, r Resource, n int) {
+// next takes the first resource out of a line, with its share of the workers. Those that
+// can have nothing but jobs of the dead do not hold up the others: they are looked at
+// when there are no others, and in every fourth turn.
+// Work that a look has found is left to others who are at it at the same time.
+func (d *dispatcher) next() (p *post, r Resource, n int, yields bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.free == 0 || len(d.line) == 0 {
-		return nil, r, 0
+	if d.free == 0 || len(d.line)+len(d.dead) == 0 {
+		return nil, r, 0, false
 	}
-	p = d.line[0]
-	n = max(d.free/len(d.line), 1)
+	line := &d.line
+	if d.turns++; len(d.dead) > 0 && (len(d.line) == 0 || d.turns%4 == 0) {
+		line = &d.dead
+	}
+	p = (*line)[0]
+	n = max(d.free/len(*line), 1)
 	if p.now.Limit > 0 {
 		n = max(min(n, p.now.Limit), 1)
 	}
-	d.line = d.line[1:]
+	*line = (*line)[1:]
 	d.free -= n
+	p.check = false
 	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
-	return p, p.now, n
+	return p, p.now, n, p.looked
 }
 
 // started ends what next began: n workers were to start jobs of a resource, and
@@ -136,7 +151,24 @@ func (d *dispatcher) ended(p *post, byUs bool) {
 	if byUs && p.now.Queued > 0 {
 		d.push(p)
 	}
+	if d.free > 0 && len(d.line) == 0 { // else they have something to do
+		select {
+		case d.freed <- struct{}{}:
+		default:
+		}
+	}
 	d.signal()
+}
+
+// occupied reports whether there is no worker for more work; freed tells when there is.
+func (d *dispatcher) occupied() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.freed:
+	default:
+	}
+	return d.free == 0
 }
 
 // enqueued learns of a job that this process has enqueued.
@@ -159,7 +191,6 @@ func (d *dispatcher) surveyed(r Resource) {
 	defer d.mu.Unlock()
 	p := d.posts[r.Name]
 	paused := !r.Paused.IsZero()
-	worthwhile := r.Queued > 0 && r.Running < r.Limit && !paused
 	if p == nil && r.Queued == 0 && r.Running == 0 {
 		return
 	}
@@ -175,14 +206,30 @@ func (d *dispatcher) surveyed(r Resource) {
 		return
 	}
 	p.now = r
-	// Whether the holder of one that runs is dead only a look at the jobs tells.
-	if !worthwhile && !paused && r.Running > 0 && !d.s.clock().Before(p.until) {
-		p.until, worthwhile = d.s.clock().Add(d.s.cfg.Lease/3), true
+	worthwhile := r.Queued > 0 && r.Running < r.Limit && !paused && !d.s.resting(r)
+	now := d.s.clock()
+	if !worthwhile && !paused && !now.Before(p.until) && d.s.mayBeDead(r, now) {
+		p.until, p.check = now.Add(d.s.cfg.Lease/3), !p.inLine
 	}
-	if worthwhile && !p.inLine {
+	if (worthwhile || p.check) && !p.inLine {
 		p.looked = true
 		d.push(p)
 	}
+}
+
+// mayBeDead reports whether the holder of a job that runs, or of a permit that is in the
+// way, may be dead. Of a job only a look at the line tells.
+func (s *store) mayBeDead(r Resource, now time.Time) bool {
+	for _, p := range r.permits {
+		if r.Queued > 0 && p.until.Add(s.cfg.ClockSkew).Before(now) {
+			return true
+		}
+	}
+	if r.Running == len(r.permits) || s.resting(r) {
+		return false
+	}
+	// The token is the time of the last start: where one runs at most, of the one that does.
+	return r.Limit > 1 || now.After(time.UnixMicro(r.token).Add(s.cfg.Lease+s.cfg.ClockSkew))
 }
 
 // postpone keeps a resource out of the line for some time; false if it is

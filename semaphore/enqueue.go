@@ -89,7 +89,9 @@ const (
 // error. The line is in the order of the producers' clocks, and exact within one
 // process. A [Semaphore.Run] of this process learns of the job at once.
 // ErrTooLarge if the value does not fit an item. One request: a transaction of
-// two rows, four write units and more for jobs over 1 KB.
+// two rows, four write units and more for jobs over 1 KB; and one of one unit at most
+// every 15 s for each of 16 shards of resources, by which dispatchers of other processes
+// hear of it. Calls in one process for one resource follow each other.
 func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
 	return s.store.enqueue(ctx, resource, job, options)
 }
@@ -110,6 +112,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, options [
 		return id, err
 	}
 	s.wake(resource)
+	s.ring(ctx, resource)
 	return id, nil
 }
 
@@ -160,13 +163,17 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 		return err
 	}
 	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
-	opt := ddb.Options{}
+	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
 		writes = append(writes, s.mark(resource, id))
 	} else {
 		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
 	}
+	// All meet on the row of the resource, where DynamoDB would refuse all but one.
+	st := s.enter(resource)
+	defer s.leave(st)
+	defer queueUp(ctx, st.coming)()
 	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
 	for {
 		res := s.core.Transact(ctx, s.client, opt, writes...)

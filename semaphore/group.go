@@ -171,7 +171,7 @@ func (c *change) count() int {
 // send sends changes until each has a result.
 func (s *store) send(ctx context.Context, resource string, st *station, f *flight, members []*member, told *telemetry.Call) {
 	pause := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
-	for len(members) > 0 {
+	for conflicts := 0; len(members) > 0; {
 		writes, err := s.merge(resource, members)
 		if err != nil {
 			for _, m := range members {
@@ -182,6 +182,15 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 		opt := ddb.Options{NoGrace: true, Conflicts: true, Holding: true}
 		res := s.core.Transact(ctx, s.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+			if conflicts++; conflicts >= 2 {
+				members = slices.DeleteFunc(members, func(m *member) bool {
+					yields := m.start != nil && m.start.yields && !m.unclean
+					if yields {
+						m.result <- res
+					}
+					return yields
+				})
+			}
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 			st.mu.Lock()
 			gone := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.left })

@@ -84,8 +84,13 @@ func (j *jobInsert) Judge(_ context.Context, image ddb.Item, clean bool) protoco
 // Refused is not to be blamed: a row that is there is the transaction's own.
 func (j *jobInsert) Refused(ddb.Item) error { return nil }
 
-// Applied tells the dispatchers of this process.
-func (j *jobInsert) Applied() { j.st.wake(j.resource) }
+// Applied tells the dispatchers of this process, and rings for those of others.
+func (j *jobInsert) Applied() {
+	j.st.wake(j.resource)
+	ctx, cancel := ddb.DetachedTimeout(context.Background())
+	defer cancel()
+	j.st.ring(ctx, j.resource)
+}
 
 // withoutTrace is the verdict of a row that tells nothing of the transaction.
 func withoutTrace(clean bool) protocol.Verdict {

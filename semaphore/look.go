@@ -40,6 +40,50 @@ type look struct {
 	moved bool      // a row was taken out of the line
 	since time.Time // the first that waits does so since then
 	end   bool      // there is no more
+	next  time.Time // when the first of the rows that cannot be started could be; zero: that is not known
+	odd   bool      // a row could not be read
+}
+
+// rest is a look that has found nothing to start. It holds until the resource changes, or
+// until a row can be started by the clock alone, because it is due or its holder is dead.
+type rest struct {
+	changes int64
+	full    bool // the limit was used up: whatever changes, only an end makes room
+	until   time.Time
+}
+
+// resting reports whether a look at a resource would find nothing, as one before it.
+func (s *store) resting(r Resource) bool {
+	st := s.enter(r.Name)
+	defer s.leave(st)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	full := r.Running >= r.Limit
+	return full == st.rest.full && (full || r.changes == st.rest.changes) && s.clock().Before(st.rest.until)
+}
+
+// couldBe notes when a row could be started that cannot be now.
+func (l *look) couldBe(at time.Time) {
+	if l.next.IsZero() || at.Before(l.next) {
+		l.next = at
+	}
+}
+
+// noteRest notes what a look has found that found nothing to start.
+func (l *look) noteRest(jobs int) {
+	r := rest{changes: l.r.changes, full: l.r.Running >= l.r.Limit}
+	if len(l.rows) == 0 && !l.moved && !l.odd {
+		now := l.s.clock()
+		// What is started from now on is not dead before a lease has passed.
+		l.couldBe(now.Add(l.s.cfg.Lease + l.s.cfg.ClockSkew))
+		if whole := l.end || r.full && l.runs >= jobs; !whole {
+			l.couldBe(now.Add(l.s.cfg.Lease / 3)) // it is time then to look further
+		}
+		r.until = l.next
+	}
+	l.st.mu.Lock()
+	defer l.st.mu.Unlock()
+	l.st.rest = r
 }
 
 // lookAt finds jobs of a resource to start, at most want.
@@ -79,7 +123,12 @@ func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) 
 			break
 		}
 	}
+	if n := l.runs + len(r.permits); n > r.Running {
+		r.Running = n // others have started some since the resource was read
+		l.rows = fitting(l.rows, r.Limit-n)
+	}
 	st.sawOldest(l.since)
+	l.noteRest(jobs)
 	if contended && len(l.rows) > want {
 		at := rand.IntN(len(l.rows))
 		l.rows = append(l.rows[at:], l.rows[:at]...)[:want]
@@ -133,9 +182,11 @@ func (l *look) judge(ctx context.Context, row ddb.Item) {
 	switch {
 	case err != nil:
 		l.idle++
+		l.odd = true
 		l.quarantine(ctx, j, err)
 	case j.state == running && !j.until.Add(l.s.cfg.ClockSkew).Before(now):
 		l.runs++
+		l.couldBe(j.until.Add(l.s.cfg.ClockSkew))
 	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
 		why := fmt.Sprintf("its holder %s died in attempt %d", protocol.Record{By: j.owner}.Owner(), j.attempts)
 		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
@@ -145,8 +196,12 @@ func (l *look) judge(ctx context.Context, row ddb.Item) {
 		l.rows = append(l.rows, j)
 	case j.state != queued:
 		l.idle++
+		l.odd = true
 		l.note(ctx, j, fmt.Errorf("attribute %q is %q", aState, j.state))
-	case j.notBefore.After(now) || l.room <= 0:
+	case j.notBefore.After(now):
+		l.idle++
+		l.couldBe(j.notBefore)
+	case l.room <= 0:
 		l.idle++
 	default:
 		l.room--

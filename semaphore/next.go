@@ -48,13 +48,13 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	defer over()
 	st := s.enter(resource)
 	defer s.leave(st)
-	defer st.queueUp(ctx)()
+	defer queueUp(ctx, st.turn)()
 	for {
 		r, err := s.resource(ctx, resource)
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := s.startSome(ctx, &r, 1)
+		jobs, err := s.startSome(ctx, &r, 1, false)
 		if err != nil {
 			return nil, err
 		}
@@ -69,14 +69,14 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	}
 }
 
-// queueUp waits until no other Next of this process reads the line, but not for
-// long: it is a courtesy. It returns how to let the next one in.
-func (st *station) queueUp(ctx context.Context) (done func()) {
+// queueUp waits for its turn among the callers of this process who do the same, but not
+// for long: it is a courtesy. It returns how to let the next one in.
+func queueUp(ctx context.Context, turn chan struct{}) (done func()) {
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
-	case st.turn <- struct{}{}:
-		return func() { <-st.turn }
+	case turn <- struct{}{}:
+		return func() { <-turn }
 	case <-patience.C:
 	case <-ctx.Done():
 	}
@@ -87,8 +87,9 @@ func (st *station) queueUp(ctx context.Context) (done func()) {
 const looks = 4
 
 // startSome starts up to n jobs, at least one if err is nil, from what is known of
-// the resource, which may be out of date and is brought up to date.
-func (s *store) startSome(ctx context.Context, r *Resource, n int) ([]*job, error) {
+// the resource, which may be out of date and is brought up to date. One that yields leaves
+// the jobs to others who start some at the same time.
+func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) ([]*job, error) {
 	st := s.enter(r.Name)
 	defer s.leave(st)
 	for range looks {
@@ -126,12 +127,15 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int) ([]*job, erro
 		if len(l.rows) == 0 && !l.moved {
 			break
 		}
-		jobs, raced, err := s.start(ctx, r, l.rows)
+		jobs, raced, err := s.start(ctx, r, l.rows, yields)
 		if raced {
 			st.sawRace()
 		}
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
+		}
+		if raced && yields {
+			break
 		}
 		if *r, err = s.resource(ctx, r.Name); err != nil {
 			return nil, err

@@ -63,11 +63,15 @@ const (
 // count one resource twice.
 const shards = 16
 
-func shard(name string) string {
+func shard(name string) string { return shardKey(shardOf(name)) }
+
+func shardOf(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
-	return fmt.Sprintf("%s%x", resourcePrefix, h.Sum32()%shards)
+	return int(h.Sum32() % shards)
 }
+
+func shardKey(shard int) string { return fmt.Sprintf("%s%x", resourcePrefix, shard) }
 
 func rowKey(pk, sk string) ddb.Item { return ddb.Item{pkName: ddb.Text(pk), skName: ddb.Text(sk)} }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -24,8 +25,9 @@ import (
 // to as many as its share, with one query and one transaction; ends of jobs share
 // transactions, too. A job that this process has enqueued is started at once. When
 // there is no work, Run looks for some at times, at first after Wait.Min and in
-// the end every Config.Poll; one look is 16 requests, and more for many
-// resources.
+// the end every Config.Poll, a random share of the pause sooner: so long at most a job
+// waits that another process has enqueued, on average about two fifths of it. One look is one request, and
+// one more for each of 16 shards where jobs are queued, or run, or were enqueued lately.
 //
 // What is broken does not stop the rest: a resource whose row cannot be read is
 // left aside for a lease, a job that cannot be read goes to the dead letters. Both
@@ -50,7 +52,7 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	defer over()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1)}
+	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	defer s.listen(d.enqueued)()
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
@@ -63,33 +65,58 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 
 // look finds resources with work, again and again.
 func (d *dispatcher) look(ctx context.Context) {
-	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
+	first, w := min(d.s.cfg.Wait.Min, d.s.cfg.Poll), &watch{s: d.s}
 	pause := first
 	for ctx.Err() == nil {
-		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
+		if err := d.survey(ctx, w); err != nil && ctx.Err() == nil {
 			d.trouble(ctx, "looking for work", "", err)
 		}
+		// What comes again and again is met about every second time, whatever its pace.
 		if d.useful() {
-			pause = first
+			pause = max(pause/4, first)
 		}
-		d.s.core.Sleep(ctx, pause)
+		if d.occupied() {
+			// Nobody could take what a look finds, which then is for telemetry alone.
+			d.s.core.SleepOr(ctx, d.s.cfg.Poll, d.freed)
+		} else {
+			d.s.core.Sleep(ctx, pause-rand.N(pause/2+1)) // not all processes at once
+		}
 		pause = min(2*pause, d.s.cfg.Poll)
 	}
 }
 
-// survey looks at all resources once.
-func (d *dispatcher) survey(ctx context.Context) error {
-	var all survey
-	for r, err := range d.s.resources(ctx) {
-		switch {
-		case err != nil && r.Name == "":
-			return err
-		case err != nil:
-			d.leaveAside(ctx, r.Name, err)
-		default:
-			d.surveyed(r)
-			all.add(d.s, r)
+// survey looks at the resources of the shards where there may be work.
+func (d *dispatcher) survey(ctx context.Context, w *watch) error {
+	due, err := w.due(ctx)
+	if err != nil {
+		return err
+	}
+	// Each dispatcher in an order of its own: in the same they would meet everywhere.
+	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
+	for _, i := range due {
+		seen := seenShard{looked: d.s.clock()}
+		var found []Resource
+		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
+			switch {
+			case err != nil && r.Name == "":
+				return err
+			case err != nil:
+				seen.busy = true
+				d.leaveAside(ctx, r.Name, err)
+			default:
+				found = append(found, r)
+				seen.add(d.s, r)
+				seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
+			}
 		}
+		w.shards[i] = seen
+		for _, k := range rand.Perm(len(found)) {
+			d.surveyed(found[k])
+		}
+	}
+	var all survey
+	for i := range w.shards {
+		all.with(w.shards[i].survey)
 	}
 	all.tell(ctx, d.s)
 	return nil
@@ -105,8 +132,8 @@ func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error)
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
-func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int) {
-	jobs, err := d.startSome(ctx, &r, n)
+func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yields bool) {
+	jobs, err := d.startSome(ctx, &r, n, yields)
 	d.started(p, r, n, len(jobs))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -117,13 +144,13 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int) {
 }
 
 // startSome starts jobs of a resource of which more than the name may be known.
-func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int) (jobs []*job, err error) {
+func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int, yields bool) (jobs []*job, err error) {
 	if r.Limit == 0 {
 		if *r, err = d.s.resource(ctx, r.Name); err != nil {
 			return nil, err
 		}
 	}
-	return d.s.startSome(ctx, r, n)
+	return d.s.startSome(ctx, r, n, yields)
 }
 
 // handle runs one job to its end; true if it was ended by this process.

@@ -140,14 +140,26 @@ func (s *Semaphore[J]) Resources(ctx context.Context) iter.Seq2[Resource, error]
 func (s *store) resources(ctx context.Context) iter.Seq2[Resource, error] {
 	return func(yield func(Resource, error) bool) {
 		for i := range shards {
-			for row, err := range s.rows(ctx, fmt.Sprintf("%s%x", resourcePrefix, i), page{}) {
-				if err != nil {
-					yield(Resource{}, err)
+			for r, err := range s.inShard(ctx, i, page{}) {
+				if !yield(r, err) || err != nil && r.Name == "" {
 					return
 				}
-				if !yield(parseResource(text(row, skName), row, s.cfg)) {
-					return
-				}
+			}
+		}
+	}
+}
+
+// inShard iterates over the resources of a shard. An error of one resource comes with its
+// name.
+func (s *store) inShard(ctx context.Context, shard int, p page) iter.Seq2[Resource, error] {
+	return func(yield func(Resource, error) bool) {
+		for row, err := range s.rows(ctx, shardKey(shard), p) {
+			if err != nil {
+				yield(Resource{}, err)
+				return
+			}
+			if !yield(parseResource(text(row, skName), row, s.cfg)) {
+				return
 			}
 		}
 	}

@@ -23,6 +23,8 @@ type starting struct {
 	r     Resource
 	own   bool // Config.Limit holds, unless somebody has called SetLimit
 
+	yields bool // it is given up where others are at the resource again and again
+
 	// Of the transaction that was made last.
 	token int64 // of the first; those of the others follow
 	until time.Time
@@ -92,14 +94,14 @@ const starts = 10
 // start starts jobs, as many of them as can be. raced says that some of them
 // were not as they had been read. What is known of the resource is brought up
 // to date.
-func (s *store) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*job, raced bool, err error) {
+func (s *store) start(ctx context.Context, r *Resource, rows []jobRow, yields bool) (jobs []*job, raced bool, err error) {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for range starts {
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b := &starting{rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), r: *r, own: s.cfg.Limit != 0}
+		b := &starting{rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), r: *r, own: s.cfg.Limit != 0, yields: yields}
 		n := b.queuedRows()
 		c := &change{start: b, queued: -int64(n), running: int64(n)}
 		for _, j := range rows {
@@ -118,6 +120,8 @@ func (s *store) start(ctx context.Context, r *Resource, rows []jobRow) (jobs []*
 				jobs = append(jobs, s.newJob(ctx, r.Name, j, b.token+int64(i), b.until, b.asked))
 			}
 			return jobs, raced, nil
+		case res.Outcome == ddb.Refused && yields && ddb.Conflicted(res.Err):
+			return nil, true, nil
 		case res.Outcome != ddb.Condition:
 			// If it was started all the same, it runs without a holder, and is taken
 			// over when its lease is over. Nobody has worked on it.

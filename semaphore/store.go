@@ -30,6 +30,7 @@ type store struct {
 
 	mu       sync.Mutex
 	stations map[string]*station // guarded by mu: the resources in use here
+	rung     [shards]time.Time   // guarded by mu: when this process last rang for each shard
 }
 
 // station is what the callers of one resource in this process share: the writes
@@ -37,12 +38,14 @@ type store struct {
 type station struct {
 	users   int           // guarded by store.mu
 	turn    chan struct{} // held by the Next that reads the line
+	coming  chan struct{} // held by the Enqueue that is under way
 	adopted bool          // guarded by mu: the row was told this program's limit
 	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
 	deep    time.Time     // guarded by mu: the last look behind the head of the line
 	behind  string        // guarded by mu: the place where that look ended; "" for the head
 	noted   map[string]time.Time
 	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
+	rest    rest      // guarded by mu: what the last look has found that found nothing to start
 	mu      sync.Mutex
 	waiting []*member // guarded by mu: changes for the next transaction
 	flights int       // guarded by mu: transactions under way
@@ -64,7 +67,7 @@ func (s *store) enter(resource string) *station {
 				}
 			}
 		}
-		st = &station{turn: make(chan struct{}, 1)}
+		st = &station{turn: make(chan struct{}, 1), coming: make(chan struct{}, 1)}
 		if s.stations == nil {
 			s.stations = map[string]*station{}
 		}
@@ -82,24 +85,26 @@ func (s *store) leave(st *station) {
 
 // resource reads the row of a resource. One request.
 func (s *store) resource(ctx context.Context, name string) (Resource, error) {
-	row, err := s.core.Get(ctx, resourceKey(name))
-	if err != nil {
-		return Resource{}, err
+	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
+	if res.Err != nil {
+		return Resource{}, res.Err
 	}
-	return parseResource(name, row, s.cfg)
+	return parseResource(name, res.Item, s.cfg)
 }
 
 // page is a part of a partition to be read: rows behind a sort key, so many in
 // one request; 0 for as many as the service gives.
 type page struct {
-	after string
-	rows  func() int32
+	after    string
+	rows     func() int32
+	eventual bool // what is read may be out of date by a moment, at half the price
 }
 
-// rows iterates over a partition in order, with consistent reads.
+// rows iterates over a partition in order, with consistent reads unless the page says
+// otherwise.
 func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
 	return func(yield func(ddb.Item, error) bool) {
-		cond, consistent := "#pk = :pk", true
+		cond, consistent := "#pk = :pk", !p.eventual
 		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
 		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
@@ -120,7 +125,7 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 			n := p.rows()
 			in.Limit = &n
 		}
-		for row, err := range s.core.Pages(ctx, "Query", one) {
+		for row, err := range s.core.Pages(ctx, "Query", ddb.Options{Holding: !p.eventual}, one) {
 			if !yield(row, err) {
 				return
 			}

@@ -25,6 +25,14 @@ func (all *survey) add(st *store, r Resource) {
 	}
 }
 
+// with adds what was found of another shard.
+func (all *survey) with(of survey) {
+	all.queued, all.running, all.dead = all.queued+of.queued, all.running+of.running, all.dead+of.dead
+	if !of.oldest.IsZero() && (all.oldest.IsZero() || of.oldest.Before(all.oldest)) {
+		all.oldest = of.oldest
+	}
+}
+
 func (all *survey) tell(ctx context.Context, st *store) {
 	age := time.Duration(0)
 	if !all.oldest.IsZero() {

@@ -53,7 +53,7 @@ func TestEnqueue(t *testing.T) {
 		t.Errorf("%v", w.Count.Counts())
 	}
 	rig.Is(t, run(nil))
-	if n := w.Count.Total(); n != 1 {
+	if n := w.Count.Total(); n != 2 { // the second rings for dispatchers
 		t.Errorf("%v", w.Count.Counts())
 	}
 	h.line(t, line, 3, 0)

@@ -13,15 +13,16 @@ type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) 
 
 // Pages iterates over the items of all pages of a query or a scan. An error ends
 // the iteration.
-func (t *Table) Pages(ctx context.Context, op string, page Page) iter.Seq2[Item, error] {
+func (t *Table) Pages(ctx context.Context, op string, opt Options, page Page) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for start := Item(nil); ; {
 			var items []Item
 			var last Item
-			err := t.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-				items, last, err = page(ctx, start, o)
-				return err
-			})
+			opt.NoGrace = true
+			err := t.send(ctx, op, opt, func(ctx context.Context, a *attempt) (_ Item, err error) {
+				items, last, err = page(ctx, start, a.options)
+				return nil, err
+			}).Err
 			if err != nil {
 				yield(nil, err)
 				return

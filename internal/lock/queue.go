@@ -27,6 +27,7 @@ type queued struct {
 	// its own enqueue has, for another's may be the same.
 	order      []string
 	lastStolen int64
+	sure       time.Time // until then nobody behind us could take over
 	// lastHeld is the greatest token under which a look has shown another holder.
 	lastHeld int64
 	// lastNotMine is before the last request was sent whose answer did not show the
@@ -258,7 +259,12 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		ahead = ahead.Without(protocol.EntryOf(l.By))
 		q.forecast.See(len(ahead)+1, asked, now)
 		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
-		if rest := q.remaining(l, len(ahead), now); rest >= 0 {
+		rest := q.remaining(l, len(ahead), now)
+		q.sure = asked.Add(q.locker.grace()) // a hold that we have not seen lasts a grace
+		if mine := now.Add(rest); mine.Before(q.sure) {
+			q.sure = mine
+		}
+		if rest >= 0 {
 			return nil, l, min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), nil
 		}
 		asked = time.Now()

@@ -40,11 +40,12 @@ func (q *queued) mine(image ddb.Item, l protocol.Record) (end time.Time, ours bo
 }
 
 // certain reports whether what an image shows under our entry, which is short, is ours. It
-// is if nobody can have taken us out of the queue since we have seen ourselves there:
-// that would have moved lockStolen. Where it has moved, others who stood beside us and
-// still do are the proof.
+// is if nobody has taken us out of the queue since we have seen ourselves there: that
+// would have moved lockStolen, and it takes somebody behind us who had to wait longer
+// than we. Where it has moved and we may have missed our turn to take over, others who
+// stood beside us and still do are the proof. Who has none counts itself as passed over.
 func (q *queued) certain(image ddb.Item, l protocol.Record) bool {
-	return q.order != nil && (l.Stolen == q.lastStolen || protocol.Follows(q.entry, q.order, q.Core.Order(image)))
+	return q.order != nil && (l.Stolen == q.lastStolen || time.Now().Before(q.sure) || protocol.Follows(q.entry, q.order, q.Core.Order(image)))
 }
 
 // appearance tells when the hold that this answer was the first to show came

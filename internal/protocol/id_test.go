@@ -45,8 +45,8 @@ func TestIDsMadeByHand(t *testing.T) {
 	for _, by := range []string{
 		"host", "host#", "#", "",
 		"host#AAAAAAAAAAAAAAAAAAAAAA",
-		"host#abcdefghijklmnopqrstuv",            // as long as ours
-		"host#a.b!c d/e+f=ghijklmno",             // no base64url
+		"host#abcdefghijklmnopqrstuv",                      // as long as ours
+		"host#a.b!c d/e+f=ghijklmno",                       // no base64url
 		"next#hello!", "next#AAAAAB", "host#" + ours[7:13], // as long as an entry's
 		"other" + ours[4:],                      // another's id under one's own name
 		last, ours + "A", strings.ToUpper(ours), // not what was written

@@ -25,7 +25,7 @@ func queueRuns() map[string]queueRules {
 		"alike":              {members: 2, turns: 2, losses: 1, quick: true, alike: true},
 		"alike, leaving":     {members: 2, turns: 2, leaves: 1, losses: 1, quick: true, alike: true},
 		"alike, three":       {members: 3, turns: 2, quick: true, noTime: true, alike: true},
-		"alike, and time":    {members: 3, turns: 2, quick: true, alike: true},
+		"alike, and time":    {members: 3, turns: 1, twice: true, quick: true, alike: true},
 
 		"closed, nothing goes wrong": {members: 3, turns: 2, noTime: true, quick: true, closed: true},
 		"closed, time":               {members: 2, turns: 2, closed: true},
@@ -166,7 +166,7 @@ func TestModelQueueMutants(t *testing.T) {
 		{"a draw that is repeated draws again", queueRules{members: 3, turns: 1, losses: 1, quick: true, drawAgain: true}},
 		{"a draw does not ask who has the lock", queueRules{members: 2, turns: 2, alike: true, quick: true, drawHeld: true}},
 		{"who finds its entry there believes that it is its own", queueRules{members: 2, turns: 2, alike: true, quick: true, believesThere: true}},
-		{"who was passed over trusts an entry with the same bytes", queueRules{members: 3, turns: 2, alike: true, quick: true, trusts: true}},
+		{"who was passed over trusts an entry with the same bytes", queueRules{members: 3, turns: 1, twice: true, alike: true, quick: true, trusts: true}},
 		{"leaving moves the places of those behind", queueRules{members: 2, turns: 1, copies: 2, alien: 1, leaves: 1, quick: true, leaveMoves: true}},
 		{"leaving a place without a look at who stands there", queueRules{members: 3, turns: 2, leaves: 1, quick: true, noTime: true, leaveAny: true}},
 		{"handing over without a look at the entry", queueRules{members: 2, turns: 1, leaves: 1, quick: true, handBlind: true}},
@@ -189,6 +189,9 @@ func TestModelQueueMutants(t *testing.T) {
 		{"a row is deleted without a look at lockToken", queueRules{members: 2, turns: 1, quick: true, closed: true, freeBlind: true}},
 		{"leaving a lock that never ends", queueRules{members: 2, turns: 1, leaves: 1, quick: true, closed: true, leaveBlind: true}},
 	} {
+		if m.bounds.leaveMoves && quick() {
+			continue // found within 1,300,000 states
+		}
 		f, _ := runQueue(m.bounds)
 		mustFind(t, m.name, f)
 	}

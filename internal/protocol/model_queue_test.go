@@ -97,6 +97,7 @@ type queueRules struct {
 	looks                                         bool // two looks of one who waits are under way at once
 	closed                                        bool // no hold ends by itself once its holder has it, and the row goes with its last one
 	alike                                         bool // B's last entry has the same bytes as A's first
+	twice                                         bool // B has one turn more than the others
 
 	drawAgain, handBlind, freeBlind, passBlind, leaveBlind, fromSeen bool
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool

@@ -80,6 +80,9 @@ func (m *queueModel) start() queueWorld {
 		w.who[i] = queuer{phase: away}
 		if i < m.members {
 			w.who[i] = queuer{turns: m.turns, entry: int8(i * draws), asked: -1}
+			if i == 1 && m.twice {
+				w.who[i].turns++
+			}
 		}
 	}
 	return w

@@ -164,6 +164,7 @@ func TestModelQueueMutants(t *testing.T) {
 		bounds queueRules
 	}{
 		{"a draw that is repeated draws again", queueRules{members: 3, turns: 1, losses: 1, quick: true, drawAgain: true}},
+		{"a draw does not ask who stands in the queue", queueRules{members: 2, turns: 2, alike: true, quick: true, drawAgain: true}},
 		{"a draw does not ask who has the lock", queueRules{members: 2, turns: 2, alike: true, quick: true, drawHeld: true}},
 		{"who finds its entry there believes that it is its own", queueRules{members: 2, turns: 2, alike: true, quick: true, believesThere: true}},
 		{"who was passed over trusts an entry with the same bytes", queueRules{members: 3, turns: 1, twice: true, alike: true, quick: true, trusts: true}},

@@ -170,6 +170,9 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		if r.find(&it.queue, q.entry) >= 0 && !r.drawAgain || r.same(ownEntry(it.by), q.entry) && !r.drawHeld {
 			return false, ""
 		}
+		if it.queue.at(q.entry) >= 0 {
+			return true, "somebody stands in the queue twice"
+		}
 		it.queue.add(q.entry)
 		if w.first[q.entry] == 0 {
 			w.first[q.entry] = it.token
@@ -195,10 +198,10 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		if it.by != 0 && !r.silentPass {
 			it.stolen = it.held
 		}
-		w.takeOut(q.behind)
+		w.takeOut(q.behind, -1)
 		for place := q.place; place >= 0; place-- {
 			if place == q.place || q.robs && !r.leaveAhead || r.robsFree {
-				w.takeOut(place)
+				w.takeOut(place, q.entry)
 			}
 		}
 		wrong = w.give(r, q.entry, taker(q.entry), it.token, q.age, r.term())
@@ -261,13 +264,13 @@ func (w *queueWorld) end(r *queueRules, q *request) (wrong string) {
 	}
 	// Without a next one, the whole list goes.
 	if q.own > last {
-		w.takeOut(q.own)
+		w.takeOut(q.own, -1)
 	}
 	for place := last; place >= 0; place-- {
 		if e := it.queue.entry(place); e != to && w.waits(e) && e != q.entry {
 			wrong = "somebody who waits is taken out of the queue by the end of a hold"
 		}
-		w.takeOut(place)
+		w.takeOut(place, to)
 	}
 	if q.to < 0 {
 		w.free()
@@ -285,10 +288,10 @@ func (w *queueWorld) end(r *queueRules, q *request) (wrong string) {
 	return wrong
 }
 
-// takeOut takes a place out of the queue.
-func (w *queueWorld) takeOut(place int8) {
+// takeOut takes a place out of the queue. Whose it was is served, or has lost it.
+func (w *queueWorld) takeOut(place, served int8) {
 	if place >= 0 && place < w.item.queue.len() {
-		if e := w.item.queue.entry(place); e >= 0 {
+		if e := w.item.queue.entry(place); e >= 0 && e != served {
 			w.first[e] = 0
 		}
 		w.item.queue.remove(place)

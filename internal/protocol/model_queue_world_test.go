@@ -70,7 +70,7 @@ func (m *queueModel) world(w queueWorld, out emit[queueWorld]) {
 		on.disorder, on.faulty = true, true
 		on.grave = stamp{}
 		on.item.stolen = it.held
-		on.takeOut(on.item.queue.at(ownEntry(it.by)))
+		on.takeOut(on.item.queue.at(ownEntry(it.by)), -1)
 		for i := range on.who {
 			q := &on.who[i]
 			q.broken = q.broken || (q.phase == having || q.phase == giving) && q.req.by == it.by && q.req.token == it.held || handed(q.entry) == it.by

@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Entries are so short that two of them can be the same. Nobody waits in a place, or has a
@@ -140,7 +141,7 @@ func TestQueuePlaceThatWasLeft(t *testing.T) {
 	first := p.other(t).enqueue(ctx, t, Request{})
 	second := p.other(t).enqueue(t.Context(), t, Request{})
 	leave()
-	<-first.err
+	rig.Is(t, <-first.err, context.Canceled, repo.ErrLocked)
 	_, item := p.record(t)
 	if list, _ := item["lockQueue"].(*types.AttributeValueMemberL); len(list.Value) != 3 || len(p.Core.ParseQueue(item)) != 2 || p.Core.ParseQueue(item)[1].Place != 2 {
 		t.Errorf("after one has left: %v", item["lockQueue"])

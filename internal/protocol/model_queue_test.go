@@ -104,7 +104,7 @@ type queueRules struct {
 	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
 	anyOrder, fromSent                                               bool
 	unsettled, settleBlind, giveBackOnce                             bool
-	drawHeld, believesThere, trusts, leaveMoves, clearsOthers        bool
+	drawHeld, believesThere, trusts, leaveMoves                      bool
 	leaveAny, robsFree                                               bool
 }
 
@@ -211,8 +211,11 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		if !r.same(it.queue.entry(q.place), q.entry) && !r.leaveAny || q.place >= it.queue.len() || it.by == taker(q.entry) {
 			return false, ""
 		}
-		if e := it.queue.entry(q.place); w.waits(e) && e != q.entry && !r.alike {
-			wrong = "somebody is taken out of the queue by another who leaves"
+		if e := it.queue.entry(q.place); e >= 0 {
+			if w.waits(e) && e != q.entry && !r.alike {
+				wrong = "somebody is taken out of the queue by another who leaves"
+			}
+			w.first[e] = 0 // also where it was another's, which is alike: that one has lost its place
 		}
 		if it.queue[q.place] = vacant; r.leaveMoves {
 			it.queue.remove(q.place)

@@ -218,7 +218,7 @@ func TestQueueOfANamedLock(t *testing.T) {
 	n.says("locks show locks backup", exitOK, "batch-3", "1 wait in line")
 	n.says("item show locks backup", exitOK, "held by batch-3", "1 wait in line")
 	n.says("locks show locks backup -o json", exitOK, `"waiting"`)
-	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaaaaaaa"), "lockTime": &types.AttributeValueMemberN{Value: "4000000000"},
+	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaA"), "lockTime": &types.AttributeValueMemberN{Value: "4000000000"},
 		"lockLease": &types.AttributeValueMemberN{Value: "1"}, "lockHeld": &types.AttributeValueMemberN{Value: "7"}, "lockToken": &types.AttributeValueMemberN{Value: "9"}})
 	n.says("locks show locks handed", exitOK, "handed over")
 	cancel()

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,5 +158,34 @@ func TestQueuePlaceThatWasLeft(t *testing.T) {
 	rig.Must((<-second.got).End(t.Context(), End{}))(t)
 	if _, item = p.record(t); item["lockQueue"] != nil {
 		t.Errorf("after the last: %v", item["lockQueue"])
+	}
+}
+
+// A takeover takes those before it out of the queue only where lockStolen shows that it has:
+// nobody would ask itself whether it was passed over, had a free lock been taken.
+func TestQueueTakeoverShows(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	own := protocol.Entry{ID: "mine", Place: 2}
+	for what, c := range map[string]struct {
+		change func(ddb.Item)
+		takes  []int
+	}{
+		"a dead holder":                       {func(ddb.Item) {}, []int{2, 1, 0}},
+		"a dead holder that stands behind":    {func(i ddb.Item) { i["lockQueue"] = queueOf("head", "body", "mine", "next") }, []int{3, 2, 1, 0}},
+		"a free lock":                         {func(i ddb.Item) { delete(i, "lockedBy"); delete(i, "lockTime"); delete(i, "lockHeld") }, []int{2}},
+		"one by hand that keeps an old token": {func(i ddb.Item) { i["lockStolen"] = i["lockHeld"] }, []int{2}},
+	} {
+		image := ddb.Item{"id": ddb.Text("beans"), "lockedBy": ddb.Text(protocol.NextID("next")), "lockTime": ddb.Integer(1), "lockLease": ddb.Integer(1),
+			"lockHeld": ddb.Integer(8), "lockToken": ddb.Integer(9), "lockStolen": ddb.Integer(3), "lockQueue": queueOf("head", "body", "mine")}
+		c.change(image)
+		in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: protocol.NewID("me"), Lease: time.Hour, Watched: image}, own))(t)
+		_, remove, _ := strings.Cut(*in.UpdateExpression, "REMOVE ")
+		var want []string
+		for _, place := range c.takes {
+			want = append(want, fmt.Sprintf("[%d]", place))
+		}
+		if got := regexp.MustCompile(`\[\d+\]`).FindAllString(remove, -1); !slices.Equal(got, want) {
+			t.Errorf("%s: takes %v out, want %v", what, got, want)
+		}
 	}
 }

@@ -160,18 +160,10 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 		return nil, err
 	}
 	_, lost := q.mayHold[l.By]
-	place, _, there := core.ParseQueue(image).Find(q.entry)
+	_, _, there := core.ParseQueue(image).Find(q.entry)
 	switch {
-	case lost, l.By == q.id:
-		return q.stand(ctx, image) // an earlier attempt landed
-	case there:
-		// An earlier attempt landed, or somebody else has the same entry: they are
-		// short. We never wait in a place that may be another's.
-		q.place = place
-		q.leave(ctx)
-		return nil, errAgain
-	case protocol.EntryOf(l.By) == q.entry:
-		return nil, errAgain // as above, and if it is ours, it costs a grace
+	case there, lost, l.By == q.id, protocol.EntryOf(l.By) == q.entry:
+		return q.stand(ctx, image) // an earlier attempt landed, or another's entry is like ours
 	case core.Absent(image) && q.Row:
 		return nil, errAgain // it was there when the enqueue was judged
 	case core.Absent(image) && q.Stub:
@@ -242,7 +234,10 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		case !there:
 			return nil, l, 0, errAgain // we were passed over
 		case !q.certain(image, l):
-			q.leave(ctx) // the place may be another's
+			// The place may be another's: entries are short. If it is ours, and the lock
+			// was handed over to it before, that costs a grace.
+			q.place = me
+			q.leave(ctx)
 			return nil, l, 0, errAgain
 		case !q.Row && !q.Stub && core.Hidden(image):
 			return nil, l, 0, NotFound(q.Key, core.Name)

@@ -144,13 +144,18 @@ func TestQueuePlaceThatWasLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	first := p.other(t).enqueue(ctx, t, Request{})
 	second := p.other(t).enqueue(t.Context(), t, Request{})
+	rig.Is(t, h.Extend(t.Context())) // sees who waits
 	leave()
 	rig.Is(t, <-first.err, context.Canceled, repo.ErrLocked)
 	_, item := p.record(t)
 	if list, _ := item["lockQueue"].(*types.AttributeValueMemberL); len(list.Value) != 3 || len(p.Core.ParseQueue(item)) != 2 || p.Core.ParseQueue(item)[1].Place != 2 {
 		t.Errorf("after one has left: %v", item["lockQueue"])
 	}
+	served := protocol.NextID(p.Core.ParseQueue(item)[1].ID)
 	rig.Must(h.End(t.Context(), End{}))(t)
+	if l, _ := p.record(t); l.By != served {
+		t.Errorf("it was handed to %s, not to %s", l.By, served)
+	}
 	rig.Is(t, <-second.err)
 	if _, item = p.record(t); !ddb.Equal(item["lockQueue"], queueOf()) {
 		t.Errorf("after the hand-over: %v", item["lockQueue"])

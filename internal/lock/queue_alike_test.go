@@ -194,3 +194,54 @@ func TestQueueTakeoverShows(t *testing.T) {
 		}
 	}
 }
+
+// A lock that goes on within the process leaves its place in the queue, and those behind
+// it move up: the next one hands over to them with its first request.
+func TestQueueMovesUpWithinTheProcess(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	h := p.take(t)
+	q := p.other(t).enqueue(t.Context(), t, Request{})
+	rig.Is(t, h.Extend(t.Context())) // sees who waits
+	next := rig.Must(h.End(t.Context(), End{As: Commit, Change: setCount(2), KeepLocal: true}))(t)
+	_, item := p.record(t)
+	waiting := p.Core.ParseQueue(item)
+	if len(waiting) != 1 || waiting[0].Place != 0 {
+		t.Fatalf("the queue is %v", item["lockQueue"])
+	}
+	sent := 0
+	p.Faults(func(string, int, []byte) fault.Kind { sent++; return fault.None })
+	rig.Must(next.End(t.Context(), End{}))(t)
+	if l, _ := p.record(t); l.By != protocol.NextID(waiting[0].ID) || sent != 1 {
+		t.Errorf("handed to %s by %d requests", l.By, sent)
+	}
+	rig.Is(t, <-q.err)
+	rig.Must((<-q.got).End(t.Context(), End{}))(t)
+}
+
+// Who finds a free lock takes it, also where others stand in the queue of a lock that was
+// broken: its own place is behind theirs, and goes with its hold, however that ends.
+func TestQueueHolderBehindOthers(t *testing.T) {
+	for what, end := range map[string]func(p *process, h *Lock) error{
+		"release":       func(_ *process, h *Lock) error { _, err := h.End(t.Context(), End{}); return err },
+		"break":         func(p *process, h *Lock) error { return p.Break(t.Context(), key, raw, h.Token()) },
+		"release by id": func(p *process, h *Lock) error { return p.ReleaseByID(t.Context(), key, raw, h.ID(), false) },
+	} {
+		p := open(t, Config{Fair: true})
+		item := p.Item(t, raw)
+		item["lockQueue"] = queueOf("head", "next")
+		p.put(t, item)
+		h := p.take(t)
+		rig.Is(t, end(p, h))
+		want := []protocol.Entry{{ID: "head", Place: 0}, {ID: "next", Place: 1}}
+		if what == "release" {
+			want = []protocol.Entry{{ID: "next", Place: 0}}
+		}
+		l, item := p.record(t)
+		if got := p.Core.ParseQueue(item); !slices.Equal(got, want) {
+			t.Errorf("%s: left %v", what, item["lockQueue"])
+		}
+		if handed := l.By == protocol.NextID("head"); handed != (what == "release") || l.Busy() != handed {
+			t.Errorf("%s: %+v", what, l)
+		}
+	}
+}

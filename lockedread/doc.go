@@ -59,14 +59,14 @@
 //
 // With Config.Fair processes wait in a queue on the item.
 //
-// Enqueue (1 request). An attribute for each waiting acquisition, named by the
-// first 66 bits of its id, gets the number in lockToken, which grows by one. If
-// the lock is free the same request takes it. Number and place are one step, so
-// nobody is overtaken by a later number, and a repeated enqueue changes nothing. An
-// item that is locked by hand has no queue: it is waited for as without Fair.
+// Enqueue (1 request). The list lockQueue gets an entry for each waiting acquisition,
+// the first four bytes of its id, and lockToken grows by one. If the lock is free the
+// same request takes it. The order of the list is the order of service, so nobody is
+// overtaken, and a repeated enqueue changes nothing. An item that is locked by
+// hand has no queue: it is waited for as without Fair.
 //
-// Transfer. The write that ends a hold puts the smallest number's acquisition
-// in lockedBy, as next#<place>, with the token after its own, and a grace for
+// Transfer. The write that ends a hold puts the first entry's acquisition in
+// lockedBy, as next#<entry>, with the token after its own, and a grace for
 // lockLease: a quarter of the lease, at most 1 s. Its condition has that place
 // in it. If nobody is known to wait it frees the lock, under the condition that
 // lockToken has not moved. When either fails although the hold stands, the image
@@ -87,26 +87,30 @@
 //
 // Takeover. A hold that stood unchanged for its lockLease since the first answer
 // that showed it, or whose lockTime is past by more than the skew, is dead. The
-// smallest number takes it, under the condition that hold and place are as seen.
-// Each number behind waits a step longer, an eighth of a grace, and at first a
+// first in the list takes it, under the condition that hold and place are as seen.
+// Each one behind waits a step longer, an eighth of a grace, and at first a
 // third of one, for others may have looked so much later; whoever takes over takes
 // the places of those ahead away. So a row of those who died in the queue costs
 // little more than a grace, a dead holder its lease. Who is alive but missed its
 // step, because its process or network stood still, finds its place gone and enqueues
 // again. A lock that is found free, because it was broken or its holder was not
-// fair, is taken in the same way.
+// fair, is taken in the same way, but nobody's place with it.
+//
+// Entries are short, so two may be alike. Nobody waits in a place, or takes a lock,
+// that may be another's: an enqueue beside a like entry is refused and made anew, and
+// who may have been passed over without knowing asks whom it stands beside.
 //
 // One lost message of a waiter costs the others a grace at most: a look without
 // an answer is repeated after a third of a grace, an enqueue after a grace. A waiter
 // whose looks had no answer for a lease gives up.
 //
-// Dequeue. Whoever gives up takes its place away, and transfers, or releases, what
+// Dequeue. Whoever gives up leaves its place empty until a hold ends, and transfers, or releases, what
 // was transferred to it meanwhile.
 //
 // While fair processes wait the lock goes from one to the next without ever being
 // free, so writers without the lock, and lockers that are not fair, get their
 // turn when the queue is empty. Deleting an item ends its queue. A place has
-// some 22 bytes, which every request on the item bills.
+// 5 bytes, which every request on the item bills.
 //
 // # New items
 //

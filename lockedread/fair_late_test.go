@@ -74,7 +74,7 @@ func TestFairCallerThatLeavesBeforeItsChange(t *testing.T) {
 		client := slowly(network, 900*time.Millisecond) // most of the grace
 		client.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
 			out, err := send()
-			if strings.HasPrefix(*in.UpdateExpression, "SET #lockTime = :until, #lockLease = :lease REMOVE") {
+			if strings.HasPrefix(*in.UpdateExpression, "SET #lockTime = :until, #lockLease = :lease") {
 				confirmations++
 				leave()
 				return nil, rig.ErrNoAnswer

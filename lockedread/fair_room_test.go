@@ -39,7 +39,7 @@ func (b bench) putDeadWithoutRoom(t *testing.T) {
 	b.putWithRoom(t, 100, map[string]types.AttributeValue{
 		"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
 		"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
-		"w#BBBBBBBBBBB": number(now.UnixMicro() + 1), "w#CCCCCCCCCCC": number(now.UnixMicro() + 2)})
+		"lockQueue": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberB{Value: []byte("BBBB")}, &types.AttributeValueMemberB{Value: []byte("CCCC")}}}})
 }
 
 // Where the item has no room for one more in its queue, the next one waits for

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -21,8 +21,12 @@ func addOne(_ context.Context, s *stock) error { s.Count++; return nil }
 // entries are the places in the queue on the item.
 func (b bench) entries(t testing.TB) (n int) {
 	t.Helper()
-	for name := range b.raw(t) {
-		if strings.HasPrefix(name, "w#") {
+	list, _ := b.raw(t)["lockQueue"].(*types.AttributeValueMemberL)
+	if list == nil {
+		return 0
+	}
+	for _, v := range list.Value {
+		if _, entry := v.(*types.AttributeValueMemberB); entry {
 			n++
 		}
 	}
@@ -247,15 +251,27 @@ func TestFairEntriesAreReserved(t *testing.T) {
 	b := newBench(t)
 	type mapped struct {
 		ID string `dynamodbav:"id" repo:"pk"`
-		N  int    `dynamodbav:"w#AAAAAAAAAAA"`
+		N  int    `dynamodbav:"lockQueue"`
 	}
 	_, err := repo.NewTable[mapped](b.Client, b.Table, repo.TableConfig{})
 	rig.Is(t, err, repo.ErrSchema)
-	if _, err = repo.NewTable[mapped](b.Client, b.Table, repo.TableConfig{Attributes: repo.Attributes{LockQueue: "q#"}}); err != nil {
+	if _, err = repo.NewTable[mapped](b.Client, b.Table, repo.TableConfig{Attributes: repo.Attributes{LockQueue: "line"}}); err != nil {
 		t.Error(err)
 	}
-	// What looks like a place but is no number is somebody else's.
-	b.put(t, map[string]types.AttributeValue{"w#AAAAAAAAAAA": &types.AttributeValueMemberS{Value: "x"}})
-	_, err = b.locker(t, lockedread.Config{Fair: true}).Update(t.Context(), key, addOne)
-	rig.Is(t, err)
+	// What is no list of places is somebody else's: nobody can stand there, and who does not
+	// want to leaves it alone.
+	for _, foreign := range []types.AttributeValue{
+		&types.AttributeValueMemberS{Value: "x"},
+		&types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberS{Value: "x"}}},
+		&types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberB{Value: []byte("xxxxx")}}},
+	} {
+		b.put(t, map[string]types.AttributeValue{"lockQueue": foreign})
+		_, err = b.locker(t, lockedread.Config{Fair: true}).Update(t.Context(), key, addOne)
+		rig.Is(t, err, repo.ErrSchema)
+		_, err = b.locker(t, lockedread.Config{}).Update(t.Context(), key, addOne)
+		rig.Is(t, err)
+		if now := b.raw(t)["lockQueue"]; !ddb.Equal(now, foreign) {
+			t.Errorf("%v has become %v", foreign, now)
+		}
+	}
 }

@@ -115,7 +115,7 @@ func TestFairOneLostMessage(t *testing.T) {
 			return lost && !arrives, lost && arrives
 		}
 	}
-	const enqueue, settle = "SET #entry", "SET #lockedBy = :id"
+	const enqueue, settle = "SET #lockQueue", "SET #lockedBy = :id"
 	for name, c := range map[string]struct {
 		op, text string
 		arrives  bool
@@ -149,7 +149,11 @@ func TestFairOneLostMessage(t *testing.T) {
 					rig.Is(t, held.Unlock(t.Context()))
 					took := time.Since(from)
 					next := <-got
-					if late := time.Since(from); !c.end && late > 2*time.Second || c.end && late > took+time.Second {
+					limit := 2 * time.Second
+					if c.text == enqueue {
+						limit += 100 * time.Millisecond // it waits for the end of a grace that began before it asked again
+					}
+					if late := time.Since(from); !c.end && late > limit || c.end && late > took+time.Second {
 						t.Errorf("it has the lock after %v", late)
 					}
 					if next.Token() <= held.Token() && cfg.Mode == mutex.FailOpen {
@@ -276,7 +280,7 @@ func TestFairProcessDoesNotStayAway(t *testing.T) {
 				switch {
 				case strings.Contains(body, "next#") && strings.Contains(body, "lockToken"):
 					handed = time.Now()
-				case strings.Contains(body, "SET #entry") && !handed.IsZero() && away < 0:
+				case strings.Contains(body, "SET #lockQueue") && !handed.IsZero() && away < 0:
 					away = time.Since(handed)
 				}
 				return false, false

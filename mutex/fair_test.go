@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,9 +20,13 @@ import (
 // entries are the places in the queue on a row, the holder's own among them.
 func (b bench) entries(t testing.TB, name string) (all []string) {
 	t.Helper()
-	for attr := range b.row(t, name) {
-		if strings.HasPrefix(attr, "w#") {
-			all = append(all, attr)
+	list, _ := b.row(t, name)["lockQueue"].(*types.AttributeValueMemberL)
+	if list == nil {
+		return nil
+	}
+	for _, v := range list.Value {
+		if e, ok := v.(*types.AttributeValueMemberB); ok {
+			all = append(all, string(e.Value))
 		}
 	}
 	return all

@@ -100,7 +100,7 @@ type Attributes struct {
 	LockToken  string // N: next token to be given out. Default "lockToken"
 	LockStolen string // N: newest token whose hold somebody else ended. Default "lockStolen"
 	LockStub   string // BOOL: the key was locked before it had data. Default "lockStub"
-	LockQueue  string // prefix of N attributes, one for each process that waits in line. Default "w#"
+	LockQueue  string // L of B, while others wait in line: 4 bytes for each. Default "lockQueue"
 	Writers    string // B: random ids of the latest writes. Default "writers"
 	// Once begins the names of three attributes that remember the ids of operations:
 	// BS, the present ones; with "Past" BS, those before; with "Epoch" N, since when
@@ -111,7 +111,7 @@ type Attributes struct {
 }
 
 func (a Attributes) withDefaults() Attributes {
-	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "w#", "writers", "once", "tombstone", "expiresAt"}
+	defaults := Attributes{"lockedBy", "lockTime", "lockLease", "lockHeld", "lockToken", "lockStolen", "lockStub", "lockQueue", "writers", "once", "tombstone", "expiresAt"}
 	v, d := reflect.ValueOf(&a).Elem(), reflect.ValueOf(defaults)
 	for i := range v.NumField() {
 		if v.Field(i).String() == "" {
@@ -132,10 +132,7 @@ func (a Attributes) roleOf(name string) string {
 			return v.Type().Field(i).Name
 		}
 	}
-	switch once := protocol.Attributes(a).OnceNames(); {
-	case protocol.Attributes(a).IsEntry(name):
-		return "LockQueue"
-	case slices.Contains(once[:], name):
+	if once := protocol.Attributes(a).OnceNames(); slices.Contains(once[:], name) {
 		return "Once"
 	}
 	return ""
@@ -150,10 +147,7 @@ func (a Attributes) check() error {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
 		most := maxName
 		names := []string{name}
-		switch once := protocol.Attributes(a).OnceNames(); role {
-		case "LockQueue":
-			most -= protocol.EntryLen
-		case "Once":
+		if once := protocol.Attributes(a).OnceNames(); role == "Once" {
 			names = once[:]
 			most -= len(names[2]) - len(name)
 		}
@@ -162,8 +156,6 @@ func (a Attributes) check() error {
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name %q is not valid UTF-8", ErrConfig, role, name)
 		case len(name) > most:
 			return fmt.Errorf("%w: TableConfig.Attributes.%s: the name has %d bytes, at most %d are possible", ErrConfig, role, len(name), most)
-		case slices.ContainsFunc(names, protocol.Attributes(a).IsEntry):
-			return fmt.Errorf("%w: TableConfig.Attributes gives %s the name %q, which places in the queue can have (LockQueue is %q)", ErrConfig, role, name, a.LockQueue)
 		}
 		for _, name := range names {
 			if other, ok := seen[name]; ok {

@@ -269,10 +269,8 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		"negative timeout": define[keyed](repo.TableConfig{AttemptTimeout: -1}),
 		"one name twice":   define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockedBy: "x", LockTime: "x"}}),
 		"a default's name": define[keyed](repo.TableConfig{Attributes: repo.Attributes{Writers: "tombstone"}}),
-		"a queue's place":  define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockQueue: "q", Writers: "q-_aB0123456"}}),
 		"not UTF-8":        define[keyed](repo.TableConfig{Attributes: repo.Attributes{TTL: "\xff"}}),
 		"too long":         define[keyed](repo.TableConfig{Attributes: repo.Attributes{TTL: strings.Repeat("x", 256)}}),
-		"too long a queue": define[keyed](repo.TableConfig{Attributes: repo.Attributes{LockQueue: strings.Repeat("x", 245)}}),
 	} {
 		if !errors.Is(err, repo.ErrConfig) {
 			t.Errorf("%s: %v, want ErrConfig", name, err)

@@ -20,7 +20,7 @@ type State struct {
 	ByHand    bool      // the lock was taken without this library
 	Endless   bool      // the lock does not end by itself: a named lock that is fail-closed
 	Handed    bool      // the lock was handed over to one who waited (Config.Fair): Lock.Owner does not name it
-	Waiting   []int64   // numbers of those who wait in line (Config.Fair), in the order of service
+	Waiting   []string  // those who wait in line (Config.Fair), in the order of service, each under a short id
 	Writes    int       // latest writes whose ids the item keeps, by which writers know their own
 	OnceIDs   int       // ids of operations that the item remembers, so that they are not made again
 	Tombstone bool      // the item was deleted, and is kept so that late events stay out
@@ -68,10 +68,9 @@ func (t *KeyTable) partForeign(item ddb.Item) (ours ddb.Item, foreign []Foreign)
 		foreign = append(foreign, Foreign{shape.Attribute, Attributes(t.core.Attr).roleOf(shape.Attribute), shape.Err.Error()})
 		delete(ours, shape.Attribute)
 	}
-	for name, v := range item {
-		if _, err := ddb.Int(v); err != nil && t.core.Attr.IsEntry(name) {
-			foreign = append(foreign, Foreign{name, "LockQueue", "it is not the number of one who waits (N)"})
-		}
+	if errors.As(t.core.CheckQueue(ours), &shape) {
+		foreign = append(foreign, Foreign{shape.Attribute, "LockQueue", shape.Err.Error()})
+		delete(ours, shape.Attribute)
 	}
 	slices.SortFunc(foreign, func(a, b Foreign) int { return strings.Compare(a.Name, b.Name) })
 	return ours, foreign

@@ -46,7 +46,7 @@ func TestBadInputs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ticket.New(b.Client, b.Table, ticket.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "end", LockQueue: "q#"}}}); err != nil {
+	if _, err := ticket.New(b.Client, b.Table, ticket.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "end", LockQueue: "line"}}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := ticket.New(nil, b.Table, ticket.Config{}); !errors.Is(err, repo.ErrConfig) {

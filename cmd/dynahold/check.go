@@ -121,12 +121,8 @@ func (t *opened) sample(ctx context.Context, most int, d *checkDocument, look fu
 // checkItem notes what an item has under the library's names.
 func checkItem(keys *repo.KeyTable, item map[string]types.AttributeValue, found map[string]*checkedAttribute) {
 	at := func(name string) *checkedAttribute {
-		role := keys.Role(name)
-		if role == "LockQueue" {
-			name = "(queue entries)" // each has a name of its own
-		}
 		if found[name] == nil {
-			found[name] = &checkedAttribute{Name: name, Role: role}
+			found[name] = &checkedAttribute{Name: name, Role: keys.Role(name)}
 		}
 		return found[name]
 	}

@@ -221,14 +221,14 @@ func (t *told) sayLock() {
 // sayQueue says who has joined or left the line of Fair. The entry of who holds the
 // lock counts as none of the line.
 func (t *told) sayQueue() {
-	for _, n := range t.is.Waiting {
-		if n != t.was.Lock.Token && !slices.Contains(t.was.Waiting, n) {
-			t.say("number %d joins the line", n)
+	for _, id := range t.is.Waiting {
+		if !slices.Contains(t.was.Waiting, id) {
+			t.say("%s joins the line", id)
 		}
 	}
-	for _, n := range t.was.Waiting {
-		if n != t.is.Lock.Token && !slices.Contains(t.is.Waiting, n) {
-			t.say("number %d leaves the line", n)
+	for _, id := range t.was.Waiting {
+		if !slices.Contains(t.is.Waiting, id) {
+			t.say("%s leaves the line", id)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -55,7 +56,7 @@ type itemDocument struct {
 	Endless   bool              `json:"endless"`
 	ByHand    bool              `json:"by_hand"`
 	Handed    bool              `json:"handed_over"`
-	Waiting   []int64           `json:"waiting"`
+	Waiting   []string          `json:"waiting"`
 	Stub      bool              `json:"stub"`
 	Tombstone bool              `json:"tombstone"`
 	Expires   *time.Time        `json:"expires"`
@@ -100,7 +101,7 @@ func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now ti
 	d := itemDocument{
 		Table: cmd.Table, Partition: cmd.Partition, Sort: cmd.Sort,
 		Held: s.Lock.Held, Holder: s.Lock.Owner, Token: s.Lock.Token, LastToken: s.Lock.Last, Expired: s.Lock.Expired(now),
-		Endless: s.Endless, ByHand: s.ByHand, Handed: s.Handed, Waiting: append([]int64{}, s.Waiting...),
+		Endless: s.Endless, ByHand: s.ByHand, Handed: s.Handed, Waiting: append([]string{}, s.Waiting...),
 		Stub: s.Lock.Stub, Tombstone: s.Tombstone, Expires: stated(s.Expires), Writes: s.Writes, OnceIDs: s.OnceIDs,
 		Foreign: []foreignDocument{},
 	}
@@ -129,7 +130,7 @@ func explain(s repo.State, now time.Time) (says [][2]string) {
 	}
 	explainLock(s, now, say)
 	if n := len(s.Waiting); n > 0 {
-		say("queue", "%d wait in line (Fair), with the numbers %v, the next one first; some of them may be dead, which are passed over", n, s.Waiting)
+		say("queue", "%d wait in line (Fair), the next one first: %s; some of them may be dead, which are passed over", n, strings.Join(s.Waiting, ", "))
 	}
 	if s.Lock.Stub {
 		say("stub", "the key has no data yet: it was locked by a change that makes the item; readers see no item")

@@ -133,7 +133,7 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}
 	if n := len(d.Waiting); n > 0 {
-		facts = append(facts, [2]string{"queue", fmt.Sprintf("%d wait in line (Fair), with the numbers %v, the next one first; some of them may be dead, which are passed over", n, d.Waiting)})
+		facts = append(facts, [2]string{"queue", fmt.Sprintf("%d wait in line (Fair), the next one first: %s; some of them may be dead, which are passed over", n, strings.Join(d.Waiting, ", "))})
 	}
 	if d.Payload != "" {
 		facts = append(facts, [2]string{"payload", d.Payload})

@@ -218,7 +218,7 @@ func TestQueueOfANamedLock(t *testing.T) {
 	n.says("locks show locks backup", exitOK, "batch-3", "1 wait in line")
 	n.says("item show locks backup", exitOK, "held by batch-3", "1 wait in line")
 	n.says("locks show locks backup -o json", exitOK, `"waiting"`)
-	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaaaaaaa"), "lockTime": &types.AttributeValueMemberN{Value: "4000000000"},
+	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaA"), "lockTime": &types.AttributeValueMemberN{Value: "4000000000"},
 		"lockLease": &types.AttributeValueMemberN{Value: "1"}, "lockHeld": &types.AttributeValueMemberN{Value: "7"}, "lockToken": &types.AttributeValueMemberN{Value: "9"}})
 	n.says("locks show locks handed", exitOK, "handed over")
 	cancel()
@@ -274,9 +274,9 @@ func TestTablesBeforeTheLibraryUsesThem(t *testing.T) {
 	n := newNight(t)
 	n.says("table describe orders", exitOK, "id (S)", "on expiresAt")
 	n.says("table check orders", exitOK, "all 1 items", "lockedBy", "fits")
-	n.put("orders", map[string]types.AttributeValue{"id": word("b"), "writers": word("Ann, Bob"), "expiresAt": word("tomorrow"), "w#aaaaaaaaaaa": word("x"), "total": word("5")})
+	n.put("orders", map[string]types.AttributeValue{"id": word("b"), "writers": word("Ann, Bob"), "expiresAt": word("tomorrow"), "lockQueue": word("x"), "total": word("5")})
 	n.says("table check orders", exitFound, `writers, for example in {"b"}`, "TableConfig.Attributes.Writers", "Attributes.TTL", "Attributes.LockQueue", "collide with the library's: 3")
-	n.says("table check orders --attribute Writers=authors --attribute LockQueue=q# --attribute TTL=ends", exitFound, "set TableConfig.Attributes.TTL to expiresAt", "collide with the library's: 1")
+	n.says("table check orders --attribute Writers=authors --attribute LockQueue=line --attribute TTL=ends", exitFound, "set TableConfig.Attributes.TTL to expiresAt", "collide with the library's: 1")
 	n.says("table check orders --sample 0", exitUsage)
 	n.says("table check nowhere", exitNothing)
 	n.says("item show orders b", exitOK, "collision", "Writers")

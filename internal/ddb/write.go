@@ -100,6 +100,11 @@ func (w *Write) SetTo(attr, operand string) {
 	w.set.append(", ", w.Name(attr), " = ", operand)
 }
 
+// SetPath gives what is at a path made of placeholders a value, such as an element of a list.
+func (w *Write) SetPath(path string, v types.AttributeValue) {
+	w.set.append(", ", path, " = ", w.Value(v))
+}
+
 // AddTo adds a placeholder's value to an attribute: the elements of a set, say.
 func (w *Write) AddTo(attr, value string) { w.add.append(", ", w.Name(attr), " ", value) }
 
@@ -109,6 +114,9 @@ func (w *Write) Remove(attrs ...string) {
 		w.remove.append(", ", w.Name(attr))
 	}
 }
+
+// RemovePath removes what is at a path made of placeholders.
+func (w *Write) RemovePath(path string) { w.remove.append(", ", path) }
 
 // Apply adds the changes of the user's attributes.
 func (w *Write) Apply(d Diff) {

@@ -245,7 +245,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 		a.releaseTaken(ctx)
 		return nil, err
 	}
-	h := a.newLock(image, l, "", end)
+	h := a.newLock(image, l, end)
 	h.Start(ctx)
 	if l.Stolen == l.Held-1 && l.Held != a.first { // the first lock of all begins like this, too
 		a.takenOver(ctx, h, l.Stolen)
@@ -253,12 +253,11 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 	return h, nil
 }
 
-// newLock makes the handle of a lock that is ours, with the entry by which it was
-// waited for; end is when others may take it over, on the own clock. Nothing
+// newLock makes the handle of a lock that is ours; end is when others may take it over, on the own clock. Nothing
 // looks after it yet.
-func (a *acquiring) newLock(image ddb.Item, l protocol.Record, entry string, end time.Time) *Lock {
+func (a *acquiring) newLock(image ddb.Item, l protocol.Record, end time.Time) *Lock {
 	a.item = image
-	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, entry: entry, lastToken: l.Token}
+	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, lastToken: l.Token}
 	h.noteQueue(image)
 	if l.Handed() {
 		end = end.Add(lease.Margin(a.locker.Lease) - lease.Margin(l.Lease)) // its margin is that of a grace

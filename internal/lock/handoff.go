@@ -51,7 +51,9 @@ func (e *ending) begin() error {
 		e.nextID, e.asked = protocol.NewIDAt(h.locker.Owner, h.locker.Clock()), time.Now()
 		e.until = h.locker.until(h.locker.Clock())
 		e.write.Handoff(e.nextID, h.token+1, e.until, h.locker.Lease)
-		e.write.Dequeue(h.entry)
+		if h.own != nil {
+			e.write.Vacate(h.own.Place)
+		}
 	}
 	if e.write != nil {
 		e.write.Own(h.id, h.token, e.now)
@@ -102,7 +104,10 @@ func (e *ending) build() (err error) {
 // adoptNext makes the handle of the lock that stays in this process.
 func (e *ending) adoptNext(ctx context.Context) *Lock {
 	h := e.lock
-	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, queue: h.queue, lastToken: h.lastToken + 1}
+	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, queue: h.queue, standing: h.standing, lastToken: h.lastToken + 1}
+	if h.own != nil {
+		n.queue = n.queue.Vacated(h.own.Place)
+	}
 	n.contended.Store(len(n.queue) > 0)
 	h.locker.Core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToCaller)
 	n.keep(ctx, e.asked.Add(h.locker.Lease), e.until)

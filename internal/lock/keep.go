@@ -21,7 +21,7 @@ func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, en
 	if q.locker.Lease == 0 {
 		return q.keepForGood(ctx, image, l)
 	}
-	h := q.newLock(image, l, q.entry, end)
+	h := q.newLock(image, l, end)
 	third := min(q.locker.grace(), l.Lease) / 3
 	if h.Left() < third {
 		if err := q.confirm(ctx, h); err != nil {
@@ -75,7 +75,7 @@ func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Rec
 			return nil, err
 		}
 	}
-	h := q.newLock(image, l, q.entry, time.Time{})
+	h := q.newLock(image, l, time.Time{})
 	h.Start(ctx)
 	return h, nil
 }
@@ -108,10 +108,10 @@ func (q *queued) settle(ctx context.Context, handed protocol.Record) (ddb.Item, 
 // was to confirm it (settle), and had no answer, may land meanwhile: then the lock is ended
 // under its new id. Once the lock has ended under the old one, that cannot land any more.
 func (q *queued) giveBack(ctx context.Context, image ddb.Item, l protocol.Record) {
-	h := q.newLock(image, l, q.entry, time.Now())
+	h := q.newLock(image, l, time.Now())
 	_, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	if now := h.Found(); err != nil && l.By != q.id && now.By == q.id && now.Held == l.Held {
-		_, _ = q.newLock(image, now, q.entry, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
+		_, _ = q.newLock(image, now, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	}
 }
 

@@ -32,11 +32,12 @@ type Lock struct {
 	orphan  atomic.Pointer[Orphan]          // what a write without a verdict may have left
 
 	// Of a fair hold.
-	entry     string         // guarded by op: own entry in the queue; "" if there is none
-	queue     protocol.Queue // guarded by op: who else waits, as the last image showed
-	lastToken int64          // guarded by op: lockToken, as last seen
-	looks     *looks         // that are still under way; nil: none was sent
-	ahead     time.Duration  // guarded by op: how far lockTime is ahead of the own clock's end
+	own       *protocol.Entry // guarded by op: own entry in the queue; nil: there is none
+	queue     protocol.Queue  // guarded by op: who else waits, as the last image showed
+	standing  bool            // guarded by op: that image showed the attribute of the queue
+	lastToken int64           // guarded by op: lockToken, as last seen
+	looks     *looks          // that are still under way; nil: none was sent
+	ahead     time.Duration   // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
 // keep begins to look after the hold, which others may take over at end; until is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -54,9 +56,6 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 		return t.Core.Delete(ctx, w.Delete(raw), opt)
 	}
 	w.Unlock()
-	if t.Fair {
-		w.Dequeue(protocol.EntryOf(id)) // a hold that an enqueue has taken stands in the queue till it is done
-	}
 	if how == breakHold {
 		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
 	}
@@ -64,7 +63,19 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Clean: true, Err: err}
 	}
-	return t.Core.Update(ctx, in, opt)
+	if !t.Fair {
+		return t.Core.Update(ctx, in, opt)
+	}
+	in.ReturnValues = types.ReturnValueAllNew
+	res := t.Core.Update(ctx, in, opt)
+	if own, _, there := t.Core.ParseQueue(res.Item).Find(protocol.EntryOf(id)); there {
+		// A hold that an enqueue has taken stands in the queue. Without an answer who
+		// comes next loses a grace by it.
+		if leave, err := t.Core.Dequeue(raw, id, own.Place); err == nil {
+			t.Core.Update(ctx, leave, ddb.Options{NoGrace: true, Holding: true})
+		}
+	}
+	return res
 }
 
 // releaseUnused releases the hold of an id that nobody will have; a stub is deleted,

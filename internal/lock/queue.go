@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -11,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // queued is an acquisition that waits in the queue on the item (see
@@ -20,7 +22,12 @@ type queued struct {
 	enqueue *dynamodb.UpdateItemInput // the enqueue that has no answer yet; nil: the next one is another
 	repeats repeats                   // how often it was sent
 	entry   string
-	number  int64
+	place   protocol.Entry // where it stood last; before an answer has shown it, a guess
+	// What the last image showed that had our entry: order is nil until the answer to
+	// its own enqueue has, for another's may be the same.
+	order      []string
+	lastStolen int64
+	sure       time.Time // until then nobody behind us could take over
 	// lastHeld is the greatest token under which a look has shown another holder.
 	lastHeld int64
 	// lastNotMine is before the last request was sent whose answer did not show the
@@ -56,8 +63,7 @@ func NewHoldTimes() *HoldTimes { return recent.New[pace.Learned](holdTimesKept) 
 var errNoQueue = errors.New("no queue behind this lock")
 
 // request makes the request that enters the queue, or takes the lock if it is
-// free. It is repeated as it is until it has an answer: its entry tells whether
-// it has landed.
+// free. It is repeated as it is until it has an answer.
 func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	if q.enqueue == nil {
 		if q.repeats.ambiguous && q.locker.deletes(q.Request) {
@@ -69,6 +75,7 @@ func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		t.Row, t.Seen = q.Row, q.seen
 		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}
 		q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.sent, observation{}
+		q.place, q.order = protocol.Entry{ID: q.entry}, nil
 		q.forecast = pace.Forecast{Learned: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
 	opt := q.repeats.options(&q.locker.Config)
@@ -88,14 +95,15 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	case ddb.Applied:
 		_, ahead, _ := q.Core.ParseQueue(res.Item).Find(q.entry)
 		q.Core.Observe.Depth(ctx, q.Kind, len(ahead))
+		if l, err := q.Lock(res.Item); err == nil {
+			q.order, q.lastStolen = q.Core.Order(res.Item), l.Stolen
+		}
 		return q.stand(ctx, res.Item)
 	case ddb.Condition:
 		return q.refused(ctx, res.Image)
 	case ddb.Unknown:
 		if protocol.Oversize(res.Err) { // the answer to the last attempt; an earlier one had none
-			giving, cancel := ddb.DetachedTimeout(ctx)
-			q.dequeue(giving)
-			cancel()
+			q.leave(ctx)
 			return nil, q.waitForRoom(ctx, res.Err)
 		}
 		q.dequeue(q.cleaning(ctx))
@@ -154,8 +162,8 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	_, lost := q.mayHold[l.By]
 	_, _, there := core.ParseQueue(image).Find(q.entry)
 	switch {
-	case there, lost, l.By == q.id, l.By == protocol.NextID(q.entry):
-		return q.stand(ctx, image) // an earlier attempt landed
+	case there, lost, l.By == q.id, protocol.EntryOf(l.By) == q.entry:
+		return q.stand(ctx, image) // an earlier attempt landed, or another's entry is like ours
 	case core.Absent(image) && q.Row:
 		return nil, errAgain // it was there when the enqueue was judged
 	case core.Absent(image) && q.Stub:
@@ -163,6 +171,9 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 		return nil, nil
 	case core.Absent(image), !q.Row && !q.Stub && core.Hidden(image):
 		return nil, NotFound(q.Key, core.Name)
+	}
+	if err := core.CheckQueue(image); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", repo.ErrSchema, core.ItemName(q.Key), err)
 	}
 	q.seen = max(q.seen, l.Held, l.Token-1)
 	return nil, errNoQueue
@@ -209,7 +220,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		case core.Absent(image):
 			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
-		if end, ours := q.mine(l); ours {
+		if end, ours := q.mine(image, l); ours {
 			if q.outrun(image, l) {
 				q.Core.Delete(ctx, core.Drop(q.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
 				return nil, l, 0, errAgain
@@ -218,10 +229,16 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			return held, l, 0, err
 		}
 		q.seen, q.lastHeld = max(q.seen, l.Held, l.Token-1), max(q.lastHeld, l.Held)
-		me, ahead, there := core.ParseQueue(image).Without(protocol.EntryOf(l.By)).Find(q.entry)
+		me, ahead, there := core.ParseQueue(image).Find(q.entry)
 		switch {
 		case !there:
 			return nil, l, 0, errAgain // we were passed over
+		case !q.certain(image, l):
+			// The place may be another's: entries are short. If it is ours, and the lock
+			// was handed over to it before, that costs a grace.
+			q.place = me
+			q.leave(ctx)
+			return nil, l, 0, errAgain
 		case !q.Row && !q.Stub && core.Hidden(image):
 			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
@@ -232,14 +249,21 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 		if q.observed.observe(image, l, core, q.locker.span(), now) {
 			q.firstSeen = q.appearance(l, now)
 		}
-		q.number, q.lastNotMine = me.Ticket, asked
+		q.place, q.lastNotMine = me, asked
+		q.order, q.lastStolen = core.Order(image), l.Stolen
+		ahead = ahead.Without(protocol.EntryOf(l.By))
 		q.forecast.See(len(ahead)+1, asked, now)
 		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
-		if rest := q.remaining(l, len(ahead), now); rest >= 0 {
+		rest := q.remaining(l, len(ahead), now)
+		q.sure = asked.Add(q.locker.grace()) // a hold that we have not seen lasts a grace
+		if mine := now.Add(rest); mine.Before(q.sure) {
+			q.sure = mine
+		}
+		if rest >= 0 {
 			return nil, l, min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), nil
 		}
 		asked = time.Now()
-		res := q.takeOver(ctx, image, l, ahead)
+		res := q.takeOver(ctx, image, l)
 		switch res.Outcome {
 		case ddb.Applied:
 			if l, err = q.Lock(res.Item); err != nil {
@@ -264,19 +288,41 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 	}
 }
 
+// leave is dequeue in the middle of a call, which goes on.
+func (q *queued) leave(ctx context.Context) {
+	giving, cancel := ddb.DetachedTimeout(ctx)
+	defer cancel()
+	q.dequeue(giving)
+}
+
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the
 // caller is told that it does not have the lock. ctx is one for giving back.
 func (q *queued) dequeue(ctx context.Context) {
-	res := q.Core.Update(ctx, q.Core.Dequeue(q.Raw, q.id), ddb.Options{NoGrace: true, Holding: true})
-	if res.Outcome != ddb.Condition {
-		return // without an answer: who is passed over costs the others a grace
-	}
-	l, err := q.Core.ParseRecord(res.Image)
-	if err != nil {
-		q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
-		return
-	}
-	if _, ours := q.mine(l); ours {
-		q.giveBack(ctx, res.Image, l)
+	for range leaves {
+		in, err := q.Core.Dequeue(q.Raw, q.id, q.place.Place)
+		if err != nil {
+			return
+		}
+		res := q.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
+		if res.Outcome != ddb.Condition {
+			return // without an answer: who is passed over costs the others a grace
+		}
+		l, err := q.Core.ParseRecord(res.Image)
+		if err != nil {
+			q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
+			return
+		}
+		if _, ours := q.mine(res.Image, l); ours {
+			q.giveBack(ctx, res.Image, l)
+			return
+		}
+		place, _, there := q.Core.ParseQueue(res.Image).Find(q.entry)
+		if !there {
+			return
+		}
+		q.place = place // others have left the queue at its head
 	}
 }
+
+// leaves bounds how often a place is asked for that has moved meanwhile.
+const leaves = 8

@@ -213,7 +213,7 @@ func TestQueuePassedOver(t *testing.T) {
 	}
 	first := waiting()[0].ID
 	w := p.Core.NewWrite()
-	w.Dequeue(first)
+	w.Vacate(waiting()[0].Place)
 	rig.Must(rig.Client().UpdateItem(t.Context(), rig.Must(w.Update(raw))(t)))(t)
 	rig.Await(t, "it stands in the queue again", func() bool { return len(waiting()) == 1 })
 	if again := waiting()[0].ID; again == first {

@@ -12,7 +12,7 @@ import (
 
 // mine reports whether the lock is in our hands, and when others may take it
 // over, on the own clock.
-func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
+func (q *queued) mine(image ddb.Item, l protocol.Record) (end time.Time, ours bool) {
 	if sent, landed := q.mayHold[l.By]; landed {
 		return sent.Add(q.locker.Lease), true
 	}
@@ -21,6 +21,9 @@ func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
 		// Taken by the enqueue, or later by a request without an answer.
 		return q.sent.Add(q.locker.Lease), true
 	case protocol.NextID(q.entry):
+		if !q.certain(image, l) {
+			return end, false
+		}
 		// Others count the grace from when they first saw the hold, and it came
 		// into being after the last look that did not show it was sent.
 		end = q.lastNotMine.Add(l.Lease) // the grace, as whoever transferred it has set it
@@ -34,6 +37,15 @@ func (q *queued) mine(l protocol.Record) (end time.Time, ours bool) {
 		return end, true
 	}
 	return end, false
+}
+
+// certain reports whether what an image shows under our entry, which is short, is ours. It
+// is if nobody has taken us out of the queue since we have seen ourselves there: that
+// would have moved lockStolen, and it takes somebody behind us who had to wait longer
+// than we. Where it has moved and we may have missed our turn to take over, others who
+// stood beside us and still do are the proof. Who has none counts itself as passed over.
+func (q *queued) certain(image ddb.Item, l protocol.Record) bool {
+	return q.order != nil && (l.Stolen == q.lastStolen || time.Now().Before(q.sure) || protocol.Follows(q.entry, q.order, q.Core.Order(image)))
 }
 
 // appearance tells when the hold that this answer was the first to show came
@@ -86,20 +98,12 @@ func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Dur
 	return rest + steps
 }
 
-// takeOver takes the lock out of the hands of a dead holder, or a free one, and
-// takes away the entries of those ahead, who did not do it when they could. One
-// of them that is alive after all finds its entry gone and enqueues again.
-func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record, ahead protocol.Queue) ddb.Result {
-	var gone []string
-	for _, w := range ahead {
-		gone = append(gone, w.ID)
-	}
-	queue := q.Core.ParseQueue(image)
-	if _, _, there := queue.Find(protocol.EntryOf(l.By)); there {
-		gone = append(gone, protocol.EntryOf(l.By))
-	}
+// takeOver takes the lock out of the hands of a dead holder, or a free one. Of those
+// ahead of us in the queue who did not do it when they could, one that is alive after all
+// finds its entry gone and enqueues again.
+func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record) ddb.Result {
 	now := q.Clock()
-	in, err := q.Core.TakeOver(q.Raw, protocol.Acquire{ID: q.id, Now: now, Until: q.locker.until(now), Lease: q.locker.Lease, Watched: image}, q.number, gone)
+	in, err := q.Core.TakeOver(q.Raw, protocol.Acquire{ID: q.id, Now: now, Until: q.locker.until(now), Lease: q.locker.Lease, Watched: image}, q.place)
 	if err != nil {
 		return ddb.Result{Outcome: ddb.Refused, Err: err}
 	}

@@ -33,11 +33,11 @@ func (h *Lock) noteQueue(image ddb.Item) {
 	if err != nil {
 		return // the write that ends the hold will meet the same item
 	}
-	h.queue, h.lastToken = h.locker.Core.ParseQueue(image), l.Token
-	for _, own := range []string{h.entry, protocol.EntryOf(h.id)} {
-		if _, _, there := h.queue.Find(own); there {
-			h.entry, h.queue = own, h.queue.Without(own)
-		}
+	core := h.locker.Core
+	h.queue, h.lastToken, h.own = core.ParseQueue(image), l.Token, nil
+	_, h.standing = image[core.Attr.LockQueue]
+	if own, _, there := h.queue.Find(protocol.EntryOf(h.id)); there {
+		h.own, h.queue = &own, h.queue.Without(own.ID)
 	}
 	h.contended.Store(len(h.queue) > 0)
 }
@@ -49,21 +49,23 @@ func (h *Lock) Waited() bool { return h.contended.Load() }
 // If nobody waits it becomes free, under the condition that nobody has come since
 // the last look: it is never free while somebody waits.
 func (h *Lock) leaveToQueue(w *protocol.Write) {
-	w.Dequeue(h.entry)
 	if len(h.queue) == 0 {
 		w.Unlock()
+		if h.standing {
+			w.Remove(h.locker.Core.Attr.LockQueue)
+		}
 		w.IfNoNewWaiter(h.lastToken)
 		return
 	}
 	grace := h.locker.grace()
 	// Clocks that differ by the allowance must not cut the grace short.
-	w.Transfer(h.queue[0], h.token+1, h.locker.Clock().Add(grace+2*h.locker.Skew), grace)
+	w.Transfer(h.queue[0], h.own, h.token+1, h.locker.Clock().Add(grace+2*h.locker.Skew), grace)
 }
 
 // refusedByQueue makes the next request where it was the queue that refused this
 // one: the first who waits has left, or somebody came. That is final for this
-// request, whatever became of its answers: an entry that is gone never comes back
-// under its number, and lockToken only grows. So the next one may follow.
+// request, whatever became of its answers: no place in the queue moves while the hold
+// lasts, and lockToken only grows. So the next one may follow.
 func (e *ending) refusedByQueue(res *ddb.Result) bool {
 	if e.update == nil && e.As != Drop || e.KeepLocal || !e.lock.locker.Fair || res.Outcome != ddb.Condition || !e.lock.queueChanged(res.Image, e.now) {
 		return false

@@ -11,14 +11,13 @@ import (
 
 // Attributes are the names of what the library keeps on an item.
 type Attributes struct {
-	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub string
-	LockQueue                                                                string // prefix of the queue's entries
-	Writers                                                                  string
-	Once                                                                     string // beginning of three names
-	Tombstone, TTL                                                           string
+	LockedBy, LockTime, LockLease, LockHeld, LockToken, LockStolen, LockStub, LockQueue string
+	Writers                                                                             string
+	Once                                                                                string // beginning of three names
+	Tombstone, TTL                                                                      string
 }
 
-// Names are all names, the queue's prefix among them.
+// Names are all names.
 func (a Attributes) Names() []string {
 	once := a.OnceNames()
 	return append(once[:], a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
@@ -32,13 +31,6 @@ func (a Attributes) Clash(others, prefixes []string) string {
 		if slices.Contains(others, name) || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			return name
 		}
-	}
-	if a.LockQueue == "" {
-		return ""
-	}
-	// An entry of the queue has the prefix, and then an id: any text.
-	if slices.ContainsFunc(others, a.IsEntry) || slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(prefix, a.LockQueue) }) {
-		return a.LockQueue
 	}
 	return ""
 }
@@ -107,10 +99,10 @@ func (c *Core) Named(attributes ...string) []string {
 func (c *Core) Reserved(name string) bool {
 	a := &c.Attr
 	switch name {
-	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.Writers, a.Tombstone:
+	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone:
 		return true
 	}
-	return c.IsOnce(name) || c.Attr.IsEntry(name)
+	return c.IsOnce(name)
 }
 
 // Hidden reports whether an item is there for the library's use only: readers

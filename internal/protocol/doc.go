@@ -32,8 +32,8 @@
 //   - orphan: a lock that a write without an answer may have left.
 //   - handoff: giving the lock to the next caller of the same process.
 //   - transfer: giving the lock to the first process that waits in the queue.
-//   - queue: the entries of those who wait, attributes of the item itself.
-//   - entry: one place in it; its number is the token that was next when it came.
+//   - queue: the entries of those who wait, a list on the item itself.
+//   - entry: the few bytes in it that stand for one who waits; place: where it stands.
 //   - grace: how long a transferred lock waits for its new holder to confirm it.
 //   - ticket: a place in a queue that is an item of its own (package ticket).
 //   - waiter: who waits for a lock that others hold.
@@ -59,14 +59,14 @@
 // # An entry of the queue on an item
 //
 //	        enqueue                 transfer              confirm
-//	outside ───────▶ waiting (n) ──────────▶ transferred ─────────▶ held
+//	outside ───────▶ waiting ──────────────▶ transferred ─────────▶ held
 //	   ▲                │                        │
 //	   └── dequeue ─────┘                        │ not confirmed within the grace
 //	                                             ▼
 //	                                taken over by the next who waits
 //
-// An enqueue that finds the lock free takes it at once. An entry that is gone
-// never comes back under its number.
+// An enqueue that finds the lock free takes it at once. While a hold lasts nobody's
+// place moves, so an entry that has left never comes back to where it stood.
 //
 // # A ticket
 //

@@ -33,7 +33,7 @@ func parsed(t *testing.T, by string, but ...string) protocol.Record {
 // with it the lease that the holder before had left on the item.
 func TestIDsMadeByHand(t *testing.T) {
 	ours := protocol.NewID("host/1")
-	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(protocol.EntryOf(ours)) != 11 {
+	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(protocol.EntryOf(ours)) != 4 {
 		t.Errorf("%q: by hand %v, owner %q, entry %q", ours, l.ByHand(), l.Owner(), protocol.EntryOf(ours))
 	}
 	for _, owner := range []string{"", "a#b", strings.Repeat("x", 256)} {
@@ -45,9 +45,9 @@ func TestIDsMadeByHand(t *testing.T) {
 	for _, by := range []string{
 		"host", "host#", "#", "",
 		"host#AAAAAAAAAAAAAAAAAAAAAA",
-		"host#abcdefghijklmnopqrstuv",            // as long as ours
-		"host#a.b!c d/e+f=ghijklmno",             // no base64url
-		"next#hello world", "host#" + ours[7:18], // as long as an entry's
+		"host#abcdefghijklmnopqrstuv",                      // as long as ours
+		"host#a.b!c d/e+f=ghijklmno",                       // no base64url
+		"next#hello!", "next#AAAAAB", "host#" + ours[7:13], // as long as an entry's
 		"other" + ours[4:],                      // another's id under one's own name
 		last, ours + "A", strings.ToUpper(ours), // not what was written
 		strings.Replace(ours, "#", "-", 1),

@@ -40,7 +40,7 @@ const exprOwn = "#lockedBy = :me AND #lockHeld = :token"
 func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
 	all := map[string]string{
 		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
-		"#lockToken": a.LockToken, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#writers": a.Writers, "#ttl": a.TTL, "#pk": pk,
+		"#lockToken": a.LockToken, "#lockQueue": a.LockQueue, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#writers": a.Writers, "#ttl": a.TTL, "#pk": pk,
 	}
 	pick := func(names ...string) map[string]string {
 		m := make(map[string]string, len(names))
@@ -201,8 +201,10 @@ func (c *Core) breaking(seen ddb.Item) *Write {
 		w.SetTo(a.LockStolen, w.Name(a.LockHeld))
 	}
 	w.Unlock()
-	if l, err := c.ParseRecord(seen); err == nil && seen[c.entry(EntryOf(l.By))] != nil {
-		w.Dequeue(EntryOf(l.By)) // a holder that drew its lock stands in the queue till it is done
+	if l, err := c.ParseRecord(seen); err == nil && l.Held > l.Stolen {
+		if own, _, there := c.ParseQueue(seen).Find(EntryOf(l.By)); there {
+			w.Vacate(own.Place) // a holder that drew its lock stands in the queue till it is done
+		}
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(seen, a.LockedBy, a.LockTime, a.LockHeld)

@@ -31,15 +31,17 @@ func (m *queueModel) hold(w *queueWorld, i int, it *queueItem, left int8) {
 		q.left, q.claimed = forever, true
 	}
 	q.req = request{kind: toEnd, entry: q.entry, by: it.by, token: it.held, base: it.version}
-	note(it, &q.req)
+	m.note(it, &q.req)
 }
 
 // note keeps whom to hand over to.
-func note(it *queueItem, req *request) {
-	req.to, req.ticket, req.drawn = -1, 0, it.token
-	for o, t := range it.w {
-		if int8(o) != req.entry && t != 0 && (req.to < 0 || t < req.ticket) {
-			req.to, req.ticket = int8(o), t
+func (m *queueModel) note(it *queueItem, req *request) {
+	req.to, req.place, req.drawn = -1, 0, it.token
+	req.own = m.find(&it.queue, ownEntry(it.by))
+	for place := range int8(len(it.queue)) {
+		if e := it.queue.entry(place); e >= 0 && place != req.own {
+			req.to, req.place = e, place
+			return
 		}
 	}
 }
@@ -71,9 +73,9 @@ func (m *queueModel) have(w queueWorld, i int, out emit[queueWorld]) {
 		switch {
 		case applied:
 			q.left, q.claimed = fullLease, true
-			note(&on.item, &q.req)
+			m.note(&on.item, &q.req)
 		case on.item.by == q.req.by && on.item.held == q.req.token: // landed before
-			note(&on.item, &q.req)
+			m.note(&on.item, &q.req)
 			q.left, q.claimed = max(0, fullLease-on.item.age), true
 		default:
 			m.again(on, i)
@@ -99,7 +101,7 @@ func (m *queueModel) settle(w queueWorld, i int, out emit[queueWorld]) {
 		g := &on.who[i]
 		g.phase, g.turns = giving, 0
 		g.req.kind = toEnd
-		note(&on.item, &g.req)
+		m.note(&on.item, &g.req)
 		out(fault+queueIDs[taker(q.entry)], "gives up its claim", on, "")
 	}
 }
@@ -112,7 +114,7 @@ func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 	m.fates(w, i, q.req, what, out, func(on *queueWorld, applied bool) string {
 		switch q.req.kind {
 		case toDraw:
-			m.see(on, i, asked)
+			m.drawn(on, i, asked, applied)
 		case toPass:
 			if applied {
 				m.hold(on, i, &on.item, fullLease-asked)
@@ -134,7 +136,7 @@ func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 			l.phase = waiting // the next look tells
 			l.req = request{}
 		case toLeave:
-			m.finish(on, i)
+			m.gone(on, i)
 		}
 	})
 	if q.req.kind == toEnd && q.unsure && !m.closed { // else it is as of one who has died
@@ -144,12 +146,35 @@ func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 	}
 }
 
+// drawn is what a process makes of the answer to its draw. It stands in the queue only if
+// that was applied: else the entry that is there may be another's.
+func (m *queueModel) drawn(w *queueWorld, i int, asked int8, applied bool) {
+	if q := &w.who[i]; applied || m.believesThere {
+		m.remember(q, &w.item)
+	}
+	m.see(w, i, asked)
+}
+
+// gone is the end of one who has left.
+func (m *queueModel) gone(w *queueWorld, i int) {
+	if w.who[i].back {
+		m.again(w, i)
+		return
+	}
+	m.finish(w, i)
+}
+
 // left is the end of a leave; what was handed over meanwhile is given back.
 func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
-	q := &w.who[i]
-	ours := w.item.by == taker(q.entry) || w.item.by == handed(q.entry)
-	if applied || !ours {
-		m.finish(w, i)
+	q, it := &w.who[i], &w.item
+	ours := it.by == taker(q.entry) || isHanded(it.by) && m.same(ownEntry(it.by), q.entry) && m.certain(q, it)
+	place := m.find(&it.queue, q.entry)
+	switch {
+	case !applied && !ours && place >= 0:
+		q.req.place = place // others have left the queue at its head
+		return ""
+	case applied, !ours:
+		m.gone(w, i)
 		return ""
 	}
 	if m.leaveBlind {
@@ -173,7 +198,7 @@ func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
 	req := &q.req
 	if w.own(&queueRules{}, req) && (!req.writes || w.inTime(req)) && !w.fits(&queueRules{}, req) {
 		to := req.to
-		note(&w.item, req) // somebody has come, or left
+		m.note(&w.item, req) // somebody has come, or left
 		if to >= 0 && !w.faulty {
 			return "a hand-over failed although nothing went wrong"
 		}
@@ -181,7 +206,7 @@ func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
 	}
 	if m.closed && isHanded(req.by) && w.item.by == taker(req.entry) && w.item.held == req.token && !m.giveBackOnce {
 		req.by = w.item.by // its claim has landed
-		note(&w.item, req)
+		m.note(&w.item, req)
 		return ""
 	}
 	if !req.writes {

@@ -42,7 +42,7 @@ type queueItem struct {
 	held, stolen  int8
 	token         int8 // the next one
 	version       int8
-	w             [entries]int8 // tickets
+	queue         list
 }
 
 func (it *queueItem) lock() Record {
@@ -74,14 +74,16 @@ type request struct {
 	by     int8 // Own
 	token  int8
 	to     int8 // hand over to this entry; -1: nobody waits
-	ticket int8 // of it, or of the own entry
+	place  int8 // of it, or of the own entry
+	own    int8 // the place of the own entry of who ends its hold; -1: it has none
 	drawn  int8 // lockToken, where nobody waits
 	writes bool // carries a change
 	base   int8 // the version that it is based on
 	beat   int8 // of the hold when the bytes were made
 	due    bool // lockTime was past then
 	seen   stamp
-	gone   [entries]bool
+	behind int8 // the place of the dead holder's entry behind the own one; -1: there is none
+	robs   bool // a dead holder is taken over from, under a token: those ahead go
 }
 
 // queueRules are the bounds of a search, and the rules that a mutant breaks.
@@ -94,12 +96,16 @@ type queueRules struct {
 	quick                                         bool // no read takes time, and no hold is claimed
 	looks                                         bool // two looks of one who waits are under way at once
 	closed                                        bool // no hold ends by itself once its holder has it, and the row goes with its last one
+	alike                                         bool // B's last entry has the same bytes as A's first
+	twice                                         bool // B has one turn more than the others
 
 	drawAgain, handBlind, freeBlind, passBlind, leaveBlind, fromSeen bool
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool
 	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
 	anyOrder, fromSent                                               bool
 	unsettled, settleBlind, giveBackOnce                             bool
+	drawHeld, believesThere, trusts, leaveMoves                      bool
+	leaveAny, robsFree                                               bool
 }
 
 // term is how long a hold lasts that its holder has taken, or confirmed.
@@ -127,7 +133,7 @@ func (w *queueWorld) give(r *queueRules, e, by, held, age, term int8) (wrong str
 	defer func() { w.first[e] = 0 }() // it is served; should its draw arrive again, that is a new one
 	for i := range w.who {
 		q := &w.who[i]
-		if q.live() && q.inLine() && q.entry != e && it.w[q.entry] != 0 && w.first[q.entry] != 0 && w.first[q.entry] < w.first[e] &&
+		if q.live() && q.inLine() && q.entry != e && it.queue.at(q.entry) >= 0 && w.first[q.entry] != 0 && w.first[q.entry] < w.first[e] &&
 			(!w.disorder || isHanded(by)) {
 			return "somebody who came earlier and is alive was not served first"
 		}
@@ -151,7 +157,7 @@ func (w *queueWorld) inTime(q *request) bool { return !q.due || w.item.beat != q
 // fits tells whether the queue is as the end of a hold expects.
 func (w *queueWorld) fits(r *queueRules, q *request) bool {
 	if q.to >= 0 {
-		return w.item.w[q.to] == q.ticket || r.handBlind
+		return r.same(w.item.queue.entry(q.place), q.to) || r.handBlind
 	}
 	return w.item.token == q.drawn || r.freeBlind
 }
@@ -161,10 +167,13 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 	it := &w.item
 	switch q.kind {
 	case toDraw:
-		if it.w[q.entry] != 0 && !r.drawAgain {
+		if r.find(&it.queue, q.entry) >= 0 && !r.drawAgain || r.same(ownEntry(it.by), q.entry) && !r.drawHeld {
 			return false, ""
 		}
-		it.w[q.entry] = it.token
+		if it.queue.at(q.entry) >= 0 {
+			return true, "somebody stands in the queue twice"
+		}
+		it.queue.add(q.entry)
 		if w.first[q.entry] == 0 {
 			w.first[q.entry] = it.token
 		}
@@ -183,27 +192,35 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		}
 		return true, w.end(r, q)
 	case toPass:
-		if it.stamp() != q.seen && !r.passBlind || it.w[q.entry] != q.ticket {
+		if it.stamp() != q.seen && !r.passBlind || !r.same(it.queue.entry(q.place), q.entry) {
 			return false, ""
 		}
 		if it.by != 0 && !r.silentPass {
 			it.stolen = it.held
 		}
-		for e, gone := range q.gone {
-			if gone {
-				it.w[e], w.first[e] = 0, 0
+		w.takeOut(q.behind, -1)
+		for place := q.place; place >= 0; place-- {
+			if place == q.place || q.robs && !r.leaveAhead || r.robsFree {
+				w.takeOut(place, q.entry)
 			}
 		}
-		it.w[q.entry] = 0
 		wrong = w.give(r, q.entry, taker(q.entry), it.token, q.age, r.term())
 		it.token++
 		return true, wrong
 	case toLeave:
-		if it.w[q.entry] == 0 || it.by == taker(q.entry) {
+		if !r.same(it.queue.entry(q.place), q.entry) && !r.leaveAny || q.place >= it.queue.len() || it.by == taker(q.entry) {
 			return false, ""
 		}
-		it.w[q.entry] = 0
-		return true, ""
+		if e := it.queue.entry(q.place); e >= 0 {
+			if w.waits(e) && e != q.entry && !r.alike {
+				wrong = "somebody is taken out of the queue by another who leaves"
+			}
+			w.first[e] = 0 // also where it was another's, which is alike: that one has lost its place
+		}
+		if it.queue[q.place] = vacant; r.leaveMoves {
+			it.queue.remove(q.place)
+		}
+		return true, wrong
 	case toClaim:
 		if r.closed {
 			if !w.own(r, q) && !r.settleBlind {
@@ -215,7 +232,7 @@ func (w *queueWorld) apply(r *queueRules, q *request) (applied bool, wrong strin
 		if !w.own(r, q) || it.beat != 0 {
 			return false, ""
 		}
-		it.age, it.term, it.w[q.entry] = q.age, fullLease, 0
+		it.age, it.term = q.age, fullLease
 		if !r.silentClaim {
 			it.beat = 1
 		}
@@ -240,27 +257,51 @@ func (w *queueWorld) end(r *queueRules, q *request) (wrong string) {
 		w.applied[q.entry] = true
 		it.version++
 	}
-	it.w[q.entry] = 0
 	w.grave = stamp{} // its own write, which came late
+	last, to := it.queue.len()-1, int8(-1)
+	if q.to >= 0 {
+		last, to = q.place, it.queue.entry(q.place)
+		if to < 0 {
+			return "the lock is handed to somebody who is not in the queue"
+		}
+	}
+	// Without a next one, the whole list goes.
+	if q.own > last {
+		w.takeOut(q.own, -1)
+	}
+	for place := last; place >= 0; place-- {
+		if e := it.queue.entry(place); e != to && w.waits(e) && e != q.entry {
+			wrong = "somebody who waits is taken out of the queue by the end of a hold"
+		}
+		w.takeOut(place, to)
+	}
 	if q.to < 0 {
 		w.free()
-		if r.closed && it.w != [entries]int8{} {
-			wrong = "the row is deleted while somebody stands in its queue"
-		}
 		return wrong
 	}
-	if it.w[q.to] == 0 {
-		wrong = "the lock is handed to somebody who is not in the queue"
-	}
-	it.w[q.to] = 0
 	held := q.token + 1
 	if r.ticketToken {
-		held = q.ticket
+		held = w.first[to]
 	}
-	bad := w.give(r, q.to, handed(q.to), held, q.age, graceTime)
+	bad := w.give(r, to, handed(to), held, q.age, graceTime)
 	it.token++
 	if wrong == "" {
 		wrong = bad
 	}
 	return wrong
+}
+
+// takeOut takes a place out of the queue. Whose it was is served, or has lost it.
+func (w *queueWorld) takeOut(place, served int8) {
+	if place >= 0 && place < w.item.queue.len() {
+		if e := w.item.queue.entry(place); e >= 0 && e != served {
+			w.first[e] = 0
+		}
+		w.item.queue.remove(place)
+	}
+}
+
+// waits reports whether somebody lives and stands in line who has made an entry.
+func (w *queueWorld) waits(e int8) bool {
+	return e >= 0 && w.who[e/draws].entry == e && w.who[e/draws].live() && w.who[e/draws].inLine()
 }

@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // What happens around those who wait: time, requests that come late, the
 // operator, somebody who is not fair.
 
@@ -23,13 +25,14 @@ func (m *queueModel) fates(w queueWorld, i int, req request, what string, out em
 		lost(&gone)
 		out(fault+name, what+yes(applied)+", the answer is lost", gone, "")
 	}
-	if w.copies == 0 || w.late.kind != noRequest {
+	slot := slices.IndexFunc(w.late[:], func(q request) bool { return q.kind == noRequest })
+	if w.copies == 0 || slot < 0 {
 		return
 	}
 	on = w
 	on.copies--
 	on.faulty = true
-	on.late = req
+	on.late[slot] = req
 	also := on
 	lost(&on)
 	out(fault+name, what+": it is on its way, no answer", on, "")
@@ -50,10 +53,13 @@ func (m *queueModel) world(w queueWorld, out emit[queueWorld]) {
 			out("clock", "ticks", on, "")
 		}
 	}
-	if w.late.kind != noRequest {
+	for slot := range w.late {
+		if w.late[slot].kind == noRequest {
+			continue
+		}
 		on := w
-		on.late = request{}
-		applied, wrong := on.apply(&m.queueRules, &w.late)
+		on.late[slot] = request{}
+		applied, wrong := on.apply(&m.queueRules, &w.late[slot])
 		if applied {
 			out(fault+"late", "a copy arrives (applied)", on, wrong)
 		}
@@ -64,9 +70,7 @@ func (m *queueModel) world(w queueWorld, out emit[queueWorld]) {
 		on.disorder, on.faulty = true, true
 		on.grave = stamp{}
 		on.item.stolen = it.held
-		if e := ownEntry(it.by); e >= 0 {
-			on.item.w[e] = 0
-		}
+		on.takeOut(on.item.queue.at(ownEntry(it.by)), -1)
 		for i := range on.who {
 			q := &on.who[i]
 			q.broken = q.broken || (q.phase == having || q.phase == giving) && q.req.by == it.by && q.req.token == it.held || handed(q.entry) == it.by
@@ -106,8 +110,10 @@ func (w *queueWorld) tick() {
 	if w.item.by != 0 {
 		older(&w.item.age)
 	}
-	if w.late.kind != noRequest {
-		older(&w.late.age)
+	for slot := range w.late {
+		if w.late[slot].kind != noRequest {
+			older(&w.late[slot].age)
+		}
 	}
 	for i := range w.who {
 		q := &w.who[i]
@@ -148,13 +154,16 @@ func (w *queueWorld) forget() {
 			}
 		case q.phase == having || q.phase == giving:
 			q.made, q.unseen, q.seen, q.since, q.term, q.asked = 0, 0, stamp{}, 0, 0, -1
-			q.fresh, q.shown, q.beside = false, 0, beside{}
+			q.fresh, q.shown, q.beside, q.memory, q.stands = false, 0, beside{}, memory{}, false
 		case q.phase == leaving:
-			q.unseen, q.seen, q.since, q.term, q.asked, q.left = 0, stamp{}, 0, 0, -1, 0
+			q.seen, q.since, q.term, q.asked, q.left = stamp{}, 0, 0, -1, 0
 			q.fresh, q.shown, q.beside = false, 0, beside{}
+			if !q.stands {
+				q.unseen = 0
+			}
 		case q.phase == settling:
 			q.made, q.unseen, q.seen, q.since, q.term, q.asked, q.left = 0, 0, stamp{}, 0, 0, -1, 0
-			q.fresh, q.shown, q.beside = false, 0, beside{}
+			q.fresh, q.shown, q.beside, q.memory, q.stands = false, 0, beside{}, memory{}, false
 		case q.phase == waiting:
 			q.left = 0
 			q.req = request{}

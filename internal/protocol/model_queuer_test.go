@@ -36,6 +36,10 @@ type queuer struct {
 	broken  bool // by the operator: nobody promises anything
 	had     bool // it has had the lock in this acquisition
 	unsure  bool // an attempt of the present request had no answer
+	stands  bool // its enqueue was answered: it is in the queue
+	back    bool // it draws again when it has left
+	place   int8 // where its entry was last seen
+	memory  memory
 	req     request
 }
 
@@ -51,8 +55,8 @@ func (q *queuer) believes() bool {
 type queueWorld struct {
 	item             queueItem
 	who              [queuers]queuer
-	late             request // a copy that is on its way
-	alien            int8    // the acquirer that is not fair: 1 holds, 2 is done
+	late             [2]request // copies that are on their way
+	alien            int8       // the acquirer that is not fair: 1 holds, 2 is done
 	alienBase        int8
 	grave            stamp         // the hold of one who has died, which nobody may take over
 	last             int8          // the last token of a hold
@@ -71,11 +75,14 @@ type queueModel struct {
 }
 
 func (m *queueModel) start() queueWorld {
-	w := queueWorld{item: queueItem{token: 1}, losses: m.losses, copies: m.copies, deaths: m.deaths, leaves: m.leaves, breaks: m.breaks, aliens: m.alien, faulty: !m.noTime}
+	w := queueWorld{item: queueItem{token: 1}, losses: m.losses, copies: m.copies, deaths: m.deaths, leaves: m.leaves, breaks: m.breaks, aliens: m.alien, faulty: !m.noTime || m.alike}
 	for i := range w.who {
 		w.who[i] = queuer{phase: away}
 		if i < m.members {
 			w.who[i] = queuer{turns: m.turns, entry: int8(i * draws), asked: -1}
+			if i == 1 && m.twice {
+				w.who[i].turns++
+			}
 		}
 	}
 	return w
@@ -113,7 +120,7 @@ func (m *queueModel) wrong(w *queueWorld) string {
 			believers++
 		}
 		q := &w.who[i]
-		if w.item.by == 0 && !w.disorder && q.live() && q.inLine() && w.item.w[q.entry] != 0 {
+		if w.item.by == 0 && !w.disorder && q.live() && q.inLine() && w.item.queue.at(q.entry) >= 0 {
 			return "the lock is free while somebody waits"
 		}
 	}
@@ -143,7 +150,7 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 		on.faulty = true
 		l := &on.who[i]
 		l.phase, l.turns, l.unsure = leaving, 0, false
-		l.req = request{kind: toLeave, entry: l.entry}
+		l.req = request{kind: toLeave, entry: l.entry, place: l.place}
 		out(fault+name, "wants to leave", on, "")
 	}
 	switch q.phase {
@@ -189,6 +196,9 @@ func (m *queueModel) read(w queueWorld, i int, out emit[queueWorld]) {
 // see is what a process makes of the answer to a write that was sent that long ago.
 func (m *queueModel) see(w *queueWorld, i int, asked int8) {
 	m.believe(&w.who[i], w.item.token, true)
+	if w.who[i].phase == drawing {
+		w.who[i].seen, w.who[i].term = stamp{}, 0
+	}
 	m.seeItem(w, i, &w.item, asked)
 }
 
@@ -197,11 +207,12 @@ func (m *queueModel) seeItem(w *queueWorld, i int, it *queueItem, asked int8) {
 	q := &w.who[i]
 	q.unsure = false
 	e := q.entry
-	switch it.by {
-	case taker(e):
+	place := m.find(&it.queue, e)
+	switch {
+	case it.by == taker(e):
 		m.hold(w, i, it, max(0, fullLease-q.made))
 		return
-	case handed(e):
+	case isHanded(it.by) && m.same(ownEntry(it.by), e) && m.certain(q, it):
 		if m.closed && !m.unsettled {
 			q.phase, q.req = settling, request{kind: toClaim, entry: e, by: it.by, token: it.held}
 			return
@@ -216,29 +227,24 @@ func (m *queueModel) seeItem(w *queueWorld, i int, it *queueItem, asked int8) {
 		m.hold(w, i, it, max(0, left))
 		return
 	}
-	ticket := it.w[e]
-	if ticket == 0 { // passed over
-		if m.stayPut {
-			q.phase, q.unseen = waiting, asked
-			return
-		}
+	switch {
+	case place < 0 && m.stayPut:
+		q.phase, q.unseen = waiting, asked
+		return
+	case place < 0: // passed over
 		m.again(w, i)
 		return
+	case !m.certain(q, it): // the place may be another's
+		q.phase, q.back = leaving, true
+		q.req = request{kind: toLeave, entry: e, place: place}
+		return
 	}
-	q.phase, q.unseen = waiting, asked
+	m.remember(q, it)
+	q.phase, q.unseen, q.place = waiting, asked, place
 	if s := it.stamp(); q.seen != s || q.term == 0 {
 		q.seen, q.since, q.term = s, 0, it.term
 		if m.earlyWatch {
 			q.since = asked
-		}
-	}
-	var gone [entries]bool
-	if own := ownEntry(it.by); own >= 0 && it.w[own] != 0 {
-		gone[own] = true
-	}
-	for o, t := range it.w {
-		if int8(o) != ownEntry(it.by) && t != 0 && t < ticket {
-			gone[o] = !m.leaveAhead
 		}
 	}
 	// The steps by which those behind wait longer are short, and whoever does not
@@ -250,6 +256,9 @@ func (m *queueModel) seeItem(w *queueWorld, i int, it *queueItem, asked int8) {
 	dead := it.by == 0 || q.since >= term || !m.clockless && it.age >= it.term
 	if dead {
 		q.phase = passing
-		q.req = request{kind: toPass, entry: e, ticket: ticket, seen: q.seen, gone: gone}
+		q.req = request{kind: toPass, entry: e, place: place, seen: q.seen, behind: -1, robs: it.by != 0 && it.held > it.stolen}
+		if own := m.find(&it.queue, ownEntry(it.by)); own > place && q.req.robs {
+			q.req.behind = own
+		}
 	}
 }

@@ -81,7 +81,7 @@ var jointIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), NewID("D"), "
 
 var jointCore = NewCore(Core{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: Attributes{
 	LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
-	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "w#", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}})
+	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "lockQueue", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}})
 
 // jointRun is one run of a closure, and the request that commits it.
 type jointRun struct {

@@ -1,8 +1,7 @@
 package protocol
 
 import (
-	"cmp"
-	"maps"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,26 +11,29 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// EntryLen is how much longer the name of an entry's attribute is than their
-// prefix.
-const EntryLen = entryLen
-
-// entryLen is the length of an entry's id: the first 66 bits of its
-// acquisition's id, so that everybody sees which entry is the holder's own.
-const entryLen = 11
+// entryLen is how many bytes an entry of the queue has: the first ones of its
+// acquisition's id. Every write bills them for each who waits, so they are few, and two
+// acquisitions may have the same: no entry is made while another of the same bytes stands
+// in the queue, or while a holder's id begins so; and who stands in it goes by more than
+// them (Follows).
+const entryLen = 4
 
 // next takes the owner's place in lockedBy while a hold that was handed over
-// stands: next#<id of the entry>. Its holder is the one who made the entry.
+// stands: next#<the entry>. Its holder is the one who made the entry.
 const next = "next"
 
 // NextID is what lockedBy says when the lock was handed over to an entry.
-func NextID(entry string) string { return next + "#" + entry }
+func NextID(entry string) string { return next + "#" + idText.EncodeToString([]byte(entry)) }
 
-// EntryOf is the id of the entry that belongs to what lockedBy says; "" for a
-// hold by hand.
+// EntryOf is the entry that belongs to what lockedBy says; "" for a hold by hand.
 func EntryOf(by string) string {
 	_, random := splitID(by)
-	return random[:min(len(random), entryLen)]
+	var room [idBytes + 2]byte
+	b, err := idText.AppendDecode(room[:0], []byte(random))
+	if err != nil || len(b) < entryLen {
+		return ""
+	}
+	return string(b[:entryLen])
 }
 
 // ByHand reports whether a hold is not one of this library: by its id, or
@@ -58,49 +60,53 @@ func (l Record) Handed() bool {
 	return handed && isEntryID(entry) && l.whole()
 }
 
-// isEntryID reports whether a text can be the id of an entry.
+// isEntryID reports whether a text can be the id of an entry in lockedBy.
 func isEntryID(s string) bool {
-	if len(s) != entryLen {
-		return false
-	}
-	for _, r := range []byte(s) {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
-		default:
-			return false
-		}
-	}
-	return true
+	b, err := idText.DecodeString(s)
+	return err == nil && len(b) == entryLen
 }
 
-// IsEntry reports whether an attribute is an entry of the queue.
-func (a Attributes) IsEntry(name string) bool {
-	return a.LockQueue != "" && strings.HasPrefix(name, a.LockQueue) && isEntryID(name[len(a.LockQueue):])
-}
-
-// Entry is an entry of the queue on an item: somebody who waits for its lock.
+// Entry is a place in the queue on an item: somebody who waits for its lock.
 type Entry struct {
-	ID     string
-	Ticket int64
+	ID    string
+	Place int // in the list
 }
 
-// Queue are the entries in the order of their tickets.
+// Queue are the entries of those who wait, in the order of service.
 type Queue []Entry
 
-// ParseQueue reads the entries of an item. What is not a ticket is no entry.
+// ParseQueue reads the queue of an item. Who has left has left NULL in its place, so that
+// nobody's place moves under a hold; what is no entry otherwise is nobody's.
 func (c *Core) ParseQueue(item ddb.Item) (q Queue) {
-	for name, v := range item {
-		if !c.Attr.IsEntry(name) {
-			continue
-		}
-		if ticket, err := ddb.Int(v); err == nil {
-			q = append(q, Entry{name[len(c.Attr.LockQueue):], ticket})
+	list, _ := item[c.Attr.LockQueue].(*types.AttributeValueMemberL)
+	if list == nil {
+		return nil
+	}
+	for place, v := range list.Value {
+		if b, ok := v.(*types.AttributeValueMemberB); ok && len(b.Value) == entryLen {
+			q = append(q, Entry{string(b.Value), place})
 		}
 	}
-	slices.SortFunc(q, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.Ticket, b.Ticket), strings.Compare(a.ID, b.ID))
-	})
 	return q
+}
+
+// CheckQueue refuses a queue that is not the library's.
+func (c *Core) CheckQueue(item ddb.Item) error {
+	v, there := item[c.Attr.LockQueue]
+	if !there {
+		return nil
+	}
+	list, isList := v.(*types.AttributeValueMemberL)
+	if !isList {
+		return &ShapeError{c.Attr.LockQueue, fmt.Errorf("%s, not the places of those who wait in line, a list", describe(v))}
+	}
+	for _, v := range list.Value {
+		b, isEntry := v.(*types.AttributeValueMemberB)
+		if _, left := v.(*types.AttributeValueMemberNULL); !left && (!isEntry || len(b.Value) != entryLen) {
+			return &ShapeError{c.Attr.LockQueue, fmt.Errorf("%s in a list, not the place of one who waits in line (bytes, %d)", describe(v), entryLen)}
+		}
+	}
+	return nil
 }
 
 // Find returns the entry of an id and those who wait before it.
@@ -117,8 +123,19 @@ func (q Queue) Without(id string) Queue {
 	return slices.DeleteFunc(slices.Clone(q), func(w Entry) bool { return w.ID == id })
 }
 
-// entry is the attribute of an entry.
-func (c *Core) entry(id string) string { return c.Attr.LockQueue + id }
+// Vacated is the queue once a place has been taken out of it, in which none of these stands.
+func (q Queue) Vacated(place int) Queue {
+	q = slices.Clone(q)
+	for i := range q {
+		if q[i].Place > place {
+			q[i].Place--
+		}
+	}
+	return q
+}
+
+// entry is the value of an entry.
+func entry(id string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(id)} }
 
 // queueTemplates are the fixed texts of the queue's requests.
 type queueTemplates struct {
@@ -126,22 +143,22 @@ type queueTemplates struct {
 	any     template // also on a stub or a tombstone
 	row     template // on any item or none, which is then made
 	closed  template // the same for a hold that never ends by itself
-	dequeue template
 	confirm template
 	settle  template // the confirm of a hold that never ends by itself from then on
 }
 
-// exprEnqueue is an enqueue: a number, and the lock if it is free, in one step. If it is
-// not, everything that names its holder stays as it is.
+// exprEnqueue is an enqueue: a place, and the lock if it is free, in one step. If it is
+// not, everything that names its holder stays as it is. That lockToken grows tells the
+// holder that somebody came.
 const (
-	exprNumber = "SET #entry = if_not_exists(#lockToken, :floor), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
+	exprPlace = "SET #lockQueue = list_append(if_not_exists(#lockQueue, :none), :entry), #lockToken = if_not_exists(#lockToken, :floor) + :one, " +
 		"#lockedBy = if_not_exists(#lockedBy, :me), #lockTime = if_not_exists(#lockTime, :until), "
 	exprIfFree = "#lockHeld = if_not_exists(#lockHeld, if_not_exists(#lockToken, :floor)), " +
 		"#lockStolen = if_not_exists(#lockStolen, :before)"
-	exprEnqueue = exprNumber + "#lockLease = if_not_exists(#lockLease, :lease), " + exprIfFree
+	exprEnqueue = exprPlace + "#lockLease = if_not_exists(#lockLease, :lease), " + exprIfFree
 	// exprEnqueueClosed leaves the lease of whoever holds the lock: a hold that never
 	// ends has none.
-	exprEnqueueClosed = exprNumber + exprIfFree
+	exprEnqueueClosed = exprPlace + exprIfFree
 	// exprWhole refuses what a lock by hand leaves: it names no token, so there is
 	// nothing to wait for in a queue. Holds that never end are the same: a lease that
 	// was put on one would let watchers take it over. And it refuses what is not the
@@ -150,14 +167,19 @@ const (
 	// exprWholeClosed lets an enqueue that writes no lease stand behind both.
 	exprWholeClosed = exprNoEntry + "((#lockLease BETWEEN :zero AND :most) OR attribute_not_exists(#lockLease) AND #lockTime >= :until)" + exprOrFree
 
-	exprNoEntry = "attribute_not_exists(#entry) AND (attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND "
-	exprOrFree  = " AND (#lockHeld BETWEEN :zero AND :most) OR " +
+	// exprNoEntry keeps entries apart: none is made that equals another in the queue, or
+	// what the present holder's id begins with.
+	exprNoEntry = "NOT contains(#lockQueue, :mine) AND NOT contains(#lockedBy, :begins) AND " + oursQueued + " AND " +
+		"(attribute_type(#lockedBy, :S) AND (#lockTime BETWEEN :zero AND :most) AND "
+	oursQueued = "(attribute_not_exists(#lockQueue) OR attribute_type(#lockQueue, :L)) AND " +
+		"(attribute_not_exists(#lockQueue[0]) OR attribute_type(#lockQueue[0], :NULL) OR attribute_type(#lockQueue[0], :B) AND size(#lockQueue[0]) = :length)"
+	exprOrFree = " AND (#lockHeld BETWEEN :zero AND :most) OR " +
 		"attribute_not_exists(#lockedBy) AND attribute_not_exists(#lockTime) AND attribute_not_exists(#lockLease) AND attribute_not_exists(#lockHeld)) AND " +
 		oursCounted + " AND " + oursWritten
 )
 
 func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
-	row := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#lockStub", "#tombstone", "#writers"}
+	row := []string{"#lockQueue", "#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#lockStub", "#tombstone", "#writers"}
 	lock := append([]string{"#pk"}, row...)
 	return queueTemplates{
 		enqueue: template{
@@ -184,13 +206,8 @@ func newQueueTemplates(pick func(...string) map[string]string) queueTemplates {
 			names:   pick(row...),
 			returns: types.ReturnValueAllNew,
 		},
-		dequeue: template{
-			update: "REMOVE #entry",
-			cond:   "attribute_exists(#entry) AND (attribute_not_exists(#lockedBy) OR #lockedBy <> :me)",
-			names:  pick("#lockedBy"),
-		},
 		confirm: template{
-			update:  "SET #lockTime = :until, #lockLease = :lease REMOVE #entry",
+			update:  "SET #lockTime = :until, #lockLease = :lease",
 			cond:    exprOwn + " AND #lockTime < :until",
 			names:   pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
 			returns: types.ReturnValueAllNew,
@@ -209,16 +226,19 @@ func (s *queueTemplates) of(t Acquire) *template {
 	return t.choose(&s.enqueue, &s.any, &s.row, &s.closed)
 }
 
-// onEntry is a request with a fixed text about one entry.
-func (c *Core) onEntry(s *template, key, values ddb.Item, entry string) *dynamodb.UpdateItemInput {
-	in := c.request(s, key, values)
-	in.ExpressionAttributeNames = maps.Clone(s.names)
-	in.ExpressionAttributeNames["#entry"] = c.entry(entry)
-	return in
-}
+// Values of an enqueue that are always the same.
+var (
+	noneWait        = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
+	typeL, typeNull = ddb.Text("L"), ddb.Text("NULL")
+	entryBytes      = ddb.Integer(entryLen)
+	left            = &types.AttributeValueMemberNULL{Value: true}
+)
 
-// Enqueue enters the queue, and takes the lock if it is free. It can be repeated:
-// if it landed, the image of its failed condition has its entry or its id.
+// entryChars is how many characters of an id's text tell nothing but its entry.
+const entryChars = entryLen * 8 / 6
+
+// Enqueue enters the queue, and takes the lock if it is free. It can be repeated: it is
+// applied once at most while its entry stands there, or its id holds.
 func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	s, values := c.queue.of(t), t.values()
 	if s != &c.queue.enqueue {
@@ -226,12 +246,24 @@ func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	}
 	ours(values)
 	c.typed(values)
-	return c.onEntry(s, key, values, EntryOf(t.ID))
+	mine := entry(EntryOf(t.ID))
+	values[":mine"], values[":entry"], values[":none"] = mine, &types.AttributeValueMemberL{Value: []types.AttributeValue{mine}}, noneWait
+	_, random := splitID(t.ID)
+	values[":begins"] = ddb.Text("#" + random[:entryChars])
+	values[":L"], values[":NULL"], values[":length"] = typeL, typeNull, entryBytes
+	return c.request(s, key, values)
 }
 
-// Dequeue takes the entry of an acquisition out of the queue, unless it holds.
-func (c *Core) Dequeue(key ddb.Item, id string) *dynamodb.UpdateItemInput {
-	return c.onEntry(&c.queue.dequeue, key, ddb.Item{":me": ddb.Text(id)}, EntryOf(id))
+// Dequeue leaves the place in the queue that the entry of an acquisition has, unless it
+// holds. The place itself stays until a hold ends: so no entry ever comes to stand where
+// another one stood, while the hold lasts under which somebody has seen that one there.
+func (c *Core) Dequeue(key ddb.Item, id string, place int) (*dynamodb.UpdateItemInput, error) {
+	w := c.NewWrite()
+	at := w.place(place)
+	w.SetPath(at, left)
+	w.If(at, " = ", w.Value(entry(EntryOf(id))))
+	w.If("NOT ", w.Name(c.Attr.LockedBy), " = ", w.Value(ddb.Text(id)))
+	return w.Update(key)
 }
 
 // Confirm is Extend for a hold that others were told a shorter lease of. It
@@ -240,7 +272,7 @@ func (c *Core) Confirm(key ddb.Item, id string, token int64, until time.Time, le
 	values := ownValues(id, token)
 	values[":until"] = ddb.Number(ddb.Seconds(until))
 	values[":lease"] = ddb.Number(ddb.LeaseSeconds(lease))
-	return c.onEntry(&c.queue.confirm, key, values, EntryOf(id))
+	return c.request(&c.queue.confirm, key, values)
 }
 
 // Settle makes a hold that was handed over to an entry one that never ends by itself,
@@ -251,22 +283,53 @@ func (c *Core) Settle(key ddb.Item, handed, id string, token int64) *dynamodb.Up
 	return c.request(&c.queue.settle, key, values)
 }
 
-// Waiting are the numbers of those who wait in the queue on an item, in the order of
-// service. The entry of who holds it is not one of them.
-func (c *Core) Waiting(item ddb.Item) (numbers []int64) {
+// Waiting are those who wait in the queue on an item, in the order of service. The
+// entry of who holds it is not one of them.
+func (c *Core) Waiting(item ddb.Item) (entries []string) {
 	by, _ := item[c.Attr.LockedBy].(*types.AttributeValueMemberS)
-	for _, entry := range c.ParseQueue(item) {
-		if by == nil || entry.ID != EntryOf(by.Value) {
-			numbers = append(numbers, entry.Ticket)
+	for _, e := range c.ParseQueue(item) {
+		if by == nil || e.ID != EntryOf(by.Value) {
+			entries = append(entries, idText.EncodeToString([]byte(e.ID)))
 		}
 	}
-	return numbers
+	return entries
 }
 
-// TakeOver takes the lock that t.Watched shows, dead or free, for one who
-// waits in the queue under ticket, and removes the entries gone: those of dead
-// waiters.
-func (c *Core) TakeOver(key ddb.Item, t Acquire, ticket int64, gone []string) (*dynamodb.UpdateItemInput, error) {
+// Order is what an image tells of who came before whom: the holder, and those who wait.
+func (c *Core) Order(item ddb.Item) (order []string) {
+	if by, ok := item[c.Attr.LockedBy].(*types.AttributeValueMemberS); ok {
+		order = append(order, EntryOf(by.Value))
+	}
+	for _, e := range c.ParseQueue(item) {
+		order = append(order, e.ID)
+	}
+	return order
+}
+
+// Follows reports whether an order shows that an entry is the same one as in an earlier
+// order: somebody else is there who stands on the same side of it as before. Whose entry
+// is taken out of the queue loses all who stood before it there, and whoever comes since
+// with the same entry stands behind the others.
+func Follows(entry string, before, now []string) bool {
+	was, is := slices.Index(before, entry), slices.Index(now, entry)
+	if was < 0 || is < 0 {
+		return false
+	}
+	for i, other := range now {
+		at := slices.Index(before, other)
+		if other != entry && other != "" && at >= 0 && (at < was) == (i < is) {
+			return true
+		}
+	}
+	return false
+}
+
+// TakeOver takes the lock that t.Watched shows, dead or free, for one who waits in the
+// queue at own. From a dead holder it takes those who stood before it there out of the
+// queue, as well as the holder's entry: they have not taken over when they could. All
+// who may be concerned see that by lockStolen, which moves then; so where it does
+// not, because nobody has held the lock under a token, nobody is taken out.
+func (c *Core) TakeOver(key ddb.Item, t Acquire, own Entry) (*dynamodb.UpdateItemInput, error) {
 	w, a := c.NewWrite(), &c.Attr
 	floor := w.Value(ddb.Integer(t.Now.UnixMicro()))
 	before := w.Value(ddb.Integer(t.Now.UnixMicro() - 1))
@@ -281,14 +344,17 @@ func (c *Core) TakeOver(key ddb.Item, t Acquire, ticket int64, gone []string) (*
 	w.SetTo(a.LockHeld, token)
 	w.SetTo(a.LockToken, token+" + "+w.Value(ddb.Number("1")))
 	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")
-	own := c.entry(EntryOf(t.ID))
-	w.Remove(own)
-	for _, id := range gone {
-		w.Remove(c.entry(id))
+	if l, err := c.ParseRecord(t.Watched); err == nil && l.Held > l.Stolen {
+		if holder, _, there := c.ParseQueue(t.Watched).Find(EntryOf(l.By)); there && holder.Place > own.Place {
+			w.Vacate(holder.Place)
+		}
+		w.vacateTo(own.Place)
+	} else {
+		w.Vacate(own.Place)
 	}
 	w.IfExists(c.Partition)
 	w.IfSeen(t.Watched, a.LockedBy, a.LockTime, a.LockHeld)
-	w.IfEqual(own, ddb.Integer(ticket))
+	w.IfWaits(own)
 	in, err := w.Update(key)
 	if err == nil {
 		in.ReturnValues = types.ReturnValueAllNew

@@ -1,8 +1,10 @@
 package protocol
 
 import (
-	"github.com/dynahold/dynahold/internal/ddb"
+	"strconv"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // Write builds one conditional write under the marks of the protocol.
@@ -65,20 +67,36 @@ func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Dura
 }
 
 // Transfer puts the hold of the first one who waits in the place of an own
-// hold, whose token is one less. It fails if that one has left.
-func (w *Write) Transfer(to Entry, token int64, until time.Time, grace time.Duration) {
+// hold, whose token is one less; own is the place of the hold's own entry, if any. It
+// fails if that one has left.
+func (w *Write) Transfer(to Entry, own *Entry, token int64, until time.Time, grace time.Duration) {
 	w.Handoff(NextID(to.ID), token, until, grace)
-	entry := w.core.entry(to.ID)
-	w.Remove(entry)
-	w.IfEqual(entry, ddb.Integer(to.Ticket))
+	if own != nil && own.Place > to.Place {
+		w.Vacate(own.Place)
+	}
+	w.vacateTo(to.Place)
+	w.IfWaits(to)
 }
 
 // IfNoNewWaiter demands that nobody has enqueued since lockToken was token.
 func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
 
-// Dequeue takes an entry away in passing.
-func (w *Write) Dequeue(entry string) {
-	if entry != "" {
-		w.Remove(w.core.entry(entry))
+// IfWaits demands that an entry stands in its place of the queue.
+func (w *Write) IfWaits(e Entry) { w.If(w.place(e.Place), " = ", w.Value(entry(e.ID))) }
+
+// Vacate takes a place out of the queue. Whoever ends the hold under which it has seen
+// the place there need not ask what stands in it. Of several places the last one goes
+// first, so that it does not matter whether a server takes them out at once or one by one.
+func (w *Write) Vacate(place int) { w.RemovePath(w.place(place)) }
+
+// vacateTo takes all places up to one out of the queue.
+func (w *Write) vacateTo(last int) {
+	for place := last; place >= 0; place-- {
+		w.Vacate(place)
 	}
+}
+
+// place is where a place of the queue is.
+func (w *Write) place(n int) string {
+	return w.Name(w.core.Attr.LockQueue) + "[" + strconv.Itoa(n) + "]"
 }

@@ -135,7 +135,7 @@ func TestNoItem(t *testing.T) {
 
 func TestWhatIsNotForAnExpressionToChange(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
-		for _, name := range []string{"sku", "version", "lockedBy", "lockTime", "lockToken", "lockStub", "writers", "tombstone", "expiresAt", "w#abcdefghijk"} {
+		for _, name := range []string{"sku", "version", "lockedBy", "lockTime", "lockToken", "lockStub", "writers", "tombstone", "expiresAt", "lockQueue"} {
 			if _, err := s.mine.Apply(t.Context(), key, expression.Set(expression.Name(name), expression.Value("x"))); !errors.Is(err, repo.ErrFixed) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -156,9 +156,9 @@ type placeholders struct {
 
 var (
 	// An id is crypto/rand.Text or a part of it, or 16 bytes in base 64 after an
-	// owner's name, or the beginning of that after "next", or 6 to 9 bytes after the prefix of an attribute, or the token of
+	// owner's name, or the beginning of that, or 6 to 9 bytes after the prefix of an attribute, or the token of
 	// what was broken.
-	idText = regexp.MustCompile(`[A-Z2-7]{13,}|#(?:[\w-]{22}|[\w-]{11})$|^[a-z][_#][\w-]{8,12}$|^x_\d{16}$`)
+	idText = regexp.MustCompile(`[A-Z2-7]{13,}|#(?:[\w-]{22}|[\w-]{5,6})$|^[a-z]_[\w-]{8,12}$|^x_\d{16}$`)
 	// A place in line begins with its time.
 	micros = regexp.MustCompile(`\b[0-9a-f]{15}(\b|_)`)
 )
@@ -167,18 +167,24 @@ func (p *placeholders) text(s string) string {
 	s = micros.ReplaceAllString(s, "<time>$1")
 	return idText.ReplaceAllStringFunc(s, func(id string) string {
 		switch {
+		case id[0] == '#' && len(id) <= 1+6:
+			return id[:1] + p.id(id[1:1+5]) // a place in the queue
 		case id[0] == '#':
 			return id[:1] + p.id(id[1:])
-		case id[1] == '_', id[1] == '#':
+		case id[1] == '_':
 			return id[:2] + p.id(id[2:])
 		}
 		return p.id(id)
 	})
 }
 
-// bytes replaces ids of writers, which are a row of eight bytes each.
+// bytes replaces ids of writers, which are a row of eight bytes each, and places in the
+// queue, of four, whose text names the holder to whom the lock was handed over.
 func (p *placeholders) bytes(encoded string) string {
 	data, err := base64.StdEncoding.DecodeString(encoded)
+	if err == nil && len(data) == 4 {
+		return p.id(base64.RawURLEncoding.EncodeToString(data)[:5])
+	}
 	if err != nil || len(data)%8 != 0 {
 		return strconv.Quote(string(data))
 	}

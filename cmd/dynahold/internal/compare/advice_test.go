@@ -200,7 +200,7 @@ func TestAdvice(t *testing.T) {
 		{
 			name: "the queue is in the item", settings: hot,
 			modes:  []Mode{mode("pessimistic, fair", func(m *Mode) { m.WriteUnits = 6 })},
-			choice: "pessimistic, fair", says: []string{"bills 6.00 units, an item of 1KB bills 1", "about 25 bytes"},
+			choice: "pessimistic, fair", says: []string{"bills 6.00 units, an item of 1KB bills 1", "5 bytes"},
 		},
 		{
 			name: "events are another matter", settings: hot,

@@ -137,7 +137,7 @@ func heavyQueue(s Settings, ranked []Mode) string {
 	if heaviest.Name == "" {
 		return ""
 	}
-	return fmt.Sprintf("A write of %s bills %s units, an item of %s bills %.0f: each process that waits has an entry of about 25 bytes in the item, which makes it larger.",
+	return fmt.Sprintf("A write of %s bills %s units, an item of %s bills %.0f: each process that waits has an entry of 5 bytes in the item, which makes it larger.",
 		quoted(heaviest.Name), figure(most), FormatSize(s.Workload.Size), math.Ceil(float64(s.Workload.Size)/1024))
 }
 

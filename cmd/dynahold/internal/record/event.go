@@ -18,7 +18,7 @@ type Lock struct {
 	Until   *time.Time `json:"until"` // null: without an end
 	Expired bool       `json:"expired"`
 	Handed  bool       `json:"handed_over,omitempty"` // in the queue (Fair): the row does not name its holder
-	Waiting []int64    `json:"waiting,omitempty"`     // numbers of those who wait in the queue (Fair), in the order of service
+	Waiting []string   `json:"waiting,omitempty"`     // who waits in the queue (Fair), in the order of service, by short ids
 	Payload string     `json:"payload,omitempty"`     // text, or base64 if it is none
 }
 

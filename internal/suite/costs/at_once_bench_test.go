@@ -76,8 +76,8 @@ type atOnce struct {
 }
 
 func newAtOnce(b *testing.B, latency time.Duration, keys int) *atOnce {
-	a := &atOnce{client: dynamodb.New(newMemory(b).client().Options(), func(o *dynamodb.Options) { o.HTTPClient = late{o.HTTPClient, latency} })}
-	seen := &recorder{Client: newMemory(b).client()}
+	a := &atOnce{client: dynamodb.New(fromMemory(b).Options(), func(o *dynamodb.Options) { o.HTTPClient = late{o.HTTPClient, latency} })}
+	seen := &recorder{Client: fromMemory(b)}
 	open := func(client repo.Client) *pessimistic.Repository[product] {
 		// A busy machine takes its time for ten thousand of them.
 		table, err := repo.NewTable[product](client, "table", repo.TableConfig{AttemptTimeout: 10 * time.Minute})

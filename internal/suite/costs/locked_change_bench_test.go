@@ -95,6 +95,13 @@ func (m *memory) answer(body []byte) []byte {
 	return []byte("{}")
 }
 
+// fromMemory is a client that is answered by a memory.
+func fromMemory(b *testing.B) *dynamodb.Client {
+	b.Helper()
+	return dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
+		HTTPClient: rig.Must(newMemory())(b), BaseEndpoint: aws.String("http://memory.invalid")})
+}
+
 // Do is an HTTP client without a network.
 func (m *memory) Do(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(req.Body)
@@ -144,7 +151,6 @@ type network struct {
 }
 
 func networks(b *testing.B) []network {
-	fromMemory := rig.Must(newMemory())(b)
 	server := rig.Child(b)
 	server.Stdout = nil
 	out := rig.Must(server.StdoutPipe())(b)
@@ -156,9 +162,7 @@ func networks(b *testing.B) []network {
 	address := strings.TrimSpace(rig.Must(bufio.NewReader(out).ReadString('\n'))(b))
 	options := dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	return []network{
-		{"memory", dynamodb.New(options, func(o *dynamodb.Options) {
-			o.HTTPClient, o.BaseEndpoint = fromMemory, aws.String("http://memory.invalid")
-		})},
+		{"memory", fromMemory(b)},
 		{"http", dynamodb.New(options, func(o *dynamodb.Options) { o.BaseEndpoint = &address })},
 	}
 }
@@ -234,9 +238,7 @@ func BenchmarkOptimisticChange(b *testing.B) {
 		product
 		Version int64 `dynamodbav:"version" repo:"version"`
 	}
-	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
-		HTTPClient: rig.Must(newMemory())(b), BaseEndpoint: aws.String("http://memory.invalid")})
-	table := rig.Must(repo.NewTable[versioned](client, "table", repo.TableConfig{}))(b)
+	table := rig.Must(repo.NewTable[versioned](fromMemory(b), "table", repo.TableConfig{}))(b)
 	r := rig.Must(optimistic.New(table, optimistic.Config{}))(b)
 	b.ReportAllocs()
 	for b.Loop() {

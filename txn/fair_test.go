@@ -2,9 +2,11 @@ package txn_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
@@ -115,28 +117,37 @@ func TestTheNextLineUpAtOnce(t *testing.T) {
 }
 
 // What another holds is waited for in its queue, also where the transaction has read it
-// before: it then begins with what it finds.
+// before, or its commit finds out: it then begins with what is there.
 func TestAHeldItemIsWaitedForInLine(t *testing.T) {
-	for _, reads := range []bool{false, true} {
+	for _, when := range []string{"before it is touched", "and was read", "before the commit"} {
 		c := newCrowded(t)
 		x := c.make("x")
 		other := rig.Must(lockedread.New(table[counted](t, openPeer(t, c.w).Rig, "-o", false), lockedread.Config{Fair: true}))(t)
-		held := rig.Must(other.Acquire(t.Context(), key(x)))(t)
+		var held *lockedread.Held[counted]
+		hold := func() { held = rig.Must(other.Acquire(t.Context(), key(x)))(t) }
+		late := when == "before the commit"
+		if !late {
+			hold()
+		}
 		done := make(chan error)
 		go func() {
+			runs := 0
 			done <- txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-				if reads {
+				if when == "and was read" {
 					if _, err := c.fair.In(tx).Get(ctx, key(x)); err != nil {
 						return err
 					}
 				}
 				_, err := c.fair.In(tx).Update(ctx, key(x), more)
+				if runs++; late && runs == 1 {
+					hold()
+				}
 				return err
 			})
 		}()
 		rig.Await(t, "it stands in the queue", func() bool {
 			l, err := c.items.Inspect(t.Context(), key(x))
-			return err == nil && l.Last > l.Token
+			return err == nil && l.Held && l.Last > l.Token
 		})
 		item := held.Item()
 		item.N = 20
@@ -144,8 +155,39 @@ func TestAHeldItemIsWaitedForInLine(t *testing.T) {
 		rig.Is(t, <-done)
 		has(t, c.peer, x, 21)
 		if c.token(x) != 0 {
-			t.Error("the transaction has left its lock")
+			t.Errorf("held %s: the transaction has left its lock", when)
 		}
+	}
+}
+
+// Other transactions in the way are others too.
+func TestWhoMeetsTransactionsLinesUp(t *testing.T) {
+	c := newCrowded(t)
+	x, y := c.make("x"), c.make("y")
+	sent := 0
+	c.w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" {
+			if sent++; sent <= 3 {
+				return fault.TransactionConflict // because of the first item
+			}
+		}
+		return fault.None
+	})
+	var locked []bool
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{x, y} {
+			if _, err := c.fair.In(tx).Update(ctx, key(id), more); err != nil {
+				return err
+			}
+		}
+		locked = append(locked, c.token(x) != 0)
+		if c.token(y) != 0 {
+			t.Error("what nobody wants is locked")
+		}
+		return nil
+	}))
+	if want := []bool{false, false, false, true}; !slices.Equal(locked, want) {
+		t.Errorf("locked in its runs: %v", locked)
 	}
 }
 

@@ -218,6 +218,25 @@ func TestQueueMovesUpWithinTheProcess(t *testing.T) {
 	rig.Must((<-q.got).End(t.Context(), End{}))(t)
 }
 
+// However many have died before it, one who takes over can send its request.
+func TestQueueTakeoverBehindManyDead(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	entries := make([]string, 2000)
+	for i := range entries {
+		entries[i] = fmt.Sprintf("%04d", i)
+	}
+	dead := p.Item(t, raw)
+	dead["lockedBy"], dead["lockTime"], dead["lockLease"] = ddb.Text(protocol.NextID("dead")), ddb.Integer(1), ddb.Integer(1)
+	dead["lockHeld"], dead["lockToken"], dead["lockStolen"], dead["lockQueue"] = ddb.Integer(8), ddb.Integer(9), ddb.Integer(3), queueOf(entries...)
+	p.put(t, dead)
+	own := protocol.Entry{ID: entries[1999], Place: 1999}
+	in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: protocol.NewID("me"), Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: dead}, own))(t)
+	rig.Must(rig.Client().UpdateItem(t.Context(), in))(t)
+	if l, item := p.record(t); l.Stolen != 8 || len(p.Core.ParseQueue(item)) >= 1999 {
+		t.Errorf("%+v, %d wait", l, len(p.Core.ParseQueue(item)))
+	}
+}
+
 // Who finds a free lock takes it, also where others stand in the queue of a lock that was
 // broken: its own place is behind theirs, and goes with its hold, however that ends.
 func TestQueueHolderBehindOthers(t *testing.T) {

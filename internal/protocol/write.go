@@ -89,9 +89,13 @@ func (w *Write) IfWaits(e Entry) { w.If(w.place(e.Place), " = ", w.Value(entry(e
 // first, so that it does not matter whether a server takes them out at once or one by one.
 func (w *Write) Vacate(place int) { w.RemovePath(w.place(place)) }
 
-// vacateTo takes all places up to one out of the queue.
+// maxVacated bounds how many places one request takes out: expressions have 4 KB, and
+// fewer than 300 operators. What stays at the head is for the next ones to take out.
+const maxVacated = 256
+
+// vacateTo takes the places up to one out of the queue.
 func (w *Write) vacateTo(last int) {
-	for place := last; place >= 0; place-- {
+	for place := last; place >= max(0, last+1-maxVacated); place-- {
 		w.Vacate(place)
 	}
 }

@@ -1,0 +1,46 @@
+package lock
+
+import (
+	"context"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// leave is dequeue in the middle of a call, which goes on.
+func (q *queued) leave(ctx context.Context) {
+	giving, cancel := ddb.DetachedTimeout(ctx)
+	defer cancel()
+	q.dequeue(giving)
+}
+
+// dequeue takes the entry away and gives back what was handed to us meanwhile: the
+// caller is told that it does not have the lock. ctx is one for giving back.
+func (q *queued) dequeue(ctx context.Context) {
+	for range leaves {
+		in, err := q.Core.Dequeue(q.Raw, q.id, q.place.Place)
+		if err != nil {
+			return
+		}
+		res := q.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
+		if res.Outcome != ddb.Condition {
+			return // without an answer: who is passed over costs the others a grace
+		}
+		l, err := q.Core.ParseRecord(res.Image)
+		if err != nil {
+			q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
+			return
+		}
+		if _, ours := q.mine(res.Image, l); ours {
+			q.giveBack(ctx, res.Image, l)
+			return
+		}
+		place, _, there := q.Core.ParseQueue(res.Image).Find(q.entry)
+		if !there {
+			return
+		}
+		q.place = place // others have left the queue at its head
+	}
+}
+
+// leaves bounds how often a place is asked for that has moved meanwhile.
+const leaves = 8

@@ -18,10 +18,12 @@ import (
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
-// permitID is short, for every request on the resource bills it: 72 bits.
+// permitID is short, for every request on the resource bills it: 71 bits. It begins with
+// a letter: a command takes what begins with a dash for a flag.
 func permitID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	b[0] &= 0x7f
 	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 

@@ -37,7 +37,7 @@ func TestBadInputs(t *testing.T) {
 	}
 	for name, attributes := range map[string]repo.Attributes{
 		"next": {TTL: "next"}, "n": {TTL: "n"}, "left": {LockedBy: "left"}, "queue": {TTL: "queue"}, "a ticket": {TTL: "w_x"},
-		"an end": {Tombstone: "b_"}, "a lease": {Writers: "l_12345678"}, "prefix": {LockQueue: "w"}, "no UTF-8": {TTL: "\xff"},
+		"an end": {Tombstone: "b_"}, "a lease": {Writers: "l_12345678"}, "no UTF-8": {TTL: "\xff"},
 	} {
 		configs["attribute: "+name] = ticket.Config{Table: repo.TableConfig{Attributes: attributes}}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -29,6 +30,9 @@ type Queue struct {
 
 	lease lease.Config // of tickets
 	open  *lease.Open[*Ticket]
+
+	mu     sync.Mutex
+	crowds map[string]*crowd // guarded by mu: those of this process, by the queue's key
 }
 
 // New checks the settings and prepares the table's requests. It sends nothing
@@ -82,7 +86,11 @@ func (q *Queue) Lock(ctx context.Context, entity string) (_ *Turn, err error) {
 	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Lock")
 	told.Key(func() string { return entity })
 	defer told.End(&err)
-	t, err := q.Join(ctx, entity)
+	p, err := q.place(entity)
+	if err != nil {
+		return nil, err
+	}
+	t, err := q.arrive(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -190,11 +198,11 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 
 // look reads a queue.
 func (q *Queue) look(ctx context.Context, p place) (line, error) {
-	image, err := q.core.Get(ctx, p.raw)
-	if err != nil {
-		return line{}, err
+	res := q.core.Read(ctx, p.raw, ddb.Options{Holding: true})
+	if res.Err != nil {
+		return line{}, res.Err
 	}
-	return q.parse(p, image)
+	return q.parse(p, res.Item)
 }
 
 func (q *Queue) parse(p place, image ddb.Item) (line, error) {

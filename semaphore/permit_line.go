@@ -42,6 +42,7 @@ type permitLine struct {
 	callers []*caller          // who wait, in order
 	own     map[string]*Permit // of this process, by attribute
 	seen    *Resource          // the latest answer; nil: there was none
+	at      time.Time          // when it came
 	full    time.Time          // when it said that all permits are out, all of them to this process; zero: it did not
 	others  time.Time          // when others were last seen to use the resource
 	away    time.Time          // nobody asks until then
@@ -251,9 +252,13 @@ func (s *permitLines) drop(h *Permit) {
 	s.changed(h.name, l)
 }
 
-// saw takes in what an answer says of the resource.
+// saw takes in what an answer says of the resource. One that was overtaken by a later one
+// on its way would take for others' what its own process has given back since.
 func (l *permitLine) saw(r Resource) {
-	l.seen, l.full = &r, time.Time{}
+	if l.seen != nil && r.changes < l.seen.changes && time.Since(l.at) < lookAtOwn {
+		return
+	}
+	l.seen, l.at, l.full = &r, time.Now(), time.Time{}
 	mine, others := 0, r.Queued > 0 || r.Running > len(r.permits)
 	for attr := range r.permits {
 		switch h := l.own[attr]; {

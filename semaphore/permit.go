@@ -36,7 +36,9 @@ type Permit struct {
 // request if one is free, one more per try. ErrBusy, with *BusyError, if the
 // waiting ended first. A resource that nobody has used is registered.
 //
-// Waiting is not in order: package ticket has a queue. ctx governs the waiting,
+// Callers of this Semaphore are served in order, and get the permit of one that is
+// released without a request of their own. Over processes waiting is not in order: package
+// ticket has a queue. ctx governs the waiting,
 // never the holding.
 func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
 	return s.store.permit(ctx, "Acquire", resource, false)

@@ -77,6 +77,9 @@ func (q *Queue) place(entity string) (place, error) {
 // nothing of it stays in the queue: one more request. When ctx ends first, the
 // error is both ErrLocked, with *repo.LockedError, and the context's.
 //
+// While others of this process are before it, and nobody of another process was seen, it
+// draws its ticket with the Done of one of them, or after 50 ms.
+//
 // Whoever was away for longer than its lease while it waited, because its
 // process or the network stood still, takes up its place again if it is still
 // there, and draws anew if others have passed it over: one more request.

@@ -19,7 +19,8 @@ import (
 // Requests: one read per look. The next in line looks after an eighth of the
 // time for which it has been next, within Config.Wait; those behind it after
 // half of the time that the line will need by its pace, at most a third of
-// the lease.
+// the lease. Of several callers of this process the first looks for all; behind a turn of
+// their own process they look once a second.
 func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 	begun := time.Now()
 	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")

@@ -50,7 +50,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			got, err := s.turn(ctx, name, place)
 			clean = clean && !place.unsure
 			if err != nil {
-				return failed(ddb.Join(s.lineBusy(name), ddb.Waited(time.Since(began), err)))
+				return failed(ddb.Join(place.busy(name), ddb.Waited(time.Since(began), err)))
 			}
 			if got != nil {
 				return got.begin(ctx)

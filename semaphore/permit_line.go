@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // The callers of one process that want permits of one resource stand in line, in the
@@ -59,6 +60,7 @@ type caller struct {
 	unsure bool      // a request that has had no answer may have given it its permit
 	left   bool      // it waits no longer
 	got    *passed
+	seen   *Resource // when it left the line; nil: nobody had an answer yet
 }
 
 // passed is a permit that was passed on.
@@ -197,7 +199,7 @@ func (l *permitLine) due(c *caller) time.Duration {
 
 // leave takes a caller out of the line. The caller holds mu.
 func (s *permitLines) leave(name string, l *permitLine, c *caller) {
-	c.left, c.asks = true, false
+	c.left, c.asks, c.seen = true, false, l.seen
 	l.callers = slices.DeleteFunc(l.callers, func(o *caller) bool { return o == c })
 	s.changed(name, l)
 }
@@ -360,12 +362,10 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 	return nil, doubt
 }
 
-// lineBusy is the error of a caller that has waited in line without an answer of its own.
-func (s *store) lineBusy(name string) error {
-	s.lines.mu.Lock()
-	defer s.lines.mu.Unlock()
-	if l := s.lines.of[name]; l != nil && l.seen != nil {
-		return l.seen.busy()
+// busy is the error of a caller that has left the line without a permit.
+func (c *caller) busy(name string) error {
+	if c.seen == nil {
+		return fmt.Errorf("resource %q: %w: a caller of this process is before this one: %w", name, ErrBusy, repo.ErrLocked)
 	}
-	return fmt.Errorf("resource %q: %w: a caller of this process is before this one", name, ErrBusy)
+	return c.seen.busy()
 }

@@ -423,3 +423,28 @@ func TestLinesOfPermitsUnderFaults(t *testing.T) {
 		t.Errorf("%d lines are left of nobody", n)
 	}
 }
+
+// Whoever waits behind others of its process, and leaves, says that the resource is busy,
+// and how, as far as its process knows.
+func TestLeavingTheLineOfPermits(t *testing.T) {
+	besideAnother(t, semaphore.Config{Lease: time.Hour}, func(t *testing.T, p, other *process) {
+		held := rig.Must(other.s.Acquire(t.Context(), "printer"))(t)
+		for range 2 { // before the first answer, and after it
+			ctx, cancel := context.WithCancel(t.Context())
+			first, second := p.acquire(ctx), p.acquire(ctx)
+			cancel()
+			for _, c := range []chan granted{first, second} {
+				rig.Is(t, (<-c).err, semaphore.ErrBusy, repo.ErrLocked, context.Canceled)
+			}
+			p.net.Latency = 0
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		var busy *semaphore.BusyError
+		if got := <-p.acquire(ctx); !errors.As(got.err, &busy) || busy.Running != 1 {
+			t.Errorf("%v does not say how the resource is used", got.err)
+		}
+		rig.Is(t, held.Release(t.Context()))
+		wantNone(t, p.s)
+	})
+}

@@ -28,6 +28,7 @@ type process struct {
 	net  *rig.Mortal
 	s    *sem
 	sent atomic.Int64
+	rule atomic.Pointer[func(body string) (before, after bool)]
 }
 
 // besideAnother runs a test on two processes in virtual time.
@@ -37,7 +38,7 @@ func besideAnother(t *testing.T, cfg semaphore.Config, test func(t *testing.T, p
 	rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
 		open := func() *process {
 			p := &process{bench: b, net: &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}}
-			p.lose(nil)
+			p.net.Lost = p.befalls
 			client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = p.net })
 			p.s = rig.Must(semaphore.New[deploy](client, b.Table, cfg))(t)
 			return p
@@ -55,13 +56,15 @@ func besideAnother(t *testing.T, cfg semaphore.Config, test func(t *testing.T, p
 // lose counts requests from now on; rule, where set, says which are lost.
 func (p *process) lose(rule func(body string) (before, after bool)) {
 	p.sent.Store(0)
-	p.net.Lost = func(_, body string) (bool, bool) {
-		p.sent.Add(1)
-		if rule == nil {
-			return false, false
-		}
-		return rule(body)
+	p.rule.Store(&rule)
+}
+
+func (p *process) befalls(_, body string) (before, after bool) {
+	p.sent.Add(1)
+	if rule := p.rule.Load(); rule != nil && *rule != nil {
+		return (*rule)(body)
 	}
+	return false, false
 }
 
 // passes tells the request that passes a permit on.
@@ -429,14 +432,14 @@ func TestLinesOfPermitsUnderFaults(t *testing.T) {
 func TestLeavingTheLineOfPermits(t *testing.T) {
 	besideAnother(t, semaphore.Config{Lease: time.Hour}, func(t *testing.T, p, other *process) {
 		held := rig.Must(other.s.Acquire(t.Context(), "printer"))(t)
-		for range 2 { // before the first answer, and after it
+		for _, after := range []time.Duration{0, 50 * time.Millisecond} { // before the first answer, and after it
 			ctx, cancel := context.WithCancel(t.Context())
 			first, second := p.acquire(ctx), p.acquire(ctx)
+			time.Sleep(after)
 			cancel()
 			for _, c := range []chan granted{first, second} {
 				rig.Is(t, (<-c).err, semaphore.ErrBusy, repo.ErrLocked, context.Canceled)
 			}
-			p.net.Latency = 0
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

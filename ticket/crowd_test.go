@@ -302,6 +302,28 @@ func TestGivingUpWhileTakenAlong(t *testing.T) {
 	}
 }
 
+// Whoever is taken along by a request that ends in doubt takes back what that may have
+// drawn, and draws for itself.
+func TestTakenAlongInDoubt(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+		third := g.lock(t.Context())
+		g.watch(func(_, body string) fate {
+			if strings.Contains(body, "attribute_not_exists") && strings.Contains(body, "REMOVE") {
+				return lost
+			}
+			return delivered
+		})
+		dying, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		rig.Is(t, g.head.Done(dying), repo.ErrOutcomeUnknown)
+		g.serve(t, g.head, g.waits, third)
+		if l := b.list(t); len(l) != 0 {
+			t.Errorf("there stayed %+v", l)
+		}
+	})
+}
+
 // Whoever waits to be taken along leaves with its context, and with Close, and says whom
 // it has waited for.
 func TestGivingUpBeforeBeingTakenAlong(t *testing.T) {

@@ -317,7 +317,11 @@ func TestTakenAlongInDoubt(t *testing.T) {
 		dying, end := context.WithTimeout(t.Context(), time.Second)
 		defer end()
 		rig.Is(t, g.head.Done(dying), repo.ErrOutcomeUnknown)
+		began := time.Now()
 		g.serve(t, g.head, g.waits, third)
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("they were served after %v: a dead entry was before them", took)
+		}
 		if l := b.list(t); len(l) != 0 {
 			t.Errorf("there stayed %+v", l)
 		}

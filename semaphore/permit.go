@@ -244,9 +244,9 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	unwanted, doubt := h.s.passedOn(h, p, last)
 	switch {
 	case unwanted != nil:
-		_ = unwanted.release(ctx, repo.ErrReleased)
+		ddb.CleanUp(ctx, func(ctx context.Context) { _ = unwanted.release(ctx, repo.ErrReleased) })
 	case doubt:
-		h.s.releaseUnanswered(ctx, h.name, p.to.attr)
+		ddb.CleanUp(ctx, func(ctx context.Context) { h.s.releaseUnanswered(ctx, h.name, p.to.attr) })
 	}
 	h.s.settled(h, err, h.lease.Ended())
 	return err

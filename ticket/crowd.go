@@ -375,8 +375,8 @@ func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l li
 	q.mu.Unlock()
 	switch {
 	case left && t != nil:
-		_ = t.leave(ctx)
+		ddb.CleanUp(ctx, func(ctx context.Context) { _ = t.leave(ctx) })
 	case left && (there || !known):
-		q.abandon(ctx, p, a.id)
+		ddb.CleanUp(ctx, func(ctx context.Context) { q.abandon(ctx, p, a.id) })
 	}
 }

@@ -302,30 +302,45 @@ func TestGivingUpWhileTakenAlong(t *testing.T) {
 	}
 }
 
-// Whoever is taken along by a request that ends in doubt takes back what that may have
-// drawn, and draws for itself.
-func TestTakenAlongInDoubt(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
-		third := g.lock(t.Context())
-		g.watch(func(_, body string) fate {
-			if strings.Contains(body, "attribute_not_exists") && strings.Contains(body, "REMOVE") {
-				return lost
-			}
-			return delivered
+// Nothing stays of whoever gives up while the request that takes it along has no answer,
+// neither if the caller ends first, nor if that request does.
+func TestGivingUpWhileInDoubtOfBeingTakenAlong(t *testing.T) {
+	const first = "the caller ends first"
+	for name, patience := range map[string]time.Duration{first: 10 * time.Second, "the request ends first": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				third := g.lock(ctx)
+				g.watch(func(_, body string) fate {
+					if strings.Contains(body, "attribute_not_exists") && strings.Contains(body, "REMOVE") {
+						return lost
+					}
+					return delivered
+				})
+				ends := make(chan error, 1)
+				go func() {
+					dying, end := context.WithTimeout(t.Context(), patience)
+					defer end()
+					ends <- g.head.Done(dying)
+				}()
+				synctest.Wait()
+				if name == first {
+					cancel()
+					rig.Is(t, (<-third).err, repo.ErrLocked, context.Canceled)
+					rig.Is(t, <-ends, repo.ErrOutcomeUnknown)
+					g.serve(t, g.head, g.waits)
+				} else {
+					rig.Is(t, <-ends, repo.ErrOutcomeUnknown)
+					g.serve(t, g.head, g.waits, third)
+				}
+				if l := b.list(t); len(l) != 0 {
+					t.Errorf("there stayed %+v", l)
+				}
+			})
 		})
-		dying, end := context.WithTimeout(t.Context(), time.Second)
-		defer end()
-		rig.Is(t, g.head.Done(dying), repo.ErrOutcomeUnknown)
-		began := time.Now()
-		g.serve(t, g.head, g.waits, third)
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("they were served after %v: a dead entry was before them", took)
-		}
-		if l := b.list(t); len(l) != 0 {
-			t.Errorf("there stayed %+v", l)
-		}
-	})
+	}
 }
 
 // Whoever waits to be taken along leaves with its context, and with Close, and says whom

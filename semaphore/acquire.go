@@ -33,6 +33,11 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	defer cancel()
 	began, clean := time.Now(), true
 	var last *Resource // what the last try found
+	var place *caller  // in the line of this process
+	if !once {
+		place = s.join(name, attr)
+		defer s.leaves(name, place)
+	}
 	failed := func(err error) (*Permit, error) {
 		if !clean {
 			s.releaseUnanswered(grace, name, attr)
@@ -43,6 +48,16 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		return nil, err
 	}
 	for try := 1; ; try++ {
+		if place != nil {
+			got, err := s.turn(ctx, name, place)
+			clean = clean && !place.unsure
+			if err != nil {
+				return failed(ddb.Join(place.busy(name), ddb.Waited(time.Since(began), err)))
+			}
+			if got != nil {
+				return got.begin(ctx)
+			}
+		}
 		asked := time.Now() // before the end is reckoned: the deadline counts from here
 		in, until, err := s.take(name, attr)
 		if err != nil {
@@ -50,7 +65,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		}
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
-		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
+		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
 		sure := clean && res.Clean
 		clean = sure && res.Outcome != ddb.Applied
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
@@ -69,15 +84,8 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			s.adopt(grace, r)
 			held := s.newPermit(name, attr, r.token, asked, until)
 			held.once = sure
-			if res.Outcome == ddb.Applied {
-				held.lease.Start(ctx)
-				return held, nil
-			}
-			if err := held.refreshToken(ctx); err != nil {
-				return nil, errors.Join(err, held.Release(ctx))
-			}
-			held.lease.Taken(ctx)
-			return held, nil
+			s.took(r, held)
+			return (&passed{held, res.Outcome != ddb.Applied}).begin(ctx)
 		}
 		if err != nil {
 			return failed(err)
@@ -93,10 +101,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts {
 			return failed(r.busy())
 		}
-		s.core.Sleep(ctx, backoff.Next(s.clock(), time.Time{}))
-		if ctx.Err() != nil {
-			return failed(ddb.Join(r.busy(), ddb.Waited(time.Since(began), ddb.CtxError(ctx))))
-		}
+		s.refused(r, place, backoff.Next(s.clock(), time.Time{}), !clean)
 	}
 }
 
@@ -130,13 +135,16 @@ func (s *store) nextToken(w *protocol.Write, now time.Time) {
 // ifBelowLimit demands that a permit is free: by the limit that SetLimit has
 // set, or else by this program's own, or else by that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (s *store) ifBelowLimit(w *protocol.Write) {
+func (s *store) ifBelowLimit(w *protocol.Write) { s.ifRoom(w, " < ") }
+
+// ifRoom demands that what runs compares to the limit.
+func (s *store) ifRoom(w *protocol.Write, compares string) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
-	below := running + " < " + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))
+	below := running + compares + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))
 	if s.cfg.Limit != 0 {
 		fixed := w.Name(aFixed)
-		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + " < " + w.Value(ddb.Integer(int64(s.cfg.Limit))) + ")"
+		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + compares + w.Value(ddb.Integer(int64(s.cfg.Limit))) + ")"
 	}
 	w.If("(attribute_not_exists(" + running + ") OR " + running + " >= " + zero + " AND " + below + ")")
 	token := w.Name(aToken)
@@ -186,6 +194,29 @@ func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, erro
 	count(w, aChanges, 1)
 	w.IfExists(attr)
 	return w.Update(resourceKey(name))
+}
+
+// passOnWrite is the request that gives a permit back and to another caller of this
+// process at once: nobody gets in between. The next token is its own. As no id comes
+// again, a copy of the request can do nothing.
+func (s *store) passOnWrite(name, attr string, p passing) (*dynamodb.UpdateItemInput, error) {
+	w := s.core.NewWrite()
+	w.Remove(attr)
+	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
+	if s.cfg.NamePermits {
+		w.Remove(ownerAttr(attr))
+		w.Set(ownerAttr(p.to.attr), ownerText(s.clock(), s.cfg.Owner))
+	}
+	count(w, aChanges, 1)
+	s.nextToken(w, s.clock())
+	w.IfExists(attr)
+	w.IfAbsent(p.to.attr)
+	s.ifRoom(w, " <= ") // a lower limit, or a pause, holds from now on
+	in, err := w.Update(resourceKey(name))
+	if in != nil {
+		in.ReturnValues = types.ReturnValueAllNew
+	}
+	return in, err
 }
 
 // removeExpired removes the permits whose holders are dead, and leaves their

@@ -85,7 +85,7 @@ type Config struct {
 	// only when it is past its end by more. Default 1 s; negative: none.
 	ClockSkew time.Duration
 	// Wait bounds the waiting for permits, and for others who change the same
-	// resource. Default 5 ms to 500 ms.
+	// resource; Attempts counts tries at the table. Default 5 ms to 500 ms.
 	Wait repo.Wait
 	// Poll is how long Run pauses at most between two looks for work while there
 	// is none: a job that another process enqueues waits for that. Where nothing is

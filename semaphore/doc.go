@@ -61,6 +61,17 @@
 // leave their names in "swept", with those of earlier removals up to ten:
 // evidence for holders who come back.
 //
+// Callers of one Semaphore, in one process, stand in line for the permits of a resource:
+// the first of them asks at the table for all, as many at once as permits were free. While
+// all permits are those of their own process it asks once a second. A Release passes its
+// permit on to the first who waits: one UpdateItem removes p_<id>, sets p_<id> of the next
+// one and gives out the next token, if the own one is there, the other is not, and no more
+// run than the limit; a pause, or a limit that was lowered, refuses it, and the permit is
+// given back. As no id comes again, a copy of the request can do nothing. A permit goes
+// from hand to hand at most 32 times, for at most a tenth of the lease; 4 times where others
+// use the resource, or have jobs of it in line, and then the process asks for none for 10 to
+// 30 ms. TryAcquire does not stand in line.
+//
 // Fencing tokens are given out per resource, to permits and to starts of jobs
 // alike, and only grow, also when the row is deleted: the token of a start is the
 // Unix time in microseconds, or the one after the last that was given out, if that
@@ -162,7 +173,8 @@
 // # Cost
 //
 // A free permit and its release are two requests of one write unit per KB of
-// the resource's row, which grows by about 30 bytes per permit. A job costs, at
+// the resource's row, which grows by about 30 bytes per permit; where callers of one process
+// wait for it, one. A job costs, at
 // up to 1 KB, 4 write units to enqueue, 4 to start, and 4 to end: a
 // transaction bills two for each row; an id of the caller's own costs two more at
 // both ends, and a ring of the bell, at most every 15 s for each shard, a request of one

@@ -6,3 +6,10 @@ import "time"
 func (s *Semaphore[J]) SetClock(ahead time.Duration) {
 	s.store.clock = func() time.Time { return time.Now().Add(ahead) }
 }
+
+// Lines is for how many resources callers of a semaphore have a permit, or wait.
+func (s *Semaphore[J]) Lines() int {
+	s.store.lines.mu.Lock()
+	defer s.store.lines.mu.Unlock()
+	return len(s.store.lines.of)
+}

@@ -18,7 +18,7 @@ func (m *model) call(w world, i int, q request, step stepper) {
 // send sends the request of a call: it is answered, or it is not.
 func (m *model) send(w *world, i int, v variant, step stepper) {
 	q := w.hands[i].call
-	if (q.kind == take || q.kind == draw) && w.token >= m.tokens {
+	if q.kind.draws() && w.token >= m.tokens {
 		return
 	}
 	x := *w
@@ -50,7 +50,7 @@ func (m *model) send(w *world, i int, v variant, step stepper) {
 func (m *model) resend(w *world, i int, step stepper) {
 	x, q := *w, w.hands[i].call
 	first, _, wrong := m.apply(&x, i, &q)
-	if !first || wrong != "" || (q.kind == take || q.kind == draw) && x.token >= m.tokens {
+	if !first || wrong != "" || q.kind.draws() && x.token >= m.tokens {
 		return // as if delivered once
 	}
 	again := q
@@ -101,13 +101,18 @@ func (m *model) goOn(w *world, i int, step stepper) {
 		m.seen[sawUnknown]++
 		x.hands[i].drop()
 	}
+	if q.to != 0 {
+		wrong := m.passedOn(&x, &q, false, false, h.sent)
+		step(handNames[i], givesUp.of(&q), x, wrong)
+		return
+	}
 	step(handNames[i], givesUp.of(&q), x, "")
 }
 
 // evidence reports whether the image of an end that failed says that somebody
 // else has ended, or taken over, what the hand held.
 func (m *model) evidence(w *world, i int, q *request, clean, late bool) bool {
-	if q.kind == release {
+	if q.kind == release || q.kind == pass {
 		return (w.swept|w.brokenPermits)&(1<<i) != 0 && (!w.hands[i].unsure || m.anyEvidence)
 	}
 	if w.brokenJobs&(1<<q.token) != 0 {
@@ -142,6 +147,41 @@ func (m *model) hold(w *world, i int, to hand) string {
 	return ""
 }
 
+// passedOn is what becomes of the hand to which a permit was to be passed on. ok says
+// that the request was applied.
+func (m *model) passedOn(w *world, q *request, ok, clean bool, sent int8) (wrong string) {
+	i := int(q.to - 1)
+	h, passed := &w.hands[i], q.kind == pass && ok
+	switch {
+	case h.phase != waiting: // what it may have got is given back for it
+		m.seen[sawLeft]++
+		if passed || !clean || h.permit != 0 {
+			_, _, wrong = m.apply(w, i, &request{kind: release, of: q.to - 1})
+		}
+	case passed || m.passBelieved && !clean:
+		if m.passFromAnswer {
+			sent = w.now
+		}
+		h.unsure = false
+		return m.hold(w, i, hand{onPermit: true, token: w.token, deadline: sent + m.lease})
+	case !ok && h.permit != 0: // by an earlier attempt, or another copy
+		m.found(w, h, i)
+	case clean:
+		m.seen[sawNotPassed]++
+	default:
+		h.unsure = h.unsure || !m.passForgotten
+	}
+	return wrong
+}
+
+// found is a hand that finds its permit without having been told its token.
+func (m *model) found(w *world, h *hand, i int) {
+	m.seen[sawFound]++
+	h.phase, h.call, h.doubt, h.applied = calling, request{kind: draw, of: int8(i), ends: w.now + m.lease}, false, false
+	h.number(&h.call)
+	h.sent = w.now
+}
+
 // answer is what a hand makes of the answer to its call: applied, or a
 // condition failed. It returns the promise that this breaks.
 func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string) {
@@ -173,20 +213,28 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			h.drop()
 		}
 		return ""
-	case done, fail, returnJob, release:
+	case done, fail, returnJob, release, pass:
+		if q.kind == pass && !ok && h.permit != 0 { // what is refused is that another gets it
+			h.call = request{kind: release, of: q.of, to: q.to}
+			h.number(&h.call)
+			h.sent = 0
+			return ""
+		}
 		success := ok
 		switch {
 		case ok:
-			m.seen[map[kind]sight{done: sawDone, fail: sawFail, returnJob: sawReturn, release: sawRelease}[q.kind]]++
+			m.seen[map[kind]sight{done: sawDone, fail: sawFail, returnJob: sawReturn, release: sawRelease, pass: sawPassed}[q.kind]]++
 			if late {
 				m.seen[sawLateEnd]++
 			}
+		case q.to != 0 && w.hands[q.to-1].permit != 0: // an earlier attempt has passed it on
+			success = true
 		case m.hastyLost, m.evidence(w, i, q, clean, late), clean && m.cleanLost:
 			m.seen[sawLost]++
 			if was {
 				wrong = falseLoss
 			}
-		case q.kind == release && w.brokenPermits&(1<<i) != 0: // of an earlier try, it may be
+		case (q.kind == release || q.kind == pass) && w.brokenPermits&(1<<i) != 0: // of an earlier try, it may be
 			m.seen[sawUnknown]++
 		case !late || m.noDeadline: // before the deadline nobody else can have ended it
 			m.seen[sawBesides]++
@@ -198,6 +246,9 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			wrong = falseSuccess
 		}
 		h.drop()
+		if q.to != 0 && wrong == "" {
+			wrong = m.passedOn(w, q, ok, clean, sent)
+		}
 		if success && m.split && q.kind.ends() {
 			h.phase, h.call = owes, *q
 		}
@@ -233,10 +284,7 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			m.seen[sawPermit]++
 			return m.hold(w, i, hand{onPermit: true, token: w.token, deadline: sent + m.lease})
 		case h.permit != 0: // by an earlier attempt, or by one of an earlier try
-			m.seen[sawFound]++
-			h.call, h.doubt, h.applied = request{kind: draw, of: int8(i), ends: w.now + m.lease}, false, false
-			h.number(&h.call)
-			if h.sent = w.now; m.fromLastTry {
+			if m.found(w, h, i); m.fromLastTry {
 				h.sent = sent
 			}
 		case m.waits:

@@ -65,6 +65,17 @@ func (m *model) next(from *world, e emit) {
 	for n := range m.jobs {
 		m.produce(*from, n, step)
 	}
+	if m.operates && from.cut == 0 && !from.paused {
+		x := *from
+		x.cut = 1
+		step("operator", "lowers the limit", x, "")
+		x.cut, x.paused = 0, true
+		step("operator", "pauses the resource", x, "")
+	} else if from.paused {
+		x := *from
+		x.paused = false
+		step("operator", "resumes the resource", x, "")
+	}
 	for i := range m.hands {
 		m.arrivals(*from, i, step)
 		switch h := &from.hands[i]; h.phase {
@@ -75,7 +86,7 @@ func (m *model) next(from *world, e emit) {
 		case working:
 			m.work(from, i, step)
 		case waiting:
-			if from.now > h.sent {
+			if from.now > h.sent && !m.chosen(from, i) {
 				m.call(*from, i, request{kind: take, of: int8(i), ends: from.now + m.lease}, step)
 			}
 			x := *from
@@ -139,7 +150,7 @@ func (m *model) produce(w world, n int, step stepper) {
 // arrivals are late requests of a hand.
 func (m *model) arrivals(w world, i int, step stepper) {
 	for n := range w.hands[i].late {
-		if q := w.hands[i].late[n]; q.kind != none && (q.kind != take && q.kind != draw || w.token < m.tokens) {
+		if q := w.hands[i].late[n]; q.kind != none && (!q.kind.draws() || w.token < m.tokens) {
 			x := w
 			if ok, _, wrong := m.apply(&x, i, &q); ok {
 				if m.split && q.kind.ends() && wrong == "" {
@@ -186,6 +197,10 @@ func (m *model) look(w *world, i int, step stepper) {
 		x := *w
 		x.hands[i].acquired = true
 		m.call(x, i, request{kind: take, of: int8(i), ends: w.now + m.lease}, step)
+		if i < m.process {
+			x.hands[i].phase, x.hands[i].sent = waiting, w.now
+			step(handNames[i], "stands in line", x, "")
+		}
 	}
 	m.breakOne(w, i, step)
 	for k := range m.permits {
@@ -193,6 +208,16 @@ func (m *model) look(w *world, i int, step stepper) {
 			m.call(*w, i, request{kind: sweep, of: int8(k), until: p}, step)
 		}
 	}
+}
+
+// chosen reports whether a permit is being passed on to a hand: it asks for none itself.
+func (m *model) chosen(w *world, of int) bool {
+	for i := range m.hands {
+		if h := &w.hands[i]; h.phase == calling && h.call.to == int8(of+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // breakOne is an operator who ends something by force, or cancels a job.
@@ -226,6 +251,11 @@ func (m *model) work(w *world, i int, step stepper) {
 	h := &w.hands[i]
 	if h.onPermit {
 		m.call(*w, i, request{kind: release, of: int8(i)}, step)
+		for k := range m.process {
+			if o := &w.hands[k]; i < m.process && o.phase == waiting && w.now < h.deadline && (!o.unsure || m.passToUnsure) && !m.chosen(w, k) {
+				m.call(*w, i, request{kind: pass, of: int8(i), to: int8(k + 1), ends: w.now + m.lease}, step)
+			}
+		}
 		if m.renewals && w.now < h.deadline && w.now+m.lease > h.deadline {
 			m.call(*w, i, request{kind: extend, of: int8(i), ends: w.now + m.lease}, step)
 		}

@@ -53,7 +53,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 	}
 	switch q.kind {
 	case start, takeover:
-		if held = m.asSeen(j, q); !held || w.token > q.resource && !m.anyToken || q.kind == start && w.running >= m.limit && !m.noLimit {
+		if held = m.asSeen(j, q); !held || w.token > q.resource && !m.anyToken || q.kind == start && w.running >= m.most(w) && !m.noLimit {
 			return false, held, ""
 		}
 		j.at, j.attempts, j.token, j.until = atWork, q.attempts+1, q.resource+1, q.ends
@@ -151,7 +151,7 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		j.until = q.ends
 	case take:
-		if h.permit != 0 || w.running >= m.limit && !m.noLimit {
+		if h.permit != 0 || w.running >= m.most(w) && !m.noLimit || w.paused {
 			return false, false, ""
 		}
 		h.permit = q.ends
@@ -164,6 +164,24 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 		}
 		h.permit = 0
 		w.running--
+	case pass:
+		to := &w.hands[q.to-1]
+		switch {
+		case h.permit == 0 && !m.passOfNothing, to.permit != 0 && !m.passOntoPermit:
+			return false, false, ""
+		case w.running > m.most(w):
+			if wrong = overTheLimit; !m.passAtAnyLimit {
+				return false, false, ""
+			}
+		case w.paused:
+			if wrong = inPause; !m.passInPause {
+				return false, false, ""
+			}
+		}
+		h.permit, to.permit = 0, q.ends
+		if !m.passOldToken {
+			w.token++
+		}
 	case sweep:
 		p := &w.hands[q.of].permit
 		if *p != q.until && !m.blindSweep {
@@ -193,6 +211,9 @@ func (m *model) apply(w *world, i int, q *request) (ok, held bool, wrong string)
 	return true, true, wrong
 }
 
+// most is the limit as an operator has left it.
+func (m *model) most(w *world) int8 { return m.limit - w.cut }
+
 // counted is what the end of a job does to its resource.
 func (m *model) counted(w *world, q *request) {
 	if keeps := q.kind == fail && m.failKeepsRunning || q.kind == done && m.doneKeepsRunning; !keeps {
@@ -221,7 +242,7 @@ func (m *model) applied(w *world, i int, q *request) {
 			h.late[n] = request{}
 		}
 	}
-	if h.phase == calling && h.call == was {
+	if after := q.kind == pass && h.call.kind == release; h.phase == calling && (h.call == was || after) {
 		h.applied = true
 	}
 }
@@ -245,9 +266,9 @@ func (m *model) tidy(w *world) {
 				if !m.unseen && !m.asSeen(&w.jobs[q.of], q) {
 					*q = request{}
 				}
-			case release, extend, sweep, draw, breakPermit:
+			case release, extend, sweep, draw, pass, breakPermit:
 				of := &w.hands[q.of]
-				if gone := of.permit == 0 || (q.kind == sweep || q.kind == breakPermit) && of.permit > q.until || q.kind == extend && of.permit >= q.ends; gone && of.settled() && !m.blindSweep && !m.blindRelease {
+				if gone := of.permit == 0 || (q.kind == sweep || q.kind == breakPermit) && of.permit > q.until || q.kind == extend && of.permit >= q.ends; gone && m.settled(w, q.of) && !m.passOfNothing && !m.blindSweep && !m.blindRelease {
 					*q = request{}
 				}
 			}
@@ -262,17 +283,24 @@ func (m *model) tidy(w *world) {
 }
 
 // settled reports whether the permit of a hand, once gone, never comes back.
-func (h *hand) settled() bool {
-	return h.acquired && h.call.kind != take && h.phase != waiting && !slices.ContainsFunc(h.late[:], func(l request) bool { return l.kind == take })
+func (m *model) settled(w *world, of int8) bool {
+	for i := range m.hands {
+		h := &w.hands[i]
+		brings := func(q request) bool { return q.kind == pass && q.to == of+1 || q.kind == take && i == int(of) }
+		if brings(h.call) || slices.ContainsFunc(h.late[:], brings) {
+			return false
+		}
+	}
+	return w.hands[of].acquired && w.hands[of].phase != waiting
 }
 
 // order puts late requests in one order, the empty ones last.
 func (q *request) order() int {
 	if q.kind == none {
-		return 1 << 40
+		return 1 << 50
 	}
 	n := 0
-	for _, v := range [...]int8{int8(q.kind), q.of, q.resource, q.token, q.until, q.ends, q.try} {
+	for _, v := range [...]int8{int8(q.kind), q.of, q.resource, q.token, q.until, q.ends, q.to, q.try} {
 		n = n<<5 | int(v)
 	}
 	return n

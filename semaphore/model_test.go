@@ -11,6 +11,7 @@ const (
 	twoAtOnce    = "more work at once than the limit"
 	twoOnOne     = "two work on one job"
 	jobGone      = "a job is worked on that others took for dead"
+	inPause      = "a permit is given out while the resource is paused"
 	permitGone   = "a permit is used that others took for dead"
 	notCounted   = "counters are not those of the rows"
 	lostJob      = "a job is lost that was acknowledged"
@@ -82,15 +83,17 @@ const (
 	sweep
 	extend // renewal of a permit
 	draw   // the token of a permit that was found, and its next end
+	pass   // a Release that passes the permit on
 	breakPermit
 	kindCount
 )
 
 // transacted requests carry a ClientRequestToken.
 func (k kind) transacted() bool { return k < renew }
+func (k kind) draws() bool      { return k == take || k == draw || k == pass }
 func (k kind) ends() bool       { return k == done || k == fail || k == returnJob }
 
-var kindNames = [...]string{"", "start", "takeover", "Done", "Fail", "Return", "bury", "Requeue", "Discard", "Cancel", "BreakJob", "renewal", "Acquire", "Release", "sweep", "renewal", "fence", "BreakPermit"}
+var kindNames = [...]string{"", "start", "takeover", "Done", "Fail", "Return", "bury", "Requeue", "Discard", "Cancel", "BreakJob", "renewal", "Acquire", "Release", "sweep", "renewal", "fence", "passing on", "BreakPermit"}
 
 // request is what is in one: what its sender has seen, and what it writes.
 type request struct {
@@ -103,6 +106,7 @@ type request struct {
 	until    int8
 	resource int8 // one less than the token that it gives out: that of the resource as it was seen, or more
 	ends     int8 // until that it writes
+	to       int8 // one more than the hand to which a permit is passed on; 0: none
 	try      int8 // a call that was given up is not the next one
 	applied  bool // it was; kept where the service does not remember
 }
@@ -112,7 +116,7 @@ const (
 	idle    int8 = iota
 	calling      // sent, without an answer; or to be sent, if not in doubt
 	working
-	waiting // Acquire, between tries
+	waiting // Acquire, between tries, or in line
 	owes    // split: the second request is to be sent
 )
 
@@ -147,6 +151,8 @@ type world struct {
 	brokenJobs, brokenPermits    int8 // of the resource: tokens, and whose permits, that were ended by force
 	evicted                      int8 // tokens of jobs that were ended by force, whatever the evidence
 	breaks                       int8 // by operators that are still to come
+	cut                          int8 // by how much the limit was lowered
+	paused                       bool
 
 	top      int8 // greatest token that somebody has worked under
 	operator int8 // Requeues and Discards that are still to come
@@ -170,6 +176,8 @@ type rules struct {
 	noDone       bool
 	forgetful    bool // the service does not remember ClientRequestTokens
 	waits        bool // Acquire tries again later
+	process      int  // hands of one process, which pass permits on to each other
+	operates     bool // an operator lowers the limit, or pauses the resource
 	repeats      bool // the producer enqueues an id once more, whatever it was told
 	marked       bool // ids have rows of their own
 	leaps        bool // tokens may leave some out, as those of a clock do
@@ -189,7 +197,12 @@ type rules struct {
 	blindDraw, // a fence may move the end back
 	noEvidence, // what is ended by force leaves no trace
 	blindBreak, // a job is broken whatever its token is
-	anyCancel bool // a job is cancelled whatever it does
+	anyCancel, // a job is cancelled whatever it does
+	passAtAnyLimit, passInPause, passOldToken, passOfNothing, passOntoPermit,
+	passFromAnswer, // the deadline of who is passed a permit counts from the answer
+	passBelieved, // no answer is taken for a permit
+	passForgotten, // who may have been passed a permit takes one as if it had not
+	passToUnsure bool // who may have taken a permit is passed one
 }
 
 // sight is something that a model should come to.
@@ -217,11 +230,14 @@ const (
 	sawBreak
 	sawCancel
 	sawLateEnd // Done after the deadline, and in time
+	sawPassed
+	sawNotPassed // and given back
+	sawLeft      // by whom it was passed on to
 	sightCount
 )
 
 var sightNames = [sightCount]string{"done", "failed", "returned", "lost", "unknown", "success by deadline", "takeover", "buried", "requeued",
-	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "resent", "enqueued again", "broken", "cancelled", "late end"}
+	"discarded", "found started", "busy", "permit", "released", "swept", "renewed", "resent", "enqueued again", "broken", "cancelled", "late end", "passed on", "not passed on", "left while it is passed on"}
 
 type sights [sightCount]int
 

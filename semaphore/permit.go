@@ -27,13 +27,18 @@ type Permit struct {
 	attr  string // its attribute on the resource
 	token int64  // set before the permit is handed out
 	once  bool   // its attribute cannot have been there before: no earlier try was without an answer
+
+	hands int       // how often it was passed on in this process
+	since time.Time // when it was taken from the table
 }
 
 // Acquire takes a permit of a resource, waiting as long as ctx allows. One
 // request if one is free, one more per try. ErrBusy, with *BusyError, if the
 // waiting ended first. A resource that nobody has used is registered.
 //
-// Waiting is not in order: package ticket has a queue. ctx governs the waiting,
+// Callers of this Semaphore are served in order, and get the permit of one that is
+// released without a request of their own. Over processes waiting is not in order: package
+// ticket has a queue. ctx governs the waiting,
 // never the holding.
 func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
 	return s.store.permit(ctx, "Acquire", resource, false)
@@ -94,7 +99,9 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		h.s.open.Remove((*Permit)(h))
-		return h.lease.Lose()
+		err := h.lease.Lose()
+		h.s.dropped((*Permit)(h))
+		return err
 	}
 	return res.Err
 }
@@ -191,17 +198,34 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 
 // release is Release as long as ctx allows; why is the cause of the context's end.
 func (h *Permit) release(ctx context.Context, why error) error {
-	in, err := h.s.releaseWrite(h.name, h.attr)
+	back, err := h.s.releaseWrite(h.name, h.attr)
 	if err != nil {
 		return err
 	}
+	p, in := h.s.heir(h, why), back
+	if p.to != nil {
+		if in, err = h.s.passOnWrite(h.name, h.attr, p); err != nil {
+			in = back
+		}
+	}
+	last, clean := ddb.Result{Clean: true}, true
 	err = h.lease.End(ctx, why, func() (ddb.Result, bool) {
-		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
-		return res, res.Outcome == ddb.Refused && ddb.Conflicted(res.Err)
+		send := func() {
+			last = h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+			clean = clean && last.Clean
+		}
+		if send(); in != back && last.Outcome == ddb.Condition && last.Image[h.attr] != nil {
+			in = back // what is refused is that another gets it
+			send()
+		}
+		last.Clean = clean
+		return last, last.Outcome == ddb.Refused && ddb.Conflicted(last.Err)
 	}, func(res ddb.Result) error {
 		switch {
 		case res.Outcome == ddb.Applied:
 			return nil
+		case res.Outcome == ddb.Condition && p.to != nil && res.Image[p.to.attr] != nil:
+			return nil // an earlier attempt has passed it on
 		case res.Outcome == ddb.Condition && h.once && (slices.Contains(sweptIn(res.Image), h.attr) || brokenFrom(res.Image, h.ID())):
 			return h.lease.Lose()
 		case res.Outcome == ddb.Condition && (brokenFrom(res.Image, h.ID()) || len(res.Image) == 0):
@@ -217,6 +241,13 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		}
 		return unknown(h.name, res.Err)
 	})
+	unwanted, doubt := h.s.passedOn(h, p, last)
+	switch {
+	case unwanted != nil:
+		ddb.CleanUp(ctx, func(ctx context.Context) { _ = unwanted.release(ctx, repo.ErrReleased) })
+	case doubt:
+		ddb.CleanUp(ctx, func(ctx context.Context) { h.s.releaseUnanswered(ctx, h.name, p.to.attr) })
+	}
 	h.s.settled(h, err, h.lease.Ended())
 	return err
 }

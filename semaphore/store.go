@@ -27,6 +27,7 @@ type store struct {
 	ids    ids
 	lease  lease.Config // of permits and jobs
 	open   *lease.Open[held]
+	lines  permitLines
 
 	mu       sync.Mutex
 	stations map[string]*station // guarded by mu: the resources in use here

@@ -1,11 +1,7 @@
 package ticket_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,52 +27,18 @@ const (
 	slow           // it takes a tenth of a second
 )
 
-// wire is an HTTP client inside a bubble of virtual time. The engine's
-// connections live outside, where they would keep the bubble's clock from
-// moving; while it answers, virtual time stands still.
+// wire is the network of a process in virtual time, on which requests have a fate.
 type wire struct {
-	lines chan wireLine
+	rig.Mortal
 
 	mu   sync.Mutex
 	rule func(op, body string) fate // guarded by mu; nil: all is delivered
 }
 
-type wireLine struct {
-	ask    chan *http.Request
-	answer chan wireAnswer
-}
-
-type wireAnswer struct {
-	resp *http.Response
-	err  error
-}
-
-// newWire must be called outside the bubble.
-func newWire(next fault.Doer) *wire {
-	w := &wire{lines: make(chan wireLine, 64)}
-	for range cap(w.lines) {
-		l := wireLine{make(chan *http.Request), make(chan wireAnswer)}
-		go func() {
-			for req := range l.ask {
-				resp, err := next.Do(req)
-				if err == nil { // read here: a body reads from the connection
-					var body []byte
-					body, err = io.ReadAll(resp.Body)
-					_ = resp.Body.Close()
-					resp.Body = io.NopCloser(bytes.NewReader(body))
-				}
-				l.answer <- wireAnswer{resp, err}
-			}
-		}()
-		w.lines <- l
-	}
+func newWire(network fault.Doer) *wire {
+	w := &wire{Mortal: rig.Mortal{Next: network}}
+	w.Lost = w.befalls
 	return w
-}
-
-func (w *wire) close() {
-	for range cap(w.lines) {
-		close((<-w.lines).ask)
-	}
 }
 
 // obey lets a rule decide what befalls each request from now on.
@@ -89,42 +51,18 @@ func (w *wire) obey(rule func(op, body string) fate) {
 // all lets the same befall every request from now on.
 func (w *wire) all(f fate) { w.obey(func(string, string) fate { return f }) }
 
-// Do implements the SDK's HTTP client.
-func (w *wire) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		return nil, err
-	}
+func (w *wire) befalls(op, body string) (before, after bool) {
 	w.mu.Lock()
-	rule, f := w.rule, delivered
+	rule := w.rule
 	w.mu.Unlock()
-	if rule != nil {
-		_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
-		f = rule(op, string(body))
+	if rule == nil {
+		return false, false
 	}
-	switch f {
-	case dead:
-		<-req.Context().Done()
-	case slow:
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-req.Context().Done():
-		}
+	f := rule(op, body)
+	if f == slow {
+		time.Sleep(100 * time.Millisecond)
 	}
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	outside := req.Clone(context.Background()) // a virtual deadline must not end it
-	outside.Body = io.NopCloser(bytes.NewReader(body))
-	l := <-w.lines
-	l.ask <- outside
-	a := <-l.answer
-	w.lines <- l
-	if f == lost {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	}
-	return a.resp, a.err
+	return f == dead, f == lost
 }
 
 // bubble is a table in a bubble of virtual time.
@@ -139,15 +77,14 @@ type bubble struct {
 func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	b := &bubble{bench: newBench(t)}
-	var doer fault.Doer
-	rig.Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
-	b.wire = newWire(doer)
-	defer b.wire.close()
-	quiet := newWire(doer)
-	defer quiet.close()
-	b.client = rig.Client(func(o *dynamodb.Options) { o.HTTPClient = b.wire })
-	b.sound = rig.Client(func(o *dynamodb.Options) { o.HTTPClient = quiet })
-	synctest.Test(t, func(t *testing.T) { test(t, b) })
+	rig.InVirtualTime(t, 64, func(t *testing.T, network fault.Doer) {
+		over := func(d fault.Doer) *dynamodb.Client {
+			return rig.Client(func(o *dynamodb.Options) { o.HTTPClient = d })
+		}
+		b.wire = newWire(network)
+		b.client, b.sound = over(b.wire), over(network)
+		test(t, b)
+	})
 }
 
 // open makes a queue that is closed, on a sound network, at the end of the test.

@@ -31,7 +31,8 @@ type Config struct {
 	// on the own clock. Clocks may then differ by any amount.
 	Clockless bool
 	// Wait bounds the pauses of whoever is next in line; those behind it look
-	// less often. Attempts counts looks at the queue.
+	// less often. Attempts counts looks at the queue, and answers to others of this
+	// process that show it.
 	Wait repo.Wait
 	// Table has the attempt time-out of requests, logger, meter and tracer. Three
 	// attempts must fit into a lease; by default they do. Of its Attributes the

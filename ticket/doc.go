@@ -71,6 +71,17 @@
 // Clockless, what stood unchanged for its lease on the watcher's own clock,
 // since the first answer that showed it arrived.
 //
+// Callers of one Queue, in one process, share requests; each has a ticket of its own,
+// and is served by its number like all others. An answer that shows the queue to one of
+// them shows it to all, if it shows their entries or was asked for after they had drawn:
+// so the first of them looks for all, and behind a turn of their own process they look
+// once a second, for its Done tells them. Whoever comes to [Queue.Lock] while another of
+// its process stands in the queue, and nobody of another process was seen there, draws with
+// the Done or Leave of one that is before it: one request removes the entry and makes
+// the new ones, under the conditions of both, so it can be applied once. It waits 50 ms
+// at most for that, and goes to the queue at once where others are seen. Join and TryLock
+// go there at once.
+//
 // Done and Leave (1 request). Remove the own entry if the ticket is ours. If the
 // entry is gone after an attempt that had no answer, that attempt did it as
 // long as the own deadline has not passed, for nobody else could; after it,
@@ -112,6 +123,7 @@
 //
 //	Lock of a free queue, Join, TryLock   1 write
 //	Done, Leave, Extend, each renewal     1 write
+//	Lock behind another of its process    none, if a Done draws for it
 //	look of a waiter, Position, List      1 consistent read
 //	passing over                          1 write for up to 40 entries
 //	Break                                 1 consistent read, 1 write

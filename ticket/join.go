@@ -89,7 +89,9 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	if err != nil {
 		return nil, line{}, err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true})
+	q.draws(p, id)
+	defer q.drew(p, id)
+	res := q.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
 	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
@@ -117,7 +119,9 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	// writes it, and we wrote no other yet.
 	mine, there := l.find(id)
 	if there && ddb.Equal(mine.beat, ddb.Number(ddb.Seconds(until))) {
-		return q.newTicket(ctx, p, mine, l, asked.Add(q.cfg.Lease)), l, nil
+		t := q.newTicket(ctx, p, mine, l, asked.Add(q.cfg.Lease))
+		q.tell(p, l, asked)
+		return t, l, nil
 	}
 	switch {
 	case res.Outcome == ddb.Applied:

@@ -116,7 +116,7 @@ func (r *rules) copies(w world, i int, out step) {
 	}
 	deliver("has a late copy arrive: join", m.lateJoin != 0, func(to *world) { to.who[i].lateJoin = 0; to.join(r, i, m.lateJoin-1) })
 	deliver("has a late copy arrive: renew", m.lateRenew != 0, func(to *world) { to.who[i].lateRenew = 0; to.renew(r, i, m.ticket, m.lateRenew) })
-	deliver("has a late copy arrive: leave", m.lateRemove != 0, func(to *world) { to.who[i].lateRemove = 0; to.remove(r, i, m.lateRemove) })
+	deliver("has a late copy arrive: leave", m.lateRemove != 0, func(to *world) { to.leaveLate(r, i) })
 	deliver("has a late copy arrive: pass", m.latePass != snapshot{}, func(to *world) { to.who[i].latePass = snapshot{}; to.pass(r, m.latePass) })
 }
 
@@ -139,7 +139,9 @@ func (r *rules) act(w world, i int, out step) {
 			r.join(w, i, out)
 		}
 	case joining:
-		r.join(w, i, out)
+		if !m.carried {
+			r.join(w, i, out)
+		}
 	case drawn:
 		to := w
 		to.w[i], to.b[i], to.n = m.ticket, m.sent+halves, to.n+1
@@ -189,7 +191,7 @@ func (r *rules) lost(w *world, i int) {
 		m.phase = gone
 		return
 	}
-	*m = member{phase: joining, sent: w.now, redrawn: true, lateRemove: m.lateRemove, latePass: m.latePass}
+	*m = member{phase: joining, sent: w.now, redrawn: true, lateRemove: m.lateRemove, lateAlong: m.lateAlong, latePass: m.latePass}
 }
 
 // keep renews, with the bytes of the request that had no answer, if any.
@@ -222,8 +224,69 @@ func (r *rules) keep(w world, i int, out step) {
 		})
 }
 
+// leaveLate delivers a late copy of a removal.
+func (w *world) leaveLate(r *rules, i int) {
+	m := &w.who[i]
+	ticket, along := m.lateRemove, m.lateAlong
+	m.lateRemove, m.lateAlong = 0, 0
+	if along != 0 {
+		w.carry(r, i, ticket, int(along-1))
+	} else {
+		w.remove(r, i, ticket)
+	}
+}
+
+// carry is leaving with a request that lets another client enter: the next one, which has
+// not asked for a ticket by itself.
+func (r *rules) carry(w world, i int, out step) {
+	m := &w.who[i]
+	j := int(m.along) - 1
+	if j < 0 {
+		j = slices.IndexFunc(w.who[:r.members], func(m member) bool { return m.phase == fresh })
+		if j < 0 || m.phase == leaving {
+			return
+		}
+		w.who[j] = member{phase: joining, sent: w.now, carried: true}
+	}
+	ticket := m.ticket
+	m.phase, m.saw, m.seen, m.along = leaving, false, snapshot{}, int8(j+1)
+	doubt := w
+	doubt.who[i].doubt = true
+	doubt.send(deed{who: i, what: "leaves, and lets the next one enter"}, func(what deed, to world, wrong string) {
+		if !w.who[i].doubt && to.who[i].phase == gone {
+			to.who[i].doubt = false
+		}
+		out(what, to, wrong)
+	}, func(to *world) { to.who[i].lateRemove, to.who[i].lateAlong = ticket, int8(j+1) },
+		func(to *world) bool { return to.carry(r, i, ticket, j) },
+		func(to *world, applied bool) string {
+			m, o := &to.who[i], &to.who[j]
+			o.carried = false
+			entered := to.w[j] != noTicket && to.b[j] == o.sent+halves
+			switch {
+			case entered || r.hopeful:
+				o.phase, o.ticket, o.deadline = waiting, to.w[j], o.sent+halves
+				ahead, present := to.ahead(j)
+				o.saw = present && len(ahead) == 0 || r.hopeful && !entered
+			default:
+				o.sent = to.now // it asks for itself
+			}
+			m.phase, m.along = gone, 0
+			if !applied && m.passed && to.line().leftBy(int64(ticket), w.who[i].doubt, to.now >= m.deadline) {
+				return "told that it left by itself, and was passed over"
+			}
+			return ""
+		})
+}
+
 // leave takes the entry away; a client that holds believes so no longer.
 func (r *rules) leave(w world, i int, out step) {
+	if r.carries {
+		r.carry(w, i, out)
+		if w.who[i].along != 0 {
+			return
+		}
+	}
 	ticket := w.who[i].ticket
 	w.who[i].phase, w.who[i].saw, w.who[i].seen = leaving, false, snapshot{}
 	doubt := w

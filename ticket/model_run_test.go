@@ -72,9 +72,10 @@ func (r *rules) search() (states int, wrong string, trace []string) {
 func TestModelKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	bounds := []rules{{members: 3, end: 3}, {members: 2, end: 4, late: 1},
-		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}, {members: 2, end: 3, breaks: true}}
+		{members: 2, end: 3, tries: true, tampers: true, comesBack: true}, {members: 2, end: 3, late: 1, comesBack: true}, {members: 2, end: 3, breaks: true},
+		{members: 3, end: 3, carries: true}, {members: 2, end: 3, late: 1, carries: true}}
 	if !rig.Quick() {
-		bounds = append(bounds, rules{members: 2, end: 3, late: 1, breaks: true}, rules{members: 3, end: 2, late: 1}, rules{members: 2, end: 3, late: 1, tries: true, tampers: true, comesBack: true})
+		bounds = append(bounds, rules{members: 2, end: 4, late: 1, carries: true}, rules{members: 2, end: 3, late: 1, breaks: true, carries: true}, rules{members: 2, end: 3, late: 1, breaks: true}, rules{members: 3, end: 2, late: 1}, rules{members: 2, end: 3, late: 1, tries: true, tampers: true, comesBack: true})
 	}
 	if rig.Soaking() {
 		bounds = append(bounds, rules{members: 3, end: 3, breaks: true}, rules{members: 2, end: 3, late: 1, breaks: true, comesBack: true}, rules{members: 3, end: 3, tries: true, tampers: true, comesBack: true}, rules{members: 2, end: 4, late: 1, comesBack: true}, rules{members: 3, end: 5}, rules{members: 2, end: 4, late: 2}, rules{members: 3, end: 3, late: 1})
@@ -109,6 +110,8 @@ func TestModelFindsWhatAMissingRuleBreaks(t *testing.T) {
 		"TryLock believes the count":                   {tries: true, tampers: true, trustCount: true, members: 2},
 		"breaking without evidence":                    {breaks: true, noEvidence: true, members: 2},
 		"breaking without a look at the ticket":        {breaks: true, comesBack: true, blindBreak: true, members: 2},
+		"letting enter without a look at the ticket":   {carries: true, blindCarry: true, members: 2},
+		"entering without being shown":                 {carries: true, hopeful: true, members: 2},
 		"coming back without asking":                   {comesBack: true, noAsk: true, members: 2},
 		"coming back to a place that is gone":          {comesBack: true, blindReturn: true, members: 2},
 	} {

@@ -47,12 +47,15 @@ type member struct {
 	seen     snapshot
 	alone    bool // it asks by TryLock: it goes in at once or not at all
 	redrawn  bool // it has drawn a second time
+	along    int8 // 1 + whom its removal lets enter; 0: nobody, or not yet known
+	carried  bool // another's removal lets it enter, which has no answer yet
 
 	evicted bool // its ticket was broken
 
 	lateJoin   int8 // 1 + when the copy under way was sent
 	lateRenew  int8
 	lateRemove int8
+	lateAlong  int8 // 1 + who enters with that, if anybody
 	latePass   snapshot
 }
 
@@ -94,6 +97,10 @@ type rules struct {
 	tries, tampers, comesBack bool
 
 	breaks bool // somebody breaks one ticket
+
+	carries bool // whoever leaves lets another enter by the same request
+
+	blindCarry, hopeful bool
 
 	noEvidence, blindBreak bool
 
@@ -198,6 +205,16 @@ func (w *world) remove(r *rules, i int, ticket int8) bool {
 	w.w[i], w.b[i], w.left = noTicket, 0, ticket
 	w.n--
 	return true
+}
+
+// carry removes an entry and makes one for another client, or does neither.
+func (w *world) carry(r *rules, i int, ticket int8, j int) bool {
+	if w.w[i] != ticket && !r.blindCarry || w.w[j] != noTicket || !w.exists {
+		return false
+	}
+	w.w[i], w.b[i], w.left = noTicket, 0, ticket
+	w.n--
+	return w.join(r, j, w.who[j].sent)
 }
 
 func (w *world) brk(r *rules, of, number, b int8) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -29,6 +30,9 @@ type Queue struct {
 
 	lease lease.Config // of tickets
 	open  *lease.Open[*Ticket]
+
+	mu     sync.Mutex
+	crowds map[string]*crowd // guarded by mu: those of this process, by the queue's key
 }
 
 // New checks the settings and prepares the table's requests. It sends nothing
@@ -73,6 +77,9 @@ func (q *Queue) place(entity string) (place, error) {
 // nothing of it stays in the queue: one more request. When ctx ends first, the
 // error is both ErrLocked, with *repo.LockedError, and the context's.
 //
+// While others of this process are before it, and nobody of another process was seen, it
+// draws its ticket with the Done of one of them, or after 50 ms.
+//
 // Whoever was away for longer than its lease while it waited, because its
 // process or the network stood still, takes up its place again if it is still
 // there, and draws anew if others have passed it over: one more request.
@@ -82,7 +89,11 @@ func (q *Queue) Lock(ctx context.Context, entity string) (_ *Turn, err error) {
 	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Lock")
 	told.Key(func() string { return entity })
 	defer told.End(&err)
-	t, err := q.Join(ctx, entity)
+	p, err := q.place(entity)
+	if err != nil {
+		return nil, err
+	}
+	t, err := q.arrive(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -190,11 +201,11 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 
 // look reads a queue.
 func (q *Queue) look(ctx context.Context, p place) (line, error) {
-	image, err := q.core.Get(ctx, p.raw)
-	if err != nil {
-		return line{}, err
+	res := q.core.Read(ctx, p.raw, ddb.Options{Holding: true})
+	if res.Err != nil {
+		return line{}, res.Err
 	}
-	return q.parse(p, image)
+	return q.parse(p, res.Item)
 }
 
 func (q *Queue) parse(p place, image ddb.Item) (line, error) {

@@ -59,10 +59,7 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 	w.SetTo(attrNext, number)
 	w.SetTo(attrCount, "if_not_exists("+count+", "+zero+") + "+one)
 	q.beat(w, id, until)
-	q.sign(w, id, now)
-	if q.cfg.Lease != settings.DefaultLease {
-		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
-	}
+	q.describe(w, id, now)
 	w.IfAbsent(attrTicket + id)
 	// A number that no protocol has left there would go on into the ticket.
 	most := w.Value(ddb.Integer(maxTicket - 1))
@@ -85,16 +82,57 @@ func (q *Queue) renewal(t *Ticket, until time.Time) (*dynamodb.UpdateItemInput, 
 }
 
 // removal takes an own entry away, and leaves its number as evidence that its
-// owner did.
-func (q *Queue) removal(t *Ticket) (*dynamodb.UpdateItemInput, error) {
+// owner did. In the same step those enter whom it takes along, in their order. As a
+// number never comes again, a copy of the request cannot let them in once more.
+func (q *Queue) removal(t *Ticket, e ending) (*dynamodb.UpdateItemInput, error) {
 	w := q.core.NewWrite()
 	w.Remove(attrTicket+t.id, attrBeat+t.id, attrLease+t.id)
 	q.unsign(w, t.id)
-	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
+	switch n := int64(len(e.along)); {
+	case n == 0:
+		w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
+	case n > 1:
+		w.SetTo(attrCount, w.Name(attrCount)+" + "+w.Value(ddb.Integer(n-1)))
+	}
 	number := ddb.Integer(t.number)
 	w.Set(attrLeft, number)
 	w.IfEqual(attrTicket+t.id, number)
+	if len(e.along) > 0 {
+		q.along(w, e)
+	}
+	if len(e.along) > 0 || e.told {
+		return request(w, t.place)
+	}
 	return w.Update(t.raw)
+}
+
+// along lets callers enter with a request that removes an entry: the item, and the
+// last number that was drawn, are there.
+func (q *Queue) along(w *protocol.Write, e ending) {
+	next, count := w.Name(attrNext), w.Name(attrCount)
+	for i, a := range e.along {
+		number := next + " + " + w.Value(ddb.Integer(int64(i+1)))
+		w.SetTo(attrTicket+a.id, number)
+		w.Set(attrBeat+a.id, ddb.Number(ddb.Seconds(e.until)))
+		q.describe(w, a.id, e.now)
+		w.IfAbsent(attrTicket + a.id)
+		if i == len(e.along)-1 {
+			w.SetTo(attrNext, number)
+		}
+	}
+	w.Set(q.core.Attr.TTL, ddb.Integer(e.until.Add(keep).Unix()))
+	zero, most := w.Value(ddb.Integer(0)), w.Value(ddb.Integer(maxTicket-int64(len(e.along))))
+	w.If(next + " BETWEEN " + zero + " AND " + most)
+	w.If(count + " BETWEEN " + zero + " AND " + most)
+}
+
+// describe adds to an entry whose it is, and how long its lease is where that is not
+// the default.
+func (q *Queue) describe(w *protocol.Write, id string, now time.Time) {
+	q.sign(w, id, now)
+	if q.cfg.Lease != settings.DefaultLease {
+		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
+	}
 }
 
 // removalByID takes an entry away whose number is not known. Its answer shows

@@ -27,9 +27,12 @@ type Ticket struct {
 	judge   judge
 	pace    pace.Pace
 
+	drawn  time.Time // when the answer that showed its entry first arrived
+	ending bool      // guarded by q.mu: it is given back, and takes nobody along any more
+
 	mu    sync.Mutex
 	fresh *look         // guarded by mu: an answer that no Wait has used yet
-	news  chan struct{} // a token is there when fresh is
+	news  chan struct{} // a token is there when fresh is, or it is time to look
 }
 
 // look is an answer that shows the queue.
@@ -41,13 +44,14 @@ type look struct {
 // newTicket makes the handle of an entry that stands in the queue; end is when
 // others may pass it over, on the own clock.
 func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, end time.Time) *Ticket {
-	t := &Ticket{q: q, place: p, id: e.id, number: e.number,
+	t := &Ticket{q: q, place: p, id: e.id, number: e.number, drawn: time.Now(),
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
-	t.tell(l)
+	t.tell(look{l, t.drawn})
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), end, e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
-	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t) })
+	q.stands(t)
+	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t); q.gone(t) })
 	t.lease.Start(ctx)
 	return t
 }
@@ -97,11 +101,29 @@ func (t *Ticket) leave(ctx context.Context) error {
 	return nil
 }
 
-// tell keeps an answer for Wait.
-func (t *Ticket) tell(l line) {
+// tell keeps an answer for Wait, unless it knows of a later one: nobody comes before an
+// entry that stands, so the fewer are before it, the later it is, and what has gone
+// never comes back.
+func (t *Ticket) tell(seen look) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.fresh = &look{l, time.Now()}
+	if t.fresh == nil || t.ahead(seen.line) <= t.ahead(t.fresh.line) {
+		t.fresh = &seen
+	}
+	t.wake()
+}
+
+// ahead is how many an answer shows before the ticket; -1 if the ticket has gone.
+func (t *Ticket) ahead(l line) int {
+	ahead, present := l.before(t.id, t.number)
+	if !present {
+		return -1
+	}
+	return len(ahead)
+}
+
+// wake ends a pause of Wait.
+func (t *Ticket) wake() {
 	select {
 	case t.news <- struct{}{}:
 	default:
@@ -167,6 +189,7 @@ type leasedTicket Ticket
 // Renew moves the end of the entry. Its answer is also a look at the queue.
 func (l *leasedTicket) Renew(ctx context.Context, until time.Time) error {
 	t := (*Ticket)(l)
+	asked := time.Now()
 	image, there, err := t.move(ctx, until)
 	if err != nil {
 		return err
@@ -177,7 +200,7 @@ func (l *leasedTicket) Renew(ctx context.Context, until time.Time) error {
 	// The own entry is in place, whatever else there is on the item. Those who
 	// wait for their turn read it for themselves.
 	if l, err := t.q.parse(t.place, image); err == nil {
-		t.tell(l)
+		t.q.tell(t.place, l, asked)
 	}
 	return nil
 }
@@ -218,15 +241,33 @@ func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, the
 }
 
 // end takes the entry away, and repeats that until there is a verdict, as long as
-// ctx allows, which is one that lingers, or that of Close.
+// ctx allows, which is one that lingers, or that of Close. The same request draws the
+// tickets of those of this process who wait for one.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	in, err := t.q.removal(t)
-	if err != nil {
-		return err
+	e := t.q.ending(t, why)
+	alone, err := t.q.removal(t, ending{})
+	in := alone
+	if err == nil && (len(e.along) > 0 || e.told) {
+		in, err = t.q.removal(t, e)
 	}
-	err = t.lease.End(ctx, why, func() (ddb.Result, bool) {
-		return t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true}), false
-	}, func(res ddb.Result) error { return t.verdict(ctx, res) })
+	var last ddb.Result
+	if err == nil {
+		send := func() ddb.Result {
+			return t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		}
+		err = t.lease.End(ctx, why, func() (ddb.Result, bool) {
+			last = send()
+			if in != alone && last.Outcome == ddb.Condition && ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) {
+				// The entry is as it was: what is refused is the others' entering.
+				in = alone
+				clean := last.Clean
+				last = send()
+				last.Clean = last.Clean && clean
+			}
+			return last, false
+		}, func(res ddb.Result) error { return t.verdict(ctx, res) })
+	}
+	t.q.ended(ctx, t, e, last)
 	if errors.Is(err, repo.ErrReleased) {
 		return nil
 	}

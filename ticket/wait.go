@@ -19,7 +19,8 @@ import (
 // Requests: one read per look. The next in line looks after an eighth of the
 // time for which it has been next, within Config.Wait; those behind it after
 // half of the time that the line will need by its pace, at most a third of
-// the lease.
+// the lease. Of several callers of this process the first looks for all; behind a turn of
+// their own process they look once a second.
 func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 	begun := time.Now()
 	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")
@@ -34,7 +35,12 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 			return nil, ddb.Join(locked(t.place, line{}), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
 		}
 	}
-	defer func() { <-t.waiting }()
+	defer func() {
+		<-t.waiting
+		if err != nil {
+			t.q.stopped(t)
+		}
+	}()
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
@@ -83,14 +89,28 @@ func (w *waiter) ended(ctx context.Context) error {
 const lookTimeout = time.Second
 
 // look reads the queue.
-func (w *waiter) look(ctx context.Context) (line, error) {
+func (w *waiter) look(ctx context.Context) (*look, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
+	asked := time.Now()
 	l, err := w.q.look(ctx, w.place)
 	if err != nil && ctx.Err() != nil {
 		w.patience = min(2*w.patience, w.q.cfg.Table.AttemptTimeout)
 	}
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	return w.share(l, asked), nil
+}
+
+// share shows an answer to all of this process who wait, and returns the latest that
+// this one knows of.
+func (w *waiter) share(l line, asked time.Time) *look {
+	w.q.tell(w.place, l, asked)
+	if seen := w.told(); seen != nil {
+		return seen
+	}
+	return &look{l, time.Now()}
 }
 
 func (w *waiter) wait(ctx context.Context) (*Turn, error) {
@@ -100,7 +120,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			l, err := w.look(ctx)
 			switch {
 			case err == nil:
-				seen = &look{l, time.Now()}
+				seen = l
 			case ctx.Err() != nil:
 				return nil, w.ended(ctx)
 			case lasting(err):
@@ -152,14 +172,19 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		live, rest := w.judge.sort(ahead, w.q.clock(), now)
 		w.pace.See(len(ahead), now)
 		if live > 0 {
-			return nil, min(w.pace.Delay(live, now, w.q.pacing()), rest+w.q.cfg.Wait.Min), nil
+			pause, relies := w.q.relies(w.Ticket, ahead)
+			if !relies {
+				pause = w.pace.Delay(live, now, w.q.pacing())
+			}
+			return nil, min(pause, rest+w.q.cfg.Wait.Min), nil
 		}
 		// We are the first who is alive. That those ahead are stale is not
 		// enough: only their removal settles it against a renewal under way.
+		asked := time.Now()
 		l, err := w.q.pass(ctx, w.place, w.Ticket, ahead)
 		switch {
 		case err == nil:
-			seen = look{l, time.Now()}
+			seen = *w.share(l, asked)
 		case ctx.Err() != nil:
 			return nil, 0, w.ended(ctx)
 		case lasting(err):

@@ -60,6 +60,20 @@ func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	return WithGrace(context.WithValue(ctx, cleaningKey{}, ctx), Cleanup)
 }
 
+// CleanUp gives something back behind a call. Where the call has used up its time it
+// goes on beside it, for Cleanup at most: the caller waits no longer.
+func CleanUp(ctx context.Context, giveBack func(context.Context)) {
+	if ctx.Err() == nil {
+		giveBack(ctx)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Cleanup)
+	go func() {
+		defer cancel()
+		giveBack(ctx)
+	}()
+}
+
 // cleaningKey is where a context for giving back has the context of its caller.
 type cleaningKey struct{}
 

@@ -22,6 +22,15 @@ import (
 func InVirtualTime(t *testing.T, lines int, run func(t *testing.T, network fault.Doer)) {
 	var doer fault.Doer
 	Client(func(o *dynamodb.Options) { doer = o.HTTPClient })
+	overBridge(t, doer, lines, run)
+}
+
+// InVirtualTime is InVirtualTime with requests that pass through the rig's net.
+func (r *Rig) InVirtualTime(t *testing.T, lines int, run func(t *testing.T, network fault.Doer)) {
+	overBridge(t, r.Net, lines, run)
+}
+
+func overBridge(t *testing.T, doer fault.Doer, lines int, run func(t *testing.T, network fault.Doer)) {
 	b := newBridge(doer, lines)
 	defer b.close()
 	synctest.Test(t, func(t *testing.T) { run(t, b) })

@@ -68,9 +68,9 @@
 // one and gives out the next token, if the own one is there, the other is not, and no more
 // run than the limit; a pause, or a limit that was lowered, refuses it, and the permit is
 // given back. As no id comes again, a copy of the request can do nothing. A permit goes
-// from hand to hand at most 32 times, for at most a tenth of the lease; 4 times where others
-// use the resource, or have jobs of it in line, and then the process asks for none for 10 to
-// 30 ms. TryAcquire does not stand in line.
+// from hand to hand at most 8 times, for at most a tenth of the lease, and 4 times where
+// others use the resource, or have jobs of it in line. Then the process asks for none for 10
+// to 30 ms, so that others have their turn. TryAcquire does not stand in line.
 //
 // Fencing tokens are given out per resource, to permits and to starts of jobs
 // alike, and only grow, also when the row is deleted: the token of a start is the

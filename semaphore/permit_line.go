@@ -18,10 +18,11 @@ import (
 // a permit back passes it on to the first that does not ask just then, by one request.
 
 // How often a permit is passed on, and for how long, before it is given back to the
-// table: as named locks do, see internal/local. Less often where others are known to
-// want permits of the resource, for whom the process then stays away for a moment.
+// table, from which the process then stays away for a moment: who waits in another
+// process leaves no trace in the row. Less often where others are known to want permits
+// of the resource.
 const (
-	handsAlone     = 32
+	handsAlone     = 8
 	handsContended = 4
 	handsOfLease   = 10 // a permit stays in one process for at most this part of a lease
 	contendedFor   = 2 * time.Second
@@ -296,12 +297,12 @@ func (s *store) heir(h *Permit, why error) (p passing) {
 	if i < 0 {
 		return p
 	}
-	most, contended := handsAlone, time.Since(l.others) < contendedFor
-	if contended {
+	most := handsAlone
+	if time.Since(l.others) < contendedFor {
 		most = handsContended
 	}
 	if h.hands >= most || time.Since(h.since) >= s.cfg.Lease/handsOfLease {
-		p.yields = contended
+		p.yields = true
 		return p
 	}
 	p.to = l.callers[i]

@@ -321,11 +321,7 @@ type passing struct {
 // it. It returns the permit of one who waits no longer; doubt says that such a one may
 // have got it.
 func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit, doubt bool) {
-	image := res.Image
-	if res.Outcome == ddb.Applied {
-		image = res.Item
-	}
-	r, err := parseResource(h.name, image, s.cfg)
+	r, err := parseResource(h.name, res.Shown(), s.cfg)
 	s.lines.mu.Lock()
 	defer s.lines.mu.Unlock()
 	l := s.lines.line(h.name)

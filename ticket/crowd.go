@@ -330,10 +330,7 @@ func (q *Queue) ending(t *Ticket, why error) (e ending) {
 // ended tells all whom it concerns what has become of the request that gave a ticket
 // back: first those whom it has taken along, so that they hear what comes after it.
 func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) {
-	image := res.Image
-	if res.Outcome == ddb.Applied {
-		image = res.Item
-	}
+	image := res.Shown()
 	known := (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) && len(image) > 0
 	l, err := parse(image)
 	known = known && err == nil

@@ -181,11 +181,7 @@ func (q *Queue) abandon(ctx context.Context, p place, id string) line {
 	ctx, cancel := context.WithTimeout(ctx, ddb.Cleanup)
 	defer cancel()
 	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Holding: true})
-	image := res.Image
-	if res.Outcome == ddb.Applied {
-		image = res.Item
-	}
-	l, err := parse(image)
+	l, err := parse(res.Shown())
 	if err != nil {
 		return line{}
 	}

@@ -62,15 +62,15 @@ func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // CleanUp gives something back behind a call. Where the call has used up its time it
 // goes on beside it, for Cleanup at most: the caller waits no longer.
-func CleanUp(ctx context.Context, giveBack func(context.Context)) {
+func CleanUp(ctx context.Context, release func(context.Context)) {
 	if ctx.Err() == nil {
-		giveBack(ctx)
+		release(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Cleanup)
 	go func() {
 		defer cancel()
-		giveBack(ctx)
+		release(ctx)
 	}()
 }
 

@@ -26,6 +26,14 @@ type Result struct {
 	Err     error     // for Refused and Unknown
 }
 
+// Shown is the item as the answer shows it: as written, or as the condition found it.
+func (r Result) Shown() Item {
+	if r.Outcome == Applied {
+		return r.Item
+	}
+	return r.Image
+}
+
 // Options changes how one call is sent.
 type Options struct {
 	Timeout time.Duration // of one attempt, if shorter than the sender's

@@ -74,7 +74,7 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 		res, err := m.send(ctx)
 		switch {
 		case errors.Is(err, errBusy):
-			waits := c.lineUp(m.inTheWay(res))
+			waits := c.lineUp(m.conflicting(res))
 			if c.tries++; c.tries >= c.Attempts {
 				return m.exhausted(res)
 			}
@@ -102,8 +102,8 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 	}
 }
 
-// inTheWay are the items at which others were.
-func (m *commit) inTheWay(res ddb.Result) (items []*entry) {
+// conflicting are the items at which others were when the request came.
+func (m *commit) conflicting(res ddb.Result) (items []*entry) {
 	for i, err := range ddb.Reasons(res.Err) {
 		if err != nil && i < len(m.parts) {
 			items = append(items, m.parts[i].entry)

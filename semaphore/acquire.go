@@ -75,11 +75,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
 			return failed(fmt.Errorf("resource %q: no permit: %w", name, res.Err))
 		}
-		row := res.Item
-		if res.Outcome == ddb.Condition {
-			row = res.Image
-		}
-		r, err := parseResource(name, row, s.cfg)
+		r, err := parseResource(name, res.Shown(), s.cfg)
 		if _, ours := r.permits[attr]; ours && err == nil {
 			s.adopt(grace, r)
 			held := s.newPermit(name, attr, r.token, asked, until)

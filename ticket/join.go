@@ -92,7 +92,6 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	q.draws(p, id)
 	defer q.drew(p, id)
 	res := q.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
-	image := res.Item
 	switch res.Outcome {
 	case ddb.Refused:
 		return nil, line{}, res.Err
@@ -104,10 +103,8 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 			err = ddb.Join(locked(p, ahead), err) // for whom it would have waited
 		}
 		return nil, line{}, err
-	case ddb.Condition:
-		image = res.Image
 	}
-	l, err := q.parse(p, image)
+	l, err := q.parse(p, res.Shown())
 	if err != nil {
 		if res.Outcome == ddb.Applied || !res.Clean {
 			q.abandon(grace, p, id)

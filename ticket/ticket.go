@@ -223,13 +223,10 @@ func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, the
 		return nil, false, err
 	}
 	res := t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
-	image = res.Item
-	switch res.Outcome {
-	case ddb.Refused, ddb.Unknown:
+	if res.Outcome == ddb.Refused || res.Outcome == ddb.Unknown {
 		return nil, false, res.Err
-	case ddb.Condition:
-		image = res.Image
 	}
+	image = res.Shown()
 	if !ddb.Equal(image[attrTicket+t.id], ddb.Integer(t.number)) {
 		return image, false, nil
 	}

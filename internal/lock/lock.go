@@ -130,11 +130,10 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 		opt.Timeout = h.locker.Lease / 3
 	}
 	res := h.locker.Core.Update(ctx, in, opt)
-	image := res.Item
+	image := res.Shown()
 	switch res.Outcome {
 	case ddb.Applied:
 	case ddb.Condition:
-		image = res.Image
 		l, err := h.locker.Core.ParseRecord(image)
 		// No greater lockTime was ever sent: if it is in place, this one landed.
 		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.locker.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {

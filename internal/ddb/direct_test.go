@@ -231,8 +231,13 @@ func TestClocksApart(t *testing.T) {
 						t.Fatalf("%s, together again: %v", op, res.Err)
 					}
 				}
-				if n.sent[len(n.sent)-1].bySDK {
+				last := n.sent[len(n.sent)-1]
+				if last.bySDK {
 					t.Errorf("%s: still by the SDK, together again", op)
+				}
+				// The example for it may be a request of the time when the clocks were apart.
+				if tries := last.header.Get("Amz-Sdk-Request"); strings.Contains(tries, givesUp) {
+					t.Errorf("%s, %v apart: repeats when another's caller gave up: %s", op, apart, tries)
 				}
 			})
 		}

@@ -96,34 +96,35 @@ func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
 }
 
 func TestS4_3_WaitForEver(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	const lease = 3 * time.Second
-	q := b.queue(t, ticket.Config{Lease: lease})
-	turn := lock(t, q, "door")
-	k := join(t, q, "door")
-	got := make(chan error, 1)
-	go func() {
-		next, err := k.Wait(context.Background())
-		if err == nil {
-			err = next.Done(context.Background())
+	inBubble(t, func(t *testing.T, b *bubble) {
+		const lease = 3 * time.Second
+		q := b.open(t, b.client, ticket.Config{Lease: lease})
+		turn := lock(t, q, "door")
+		k := join(t, q, "door")
+		got := make(chan error, 1)
+		go func() {
+			next, err := k.Wait(context.Background())
+			if err == nil {
+				err = next.Done(context.Background())
+			}
+			got <- err
+		}()
+		// Both outlive many leases, and neither passes the other over.
+		first := turn.Until()
+		const long = 20 * lease
+		select {
+		case err := <-got:
+			t.Fatalf("the waiter went in: %v", err)
+		case <-turn.Context().Done():
+			t.Fatal(context.Cause(turn.Context()))
+		case <-time.After(long):
 		}
-		got <- err
-	}()
-	// Both outlive their first lease, and neither passes the other over.
-	first := turn.Until()
-	select {
-	case err := <-got:
-		t.Fatalf("the waiter went in: %v", err)
-	case <-turn.Context().Done():
-		t.Fatal(context.Cause(turn.Context()))
-	case <-time.After(lease * 3 / 2):
-	}
-	if !turn.Until().After(first.Add(lease / 3)) {
-		t.Errorf("deadline moved from %v to %v", first, turn.Until())
-	}
-	done(t, turn)
-	rig.Is(t, <-got)
+		if !turn.Until().After(first.Add(long - lease)) {
+			t.Errorf("deadline moved from %v to %v", first, turn.Until())
+		}
+		done(t, turn)
+		rig.Is(t, <-got)
+	})
 }
 
 // Who waits looked once at once, for nothing.

@@ -147,7 +147,7 @@ func (i *Injector) send(req *http.Request, op string, body []byte, f fate) (resp
 	case Throttle:
 		return answer(req, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
 	case TransactionConflict:
-		return conflict(req, op, body), nil
+		return Conflict(req, op, body, 0), nil
 	case Empty:
 		return blank(req, ""), nil
 	case Blank:

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -102,15 +103,17 @@ func withoutImages(resp *http.Response, body []byte) (*http.Response, error) {
 	return resp, nil
 }
 
-// conflict is the error of a request that met a transaction on one of its items.
-// One that is a transaction itself is cancelled, with a reason for each item.
-func conflict(req *http.Request, op string, body []byte) *http.Response {
+// Conflict is the error of a request that met a transaction on one of its items. One that
+// is a transaction itself is cancelled, with a reason for each item: which one it met
+// another at is said by at.
+func Conflict(req *http.Request, op string, body []byte, at int) *http.Response {
 	var sent struct{ TransactItems []json.RawMessage }
 	if op != "TransactWriteItems" && op != "TransactGetItems" || json.Unmarshal(body, &sent) != nil || len(sent.TransactItems) == 0 {
 		return answer(req, http.StatusBadRequest, "TransactionConflictException")
 	}
-	reasons := `{"Code":"TransactionConflict","Message":"injected"}` + strings.Repeat(`,{"Code":"None"}`, len(sent.TransactItems)-1)
-	return failure(req, http.StatusBadRequest, "TransactionCanceledException", `,"CancellationReasons":[`+reasons+`]`)
+	reasons := slices.Repeat([]string{`{"Code":"None"}`}, len(sent.TransactItems))
+	reasons[at] = `{"Code":"TransactionConflict","Message":"injected"}`
+	return failure(req, http.StatusBadRequest, "TransactionCanceledException", `,"CancellationReasons":[`+strings.Join(reasons, ",")+`]`)
 }
 
 // answer is an error as DynamoDB sends it.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/bridge"
 )
 
 // crew is all the processes of one run. Its method run is the part that
@@ -21,7 +23,7 @@ type crew struct {
 	from      *dynamodb.Client // whose options the clients take over
 	who       aws.Credentials
 	virtual   bool
-	transport func() doer
+	transport func() bridge.Doer
 	tally     *tally
 	service   *service // nil: nothing is added to what the engine does
 

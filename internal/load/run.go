@@ -7,7 +7,13 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/bridge"
 )
+
+// lines bounds the requests that are in the engine at one moment of virtual time, which
+// are few: every request arrives at its own moment.
+const lines = 16
 
 // Options say how a workload is run.
 type Options struct {
@@ -46,13 +52,13 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 	crew := &crew{workload: w, contender: c, table: table.name, from: from, who: who, virtual: o.Virtual, outer: ctx, tally: newTally(w.Size)}
 	stop := crew.observe(o)
 	if o.Virtual {
-		bridge := newBridge(from.Options().HTTPClient)
-		crew.transport = func() doer { return bridge }
+		out := bridge.New(from.Options().HTTPClient, lines)
+		crew.transport = func() bridge.Doer { return out }
 		err = h.bubble(c.Name, crew.run)
-		bridge.close()
+		out.Close()
 	} else {
 		var all connections
-		crew.transport = func() doer { return all.open(from.Options().HTTPClient) }
+		crew.transport = func() bridge.Doer { return all.open(from.Options().HTTPClient) }
 		err = crew.run()
 		all.close()
 	}
@@ -71,7 +77,7 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 // connections are those of the processes in real time: each has its own.
 type connections []*http.Client
 
-func (c *connections) open(shared dynamodb.HTTPClient) doer {
+func (c *connections) open(shared dynamodb.HTTPClient) bridge.Doer {
 	client, ok := shared.(*http.Client)
 	if !ok {
 		return shared

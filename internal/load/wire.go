@@ -8,12 +8,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/bridge"
 )
 
 // wire is the HTTP client of one process: it delays and counts requests.
 type wire struct {
 	*crew
-	next   doer
+	next   bridge.Doer
 	delays *delays
 }
 

@@ -64,7 +64,7 @@ func (c conflictDoer) Do(req *http.Request) (*http.Response, error) {
 	time.Sleep(c.Latency)
 	if at >= 0 {
 		c.Refused.Add(1)
-		return conflicted(req, op, len(keys), at), nil
+		return fault.Conflict(req, op, body, at), nil
 	}
 	defer c.leave(keys, transaction)
 	return c.next.Do(req)
@@ -134,19 +134,4 @@ func writtenBy(op string, body []byte) (keys []string) {
 		add(&in.write)
 	}
 	return keys
-}
-
-func conflicted(req *http.Request, op string, n, at int) *http.Response {
-	answer := map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException", "message": "conflict"}
-	if op == "TransactWriteItems" {
-		reasons := make([]map[string]string, n)
-		for i := range reasons {
-			reasons[i] = map[string]string{"Code": "None"}
-		}
-		reasons[at] = map[string]string{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}
-		answer = map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "message": "cancelled", "CancellationReasons": reasons}
-	}
-	text, _ := json.Marshal(answer)
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)), Request: req}
 }

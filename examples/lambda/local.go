@@ -51,6 +51,7 @@ type drama struct {
 	happened map[string]bool
 	calls    map[string]call // by request, for what functions say of them
 	killed   int
+	killing  map[string]func() // by request: the function is killed at it
 }
 
 // line is what a function writes to its log, as JSON.
@@ -86,7 +87,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 		messages += len(f.records)
 	}
 	fmt.Fprintf(out, "%d functions, %d events with %d messages, each delivered twice at least\n\n", s.functions, len(files), messages)
-	d := &drama{settings: s, out: out, queue: newQueue(), began: make(chan struct{}), happened: map[string]bool{}, calls: map[string]call{}}
+	d := &drama{settings: s, out: out, queue: newQueue(), began: make(chan struct{}), happened: map[string]bool{}, calls: map[string]call{}, killing: map[string]func(){}}
 	began := time.Now()
 	if err := d.play(ctx, engine, name, files); err != nil {
 		return err
@@ -238,13 +239,24 @@ func (d *drama) handed(c call) time.Duration {
 		d.tell("%s  %-24s  has no time left", c.function, c.name)
 		return reserve / 2
 	case d.kill && c.name == killedAtWork && d.first(c):
-		time.AfterFunc(3*time.Millisecond, func() { d.slay(c, "killed at work") })
+		kill := sync.OnceFunc(func() { d.slay(c, "killed at work") })
+		d.mu.Lock()
+		d.killing[c.request] = kill
+		d.mu.Unlock()
+		time.AfterFunc(3*time.Millisecond, kill)
 	}
 	return timeout
 }
 
-// answered may kill a function whose answer is on its way.
+// answered may kill a function whose answer is on its way: also one that is to be killed
+// at work, and was faster, so that it does not die at something else.
 func (d *drama) answered(c call) {
+	d.mu.Lock()
+	kill := d.killing[c.request]
+	d.mu.Unlock()
+	if kill != nil {
+		kill()
+	}
 	if d.kill && c.name == killedAnswering && d.first(c) {
 		d.slay(c, "killed before its answer was heard")
 	}

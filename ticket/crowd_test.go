@@ -234,6 +234,29 @@ func TestTakenAlongByOneWhoIsBroken(t *testing.T) {
 	})
 }
 
+// One that knows of its end sends nothing, and leaves nobody in doubt.
+func TestNobodyReliesOnOneWhoKnowsOfItsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+		third := g.lock(t.Context())
+		rig.Is(t, b.open(t, b.sound, ticket.Config{}).Break(t.Context(), "door", g.head.Number()))
+		rig.Is(t, g.head.Extend(t.Context()), repo.ErrLockLost)
+		second := <-g.waits // which has looked
+		rig.Is(t, second.err)
+		g.watch(nil)
+		rig.Is(t, g.head.Done(t.Context()), repo.ErrLockLost)
+		synctest.Wait()
+		if n := g.requests(); n != 0 {
+			t.Errorf("%d requests of one that is known to be broken: %v", n, g.asked)
+		}
+		done(t, second.turn)
+		g.serve(t, second.turn, third)
+		if n := g.requests(); n != 2 {
+			t.Errorf("%d requests for two turns: %v", n, g.asked)
+		}
+	})
+}
+
 // A number that nobody can draw after lets nobody in, and keeps nobody from leaving.
 func TestLeavingWhereNobodyCanEnter(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -358,9 +381,13 @@ func TestGivingUpBeforeBeingTakenAlong(t *testing.T) {
 		if !errors.As(got.err, &by) || by.Token != g.head.Number() {
 			t.Errorf("%v does not say who is served", got.err)
 		}
+		g.watch(nil)
 		rig.Is(t, g.q.Close(t.Context()))
 		rig.Is(t, (<-fourth).err, ticket.ErrClosed)
 		rig.Is(t, (<-g.waits).err, ticket.ErrClosed)
+		if n := g.requests(); n != 2 {
+			t.Errorf("%d requests of a Close with two entries: %v", n, g.asked)
+		}
 		if n := len(b.list(t)); n != 0 {
 			t.Errorf("%d entries stayed", n)
 		}

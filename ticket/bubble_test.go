@@ -69,6 +69,7 @@ func (w *wire) befalls(op, body string) (before, after bool) {
 type bubble struct {
 	bench
 	wire   *wire
+	late   *late
 	client *dynamodb.Client // whose requests the wire carries
 	sound  *dynamodb.Client // of another process, which nothing befalls
 }
@@ -81,7 +82,8 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 		over := func(d fault.Doer) *dynamodb.Client {
 			return rig.Client(func(o *dynamodb.Options) { o.HTTPClient = d })
 		}
-		b.wire = newWire(network)
+		b.late = &late{next: network}
+		b.wire = newWire(b.late)
 		b.client, b.sound = over(b.wire), over(network)
 		test(t, b)
 	})
@@ -99,9 +101,10 @@ func (b *bubble) open(t *testing.T, client *dynamodb.Client, cfg ticket.Config) 
 	return q
 }
 
-// list is the queue as another process sees it.
+// list is the queue as another process sees it when all that is under way is over.
 func (b *bubble) list(t *testing.T) []ticket.Entry {
 	t.Helper()
+	synctest.Wait()
 	return rig.Must(rig.Must(ticket.New(b.sound, b.Table, ticket.Config{}))(t).List(context.Background(), "door"))(t)
 }
 

@@ -300,7 +300,7 @@ func (q *Queue) lockedNow(p place) error {
 }
 
 // ending begins to give a ticket back: it takes along who waits for that.
-func (q *Queue) ending(t *Ticket, why error) (e ending) {
+func (q *Queue) ending(t *Ticket) (e ending) {
 	e.asked = time.Now() // before the end is reckoned: the deadlines count from here
 	e.now = q.clock()
 	e.until = e.now.Add(q.cfg.Lease)
@@ -309,11 +309,11 @@ func (q *Queue) ending(t *Ticket, why error) (e ending) {
 	c := q.crowds[t.label]
 	again := t.ending
 	t.ending = true
-	if c == nil || why == ErrClosed { //nolint:errorlint // the call's own reason
+	if c == nil {
 		return e
 	}
 	e.told = len(c.own) > 1
-	if again || t.lease.Cause() != nil {
+	if again || t.lease.Cause() != nil || q.open.Context().Err() != nil {
 		return e
 	}
 	n := min(len(c.arrivals), maxAlong)

@@ -38,10 +38,8 @@ func (l *late) Do(req *http.Request) (*http.Response, error) {
 // holdNext holds back the answer to the next request of an operation, and returns when
 // it was asked for.
 func (g *group) holdNext(op string) {
-	l := &late{next: g.wire.Next}
-	l.op.Store(op)
-	g.wire.Next = l
-	for l.op.Load() != "" {
+	g.late.op.Store(op)
+	for g.late.op.Load() != "" {
 		time.Sleep(10 * time.Millisecond)
 		synctest.Wait()
 	}

@@ -241,7 +241,7 @@ func (t *Ticket) move(ctx context.Context, until time.Time) (image ddb.Item, the
 // ctx allows, which is one that lingers, or that of Close. The same request draws the
 // tickets of those of this process who wait for one.
 func (t *Ticket) end(ctx context.Context, why error) error {
-	e := t.q.ending(t, why)
+	e := t.q.ending(t)
 	alone, err := t.q.removal(t, ending{})
 	in := alone
 	if err == nil && (len(e.along) > 0 || e.told) {

@@ -204,7 +204,7 @@ func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
 		}
 		return ""
 	}
-	if m.closed && isHanded(req.by) && w.item.by == taker(req.entry) && w.item.held == req.token && !m.giveBackOnce {
+	if m.closed && isHanded(req.by) && w.item.by == taker(req.entry) && w.item.held == req.token && !m.releaseOnce {
 		req.by = w.item.by // its claim has landed
 		m.note(&w.item, req)
 		return ""

@@ -205,7 +205,7 @@ func TestModelQueueClaimGivenUp(t *testing.T) {
 	if states, stuck := stuckQueue(r); stuck != nil {
 		t.Errorf("%d states: nobody can go on in %+v", states, *stuck)
 	}
-	r.giveBackOnce = true
+	r.releaseOnce = true
 	if states, stuck := stuckQueue(r); stuck == nil {
 		t.Errorf("nobody is stuck: %d states", states)
 	}

@@ -103,7 +103,7 @@ type queueRules struct {
 	ownWithoutHeld, silentPass, noClock, ticketToken, silentClaim    bool
 	numbersAsLast, earlyWatch, leaveAhead, hasty, stayPut            bool
 	anyOrder, fromSent                                               bool
-	unsettled, settleBlind, releaseOnce                             bool
+	unsettled, settleBlind, releaseOnce                              bool
 	drawHeld, believesThere, trusts, leaveMoves                      bool
 	leaveAny, robsFree                                               bool
 }

@@ -1,0 +1,226 @@
+package ticket
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// Who comes while another of its process is about to give its ticket back waits for that
+// a moment, and is taken along: the same request draws its ticket.
+
+const (
+	// together is how long a caller waits for another of its process, which is before it
+	// and gives its ticket back, to draw one for it. Longer than that nobody is to come
+	// before it who has come to the queue later.
+	together = 50 * time.Millisecond
+	// maxAlong bounds how many one request draws for: expressions are limited in length.
+	maxAlong = 16
+)
+
+// arrival is a caller that waits to be taken along.
+type arrival struct {
+	ctx   context.Context
+	id    string
+	taken chan struct{} // closed when it is in nobody's line any more
+	got   chan *Ticket  // what has become of it; nil: it is to draw for itself
+	tries bool          // guarded by the queue's mu: it was taken along
+	doubt bool          // set before got: a request that takes it along may still arrive
+	left  bool          // guarded by the queue's mu: it waits no longer
+}
+
+// ending is what the request that gives a ticket back does for others.
+type ending struct {
+	along      []*arrival
+	told       bool // others of this process wait for news
+	now, until time.Time
+	asked      time.Time
+}
+
+// arrive draws a ticket: with the next request that gives one of this process back, if
+// one is expected soon and nobody of another process is there, or else at once.
+func (q *Queue) arrive(ctx context.Context, p place) (*Ticket, error) {
+	ctx, over, err := q.open.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	a := q.enlist(ctx, p)
+	if a == nil {
+		return q.join(ctx, p, false)
+	}
+	begun, timer := time.Now(), time.NewTimer(together)
+	defer timer.Stop()
+	select {
+	case <-a.taken:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if q.delist(p, a) {
+		if ctx.Err() != nil {
+			return nil, ddb.Join(q.lockedNow(p), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
+		}
+		return q.join(ctx, p, false)
+	}
+	t, told := a.wait(ctx)
+	if !told && !q.leaves(a) {
+		t = <-a.got // in this moment
+	}
+	grace, end := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer end()
+	switch {
+	case t != nil && q.open.Context().Err() != nil:
+		return nil, ddb.Join(ErrClosed, t.leave(grace))
+	case t != nil:
+		return t, nil
+	case a.doubt:
+		q.abandon(grace, p, a.id)
+	}
+	if ctx.Err() != nil {
+		return nil, ddb.Join(q.lockedNow(p), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
+	}
+	return q.join(ctx, p, false)
+}
+
+// wait waits for what becomes of who was taken along: a moment longer than ctx, for what
+// it asked for is on its way.
+func (a *arrival) wait(ctx context.Context) (t *Ticket, told bool) {
+	ctx, end := ddb.WithGrace(ctx, ddb.Settle)
+	defer end()
+	select {
+	case t = <-a.got:
+		return t, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// enlist lets a caller wait for another; nil if it should not.
+func (q *Queue) enlist(ctx context.Context, p place) *arrival {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := q.crowds[p.label]
+	if c == nil || c.others || ctx.Err() != nil {
+		return nil
+	}
+	for _, t := range c.own {
+		if t != nil && !t.ending && t.lease.Cause() == nil {
+			a := &arrival{ctx: ctx, id: newID(), taken: make(chan struct{}), got: make(chan *Ticket, 1)}
+			c.arrivals = append(c.arrivals, a)
+			return a
+		}
+	}
+	return nil
+}
+
+// delist takes a caller out of the line; false if it was taken along.
+func (q *Queue) delist(p place, a *arrival) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.crowds[p.label]; c != nil && !a.tries {
+		c.arrivals = slices.DeleteFunc(c.arrivals, func(o *arrival) bool { return o == a })
+	}
+	return !a.tries
+}
+
+// leaves is called by one who was taken along and cannot wait any longer. false: it has
+// its answer.
+func (q *Queue) leaves(a *arrival) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(a.got) > 0 {
+		return false
+	}
+	a.left = true
+	return true
+}
+
+// lockedNow is the error that tells who is served, as far as this process knows.
+func (q *Queue) lockedNow(p place) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.crowds[p.label]; c != nil {
+		return locked(p, c.seen)
+	}
+	return locked(p, line{})
+}
+
+// ending begins to give a ticket back: it takes along who waits for that.
+func (q *Queue) ending(t *Ticket) (e ending) {
+	e.asked = time.Now() // before the end is reckoned: the deadlines count from here
+	e.now = q.clock()
+	e.until = e.now.Add(q.cfg.Lease)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c := q.crowds[t.label]
+	again := t.ending
+	t.ending = true
+	if c == nil {
+		return e
+	}
+	e.told = len(c.own) > 1
+	if again || t.lease.Cause() != nil || q.open.Context().Err() != nil {
+		return e
+	}
+	n := min(len(c.arrivals), maxAlong)
+	e.along = slices.Clone(c.arrivals[:n])
+	c.arrivals = slices.Delete(c.arrivals, 0, n)
+	for _, a := range e.along {
+		a.tries = true
+		c.own[a.id] = nil
+		close(a.taken)
+	}
+	return e
+}
+
+// ended tells all whom it concerns what has become of the request that gave a ticket
+// back: first those whom it has taken along, so that they hear what comes after it.
+func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) {
+	image := res.Shown()
+	known := (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) && len(image) > 0
+	l, err := parse(image)
+	known = known && err == nil
+	for _, a := range e.along {
+		q.entered(ctx, t.place, e, a, l, known)
+	}
+	if known {
+		q.tell(t.place, l, e.asked)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.lease.Cause() != nil {
+		q.forget(t.place, c, t.id)
+		if !known {
+			c.wakeFirst()
+		}
+	}
+}
+
+// entered hands a ticket to one who was taken along, or says that there is none.
+func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l line, known bool) {
+	mine, there := l.find(a.id)
+	q.mu.Lock()
+	left := a.left
+	q.mu.Unlock()
+	var t *Ticket
+	if there && !left {
+		t = q.newTicket(a.ctx, p, mine, l, e.asked.Add(q.cfg.Lease))
+	} else {
+		q.drew(p, a.id)
+	}
+	q.mu.Lock()
+	left = a.left
+	if !left {
+		a.doubt = !known
+		a.got <- t
+	}
+	q.mu.Unlock()
+	switch {
+	case left && t != nil:
+		ddb.CleanUp(ctx, func(ctx context.Context) { _ = t.leave(ctx) })
+	case left && (there || !known):
+		ddb.CleanUp(ctx, func(ctx context.Context) { q.abandon(ctx, p, a.id) })
+	}
+}

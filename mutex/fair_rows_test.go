@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"

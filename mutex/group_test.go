@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
@@ -16,44 +17,48 @@ import (
 )
 
 func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
-	t.Parallel()
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
-		names := []any{"a", "b", "c", "d"}
-		var inside [4]atomic.Int32
-		var done sync.WaitGroup
-		for worker := range 8 {
-			l := b.locker(t, cfg)
-			done.Go(func() {
-				rng := rand.New(rand.NewPCG(uint64(worker), 7))
-				for range rig.Share(3, 20) {
-					pick := rng.Perm(len(names))[:2+rng.IntN(2)]
-					mine := []any{names[pick[0]], names[pick[0]]} // a name twice is one lock
-					for _, i := range pick {
-						mine = append(mine, names[i])
-					}
-					g, err := l.LockAll(t.Context(), mine...)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if len(g.Locks()) != len(pick) {
-						t.Errorf("%d locks for %d names", len(g.Locks()), len(pick))
-					}
-					for _, i := range pick {
-						if inside[i].Add(1) != 1 {
-							t.Errorf("two holders of %v", names[i])
-						}
-					}
-					for _, i := range pick {
-						inside[i].Add(-1)
-					}
-					rig.Is(t, g.Unlock(t.Context()))
-					rig.Is(t, context.Cause(g.Context()), repo.ErrReleased)
-				}
-			})
-		}
-		done.Wait()
+		rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) { severalLocks(t, b, network, cfg) })
 	})
+}
+
+func severalLocks(t *testing.T, b bench, network fault.Doer, cfg mutex.Config) {
+	names := []any{"a", "b", "c", "d"}
+	var inside [4]atomic.Int32
+	var done sync.WaitGroup
+	for worker := range 8 {
+		l := b.over(t, &rig.Mortal{Next: network, Latency: time.Millisecond}, cfg)
+		done.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(worker), 7))
+			for range rig.Share(3, 20) {
+				pick := rng.Perm(len(names))[:2+rng.IntN(2)]
+				mine := []any{names[pick[0]], names[pick[0]]} // a name twice is one lock
+				for _, i := range pick {
+					mine = append(mine, names[i])
+				}
+				g, err := l.LockAll(t.Context(), mine...)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if len(g.Locks()) != len(pick) {
+					t.Errorf("%d locks for %d names", len(g.Locks()), len(pick))
+				}
+				for _, i := range pick {
+					if inside[i].Add(1) != 1 {
+						t.Errorf("two holders of %v", names[i])
+					}
+				}
+				time.Sleep(time.Millisecond)
+				for _, i := range pick {
+					inside[i].Add(-1)
+				}
+				rig.Is(t, g.Unlock(t.Context()))
+				rig.Is(t, context.Cause(g.Context()), repo.ErrReleased)
+			}
+		})
+	}
+	done.Wait()
 }
 
 func TestS3_3_AllOrNone(t *testing.T) {
@@ -72,24 +77,26 @@ func TestS3_3_AllOrNone(t *testing.T) {
 }
 
 func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
-	last := lock(t, b.locker(t, mutex.Config{}), "b")
-	taken := make(chan *mutex.Group)
-	go func() { taken <- rig.Must(l.LockAll(t.Context(), "a", "b"))(t) }()
-	rig.Await(t, `it has taken "a"`, func() bool { return b.row(t, "a")["lockedBy"] != nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
-	defer cancel()
-	_, err := b.locker(t, mutex.Config{}).Lock(ctx, "a")
-	rig.Is(t, err, repo.ErrLocked)
-	rig.Is(t, last.Unlock(t.Context()))
-	g := <-taken
-	if g.Context().Err() != nil {
-		t.Errorf("the group ended: %v", context.Cause(g.Context()))
-	}
-	rig.Is(t, l.Break(t.Context(), "a", g.Locks()[0].Token()))
-	rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		l := b.over(t, network, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
+		other := b.over(t, network, mutex.Config{})
+		last := lock(t, other, "b")
+		taken := make(chan *mutex.Group)
+		go func() { taken <- rig.Must(l.LockAll(t.Context(), "a", "b"))(t) }()
+		synctest.Wait() // it has taken "a"
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := other.Lock(ctx, "a")
+		rig.Is(t, err, repo.ErrLocked)
+		rig.Is(t, last.Unlock(t.Context()))
+		g := <-taken
+		if g.Context().Err() != nil {
+			t.Errorf("the group ended: %v", context.Cause(g.Context()))
+		}
+		rig.Is(t, l.Break(t.Context(), "a", g.Locks()[0].Token()))
+		rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
+	})
 }
 
 // Twenty locks in an outage took three seconds each, one after the other.

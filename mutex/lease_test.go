@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"
@@ -14,59 +15,66 @@ import (
 )
 
 func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
-	dead := lock(t, l, "job")
-	_, err := l.TryLock(t.Context(), "job")
-	rig.Is(t, err, repo.ErrLocked)
-	next := rig.Must(l.Lock(t.Context(), "job"))(t) // waits for the end of the lease
-	rig.Is(t, rig.Ended(dead.Context(), t), repo.ErrLockExpired)
-	rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
-	rig.Is(t, next.Unlock(t.Context()))
-	if b.row(t, "job")["lockToken"] == nil {
-		t.Error("release removed the row's token")
-	}
-	again := lock(t, l, "job") // free at once
-	if again.Token() != next.Token()+1 {
-		t.Errorf("token %d after %d", again.Token(), next.Token())
+	var next int64 // token
+	rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
+		l := b.over(t, network, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, ClockSkew: -1})
+		dead := lock(t, l, "job")
+		_, err := l.TryLock(t.Context(), "job")
+		rig.Is(t, err, repo.ErrLocked)
+		second := rig.Must(l.Lock(t.Context(), "job"))(t) // waits for the end of the lease
+		rig.Is(t, rig.Ended(dead.Context(), t), repo.ErrLockExpired)
+		rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
+		rig.Is(t, second.Unlock(t.Context()))
+		again := lock(t, l, "job") // free at once
+		if again.Token() != second.Token()+1 {
+			t.Errorf("token %d after %d", again.Token(), second.Token())
+		}
+		rig.Is(t, again.Unlock(t.Context()))
+		next = again.Token() + 1
+	})
+	if row := b.row(t, "job"); !ddb.Equal(row["lockToken"], ddb.Integer(next)) {
+		t.Errorf("the row of a free lock is %v, without the next token %d", row, next)
 	}
 }
 
 func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 500 * time.Millisecond, ClockSkew: -1})
-	held := lock(t, l, "job")
-	token := held.Token()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
-	defer cancel()
-	_, err := l.Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	if held.Context().Err() != nil || held.Token() != token {
-		t.Errorf("the lock ended: %v, token %d, was %d", context.Cause(held.Context()), held.Token(), token)
-	}
-	rig.Is(t, held.Unlock(t.Context()))
+	rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
+		l := b.over(t, network, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Heartbeat: 500 * time.Millisecond, ClockSkew: -1})
+		held := lock(t, l, "job")
+		token := held.Token()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := l.Lock(ctx, "job")
+		rig.Is(t, err, repo.ErrLocked)
+		if held.Context().Err() != nil || held.Token() != token {
+			t.Errorf("the lock ended: %v, token %d, was %d", context.Cause(held.Context()), held.Token(), token)
+		}
+		rig.Is(t, held.Unlock(t.Context()))
+	})
 }
 
 func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	dead := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second})
-	dead.SetClock(10 * time.Minute) // writes an end far in the future of others
-	lock(t, dead, "job")
-	trusting := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
-	defer cancel()
-	_, err := trusting.Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	watcher := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 5 * time.Second, Clockless: true})
-	watcher.SetClock(-10 * time.Minute)
-	began := time.Now()
-	rig.Must(watcher.Lock(t.Context(), "job"))(t)
-	if took := time.Since(began); took < time.Second {
-		t.Errorf("taken over after %v, the holder's lease is 1 s", took)
-	}
+	rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
+		short := mutex.Config{Mode: mutex.FailOpen, Lease: time.Second}
+		dead := b.over(t, network, short)
+		dead.SetClock(10 * time.Minute) // writes an end far in the future of others
+		lock(t, dead, "job")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := b.over(t, network, short).Lock(ctx, "job")
+		rig.Is(t, err, repo.ErrLocked)
+		watcher := b.over(t, network, mutex.Config{Mode: mutex.FailOpen, Lease: 5 * time.Second, Clockless: true})
+		watcher.SetClock(-10 * time.Minute)
+		began := time.Now()
+		held := rig.Must(watcher.Lock(t.Context(), "job"))(t)
+		if took := time.Since(began); took < time.Second || took > 2*time.Second {
+			t.Errorf("taken over after %v, the holder's lease is 1 s", took)
+		}
+		rig.Is(t, held.Unlock(t.Context()))
+	})
 }
 
 func TestS2_5_AFailedHeartbeatReachesTheHolder(t *testing.T) {
@@ -112,20 +120,21 @@ func TestS3_4_ExtendWhileHolding(t *testing.T) {
 }
 
 func TestS3_5_ClocksMinutesApart(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	short := func(ahead time.Duration) *mutex.Locker {
-		l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Clockless: true, Heartbeat: 500 * time.Millisecond})
-		l.SetClock(ahead)
-		return l
-	}
-	held := lock(t, short(-3*time.Minute), "job")                  // for others it ended long ago
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
-	defer cancel()
-	_, err := short(3*time.Minute).Lock(ctx, "job")
-	rig.Is(t, err, repo.ErrLocked)
-	if held.Context().Err() != nil {
-		t.Errorf("the lock ended: %v", context.Cause(held.Context()))
-	}
-	rig.Is(t, held.Unlock(t.Context()))
+	rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
+		short := func(ahead time.Duration) *mutex.Locker {
+			l := b.over(t, network, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Clockless: true, Heartbeat: 500 * time.Millisecond})
+			l.SetClock(ahead)
+			return l
+		}
+		held := lock(t, short(-3*time.Minute), "job") // for others it ended long ago
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := short(3*time.Minute).Lock(ctx, "job")
+		rig.Is(t, err, repo.ErrLocked)
+		if held.Context().Err() != nil {
+			t.Errorf("the lock ended: %v", context.Cause(held.Context()))
+		}
+		rig.Is(t, held.Unlock(t.Context()))
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/mutex"

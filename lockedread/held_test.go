@@ -89,19 +89,20 @@ func TestEndedHolds(t *testing.T) {
 }
 
 func TestBreak(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, lockedread.Config{Lease: 6 * time.Second, Renew: true})
-	h := acquire(t, l)
-	rig.Is(t, l.Break(t.Context(), key, h.Token()+1), repo.ErrNotHeld)
-	rig.Is(t, l.Break(t.Context(), repo.Key{Partition: "pear"}, 1), repo.ErrNotFound)
-	if err := l.Break(t.Context(), key, h.Token()); err != nil {
-		t.Fatal(err)
-	}
-	rig.Is(t, l.Break(t.Context(), key, h.Token()), repo.ErrNotHeld)
-	rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockLost) // the next renewal finds out
-	_, err := h.Commit(t.Context(), stock{ID: "apple"})
-	rig.Is(t, err, repo.ErrLockLost)
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		l := b.over(t, network, lockedread.Config{Lease: 6 * time.Second, Renew: true})
+		h := acquire(t, l)
+		rig.Is(t, l.Break(t.Context(), key, h.Token()+1), repo.ErrNotHeld)
+		rig.Is(t, l.Break(t.Context(), repo.Key{Partition: "pear"}, 1), repo.ErrNotFound)
+		if err := l.Break(t.Context(), key, h.Token()); err != nil {
+			t.Fatal(err)
+		}
+		rig.Is(t, l.Break(t.Context(), key, h.Token()), repo.ErrNotHeld)
+		rig.Is(t, rig.Ended(h.Context(), t), repo.ErrLockLost) // the next renewal finds out
+		_, err := h.Commit(t.Context(), stock{ID: "apple"})
+		rig.Is(t, err, repo.ErrLockLost)
+	})
 	wantCount(t, b, 10)
 }
 

@@ -81,22 +81,24 @@ func TestCommitAfterTheLease(t *testing.T) {
 }
 
 func TestRenewalKeepsALongHold(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	const lease = 3 * time.Second
-	h := acquire(t, b.locker(t, lockedread.Config{Lease: lease, Renew: true}))
-	first := h.Until()
-	select {
-	case <-h.Context().Done():
-		t.Fatal(context.Cause(h.Context()))
-	case <-time.After(2 * lease):
-	}
-	if !h.Until().After(first.Add(lease)) {
-		t.Errorf("deadline moved from %v to %v only", first, h.Until())
-	}
-	if _, err := h.Commit(t.Context(), stock{ID: "apple", Count: 3}); err != nil {
-		t.Fatal(err)
-	}
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		const lease = 3 * time.Second
+		h := acquire(t, b.over(t, network, lockedread.Config{Lease: lease, Renew: true}))
+		first := h.Until()
+		const long = 20 * lease
+		select {
+		case <-h.Context().Done():
+			t.Fatal(context.Cause(h.Context()))
+		case <-time.After(long):
+		}
+		if !h.Until().After(first.Add(long - lease)) {
+			t.Errorf("deadline moved from %v to %v only", first, h.Until())
+		}
+		if _, err := h.Commit(t.Context(), stock{ID: "apple", Count: 3}); err != nil {
+			t.Fatal(err)
+		}
+	})
 	wantCount(t, b, 3)
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -165,37 +167,38 @@ func TestFairGivesUp(t *testing.T) {
 // TestFairClaims: what was handed over for a grace is kept for as long as its
 // holder needs, with and without renewal.
 func TestFairClaims(t *testing.T) {
-	t.Parallel()
 	for _, clockless := range []bool{false, true} {
 		b := newBench(t)
-		cfg := lockedread.Config{Fair: true, Lease: 4 * time.Second, Clockless: clockless, ClockSkew: -1}
-		first := acquire(t, b.locker(t, cfg))
-		second := b.locker(t, cfg)
-		if clockless {
-			second.SetClock(time.Hour)
-		}
-		waiting := make(chan *lockedread.Held[stock])
-		go func() {
-			h, err := second.Acquire(soon(t), key)
-			rig.Is(t, err)
-			waiting <- h
-		}()
-		b.queued(t, 1)
-		rig.Is(t, first.Release(t.Context()))
-		h := <-waiting
-		third := b.locker(t, cfg)
-		last := make(chan error, 1)
-		go func() {
-			_, err := third.Update(soon(t), key, addOne)
-			last <- err
-		}()
-		time.Sleep(2200 * time.Millisecond) // more than two graces, less than the lease
-		item := h.Item()
-		item.Count = 20
-		if _, err := h.Commit(t.Context(), item); err != nil {
-			t.Errorf("clockless %v: %v", clockless, err)
-		}
-		rig.Is(t, <-last)
+		inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+			cfg := lockedread.Config{Fair: true, Lease: 4 * time.Second, Clockless: clockless, ClockSkew: -1}
+			first := acquire(t, b.over(t, network, cfg))
+			second := b.over(t, network, cfg)
+			if clockless {
+				second.SetClock(time.Hour)
+			}
+			waiting := make(chan *lockedread.Held[stock])
+			go func() {
+				h, err := second.Acquire(t.Context(), key)
+				rig.Is(t, err)
+				waiting <- h
+			}()
+			synctest.Wait() // it stands in the queue
+			rig.Is(t, first.Release(t.Context()))
+			h := <-waiting
+			third := b.over(t, network, cfg)
+			last := make(chan error, 1)
+			go func() {
+				_, err := third.Update(t.Context(), key, addOne)
+				last <- err
+			}()
+			time.Sleep(2200 * time.Millisecond) // more than two graces, less than the lease
+			item := h.Item()
+			item.Count = 20
+			if _, err := h.Commit(t.Context(), item); err != nil {
+				t.Errorf("clockless %v: %v", clockless, err)
+			}
+			rig.Is(t, <-last)
+		})
 		wantCount(t, b, 21)
 		wantClean(t, b)
 	}

@@ -60,9 +60,17 @@ func (p *process) befalls(_, body string) (before, after bool) {
 	return false, false
 }
 
-// passes tells the request that passes a permit on.
+// asks, passes and givesBack tell the requests of a permit.
+func asks(body string) bool {
+	return !strings.Contains(body, "REMOVE") && strings.Contains(body, "attribute_not_exists")
+}
+
 func passes(body string) bool {
 	return strings.Contains(body, "REMOVE") && strings.Contains(body, "attribute_not_exists")
+}
+
+func givesBack(body string) bool {
+	return strings.Contains(body, "REMOVE") && !strings.Contains(body, "attribute_not_exists")
 }
 
 type granted struct {

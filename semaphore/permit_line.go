@@ -330,14 +330,14 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 		end, there := r.permits[c.attr]
 		if there = there && err == nil && ddb.Equal(end.raw, ddb.Number(ddb.Seconds(p.until))); there {
 			next := s.newPermit(h.name, c.attr, r.token, p.asked, p.until)
-			found := res.Outcome != ddb.Applied
-			next.once, next.hands, next.since = !found, h.hands+1, h.since
+			// It is sure, and of the copies of this request one at most has done anything.
+			next.once, next.hands, next.since = true, h.hands+1, h.since
 			delete(l.own, h.attr)
 			if c.left {
 				s.lines.changed(h.name, l)
 				return next, false
 			}
-			c.got = &passed{next, found}
+			c.got = &passed{next, res.Outcome != ddb.Applied}
 			l.own[c.attr] = next
 			l.callers = slices.DeleteFunc(l.callers, func(o *caller) bool { return o == c })
 			c.left = true

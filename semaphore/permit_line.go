@@ -250,7 +250,9 @@ func (s *permitLines) drop(h *Permit) {
 	delete(l.own, h.attr)
 	l.full = time.Time{}
 	if l.seen != nil {
-		l.seen.Running-- // as far as we know
+		seen := *l.seen // a copy: who has left the line speaks of that one
+		seen.Running--  // as far as we know
+		l.seen = &seen
 	}
 	s.changed(h.name, l)
 }
@@ -346,8 +348,9 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 			s.lines.changed(h.name, l)
 			return nil, false
 		}
-		c.unsure = !res.Clean
-		doubt = c.left && c.unsure
+		if doubt = c.left && !res.Clean; !c.left { // who has left reads it without mu
+			c.unsure = !res.Clean
+		}
 	}
 	if p.yields {
 		l.away = time.Now().Add(stayAway + rand.N(2*stayAway))

@@ -348,8 +348,9 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 			s.lines.changed(h.name, l)
 			return nil, false
 		}
-		if doubt = c.left && !res.Clean; !c.left { // who has left reads it without mu
-			c.unsure = !res.Clean
+		unsure := !res.Clean || err != nil
+		if doubt = c.left && unsure; !c.left { // who has left reads it without mu
+			c.unsure = unsure
 		}
 	}
 	if p.yields {

@@ -30,10 +30,10 @@ func besideAnother(t *testing.T, cfg semaphore.Config, test func(t *testing.T, p
 	b := newBench(t)
 	rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
 		open := func() *process {
-			p := &process{bench: b, net: &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}}
+			p := &process{net: &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}}
 			p.net.Lost = p.befalls
-			client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = p.net })
-			p.s = rig.Must(semaphore.New[deploy](client, b.Table, cfg))(t)
+			p.bench = bench{&rig.Rig{Table: b.Table, Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = p.net })}}
+			p.s = p.open(t, cfg)
 			return p
 		}
 		p, other := open(), open()

@@ -55,6 +55,23 @@ func TestLeavingWhileAPermitMayHaveBeenPassedOn(t *testing.T) {
 	}
 }
 
+// Whoever leaves, and finds that it was passed a permit, gives it back.
+func TestFindingAPermitWhileLeaving(t *testing.T) {
+	besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+		first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		second := p.acquire(ctx)
+		p.lose(func(body string) (before, after bool) {
+			cancel()
+			p.lose(nil)
+			return false, true
+		})
+		rig.Is(t, first.Release(t.Context()))
+		rig.Is(t, (<-second).err, context.Canceled)
+		wantNone(t, other.s)
+	})
+}
+
 // Whoever goes on waiting finds what it may have been passed, and keeps it.
 func TestAPermitThatMayHaveBeenPassedOnIsFound(t *testing.T) {
 	besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {

@@ -18,7 +18,6 @@ func TestLeavingTheLineWhileAPermitIsNotPassedOn(t *testing.T) {
 			first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			second := p.acquire(ctx)
-			time.Sleep(3 * p.net.Latency) // it was refused, and waits
 			rig.Is(t, other.s.BreakPermit(t.Context(), "printer", first.ID()))
 			p.lose(func(body string) (before, after bool) {
 				if passes(body) {

@@ -97,6 +97,9 @@ func TestPermitsArePassedOnLessOftenWhereOthersWantThem(t *testing.T) {
 	}{
 		"a permit of theirs": {2, func(t *testing.T, _, other *process) { rig.Must(other.s.Acquire(t.Context(), "printer"))(t) }, 4},
 		"a job in line":      {1, func(t *testing.T, _, other *process) { enqueue(t, other.s, "printer", 1) }, 4},
+		"a job that comes meanwhile": {1, func(t *testing.T, _, other *process) {
+			time.AfterFunc(3*time.Millisecond, func() { enqueue(t, other.s, "printer", 1) })
+		}, 4},
 		"a job that runs": {2, func(t *testing.T, _, other *process) {
 			enqueue(t, other.s, "printer", 1)
 			rig.Must(other.s.Next(t.Context(), "printer"))(t)

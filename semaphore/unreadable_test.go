@@ -264,7 +264,6 @@ func TestAPermitThatIsPassedOnBesideWhatCannotBeRead(t *testing.T) {
 	besideAnother(t, semaphore.Config{Lease: time.Hour}, func(t *testing.T, p, other *process) {
 		first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
 		second := p.acquire(t.Context())
-		time.Sleep(3 * p.net.Latency) // it was refused, and waits
 		editResource(t, other.bench, func(row map[string]types.AttributeValue) { row["p_byhand"] = str("x") })
 		rig.Is(t, first.Release(t.Context()))
 		rig.Is(t, (<-second).err, repo.ErrSchema)

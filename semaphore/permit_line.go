@@ -283,10 +283,10 @@ func (l *permitLine) saw(r Resource) {
 
 // heir chooses to whom a permit is passed on; without anybody it is given back to the
 // table.
-func (s *store) heir(h *Permit, why error) (p passing) {
+func (s *store) heir(h *Permit) (p passing) {
 	p.asked = time.Now() // before the end is reckoned: the deadline counts from here
 	p.until = s.clock().Add(s.cfg.Lease)
-	if errors.Is(why, ErrClosed) || h.lease.Cause() != nil {
+	if h.lease.Cause() != nil { // it has ended, or everything is closed
 		return p
 	}
 	s.lines.mu.Lock()
@@ -329,15 +329,13 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 	l := s.lines.line(h.name)
 	if c := p.to; c != nil {
 		c.chosen = false
-		end, there := r.permits[c.attr]
-		if there = there && err == nil && ddb.Equal(end.raw, ddb.Number(ddb.Seconds(p.until))); there {
+		if _, there := r.permits[c.attr]; there && err == nil {
 			next := s.newPermit(h.name, c.attr, r.token, p.asked, p.until)
-			// It is sure, and of the copies of this request one at most has done anything.
+			// An heir is sure, and of the copies of this request one at most has done anything.
 			next.once, next.hands, next.since = true, h.hands+1, h.since
 			delete(l.own, h.attr)
 			if c.left {
-				s.lines.changed(h.name, l)
-				return next, false
+				return next, false // the line goes on when that is released
 			}
 			c.got = &passed{next, res.Outcome != ddb.Applied}
 			l.own[c.attr] = next

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -17,6 +20,31 @@ import (
 )
 
 // Whoever gives a permit back passes it on to the next caller of its process.
+
+// A permit that is passed on says who has it, and the row nothing of those before.
+func TestAPermitThatIsPassedOnNamesItsHolder(t *testing.T) {
+	besideAnother(t, semaphore.Config{Lease: time.Hour, NamePermits: true, Owner: "depot"}, func(t *testing.T, p, other *process) {
+		first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
+		second := p.acquire(t.Context())
+		time.Sleep(5 * time.Second)
+		passed := time.Now()
+		rig.Is(t, first.Release(t.Context()))
+		got := <-second
+		rig.Is(t, got.err)
+		held := rig.Must(other.s.Permits(t.Context(), "printer"))(t)
+		if len(held) != 1 || held[0].Owner != "depot" || held[0].Since.Unix() != passed.Unix() {
+			t.Errorf("%+v", held)
+		}
+		rig.Is(t, got.permit.Release(t.Context()))
+		editResource(t, other.bench, func(row map[string]types.AttributeValue) {
+			for name := range row {
+				if strings.HasPrefix(name, "o_") {
+					t.Errorf("%s is left", name)
+				}
+			}
+		})
+	})
+}
 
 // A limit that was lowered, and a pause, hold from the next permit on, also for whom one is
 // passed on to.

@@ -33,12 +33,17 @@ func TestLeavingWhileAPermitMayHaveBeenPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		leaves time.Duration
 		first  bool
+		pause  time.Duration
 	}{
-		"before the release has ended": {100 * time.Millisecond, true},
-		"after it":                     {3500 * time.Millisecond, false}, // it waits for a second more
+		"before the release has ended": {100 * time.Millisecond, true, 0},
+		"after it":                     {3500 * time.Millisecond, false, 0}, // it waits for a second more
+		// Its last request is not sent any more, and was not applied: an earlier one may have been.
+		"after one that ends in a pause between two requests": {3500 * time.Millisecond, false, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+			cfg := inDoubt
+			cfg.Wait = repo.Wait{Min: c.pause, Max: c.pause}
+			besideAnother(t, cfg, func(t *testing.T, p, other *process) {
 				first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				second := p.acquire(ctx)

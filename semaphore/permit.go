@@ -202,7 +202,7 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	if err != nil {
 		return err
 	}
-	p, in := h.s.heir(h, why), back
+	p, in := h.s.heir(h), back
 	if p.to != nil {
 		if in, err = h.s.passOnWrite(h.name, h.attr, p); err != nil {
 			in = back

@@ -250,7 +250,9 @@ func (s *permitLines) drop(h *Permit) {
 	delete(l.own, h.attr)
 	l.full = time.Time{}
 	if l.seen != nil {
-		l.seen.Running-- // as far as we know
+		seen := *l.seen // a copy: who has left the line speaks of that one
+		seen.Running--  // as far as we know
+		l.seen = &seen
 	}
 	s.changed(h.name, l)
 }
@@ -281,10 +283,10 @@ func (l *permitLine) saw(r Resource) {
 
 // heir chooses to whom a permit is passed on; without anybody it is given back to the
 // table.
-func (s *store) heir(h *Permit, why error) (p passing) {
+func (s *store) heir(h *Permit) (p passing) {
 	p.asked = time.Now() // before the end is reckoned: the deadline counts from here
 	p.until = s.clock().Add(s.cfg.Lease)
-	if errors.Is(why, ErrClosed) || h.lease.Cause() != nil {
+	if h.lease.Cause() != nil { // it has ended, or everything is closed
 		return p
 	}
 	s.lines.mu.Lock()
@@ -327,17 +329,15 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 	l := s.lines.line(h.name)
 	if c := p.to; c != nil {
 		c.chosen = false
-		end, there := r.permits[c.attr]
-		if there = there && err == nil && ddb.Equal(end.raw, ddb.Number(ddb.Seconds(p.until))); there {
+		if _, there := r.permits[c.attr]; there && err == nil {
 			next := s.newPermit(h.name, c.attr, r.token, p.asked, p.until)
-			found := res.Outcome != ddb.Applied
-			next.once, next.hands, next.since = !found, h.hands+1, h.since
+			// An heir is sure, and of the copies of this request one at most has done anything.
+			next.once, next.hands, next.since = true, h.hands+1, h.since
 			delete(l.own, h.attr)
 			if c.left {
-				s.lines.changed(h.name, l)
-				return next, false
+				return next, false // the line goes on when that is released
 			}
-			c.got = &passed{next, found}
+			c.got = &passed{next, res.Outcome != ddb.Applied}
 			l.own[c.attr] = next
 			l.callers = slices.DeleteFunc(l.callers, func(o *caller) bool { return o == c })
 			c.left = true
@@ -346,8 +346,10 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 			s.lines.changed(h.name, l)
 			return nil, false
 		}
-		c.unsure = !res.Clean
-		doubt = c.left && c.unsure
+		unsure := !res.Clean || err != nil
+		if doubt = c.left && unsure; !c.left { // who has left reads it without mu
+			c.unsure = unsure
+		}
 	}
 	if p.yields {
 		l.away = time.Now().Add(stayAway + rand.N(2*stayAway))

@@ -259,6 +259,19 @@ func TestAPermitBesideWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// Nor was one that was passed on in such a row.
+func TestAPermitThatIsPassedOnBesideWhatCannotBeRead(t *testing.T) {
+	besideAnother(t, semaphore.Config{Lease: time.Hour}, func(t *testing.T, p, other *process) {
+		first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
+		second := p.acquire(t.Context())
+		editResource(t, other.bench, func(row map[string]types.AttributeValue) { row["p_byhand"] = str("x") })
+		rig.Is(t, first.Release(t.Context()))
+		rig.Is(t, (<-second).err, repo.ErrSchema)
+		editResource(t, other.bench, func(row map[string]types.AttributeValue) { delete(row, "p_byhand") })
+		wantNone(t, p.s)
+	})
+}
+
 // A dead permit whose end has more digits than ours kept TryAcquire busy for
 // ever.
 func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {

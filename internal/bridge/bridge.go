@@ -7,12 +7,9 @@ import (
 	"context"
 	"io"
 	"net/http"
-)
 
-// A Doer sends an HTTP request; the SDK's HTTP client is one.
-type Doer interface {
-	Do(*http.Request) (*http.Response, error)
-}
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
 
 // Bridge sends requests from a bubble by goroutines outside of it. Those of a connection
 // wait for the network, which inside the bubble would count as work for as long as the
@@ -31,7 +28,7 @@ type answer struct {
 }
 
 // New must be called outside the bubble. At most lines requests are under way at once.
-func New(next Doer, lines int) *Bridge {
+func New(next aws.HTTPClient, lines int) *Bridge {
 	b := &Bridge{free: make(chan line, lines)}
 	for range lines {
 		l := line{make(chan *http.Request), make(chan answer)}

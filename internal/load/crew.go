@@ -10,8 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/dynahold/dynahold/internal/bridge"
 )
 
 // crew is all the processes of one run. Its method run is the part that
@@ -23,7 +21,7 @@ type crew struct {
 	from      *dynamodb.Client // whose options the clients take over
 	who       aws.Credentials
 	virtual   bool
-	transport func() bridge.Doer
+	transport func() aws.HTTPClient
 	tally     *tally
 	service   *service // nil: nothing is added to what the engine does
 

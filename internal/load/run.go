@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/bridge"
@@ -53,12 +54,12 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 	stop := crew.observe(o)
 	if o.Virtual {
 		out := bridge.New(from.Options().HTTPClient, lines)
-		crew.transport = func() bridge.Doer { return out }
+		crew.transport = func() aws.HTTPClient { return out }
 		err = h.bubble(c.Name, crew.run)
 		out.Close()
 	} else {
 		var all connections
-		crew.transport = func() bridge.Doer { return all.open(from.Options().HTTPClient) }
+		crew.transport = func() aws.HTTPClient { return all.open(from.Options().HTTPClient) }
 		err = crew.run()
 		all.close()
 	}
@@ -77,7 +78,7 @@ func (h *Harness) Run(ctx context.Context, w Workload, c Contender, o Options) (
 // connections are those of the processes in real time: each has its own.
 type connections []*http.Client
 
-func (c *connections) open(shared dynamodb.HTTPClient) bridge.Doer {
+func (c *connections) open(shared dynamodb.HTTPClient) aws.HTTPClient {
 	client, ok := shared.(*http.Client)
 	if !ok {
 		return shared

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/bridge"
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // wire is the HTTP client of one process: it delays and counts requests.
 type wire struct {
 	*crew
-	next   bridge.Doer
+	next   aws.HTTPClient
 	delays *delays
 }
 

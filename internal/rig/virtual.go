@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -58,8 +57,7 @@ func (m *Mortal) Do(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		req.Body = io.NopCloser(bytes.NewReader(body))
-		_, op, _ := strings.Cut(req.Header.Get("X-Amz-Target"), ".")
-		before, after = m.Lost(op, string(body))
+		before, after = m.Lost(fault.Operation(req), string(body))
 	}
 	time.Sleep(m.Latency)
 	if m.Dead.Load() {

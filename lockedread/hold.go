@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 )
@@ -20,13 +19,5 @@ type hold struct {
 
 // release is [Held.Release].
 func (h *hold) release(ctx context.Context) error {
-	ctx, cancel := ddb.Cleaning(ctx)
-	defer cancel()
-	if err := h.turn.BeginEnd(ctx); err != nil {
-		return err
-	}
-	defer h.turn.EndDone()
-	next, err := h.lock.End(ctx, lock.End{KeepLocal: h.turn.KeepLocal()})
-	h.turn.Pass(next, h.start.Raw) // whatever came of it: nobody will try again
-	return err
+	return h.turn.Release(ctx)
 }

@@ -1,10 +1,10 @@
 package lockedread
 
-import "github.com/dynahold/dynahold/internal/lock"
+import "github.com/dynahold/dynahold/internal/local"
 
 // What transactions need of a locker, and users do not see.
 func init() {
-	lock.SetOpen(func(locker any) *lock.Locker { return locker.(interface{ inner() *lock.Locker }).inner() })
+	local.SetOpen(func(locker any) *local.Line { return locker.(interface{ inner() *local.Line }).inner() })
 }
 
-func (l *Locker[T]) inner() *lock.Locker { return l.l.line.Locker }
+func (l *Locker[T]) inner() *local.Line { return l.l.line }

@@ -33,15 +33,7 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, operation)
 	told.Key(key.String)
 	defer told.End(&err)
-	var p *local.Place
-	if !how.Try {
-		key = lock.OwnKey(l.table.KeyTable, key, raw) // which is passed on with the lock
-		p = l.line.Join(raw, nil)
-		if _, err := l.line.Enqueue(ctx, key, p); err != nil {
-			return nil, err
-		}
-	}
-	turn, err := l.line.Take(ctx, key, raw, how, p)
+	turn, err := l.line.InTurn(ctx, lock.OwnKey(l.table.KeyTable, key, raw), raw, how, nil)
 	if err != nil {
 		return nil, err
 	}

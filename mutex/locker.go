@@ -94,15 +94,7 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 		return nil, err
 	}
 	defer end()
-	var place *local.Place
-	if !once {
-		key = lock.OwnKey(l.table, key, raw) // which is passed on with the lock
-		place = l.line.Join(raw, nil)
-		if _, err := l.line.Enqueue(ctx, key, place); err != nil {
-			return nil, err
-		}
-	}
-	turn, err := l.line.Take(ctx, key, raw, lock.Request{Row: true, Try: once}, place)
+	turn, err := l.line.InTurn(ctx, lock.OwnKey(l.table, key, raw), raw, lock.Request{Row: true, Try: once}, nil)
 	if err != nil {
 		return nil, err
 	}

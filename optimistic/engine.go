@@ -24,7 +24,7 @@ type engine struct {
 	// says who goes to it.
 	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error)
 	contention *lock.Contention
-	queue      *lock.Locker // for the same in transactions
+	queue      *local.Line // for the same in transactions
 }
 
 func newEngine(table *cas.Table, cfg Config) (*engine, error) {

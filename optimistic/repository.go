@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -82,7 +83,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), lock.Of(locker)
+		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), local.Of(locker)
 	}
 	return &Repository[T]{table, r}, nil
 }

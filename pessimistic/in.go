@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
@@ -38,7 +38,7 @@ func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
 func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.strategy().Keys(keys...) }
 
 func (r *Repository[T]) strategy() *transaction.Strategy {
-	return &transaction.Strategy{Table: r.inner, By: r, Settings: r.settings, Locker: lock.Of(r.locker)}
+	return &transaction.Strategy{Table: r.inner, By: r, Settings: r.settings, Locker: local.Of(r.locker)}
 }
 
 // Apply changes an item by an expression, as [Repository.Apply] does, and must be the

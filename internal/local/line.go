@@ -75,6 +75,7 @@ func NewLine(l *lock.Locker) *Line {
 		line.queues.Look = ddb.ClockLook
 	}
 	line.queues.Over = func(g Handoff) bool { return g.Lock != nil && (g.Lock.Expired() || g.Lock.Over()) }
+	line.queues.Soon = func(g Handoff) bool { return g.Lock != nil }
 	return line
 }
 
@@ -124,6 +125,21 @@ func (l *Line) Enqueue(ctx context.Context, key repo.Key, p *Place) (State, erro
 		return state, ddb.Join(l.locked(key, p.Seen()), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
 	}
 	return state, nil
+}
+
+// InTurn takes the lock of an item: behind the callers of this process who came before,
+// or, for one try, past them. next, if set, is run while the last of those has the lock.
+// The key is passed on with the lock, and so must be its owner's.
+func (l *Line) InTurn(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Request, next func()) (*Turn, error) {
+	if how.Try {
+		return l.Take(ctx, key, raw, how, nil)
+	}
+	p := l.Join(raw, nil)
+	p.Next = next
+	if _, err := l.Enqueue(ctx, key, p); err != nil {
+		return nil, err
+	}
+	return l.Take(ctx, key, raw, how, p)
 }
 
 // Take makes a turn of the lock that was passed on, or takes the lock.

@@ -23,6 +23,8 @@ type Queues[C, B any] struct {
 	// it any more; it is asked every Look. nil: it never is.
 	Over func(shown B) bool
 	Look time.Duration
+	// Soon reports whether a holder that shows this is about to be done; nil: none says so.
+	Soon func(shown B) bool
 
 	once   sync.Once
 	seed   maphash.Seed
@@ -57,6 +59,9 @@ const (
 // Waiter is a caller's place in a queue.
 type Waiter[C, B any] struct {
 	Caller C
+	// Next, if set before Wait, is run once, on its own, when the caller is the first of
+	// those who wait, and Soon says that its turn is about to come.
+	Next   func()
 	queues *Queues[C, B]
 	shard  *shard[C, B]
 	key    string
@@ -141,11 +146,21 @@ func (ln *queue[C, B]) watch() {
 	if p == nil || p.timer == nil {
 		return // nobody waits, or not yet
 	}
+	p.prepare()
 	left := p.patience - time.Since(ln.moved)
 	if p.queues.Over != nil {
 		left = min(left, p.queues.Look)
 	}
 	p.timer.Reset(left)
+}
+
+// prepare runs Next if it is time to. The caller is the first who waits, and the shard's
+// mu is held.
+func (p *Waiter[C, B]) prepare() {
+	if p.Next != nil && p.queues.Soon != nil && p.queues.Soon(p.queue.holder.handoff) {
+		go p.Next()
+		p.Next = nil
+	}
 }
 
 // Stood reports whether the caller found somebody in its queue.
@@ -252,6 +267,9 @@ func (p *Waiter[C, B]) Show(b B) {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	p.handoff = b
+	if p.holds() && p.queue.head != nil {
+		p.queue.head.prepare()
+	}
 }
 
 // Handoff is what the holder before passed on, or what was shown since.

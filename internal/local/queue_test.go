@@ -3,7 +3,6 @@ package local_test
 import (
 	"context"
 	"errors"
-	"github.com/dynahold/dynahold/internal/local"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/local"
 )
 
 type lines = local.Queues[string, int]

@@ -45,6 +45,20 @@ func (t *Turn) KeepLocal() bool {
 	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease)
 }
 
+// Release ends the hold without a change, and passes the turn on whatever came of it:
+// nobody will try again.
+func (t *Turn) Release(ctx context.Context) error {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	if err := t.BeginEnd(ctx); err != nil {
+		return err
+	}
+	defer t.EndDone()
+	next, err := t.Lock.End(ctx, lock.End{KeepLocal: t.KeepLocal()})
+	t.Pass(next, t.Item)
+	return err
+}
+
 // PassOn passes the turn on if the hold is over. The caller has begun the end.
 func (t *Turn) PassOn(next *lock.Lock, item ddb.Item) {
 	if t.Lock.Over() {

@@ -101,7 +101,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		}
 		return nil, err
 	}
-	return e.adoptNext(ctx), nil
+	return e.next.adopt(ctx, h.stub && e.As == Release), nil
 }
 
 // sendsAgain reports whether the request is sent again.
@@ -161,7 +161,7 @@ func (e *ending) judge(res ddb.Result) error {
 				h.outcome.Store(int64(protocol.Committed))
 			}
 			if e.KeepLocal {
-				h.orphan.Store(&Orphan{e.nextID, e.asked, h.locker, h.packed})
+				e.next.doubt()
 			}
 		}
 		if err != nil {

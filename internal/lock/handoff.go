@@ -26,10 +26,7 @@ type ending struct {
 	clean bool // no attempt of the present request may have been applied
 	first bool // no attempt of the end may have been applied before the last
 
-	// The next lock of this process, with KeepLocal.
-	nextID string
-	asked  time.Time // before its end was reckoned
-	until  time.Time
+	next *successor // with KeepLocal
 }
 
 // begin makes the first request. The caller holds op.
@@ -48,12 +45,8 @@ func (e *ending) begin() error {
 		}
 	}
 	if e.KeepLocal {
-		e.nextID, e.asked = protocol.NewIDAt(h.locker.Owner, h.locker.Clock()), time.Now()
-		e.until = h.locker.until(h.locker.Clock())
-		e.write.Handoff(e.nextID, h.token+1, e.until, h.locker.Lease)
-		if h.own != nil {
-			e.write.Vacate(h.own.Place)
-		}
+		e.next = h.newSuccessor()
+		e.next.takeOver(e.write)
 	}
 	if e.write != nil {
 		e.write.Own(h.id, h.token, e.now)
@@ -101,17 +94,48 @@ func (e *ending) build() (err error) {
 	return err
 }
 
-// adoptNext makes the handle of the lock that stays in this process.
-func (e *ending) adoptNext(ctx context.Context) *Lock {
-	h := e.lock
-	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: h.stub && e.As == Release, id: e.nextID, token: h.token + 1, queue: h.queue, standing: h.standing, lastToken: h.lastToken + 1}
+// successor is the next lock of this process, which the write that ends one puts in
+// its place.
+type successor struct {
+	of    *Lock
+	id    string
+	asked time.Time // before its end was reckoned
+	until time.Time
+}
+
+// newSuccessor makes the successor of the lock. The caller holds op.
+func (h *Lock) newSuccessor() *successor {
+	asked := time.Now()
+	now := h.locker.Clock()
+	return &successor{h, protocol.NewIDAt(h.locker.Owner, now), asked, h.locker.until(now)}
+}
+
+// takeOver adds to the write that ends the lock that its successor has it.
+func (s *successor) takeOver(w *protocol.Write) {
+	w.Handoff(s.id, s.of.token+1, s.until, s.of.locker.Lease)
+	if s.of.own != nil {
+		w.Vacate(s.of.own.Place)
+	}
+}
+
+// adopt makes the handle of the lock, once the write was applied; stub says that the
+// item is still nothing but a lock.
+func (s *successor) adopt(ctx context.Context, stub bool) *Lock {
+	h := s.of
+	n := &Lock{locker: h.locker, key: h.key, packed: h.packed, stub: stub, id: s.id, token: h.token + 1, queue: h.queue, standing: h.standing, lastToken: h.lastToken + 1}
 	if h.own != nil {
 		n.queue = n.queue.Vacated(h.own.Place)
 	}
 	n.contended.Store(len(n.queue) > 0)
 	h.locker.Core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToCaller)
-	n.keep(ctx, e.asked.Add(h.locker.Lease), e.until)
+	n.keep(ctx, s.asked.Add(h.locker.Lease), s.until)
 	return n
+}
+
+// doubt notes that nobody knows whether the write was applied, so that whoever comes
+// next looks for the successor.
+func (s *successor) doubt() {
+	s.of.orphan.Store(&Orphan{s.id, s.asked, s.of.locker, s.of.packed})
 }
 
 // Orphan is a hold that a write without a verdict may have put on the item.

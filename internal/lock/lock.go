@@ -118,6 +118,24 @@ func (h *Lock) Renew(ctx context.Context, until time.Time) error {
 	return h.judge(res)
 }
 
+// ExtendWhile keeps the lock from ending with its lease as long as waiting lasts: its
+// owner waits for another one meanwhile.
+func (h *Lock) ExtendWhile(ctx, waiting context.Context) {
+	look := h.locker.Lease / 8
+	if h.locker.Core.Jumps {
+		look = min(look, ddb.ClockLook)
+	}
+	for look > 0 && !h.Over() {
+		ddb.Sleep(waiting, look)
+		if waiting.Err() != nil {
+			return
+		}
+		if h.Left() < h.locker.Lease/2 {
+			_ = h.Extend(ctx) // if it fails, the lock ends, which its context tells
+		}
+	}
+}
+
 // sendExtension sends the request, whether or not the deadline has passed: it is
 // applied only if nobody has taken the lock over. The caller holds op.
 func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Options) (_ ddb.Result, landed bool) {

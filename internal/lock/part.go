@@ -14,11 +14,19 @@ import (
 // other locks too. Its owner is between BeginLast and Done.
 type Part struct {
 	lock *Lock
-	now  time.Time // that the lease must not have passed; zero: it may have
+	now  time.Time  // that the lease must not have passed; zero: it may have
+	next *successor // that the lock is kept for; nil: it leaves the process
 }
 
-// Part begins the end of the lock inside a transaction. The caller holds op.
-func (h *Lock) Part() *Part { return &Part{h, h.commitTime()} }
+// Part begins the end of the lock inside a transaction; keepLocal keeps it for the next
+// one of this process, unless the item is deleted. The caller holds op.
+func (h *Lock) Part(keepLocal bool) *Part {
+	p := &Part{lock: h, now: h.commitTime()}
+	if keepLocal {
+		p.next = h.newSuccessor()
+	}
+	return p
+}
 
 // Timeout bounds an attempt of a request that ends the lock.
 func (h *Lock) Timeout() time.Duration { return h.locker.Lease / 3 }
@@ -26,12 +34,15 @@ func (h *Lock) Timeout() time.Duration { return h.locker.Lease / 3 }
 // Own adds the holder's condition to the transaction's write of the item.
 func (p *Part) Own(w *protocol.Write) { w.Own(p.lock.id, p.lock.token, p.now) }
 
-// Leave adds the end of the lock to it: it becomes free, or goes to whoever has
-// waited longest. A delete needs none.
+// Leave adds the end of the lock to it: it stays in this process, or goes to whoever
+// has waited longest, or becomes free. A delete needs none.
 func (p *Part) Leave(w *protocol.Write) {
-	if p.lock.locker.Fair {
+	switch {
+	case p.next != nil:
+		p.next.takeOver(w)
+	case p.lock.locker.Fair:
 		p.lock.leaveToQueue(w)
-	} else {
+	default:
 		w.Unlock()
 	}
 }
@@ -48,7 +59,7 @@ func (p *Part) Valid() bool { return !p.lock.Expired() }
 // RefusedByQueue reports whether it was the queue that refused the write, which is
 // final for it: another may be sent, to what the queue is now.
 func (p *Part) RefusedByQueue(image ddb.Item) bool {
-	return p.lock.locker.Fair && p.lock.queueChanged(image, p.now)
+	return p.lock.locker.Fair && p.next == nil && p.lock.queueChanged(image, p.now)
 }
 
 // Stands reports whether an image shows the lock in place, so that it is not why the
@@ -64,12 +75,24 @@ func (p *Part) Lost(image ddb.Item) error {
 	return p.lock.judge(ddb.Result{Outcome: ddb.Condition, Image: image, Clean: true})
 }
 
-// Ended notes that the transaction was applied.
-func (p *Part) Ended() { p.lock.Finish(repo.ErrReleased) }
+// Ended notes that the transaction was applied. It returns the next one's lock, if it
+// was kept.
+func (p *Part) Ended(ctx context.Context) (next *Lock) {
+	p.lock.Finish(repo.ErrReleased)
+	if p.next == nil {
+		return nil
+	}
+	return p.next.adopt(ctx, false)
+}
 
 // InDoubt notes that nobody knows whether the transaction was applied: the release
 // after it may tell (OutcomeOfUndecided).
-func (p *Part) InDoubt() { p.lock.inDoubt = true }
+func (p *Part) InDoubt() {
+	p.lock.inDoubt = true
+	if p.next != nil {
+		p.next.doubt()
+	}
+}
 
 // Row is where a transaction finds what it requires of the lock: the table, and the
 // item's key, encoded.

@@ -38,7 +38,7 @@ func TestWhetherALockStands(t *testing.T) {
 		"the item is gone":        {nil, true, false},
 		"a lock of another shape": {changed(ddb.Item{"lockHeld": ddb.Text("x")}), false, false},
 	} {
-		part := h.Part()
+		part := h.Part(false)
 		if c.late {
 			part.now = time.Time{}
 		}

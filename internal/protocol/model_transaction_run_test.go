@@ -34,6 +34,7 @@ func jointRuns() map[string]jointRules {
 		"one id, created": {plans: [][maxItems]part{{changed, removed}, {changed, checked}}, start: []jointItem{{}, jointOld}, runs: 2, tries: 2, copies: 1, events: 1, once: true, keeps: true},
 		"one id, events":  {plans: [][maxItems]part{{event, changed}, {event, untouched, changed}}, start: []jointItem{jointOld, jointOld, jointOld}, runs: 2, tries: 2, copies: 1, events: 1, once: true, keeps: true},
 		"one id, locks":   {plans: [][maxItems]part{{changed, locked}, {checked, locked}}, start: []jointItem{jointLocked, jointPlain}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, once: true, keeps: true, forgets: true},
+		"passed on":       {plans: [][maxItems]part{{locked, lockedOnly}, {changed, locked}}, start: []jointItem{jointPlain, jointLocked}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, forgets: true, passes: true},
 		"locks":           {plans: [][maxItems]part{{locked, lockedOnly}, {lockedOnly, locked}}, start: []jointItem{jointPlain, jointLocked}, runs: 2, tries: 2, copies: 1, events: 1, breaks: true, forgets: true},
 	}
 }
@@ -96,6 +97,7 @@ func TestModelTransactionMutants(t *testing.T) {
 		{"As read without lockedBy", "mixed", func(r *jointRules) { r.noLock, r.noToken = true, true }},
 		{"a lock in the way is taken for the end of the transaction", "by hand", func(r *jointRules) { r.judgePart = blindToLocks }},
 		{"a holder's condition without its token", "no token", func(r *jointRules) { r.ownByID = true }},
+		{"a lock is passed on under its token", "passed on", func(r *jointRules) { r.sameToken = true }},
 		{"a holder's write without Own", "mixed", func(r *jointRules) { r.noOwn = true }},
 		{"what is required is not compared", "required", func(r *jointRules) { r.noRequire = true }},
 		{"what is required is compared by its holder alone", "required", func(r *jointRules) { r.byHolder = true }},

@@ -126,6 +126,8 @@ type jointRules struct {
 	// item was deleted.
 	resurrect bool
 
+	// passes: a lock that a transaction ends goes to the next caller of its process.
+	passes bool
 	// once: all transactions are runs of one operation, under one id.
 	once bool
 	// keeps: others delete nothing. An item that was deleted remembers no id.
@@ -142,6 +144,7 @@ type jointRules struct {
 	noLock       bool // As read does not look at lockedBy
 	ownByID      bool // a holder's condition is its id alone, the same in all its runs
 	noOwn        bool
+	sameToken    bool // who a lock is passed on to has it under the same token
 	noRequire    bool // what is required is not compared
 	byHolder     bool // it is compared by its holder alone, who may have taken it again
 	notAtomic    bool // what fails is left out, the rest is applied
@@ -233,10 +236,23 @@ func (m *jointModel) execute(w *jointWorld, i int, nth int8) (failed int8, wrong
 			keep = keep && !m.oneKeeps
 		}
 		if p.held() {
-			it.by, it.held = 0, 0
+			m.end(it)
 		}
 	}
 	return failed, ""
+}
+
+// end ends the lock of an item with the transaction.
+func (m *jointModel) end(it *jointItem) {
+	if !m.passes {
+		it.by, it.held = 0, 0
+		return
+	}
+	it.by = byProgram
+	if !m.sameToken {
+		it.held = it.token
+		it.token++
+	}
 }
 
 // applied reports whether a run of transaction i is applied; or, under an id, any.

@@ -19,7 +19,7 @@ func (m *commit) reasons(err error) error {
 // exhausted says that others were at the items, each time.
 func (m *commit) exhausted(res ddb.Result) error {
 	conflict := func(core *protocol.Core, key repo.Key, _ error) error {
-		return &repo.ConflictError{Table: core.Name, Key: key, Attempts: m.call.tries}
+		return &repo.ConflictError{Table: core.Name, Key: key, Attempts: m.call.tried()}
 	}
 	at := m.blamed(ddb.Reasons(res.Err), conflict)
 	if at == nil {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -26,14 +26,15 @@ type Config struct {
 // call is one call of Run over all its runs.
 type call struct {
 	Config
-	once    *cas.Once // the id under which the whole is applied once; nil: it has none
-	tries   int       // commits that others' writes refused
-	pause   pause
+	once    *cas.Once       // the id under which the whole is applied once; nil: it has none
 	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
 
 	mu      sync.Mutex
+	tries   int               // guarded by mu: requests that others at the items have refused
+	pause   pause             // guarded by mu
 	entries map[string]*entry // guarded by mu: by place
 	moments int64             // guarded by mu: counts reads and locks
+	old     time.Time         // guarded by mu: what was read before is stale
 }
 
 // atOnce is how many refused commits in a row are answered at once, with the
@@ -106,8 +107,8 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 func (c *call) lost() error {
 	var failed []Failure
 	for _, e := range c.held() {
-		if cause := e.hold.Cause(); cause != nil {
-			failed = append(failed, e.failure(fmt.Errorf("%s, token %d: %w: nothing was written", e.core.ItemName(e.key), e.hold.Token(), cause)))
+		if cause := e.turn.Lock.Cause(); cause != nil {
+			failed = append(failed, e.failure(fmt.Errorf("%s, token %d: %w: nothing was written", e.core.ItemName(e.key), e.turn.Lock.Token(), cause)))
 		}
 	}
 	return fail(failed...)
@@ -115,7 +116,7 @@ func (c *call) lost() error {
 
 // held are the items whose locks are held, in the order of items.
 func (c *call) held() []*entry {
-	return c.inOrder(func(e *entry) bool { return e.hold != nil })
+	return c.inOrder(func(e *entry) bool { return e.turn != nil })
 }
 
 // inOrder are some of the items, in the one order of all transactions.
@@ -137,14 +138,6 @@ func places(entries []*entry) (places []string) {
 		places = append(places, e.place)
 	}
 	return places
-}
-
-// tick is a moment: what has a greater one happened later.
-func (c *call) tick() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.moments++
-	return c.moments
 }
 
 // prepare makes ready for another run. Where somebody else's lock is in the way,
@@ -175,14 +168,12 @@ func (c *call) prepare(ctx context.Context) error {
 	return nil
 }
 
-// letGo gives all locks back. That one could not be given back is no news: it ends
-// with its lease.
+// letGo gives all locks back.
 func (c *call) letGo(ctx context.Context) {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	for _, e := range c.held() {
-		_, _ = e.hold.End(ctx, lock.End{As: lock.Release})
-		e.released(c)
+		e.release(ctx, c)
 	}
 }
 
@@ -193,18 +184,19 @@ func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 	for _, e := range failed {
 		e.core.Observe.Conflict(ctx, telemetry.Transaction)
 	}
-	if c.tries++; c.tries >= c.Attempts {
+	tries, last := c.refused()
+	if last {
 		return c.exhausted(failed)
 	}
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
 	wanted := slices.ContainsFunc(failed, func(e *entry) bool { return e.wanted })
-	if c.tries <= atOnce || wanted || len(c.held()) > 0 { // others wait for what is held
+	if tries <= atOnce || wanted || len(c.held()) > 0 { // others wait for what is held
 		return errAgain
 	}
 	for _, e := range failed {
-		e.known = e.known && e.hold != nil // stale after the sleep
+		e.known = e.known && e.turn != nil // stale after the sleep
 	}
 	c.sleep(ctx)
 	if ctx.Err() != nil {
@@ -240,7 +232,7 @@ func (c *call) readAgain(ctx context.Context, items []*entry) error {
 // repositories have such, once it has been refused too often to do without. Who holds
 // locks already keeps them: it has to beat those only who are at other items of its own.
 func (c *call) lineUp(items []*entry) (any bool) {
-	if c.tries < atOnce || len(c.held()) > 0 {
+	if c.tried() < atOnce || len(c.held()) > 0 {
 		return false
 	}
 	for _, e := range items {
@@ -251,13 +243,34 @@ func (c *call) lineUp(items []*entry) (any bool) {
 	return any
 }
 
-func (c *call) sleep(ctx context.Context) { ddb.Sleep(ctx, c.pause.next()) }
+// refused counts a request that others have refused; last says that it was the last one.
+func (c *call) refused() (tries int, last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tries++
+	return c.tries, c.tries >= c.Attempts
+}
+
+// tried is how many have been refused.
+func (c *call) tried() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tries
+}
+
+func (c *call) sleep(ctx context.Context) {
+	c.mu.Lock()
+	d := c.pause.next()
+	c.mu.Unlock()
+	ddb.Sleep(ctx, d)
+}
 
 // exhausted says that others wrote first, each time.
 func (c *call) exhausted(entries []*entry) error {
 	var failed []Failure
+	tries := c.tried()
 	for _, e := range entries {
-		failed = append(failed, e.failure(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: c.tries}))
+		failed = append(failed, e.failure(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: tries}))
 	}
 	return fail(failed...)
 }

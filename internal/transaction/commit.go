@@ -75,13 +75,17 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 		switch {
 		case errors.Is(err, errBusy):
 			waits := c.lineUp(m.conflicting(res))
-			if c.tries++; c.tries >= c.Attempts {
+			tries, last := c.refused()
+			if last {
 				return m.exhausted(res)
 			}
 			if waits {
 				return errAgain
 			}
-			if c.sleep(ctx); ctx.Err() != nil {
+			if len(m.held) == 0 || tries > atOnce { // else others wait for what is held
+				c.sleep(ctx)
+			}
+			if ctx.Err() != nil {
 				return because(m.exhausted(res), ddb.CtxError(ctx))
 			}
 			if unlocked := m.unlocked(); len(unlocked) > 0 {
@@ -115,7 +119,7 @@ func (m *commit) conflicting(res ddb.Result) (items []*entry) {
 // unlocked are the items that were read, and of which no lock is held.
 func (m *commit) unlocked() (items []*entry) {
 	for _, p := range m.parts {
-		if p.known && p.moment > 0 && p.locker == nil {
+		if p.known && !p.moment.assumed() && p.locker == nil {
 			items = append(items, p.entry)
 		}
 	}
@@ -124,10 +128,10 @@ func (m *commit) unlocked() (items []*entry) {
 
 // end commits a transaction of one item that is locked: as if it were alone.
 func (m *commit) end(ctx context.Context, p *part) error {
-	how := lock.End{As: lock.Release}
+	how := lock.End{As: lock.Release, KeepLocal: p.turn.KeepLocal()}
 	switch {
 	case p.removed():
-		how.As = lock.Delete
+		how = lock.End{As: lock.Delete}
 	case p.changed():
 		m.id = protocol.NewWriteID()
 		m.seen = append(m.seen, p.core.Expect(m.id, nil))
@@ -136,12 +140,13 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }
 		how.Made = func(image ddb.Item) bool { return m.call.once.In(p.core, image) }
 	}
-	_, err := p.hold.End(ctx, how)
+	next, err := p.turn.Lock.End(ctx, how)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		_, _ = p.hold.End(ctx, lock.End{As: lock.Release}) // finds out, if anybody can
-		switch protocol.JudgeParts(p.hold.OutcomeOfUndecided(), m.witnessed()) {
+		h := p.turn.Lock
+		p.release(ctx, m.call) // finds out, if anybody can
+		switch protocol.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
 		case protocol.Committed:
-			err = nil
+			return nil
 		case protocol.Lost:
 			err = lock.Unwritten(p.core, p.key, err)
 		}
@@ -149,7 +154,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	if err != nil {
 		return fail(p.failure(err))
 	}
-	p.released(m.call)
+	p.passOn(m.call, next)
 	return nil
 }
 
@@ -158,15 +163,16 @@ func (m *commit) end(ctx context.Context, p *part) error {
 func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0, Decide: len(m.held)+len(m.rows) == 0} // what is held is released, which tells
 	for _, p := range m.held {
-		if err := p.hold.BeginLast(ctx); err != nil {
+		h := p.turn.Lock
+		if err := h.BeginLast(ctx); err != nil {
 			return res, fail(p.failure(err))
 		}
-		defer p.hold.Done()
-		if err := p.hold.Usable(); err != nil {
+		defer h.Done()
+		if err := h.Usable(); err != nil {
 			return res, fail(p.failure(err))
 		}
-		p.ending = p.hold.Part()
-		if d := p.hold.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
+		p.ending = h.Part(p.turn.KeepLocal() && !p.removed() && p.blind == nil)
+		if d := h.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
 			opt.Timeout = d
 		}
 	}
@@ -213,8 +219,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 	for _, p := range m.held {
 		switch {
 		case err == nil:
-			p.ending.Ended()
-			p.released(m.call)
+			p.passOn(m.call, p.ending.Ended(ctx))
 		case errors.Is(err, errDoubt):
 			p.ending.InDoubt()
 		}

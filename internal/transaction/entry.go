@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
@@ -19,8 +21,8 @@ import (
 type member struct {
 	by     any // the repository
 	core   *protocol.Core
-	locker *lock.Locker // takes the lock at the first touch; nil: none is taken
-	queue  *lock.Locker // becomes the locker of an item that others want; nil: none does
+	locker *local.Line // takes the lock at the first touch; nil: none is taken
+	queue  *local.Line // becomes the locker of an item that others want; nil: none does
 
 	contention *lock.Contention // which those are
 	lock.Settings
@@ -37,20 +39,22 @@ type entry struct {
 	changing atomic.Bool     // it runs its caller's change
 
 	// Of the whole call; changed under op, or between runs.
-	known   bool     // image is what was read
-	image   ddb.Item // empty: there was none
-	moment  int64    // before it was read, or after its lock was taken; 0: it is assumed
-	hold    *lock.Lock
+	known   bool        // image is what was read
+	image   ddb.Item    // empty: there was none
+	moment  moment      // before it was read, or after its lock was taken
+	turn    *local.Turn // the lock; nil: it is not held
 	waiter  lock.Waiter
-	wanted  bool // its lock is to be taken before the closure runs again
-	awaited bool // it is to be read then, when nobody holds it
-	refuted bool // it was assumed that there is none, and there was one
+	next    func() // run when the call is the next in its process to have the lock
+	wanted  bool   // its lock is to be taken before the closure runs again
+	awaited bool   // it is to be read then, when nobody holds it
+	refuted bool   // it was assumed that there is none, and there was one
 
 	// Of the present run; changed under op.
 	run   *Tx
 	seen  bool     // the closure knows something of it
 	now   ddb.Item // the item as the closure has left it, as it would be stored; empty: none
 	count int64    // changes that it stands for
+	left  ddb.Item // what the commit makes of it under its lock; nil: it stays as it is
 	blind *event   // an event write that has not read the item
 }
 
@@ -117,8 +121,8 @@ func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (
 
 // begin starts the item's part in a run.
 func (e *entry) begin(tx *Tx) {
-	e.known = e.known && (e.moment > 0 || e.hold != nil) // an assumption is made anew
-	e.run, e.seen, e.now, e.count, e.blind = tx, false, e.image, 0, nil
+	e.known = e.known && (!e.moment.assumed() || e.turn != nil) // an assumption is made anew
+	e.run, e.seen, e.now, e.count, e.left, e.blind = tx, false, e.image, 0, nil, nil
 }
 
 // enter begins an operation on the item, which ends with leave.
@@ -137,7 +141,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 	switch {
 	case e.blind != nil && e.blind.replay == nil:
 		return e.unreadable()
-	case e.known && (!writes || !e.lockedByOthers()):
+	case e.known && !e.stale(tx.call) && (!writes || !e.lockedByOthers()):
 		e.seen = true
 		return tx.refuseMade(e)
 	}
@@ -232,33 +236,36 @@ func (e *entry) lockInTurn(ctx context.Context, tx *Tx) error {
 	} else if err != nil {
 		return err
 	}
-	tx.watch(e.hold)
+	tx.watch(e.turn.Lock)
 	return nil
 }
 
 // lock takes the lock, waiting for it. What is held already must not end with its
 // lease meanwhile: a dead holder is waited for as long as its own lasts.
 func (e *entry) lock(ctx context.Context, c *call) error {
-	held := c.held()
-	return e.take(ctx, c, lock.Request{OnWait: func(protocol.Record) {
-		for _, other := range held {
-			if other.hold.Left() < other.locker.Lease/2 {
-				_ = other.hold.Extend(ctx) // if it fails, the lock ends, and with it the run
-			}
-		}
-	}})
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	for _, other := range c.held() {
+		go other.turn.Lock.ExtendWhile(ctx, waiting)
+	}
+	defer c.waited(time.Now())
+	return e.take(ctx, c, lock.Request{})
 }
 
 func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
-	hold, image, err := e.locker.Acquire(ctx, e.key, e.raw, how)
+	turn, err := e.locker.InTurn(ctx, e.key, e.raw, how, e.next)
+	if err == nil && e.core.Hidden(turn.Item) { // passed on by one who would have made it
+		_ = turn.Release(ctx)
+		err = lock.NotFound(e.key, e.core.Name)
+	}
 	if err != nil {
 		e.known = false
 		return err
 	}
 	c.mu.Lock()
-	e.hold = hold
+	e.turn = turn
 	c.mu.Unlock()
-	e.known, e.image, e.moment = true, image, c.tick()
+	e.known, e.image, e.moment = true, turn.Item, c.tick()
 	return nil
 }
 
@@ -299,12 +306,19 @@ func (e *entry) read(ctx context.Context, c *call, writes bool) error {
 func (e *entry) readable() bool { return e.core.Version != "" }
 
 func (e *entry) lockedByOthers() bool {
-	return e.hold == nil && e.image[e.core.Attr.LockedBy] != nil
+	return e.turn == nil && e.image[e.core.Attr.LockedBy] != nil
+}
+
+// release gives the lock back, or passes it on to the next of this process. That it
+// could not be given back is no news: it ends with its lease.
+func (e *entry) release(ctx context.Context, c *call) {
+	_ = e.turn.Release(ctx)
+	e.released(c)
 }
 
 // released notes that the lock is no longer held.
 func (e *entry) released(c *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.hold, e.known = nil, false
+	e.turn, e.known = nil, false
 }

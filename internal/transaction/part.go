@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -100,8 +101,24 @@ func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *cas.Once) err
 	if e.core.Version != "" && e.count > 0 {
 		w.Set(e.core.Version, ddb.Integer(cas.Version(e.core, e.now)))
 	}
-	w.Set(e.core.Attr.Writers, id.Push(e.core.Ring(e.image)))
+	ring := id.Push(e.core.Ring(e.image))
+	w.Set(e.core.Attr.Writers, ring)
+	if e.turn != nil {
+		e.left = maps.Clone(now)
+		e.left[e.core.Attr.Writers] = ring
+	}
 	return nil
+}
+
+// passOn ends the turn of an item whose lock the commit has ended: with the next one's
+// lock, if it was kept, and the item as it is now.
+func (e *entry) passOn(c *call, next *lock.Lock) {
+	item := e.left
+	if item == nil {
+		item = e.turn.Item
+	}
+	e.turn.Pass(next, item)
+	e.released(c)
 }
 
 // difference is what the closure has changed. The marks of stubs and tombstones, and

@@ -68,18 +68,34 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 	if len(wanted)+len(locked) > maxItems {
 		return tx.doom(tooMany())
 	}
-	if err := tx.lockAll(ctx, locked); err != nil {
+	if err := tx.lockAll(ctx, locked, func() { tx.readAhead(ctx, wanted) }); err != nil {
 		return err
 	}
 	return tx.readUnknown(ctx, wanted)
 }
 
-// lockAll takes the locks of items in their order.
-func (tx *Tx) lockAll(ctx context.Context, entries []*entry) error {
+// readAhead reads what is not known while the one before, in the line of this process,
+// has the last lock: under the own one the items would be read in everybody's way.
+// What came of it shows when the lock is there.
+func (tx *Tx) readAhead(ctx context.Context, entries []*entry) {
+	ctx, done, err := tx.enter(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	_ = tx.readUnknown(ctx, entries)
+}
+
+// lockAll takes the locks of items in their order. next is run while the call is the
+// next in its process to have the last of them.
+func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error {
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
-	for _, e := range entries {
+	for i, e := range entries {
 		if err := e.enter(ctx); err != nil {
 			return err
+		}
+		if e.next = nil; i == len(entries)-1 {
+			e.next = next
 		}
 		var err error
 		if !e.known {
@@ -110,7 +126,7 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 			return err
 		}
 		defer e.leave()
-		if !e.known && e.blind == nil {
+		if (!e.known || e.stale(tx.call)) && e.blind == nil {
 			unknown = append(unknown, e)
 		}
 	}

@@ -31,7 +31,7 @@ func newTx(ctx context.Context, c *call) *Tx {
 	tx := &Tx{call: c}
 	tx.ctx, tx.cancel = context.WithCancelCause(context.WithValue(ctx, runningKey{}, tx))
 	for _, e := range c.held() {
-		tx.watch(e.hold)
+		tx.watch(e.turn.Lock)
 	}
 	return tx
 }

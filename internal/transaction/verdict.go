@@ -95,7 +95,7 @@ func (m *commit) runAgain(form bool) error {
 			continue
 		}
 		e := p.entry
-		e.refuted = e.moment == 0 && (e.blind == nil || e.blind.Check != nil)
+		e.refuted = e.moment.assumed() && (e.blind == nil || e.blind.Check != nil)
 		e.known, e.image, e.moment = true, p.image, m.call.tick()
 		switch {
 		case e.image[e.core.Attr.LockedBy] != nil:
@@ -120,9 +120,9 @@ func (m *commit) runAgain(form bool) error {
 func (m *commit) settle(ctx context.Context, res ddb.Result) error {
 	verdict := protocol.Undecided
 	for _, p := range m.held {
-		_, _ = p.hold.End(ctx, lock.End{As: lock.Release})
-		verdict = protocol.JudgeParts(verdict, p.hold.OutcomeOfUndecided())
-		p.released(m.call)
+		h := p.turn.Lock
+		p.release(ctx, m.call)
+		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
 	}
 	verdict = protocol.JudgeParts(verdict, m.settleRows(ctx))
 	if verdict == protocol.Undecided && m.shown(ctx) {

@@ -19,7 +19,7 @@ import (
 func (c *call) verify(ctx context.Context, touched []*entry) error {
 	var seen []*entry
 	for _, e := range touched {
-		if e.known && e.hold == nil && e.blind == nil {
+		if e.known && e.turn == nil && e.blind == nil {
 			seen = append(seen, e)
 		}
 	}
@@ -56,11 +56,11 @@ func (c *call) atOneMoment(seen []*entry) bool {
 		}
 	}
 	for _, e := range c.held() {
-		if e.moment > moment {
+		if e.moment.nth > moment.nth {
 			return false
 		}
 	}
-	return moment > 0
+	return !moment.assumed()
 }
 
 // readAll reads items as they are at one moment.
@@ -92,7 +92,7 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 		case !ddb.Conflicted(res.Err):
 			return nil, c.explain(ctx, coresOf(entries), res.Err)
 		}
-		if c.tries++; c.tries >= c.Attempts {
+		if _, last := c.refused(); last {
 			return nil, because(c.exhausted(entries), res.Err)
 		}
 		if c.sleep(ctx); ctx.Err() != nil {

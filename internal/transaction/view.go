@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
@@ -16,10 +17,10 @@ type Strategy struct {
 	Table *cas.Table
 	By    any // the repository itself
 	lock.Settings
-	Locker *lock.Locker // takes the lock of an item at its first touch; nil: none is taken
+	Locker *local.Line // takes the lock of an item at its first touch; nil: none is taken
 	// Queue takes the lock of an item that others want, which Contention remembers;
 	// nil: that is no reason to lock.
-	Queue      *lock.Locker
+	Queue      *local.Line
 	Contention *lock.Contention
 	// Check refuses a change by its encodings, and CheckNew a new item; nil: none.
 	Check    func(before, after ddb.Item) error
@@ -128,7 +129,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
 		if !e.known && !e.refuted && e.blind == nil {
 			// That there is none is assumed: the commit finds out.
-			e.known, e.image, e.now, e.moment = true, nil, nil, 0
+			e.known, e.image, e.now, e.moment = true, nil, nil, moment{}
 		} else if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package txn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -9,11 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
@@ -144,11 +148,26 @@ func TestALockGoesOnInTheProcess(t *testing.T) {
 						t.Errorf("%d requests for five changes: %v", n, p.Count.Counts())
 					}
 					has(t, other.stores[kind], ids[len(ids)-1], last)
+					if ring := p.ring(t, kind, ids[0]); bytes.Contains(ring, make([]byte, 8)) {
+						t.Errorf("the ring of writers has one without an id: %x", ring)
+					}
 					p.free(t, other, kind, ids...)
 				})
 			})
 		}
 	}
+}
+
+// ring is the ring of an item's writers.
+func (p *process) ring(t *testing.T, kind, id string) []byte {
+	t.Helper()
+	table := p.Table + map[string]string{"pessimistic": "-p", "pessimistic, versions": "-v", "fair": "-f", "optimistic, fair": "-of"}[kind]
+	out := rig.Must(p.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}}))(t)
+	ring, ok := out.Item["writers"].(*types.AttributeValueMemberB)
+	if !ok {
+		return nil
+	}
+	return ring.Value
 }
 
 // free fails the test unless nobody holds the items: another process has them long before
@@ -209,6 +228,14 @@ func TestWhatIsNotKnownIsNotPassedOn(t *testing.T) {
 		}
 		has(t, other.stores["pessimistic"], x, want)
 		p.free(t, other, "pessimistic", x)
+
+		y := p.id("y")
+		rig.Is(t, s.create(t.Context(), y, 10))
+		errs = p.behind(t, func(ctx context.Context, tx *txn.Tx) error {
+			return errors.Join(s.in(tx).remove(ctx, x), s.in(tx).remove(ctx, y))
+		}, func() error { return adds(t.Context(), s, txn.Config{}, x) })
+		rig.Is(t, errs[0])
+		rig.Is(t, errs[1], repo.ErrNotFound)
 	})
 }
 
@@ -224,12 +251,22 @@ func TestAStubThatIsPassedOnIsNoItem(t *testing.T) {
 			rig.Is(t, err, failed)
 		})
 		synctest.Wait()
-		done.Go(func() { rig.Is(t, adds(t.Context(), s, txn.Config{}, x), repo.ErrNotFound) })
+		y := p.id("y")
+		rig.Is(t, s.create(t.Context(), y, 10))
+		done.Go(func() {
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				_, err := s.in(tx).get(ctx, x)
+				rig.Is(t, err, repo.ErrNotFound)
+				return s.in(tx).add(ctx, y, 1)
+			}))
+		})
 		synctest.Wait()
 		close(gate)
 		done.Wait()
-		if _, err := other.stores["pessimistic"].get(t.Context(), x); !errors.Is(err, repo.ErrNotFound) {
-			t.Error(err)
+		has(t, other.stores["pessimistic"], y, 11)
+		left := rig.Must(p.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(p.Table + "-p"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: x}}}))(t)
+		if len(left.Item) > 0 {
+			t.Errorf("the transaction has left a stub: %v", left.Item)
 		}
 	})
 }
@@ -312,8 +349,8 @@ func TestLeavingBehindATransaction(t *testing.T) {
 	})
 }
 
-// Who is the next to have the lock reads what else it needs while the one before
-// commits; and once more if that took so long that others have written since.
+// Who is the next to have the lock reads what else it needs while the one before has
+// it; and once more if that took so long that others have written since.
 func TestTheNextReadsAhead(t *testing.T) {
 	for name, c := range map[string]struct {
 		wait  time.Duration
@@ -321,45 +358,92 @@ func TestTheNextReadsAhead(t *testing.T) {
 	}{"at once": {0, 1}, "after a while": {time.Second, 2}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, p, other *process) {
-				s, o, x, y := p.stores["pessimistic"], p.stores["optimistic"], p.id("x"), p.id("y")
-				rig.Is(t, s.create(t.Context(), x, 10))
-				rig.Is(t, o.create(t.Context(), y, 10))
-				gate := make(chan struct{})
+				s, o := p.stores["pessimistic"], p.stores["optimistic"]
+				w, x, y := p.id("w"), p.id("x"), p.id("y")
+				rig.Is(t, errors.Join(s.create(t.Context(), w, 10), s.create(t.Context(), x, 10), o.create(t.Context(), y, 10)))
+				locker := rig.Must(lockedread.New(table[plain](t, other.Rig, "-p", false), lockedread.Config{}))(t)
+				elsewhere := rig.Must(locker.Acquire(t.Context(), key(x)))(t)
+				p.Count.Reset()
+				held, gate := make(chan struct{}), make(chan struct{})
 				var done sync.WaitGroup
 				done.Go(func() {
 					rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 						err := s.in(tx).add(ctx, x, 1)
+						close(held)
 						<-gate
 						return err
 					}))
 				})
-				synctest.Wait()
-				p.Count.Reset()
+				time.Sleep(time.Second)
 				done.Go(func() {
 					rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-						if err := tx.Prefetch(ctx, s.keys(x), o.keys(y)); err != nil {
+						if err := tx.Prefetch(ctx, o.keys(y), s.keys(x, w)); err != nil {
 							return err
 						}
-						return errors.Join(s.in(tx).add(ctx, x, 1), o.in(tx).add(ctx, y, 1))
+						return errors.Join(s.in(tx).add(ctx, w, 1), s.in(tx).add(ctx, x, 1), o.in(tx).add(ctx, y, 1))
 					}))
 				})
+				time.Sleep(time.Second)
+				if n := p.Count.Count("GetItem"); n != 0 {
+					t.Errorf("%d reads while the lock is elsewhere", n)
+				}
+				rig.Is(t, elsewhere.Release(t.Context()))
+				<-held
 				synctest.Wait()
 				if n := p.Count.Count("GetItem"); n != 1 {
 					t.Errorf("%d reads while the one before has the lock", n)
 				}
 				time.Sleep(c.wait)
-				rig.Is(t, other.stores["optimistic"].add(t.Context(), y, 1))
+				if c.wait > 0 {
+					rig.Is(t, other.stores["optimistic"].add(t.Context(), y, 1))
+				}
 				close(gate)
 				done.Wait()
 				has(t, other.stores["pessimistic"], x, 12)
-				has(t, other.stores["optimistic"], y, 12)
-				if n := p.Count.Count("GetItem"); n != c.reads {
-					t.Errorf("%d reads", n)
-				}
-				if n := p.Count.Count("TransactWriteItems"); n != 3-c.reads {
-					t.Errorf("%d commits of two items: one more where the item was written after it was read, and not read again", n)
+				has(t, other.stores["optimistic"], y, 10+c.reads)
+				if reads, commits := p.Count.Count("GetItem"), p.Count.Count("TransactWriteItems"); reads != c.reads || commits != 1 {
+					t.Errorf("%d reads, %d commits", reads, commits)
 				}
 			})
 		})
 	}
+}
+
+// A lock that is there at once makes nothing stale.
+func TestWithoutWaitingNothingIsStale(t *testing.T) {
+	inBubble(t, func(t *testing.T, p, _ *process) {
+		s, o, x, y := p.stores["pessimistic"], p.stores["optimistic"], p.id("x"), p.id("y")
+		rig.Is(t, errors.Join(s.create(t.Context(), x, 10), o.create(t.Context(), y, 10)))
+		p.Count.Reset()
+		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			rig.Is(t, tx.Prefetch(ctx, o.keys(y)))
+			time.Sleep(time.Minute / 4)
+			return errors.Join(s.in(tx).add(ctx, x, 1), o.in(tx).add(ctx, y, 1))
+		}))
+		if n := p.Count.Count("GetItem"); n != 1 {
+			t.Errorf("%d reads", n)
+		}
+	})
+}
+
+// Who holds a lock does not sleep after the first conflicts: others wait for it.
+func TestAHolderDoesNotSleepAfterAConflict(t *testing.T) {
+	inBubble(t, func(t *testing.T, p, _ *process) {
+		s, x, y := p.stores["pessimistic"], p.id("x"), p.id("y")
+		rig.Is(t, errors.Join(s.create(t.Context(), x, 10), s.create(t.Context(), y, 10)))
+		conflicts := 0
+		script := rig.Script(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" && conflicts < 2 {
+				conflicts++
+				return fault.TransactionConflict
+			}
+			return fault.None
+		})
+		p.broken.Store(&script)
+		began := time.Now()
+		rig.Is(t, adds(t.Context(), s, txn.Config{Wait: repo.Wait{Min: time.Second, Max: 2 * time.Second}}, x, y))
+		if took := time.Since(began); conflicts != 2 || took > 0 {
+			t.Errorf("%v after %d conflicts", took, conflicts)
+		}
+	})
 }

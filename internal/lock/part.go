@@ -59,7 +59,7 @@ func (p *Part) Valid() bool { return !p.lock.Expired() }
 // RefusedByQueue reports whether it was the queue that refused the write, which is
 // final for it: another may be sent, to what the queue is now.
 func (p *Part) RefusedByQueue(image ddb.Item) bool {
-	return p.lock.locker.Fair && p.next == nil && p.lock.queueChanged(image, p.now)
+	return p.lock.locker.Fair && p.lock.queueChanged(image, p.now)
 }
 
 // Stands reports whether an image shows the lock in place, so that it is not why the

@@ -131,7 +131,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	how := lock.End{As: lock.Release, KeepLocal: p.turn.KeepLocal()}
 	switch {
 	case p.removed():
-		how = lock.End{As: lock.Delete}
+		how.As = lock.Delete
 	case p.changed():
 		m.id = protocol.NewWriteID()
 		m.seen = append(m.seen, p.core.Expect(m.id, nil))

@@ -37,11 +37,11 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 	if err != nil {
 		return nil, err
 	}
-	return l.hold(ctx, turn, key, raw, how)
+	return l.hold(ctx, turn, raw)
 }
 
 // hold makes the handle of a lock that was taken, or passed on.
-func (l *locker) hold(ctx context.Context, turn *local.Turn, key repo.Key, raw ddb.Item, how lock.Request) (h *hold, err error) {
+func (l *locker) hold(ctx context.Context, turn *local.Turn, raw ddb.Item) (h *hold, err error) {
 	h = &hold{l: l, turn: turn, lock: turn.Lock, fresh: l.line.Core.Hidden(turn.Item)}
 	if h.fresh {
 		h.start, err = cas.NewSnapshot(l.table, raw)
@@ -55,10 +55,6 @@ func (l *locker) hold(ctx context.Context, turn *local.Turn, key repo.Key, raw d
 		// The item does not fit the type: give it back rather than block it.
 		h.start.Raw = turn.Item
 		return nil, errors.Join(err, h.release(ctx))
-	}
-	if h.fresh && !how.Stub { // passed on by one who would have made it
-		_ = h.release(ctx)
-		return nil, lock.NotFound(key, l.line.Core.Name)
 	}
 	return h, nil
 }

@@ -47,12 +47,11 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		go l.lead(key, raw, p, part)
 		return part.Await()
 	}
-	how := lock.Request{Stub: create}
-	turn, err := l.line.Take(ctx, key, raw, how, p)
+	turn, err := l.line.Take(ctx, key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return item, err
 	}
-	held, err := l.hold(ctx, turn, key, raw, how)
+	held, err := l.hold(ctx, turn, raw)
 	if err != nil {
 		return item, err
 	}
@@ -82,12 +81,11 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *local.P
 
 // commit runs a group under the lock.
 func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *local.Group, create bool) error {
-	how := lock.Request{Stub: create}
-	turn, err := l.line.Take(b.Context(), key, raw, how, p)
+	turn, err := l.line.Take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err
 	}
-	held, err := l.hold(b.Context(), turn, key, raw, how)
+	held, err := l.hold(b.Context(), turn, raw)
 	if err != nil {
 		return err
 	}

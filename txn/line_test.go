@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -239,36 +238,42 @@ func TestWhatIsNotKnownIsNotPassedOn(t *testing.T) {
 	})
 }
 
-// An item that the one before was about to make, and did not, is not there.
-func TestAStubThatIsPassedOnIsNoItem(t *testing.T) {
-	inBubble(t, func(t *testing.T, p, other *process) {
-		r := p.locking(t, pessimistic.Config{})
-		s, x := plainStore(r), p.id("x")
-		gate, failed := make(chan struct{}), errors.New("no")
-		var done sync.WaitGroup
-		done.Go(func() {
-			_, err := r.Upsert(t.Context(), key(x), func(context.Context, *plain) error { <-gate; return failed })
-			rig.Is(t, err, failed)
+// What a transaction holds does not end with its lease while it waits for another lock.
+func TestWhatIsHeldLastsWhileATransactionWaits(t *testing.T) {
+	for _, where := range []string{"elsewhere", "in the process"} {
+		t.Run(where, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, p, other *process) {
+				x, y := p.id("x"), p.id("y")
+				s := plainStore(p.locking(t, pessimistic.Config{Lease: 5 * time.Second}))
+				rig.Is(t, errors.Join(s.create(t.Context(), x, 10), s.create(t.Context(), y, 10)))
+				before := s
+				if where == "elsewhere" {
+					before = other.stores["pessimistic"]
+				}
+				var done sync.WaitGroup
+				for range 3 {
+					done.Go(func() {
+						rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+							err := before.in(tx).add(ctx, y, 1)
+							time.Sleep(4 * time.Second)
+							return err
+						}))
+					})
+				}
+				time.Sleep(time.Second)
+				runs := 0
+				rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+					runs++
+					return errors.Join(s.in(tx).add(ctx, x, 1), s.in(tx).add(ctx, y, 1))
+				}))
+				done.Wait()
+				if runs != 1 {
+					t.Errorf("%d runs", runs)
+				}
+				has(t, other.stores["pessimistic"], y, 14)
+			})
 		})
-		synctest.Wait()
-		y := p.id("y")
-		rig.Is(t, s.create(t.Context(), y, 10))
-		done.Go(func() {
-			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-				_, err := s.in(tx).get(ctx, x)
-				rig.Is(t, err, repo.ErrNotFound)
-				return s.in(tx).add(ctx, y, 1)
-			}))
-		})
-		synctest.Wait()
-		close(gate)
-		done.Wait()
-		has(t, other.stores["pessimistic"], y, 11)
-		left := rig.Must(p.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(p.Table + "-p"), Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: x}}}))(t)
-		if len(left.Item) > 0 {
-			t.Errorf("the transaction has left a stub: %v", left.Item)
-		}
-	})
+	}
 }
 
 // Whatever becomes of a commit's answers, its verdict is true, and whoever stands behind

@@ -181,6 +181,10 @@ func (l *Line) Take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Re
 	if p != nil {
 		p.Show(Handoff{Lock: t.Lock})
 	}
+	if !how.Stub && !how.Row && l.Core.Hidden(t.Item) { // passed on by one who would have made it
+		_ = t.Release(ctx)
+		return nil, lock.NotFound(key, l.Core.Name)
+	}
 	return t, nil
 }
 

@@ -254,10 +254,6 @@ func (e *entry) lock(ctx context.Context, c *call) error {
 
 func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
 	turn, err := e.locker.InTurn(ctx, e.key, e.raw, how, e.next)
-	if err == nil && e.core.Hidden(turn.Item) { // passed on by one who would have made it
-		_ = turn.Release(ctx)
-		err = lock.NotFound(e.key, e.core.Name)
-	}
 	if err != nil {
 		e.known = false
 		return err

@@ -39,10 +39,11 @@
 // another holds is waited for only in the order of table and key; else all are let
 // go, and taken again in that order before the closure runs again: so transactions
 // cannot wait for each other in a circle, whatever the order in which they touch
-// items. A commit that was refused is repeated at once two times and then after short
-// sleeps, or, where a repository has optimistic.Config.Fair, after a wait in the queue
-// of the item that stood in the way: others are before it once each, and not as chance
-// has it.
+// items. Transactions and single changes of one process, by one repository, wait for a
+// lock in one line, and a commit hands the lock on to the next of them. A commit that
+// was refused is repeated at once two times and then after short sleeps, or, where a
+// repository has optimistic.Config.Fair, after a wait in the queue of the item that
+// stood in the way: others are before it once each, and not as chance has it.
 //
 // # Locks and jobs
 //
@@ -74,7 +75,8 @@
 // ([Tx.Prefetch]) are two requests, found on the way k reads and one; a conflict
 // costs one more, and two (reading anew, and the commit) from the third in a row on,
 // or where another transaction is at one of the items in that moment; each item of a
-// pessimistic repository one request for its lock, in the place of its read. Create,
+// pessimistic repository one request for its lock, in the place of its read, and none
+// where the caller before, in the same process, has handed the lock on. Create,
 // and Put, Apply and DeleteAt of nolock, read nothing; neither do Apply, Save and
 // Remove of the others, unless they have an id or were refused.
 // DynamoDB bills an item in a transaction, written, checked or read, with twice the

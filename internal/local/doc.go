@@ -1,8 +1,8 @@
 // Package local keeps the callers of one process that want the same thing in
 // a queue: one of them has the turn and acts, and passes it on with what it knows
 // ([Queues]). With a [Group] it acts for all who wait, in one write. A [Line] is the
-// queue of those who want a lock: a [Turn] is the lock and the turn, which go on
-// together.
+// queue of those who want a lock, single changes, handles and transactions: a [Turn] is
+// the lock and the turn, which go on together.
 //
 // # Promise
 //

@@ -11,6 +11,9 @@
 // ways: it commits, it fails, or the closure runs again, because a condition of the
 // commit failed or because locks have to be taken in another order.
 //
+// A lock is a turn in the line of its repository's callers (internal/local): whoever
+// ends it says whether it stays in the process, and what the item is now.
+//
 // # Trust
 //
 // What internal/lock trusts for the locks that it takes, and nothing else.

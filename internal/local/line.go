@@ -135,7 +135,9 @@ func (l *Line) InTurn(ctx context.Context, key repo.Key, raw ddb.Item, how lock.
 		return l.Take(ctx, key, raw, how, nil)
 	}
 	p := l.Join(raw, nil)
-	p.Next = next
+	if next != nil {
+		p.WhenNext(next)
+	}
 	if _, err := l.Enqueue(ctx, key, p); err != nil {
 		return nil, err
 	}

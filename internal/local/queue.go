@@ -59,9 +59,6 @@ const (
 // Waiter is a caller's place in a queue.
 type Waiter[C, B any] struct {
 	Caller C
-	// Next, if set before Wait, is run once, on its own, when the caller is the first of
-	// those who wait, and Soon says that its turn is about to come.
-	Next   func()
 	queues *Queues[C, B]
 	shard  *shard[C, B]
 	key    string
@@ -73,6 +70,7 @@ type Waiter[C, B any] struct {
 	patience   time.Duration
 	timer      *time.Timer // says when to look at the holder; nil before Wait
 	prev, next *Waiter[C, B]
+	onNext     func() // see WhenNext; nil once it was run
 	handoff    B
 }
 
@@ -154,12 +152,20 @@ func (ln *queue[C, B]) watch() {
 	p.timer.Reset(left)
 }
 
-// prepare runs Next if it is time to. The caller is the first who waits, and the shard's
+// WhenNext has f run once, on its own, when the caller is the first of those who wait,
+// and Soon says that its turn is about to come. It is called before Wait.
+func (p *Waiter[C, B]) WhenNext(f func()) {
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	p.onNext = f
+}
+
+// prepare runs that if it is time to. The caller is the first who waits, and the shard's
 // mu is held.
 func (p *Waiter[C, B]) prepare() {
-	if p.Next != nil && p.queues.Soon != nil && p.queues.Soon(p.queue.holder.handoff) {
-		go p.Next()
-		p.Next = nil
+	if p.onNext != nil && p.queues.Soon != nil && p.queues.Soon(p.queue.holder.handoff) {
+		go p.onNext()
+		p.onNext = nil
 	}
 }
 

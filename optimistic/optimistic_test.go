@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -28,6 +29,10 @@ type customer struct {
 var key = repo.Key{Partition: "c1"}
 
 func TestMain(m *testing.M) { rig.Main(m) }
+
+// Callers are held back on purpose: on a slow machine that takes longer than one waits
+// behind a caller that does not move.
+func init() { local.Patience = rig.Patience }
 
 func open(t *testing.T, cfg optimistic.Config) (*optimistic.Repository[customer], *repo.Table[customer]) {
 	t.Helper()

@@ -116,10 +116,8 @@ func inMemory(req *http.Request) error {
 		return nil
 	}
 	all := bytes.NewBuffer(make([]byte, 0, req.ContentLength+bytes.MinRead))
-	if _, err := all.ReadFrom(req.Body); err != nil {
-		return err
-	}
-	err := req.Body.Close()
+	_, err := all.ReadFrom(req.Body)
+	err = errors.Join(err, req.Body.Close())
 	req.Body = io.NopCloser(bytes.NewReader(all.Bytes()))
 	return err
 }

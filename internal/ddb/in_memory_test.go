@@ -36,6 +36,7 @@ func TestRequestsAreSentInOnePiece(t *testing.T) {
 		if err == nil {
 			resp := whole(req)
 			_, err = io.Copy(w, resp.Body)
+			err = errors.Join(err, resp.Body.Close())
 		}
 		if err != nil {
 			t.Error(err)

@@ -1,8 +1,10 @@
 package ddb
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -94,13 +96,38 @@ var errOver = errors.New("dynahold: the attempt was given up before it was sent"
 // Do implements [dynamodb.HTTPClient].
 func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 	a.mu.Lock()
+	h := a.happened
+	a.mu.Unlock()
+	if h != nil && !h.told.Swap(true) {
+		return h.resp, h.err
+	}
+	if err := inMemory(req); err != nil {
+		return nil, err
+	}
+	return a.send(req)
+}
+
+// inMemory puts a request's body into memory where package net/http can see that it is.
+// The SDK hides that it is there already, for which a request is sent in two pieces, and
+// closes it when it has the answer: if that was faster than package net/http, which
+// asks the body for more at its end, the connection is given up.
+func inMemory(req *http.Request) error {
+	if req.Body == nil || req.ContentLength <= 0 {
+		return nil
+	}
+	all := bytes.NewBuffer(make([]byte, 0, req.ContentLength+bytes.MinRead))
+	_, err := all.ReadFrom(req.Body)
+	err = errors.Join(err, req.Body.Close())
+	req.Body = io.NopCloser(bytes.NewReader(all.Bytes()))
+	return err
+}
+
+// send hands a request to the client's own HTTP client, unless the attempt is over.
+func (a *attempt) send(req *http.Request) (*http.Response, error) {
+	a.mu.Lock()
 	if a.over || a.inner == nil {
 		a.mu.Unlock()
 		return nil, errOver
-	}
-	if h := a.happened; h != nil && !h.told.Swap(true) {
-		a.mu.Unlock()
-		return h.resp, h.err
 	}
 	a.sent++
 	a.host = req.URL.Host

@@ -87,7 +87,7 @@ func (a *attempt) directly(ctx context.Context, p *direct.Path, op direct.Operat
 		return ctx, nil
 	}
 	h := &happened{}
-	h.resp, h.err = a.Do(req) //nolint:bodyclose // read closes it, or the SDK
+	h.resp, h.err = a.send(req) //nolint:bodyclose // read closes it, or the SDK
 	if h.err == nil && h.resp != nil {
 		p.Heed(h.resp)
 		if read, err := a.read(ctx, p, op, h.resp, out); read {

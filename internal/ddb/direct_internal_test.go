@@ -2,6 +2,9 @@ package ddb
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -18,5 +21,32 @@ func TestAResultThatNobodyHasReadProvesNothing(t *testing.T) {
 	a.happened.told.Store(true)
 	if err := a.learned(t.Context(), refusal); err != refusal { //nolint:errorlint // unchanged
 		t.Errorf("%v", err)
+	}
+}
+
+// closes counts how often a body was closed.
+type closes struct {
+	io.Reader
+	times int
+}
+
+func (c *closes) Close() error { c.times++; return nil }
+
+// A body is read to its end and closed, as an HTTP client has to, also if its length is
+// another than was said, of which package net/http has to hear. One without a length
+// that is known beforehand stays as it is.
+func TestWhichBodiesAreReadBeforehand(t *testing.T) {
+	for length, read := range map[int64]bool{-1: false, 0: false, 2: true, 4: true, 6: true} {
+		body := &closes{Reader: strings.NewReader("text")}
+		req := &http.Request{Body: body, ContentLength: length}
+		if err := inMemory(req); err != nil || (body.times == 1) != read || (req.Body != io.ReadCloser(body)) != read || req.ContentLength != length {
+			t.Errorf("length %d: %v, closed %d times, body %T, length %d", length, err, body.times, req.Body, req.ContentLength)
+		}
+		if all, err := io.ReadAll(req.Body); err != nil || string(all) != "text" {
+			t.Errorf("length %d: %q, %v", length, all, err)
+		}
+	}
+	if err := inMemory(&http.Request{ContentLength: 1}); err != nil {
+		t.Errorf("without a body: %v", err)
 	}
 }

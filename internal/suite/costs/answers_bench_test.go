@@ -3,6 +3,7 @@ package costs_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -11,10 +12,12 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -124,9 +127,10 @@ func serve([]string) error {
 type network struct {
 	name   string
 	client *dynamodb.Client
+	dials  atomic.Int64 // connections that were opened
 }
 
-func networks(b *testing.B) []network {
+func networks(b *testing.B) []*network {
 	server := rig.Child(b)
 	server.Stdout = nil
 	out := rig.Must(server.StdoutPipe())(b)
@@ -136,9 +140,14 @@ func networks(b *testing.B) []network {
 		_ = server.Wait()
 	})
 	address := strings.TrimSpace(rig.Must(bufio.NewReader(out).ReadString('\n'))(b))
-	options := dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-	return []network{
-		{"memory", fromMemory(b)},
-		{"http", dynamodb.New(options, func(o *dynamodb.Options) { o.BaseEndpoint = &address })},
-	}
+	over := &network{name: "http"}
+	over.client = dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), BaseEndpoint: &address,
+		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			dial := t.DialContext
+			t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				over.dials.Add(1)
+				return dial(ctx, network, address)
+			}
+		})})
+	return []*network{{name: "memory", client: fromMemory(b)}, over}
 }

@@ -1,9 +1,13 @@
 package costs_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"maps"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -24,6 +28,43 @@ func (r *recorder) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 		r.sent = append(r.sent, *in)
 	}
 	return r.Client.UpdateItem(ctx, in, o...)
+}
+
+// recordedWire keeps the requests that its HTTP client sends, to send them again.
+type recordedWire struct {
+	dynamodb.HTTPClient
+	sent   []*http.Request
+	bodies [][]byte
+}
+
+func (w *recordedWire) Do(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	w.sent, w.bodies = append(w.sent, req), append(w.bodies, body)
+	return w.send(req.Context(), len(w.sent)-1)
+}
+
+func (w *recordedWire) send(ctx context.Context, i int) (*http.Response, error) {
+	req := w.sent[i].WithContext(ctx)
+	req.Body = io.NopCloser(bytes.NewReader(w.bodies[i]))
+	return w.HTTPClient.Do(req)
+}
+
+// again sends all of them, and reads the answers.
+func (w *recordedWire) again(ctx context.Context) error {
+	for i := range w.sent {
+		resp, err := w.send(ctx, i)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameRequestsByHand is lockedChangeByHand with the texts, names and values of the

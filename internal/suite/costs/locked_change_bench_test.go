@@ -3,7 +3,6 @@ package costs_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -36,23 +35,30 @@ var sample = product{"apple", "Apple", 100, 3, 129, "A-17", []string{"fruit", "f
 // that it asks by its methods, and with one whose requests it sends directly. All sides
 // run in turn, in blocks that end with the garbage collector's work for them, and are
 // compared by the processor's time, so that the ratio holds on a noisy machine.
+//
+// What all of them share is measured with them: the bytes of the requests by hand, sent
+// by the HTTP client alone. And the connections are counted that a side opens for
+// another change, having lost the one before.
 func BenchmarkLockedChange(b *testing.B) {
 	for _, n := range networks(b) {
-		b.Run(n.name, func(b *testing.B) { lockedChange(b, n.client) })
+		b.Run(n.name, func(b *testing.B) { lockedChange(b, n) })
 	}
 }
 
-func lockedChange(b *testing.B, client *dynamodb.Client) {
-	seen := &recorder{Client: client}
+func lockedChange(b *testing.B, n *network) {
+	seen := &recorder{Client: n.client}
 	rig.Is(b, change(b, seen)())
+	wire := &recordedWire{HTTPClient: n.client.Options().HTTPClient}
+	rig.Is(b, lockedChangeByHand(b.Context(), dynamodb.New(n.client.Options(), func(o *dynamodb.Options) { o.HTTPClient = wire })))
 	sides := []struct {
 		name string
 		do   func() error
 	}{
-		{"by-hand", func() error { return lockedChangeByHand(b.Context(), client) }},
-		{"same-requests", func() error { return sameRequestsByHand(b.Context(), client, seen.sent) }},
-		{"dynahold-by-methods", change(b, struct{ *dynamodb.Client }{client})},
-		{"dynahold", change(b, client)},
+		{"by-hand", func() error { return lockedChangeByHand(b.Context(), n.client) }},
+		{"same-requests", func() error { return sameRequestsByHand(b.Context(), n.client, seen.sent) }},
+		{"dynahold-by-methods", change(b, struct{ *dynamodb.Client }{n.client})},
+		{"dynahold", change(b, n.client)},
+		{"wire", func() error { return wire.again(b.Context()) }},
 	}
 	for _, side := range sides {
 		b.Run(side.name, func(b *testing.B) {
@@ -65,18 +71,21 @@ func lockedChange(b *testing.B, client *dynamodb.Client) {
 		})
 	}
 	b.Run("ratio", func(b *testing.B) {
-		var spent [4][]float64 // of each side, by block
+		const changes = 300         // of a block
+		var spent [5][]float64      // of each side, by block
+		var dials [len(spent)]int64 // of each side
 		for b.Loop() {
 			for i, side := range sides {
 				runtime.GC()
-				began := processorTime(b)
-				for range 300 {
+				before, began := n.dials.Load(), processorTime(b)
+				for range changes {
 					if err := side.do(); err != nil {
 						b.Fatal(err)
 					}
 				}
 				runtime.GC()
 				spent[i] = append(spent[i], float64(processorTime(b)-began))
+				dials[i] += n.dials.Load() - before
 			}
 		}
 		ratio := func(of, to int) float64 {
@@ -84,13 +93,16 @@ func lockedChange(b *testing.B, client *dynamodb.Client) {
 			for i := range all {
 				all[i] = spent[of][i] / spent[to][i]
 			}
-			slices.Sort(all)
-			return all[len(all)/2]
+			return median(all)
 		}
 		b.ReportMetric(ratio(2, 0), "by-methods-x-by-hand")
 		b.ReportMetric(ratio(2, 1), "by-methods-x-same-requests")
 		b.ReportMetric(ratio(3, 0), "x-by-hand")
 		b.ReportMetric(ratio(3, 1), "x-same-requests")
+		b.ReportMetric(ratio(4, 0), "wire-x-by-hand")
+		for i, name := range []string{"by-hand", "same-requests", "by-methods", "direct"} {
+			b.ReportMetric(100*float64(dials[i])/float64(changes*len(spent[i])), name+"-dials-%")
+		}
 	})
 }
 

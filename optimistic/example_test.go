@@ -41,11 +41,15 @@ func pages(ctx context.Context, cfg optimistic.Config) *optimistic.Repository[Pa
 func ExampleRepository_Update() {
 	ctx := context.Background()
 	pages := pages(ctx, optimistic.Config{})
+	elsewhere, err := optimistic.New(pages.Table(), optimistic.Config{}) // as another process has it
+	if err != nil {
+		panic(err)
+	}
 
 	runs := 0
-	page, err := pages.Update(ctx, repo.Key{Partition: "start"}, func(_ context.Context, p *Page) error {
-		if runs++; runs == 1 { // meanwhile, in another process
-			if _, err := pages.Save(context.Background(), Page{ID: "start", Text: "Hello, world", Version: p.Version}); err != nil {
+	page, err := pages.Update(ctx, repo.Key{Partition: "start"}, func(ctx context.Context, p *Page) error {
+		if runs++; runs == 1 { // meanwhile
+			if _, err := elsewhere.Save(ctx, Page{ID: "start", Text: "Hello, world", Version: p.Version}); err != nil {
 				return err
 			}
 		}

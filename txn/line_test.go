@@ -297,12 +297,12 @@ func TestADoubtIsPassedOn(t *testing.T) {
 									return err
 								}
 							}
-							script := rig.Script(func(string, int, []byte) fault.Kind {
+							script := func(string, int, []byte) fault.Kind {
 								if n++; n > lost || time.Since(began) > 8*time.Second {
 									return fault.None
 								}
 								return fate
-							})
+							}
 							p.broken.Store(&script)
 							return nil
 						}, func() error { return adds(t.Context(), s, txn.Config{}, ids[0]) })
@@ -437,13 +437,13 @@ func TestAHolderDoesNotSleepAfterAConflict(t *testing.T) {
 		s, x, y := p.stores["pessimistic"], p.id("x"), p.id("y")
 		rig.Is(t, errors.Join(s.create(t.Context(), x, 10), s.create(t.Context(), y, 10)))
 		conflicts := 0
-		script := rig.Script(func(op string, _ int, _ []byte) fault.Kind {
+		script := func(op string, _ int, _ []byte) fault.Kind {
 			if op == "TransactWriteItems" && conflicts < 2 {
 				conflicts++
 				return fault.TransactionConflict
 			}
 			return fault.None
-		})
+		}
 		p.broken.Store(&script)
 		began := time.Now()
 		rig.Is(t, adds(t.Context(), s, txn.Config{Wait: repo.Wait{Min: time.Second, Max: 2 * time.Second}}, x, y))

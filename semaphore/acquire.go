@@ -193,8 +193,7 @@ func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, erro
 }
 
 // passOnWrite is the request that gives a permit back and to another caller of this
-// process at once: nobody gets in between. The next token is its own. As no id comes
-// again, a copy of the request can do nothing.
+// process at once: nobody gets in between. The next token is its own.
 func (s *store) passOnWrite(name, attr string, p passing) (*dynamodb.UpdateItemInput, error) {
 	w := s.core.NewWrite()
 	w.Remove(attr)

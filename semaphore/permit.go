@@ -26,7 +26,7 @@ type Permit struct {
 	name  string
 	attr  string // its attribute on the resource
 	token int64  // set before the permit is handed out
-	once  bool   // its attribute cannot have been there before: no earlier try was without an answer
+	once  bool   // its attribute cannot come twice: no try of the Acquire was without an answer, nor of those before it
 
 	hands int       // how often it was passed on in this process
 	since time.Time // when it was taken from the table

@@ -331,8 +331,9 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 		c.chosen = false
 		if _, there := r.permits[c.attr]; there && err == nil {
 			next := s.newPermit(h.name, c.attr, r.token, p.asked, p.until)
-			// An heir is sure, and of the copies of this request one at most has done anything.
-			next.once, next.hands, next.since = true, h.hands+1, h.since
+			// An heir is sure, and a copy of this request can do something only if one of the
+			// Acquire has brought back what it passes on.
+			next.once, next.hands, next.since = h.once, h.hands+1, h.since
 			delete(l.own, h.attr)
 			if c.left {
 				return next, false // the line goes on when that is released

@@ -33,11 +33,7 @@ const keepBroken = 24 * time.Hour
 // Release, as ErrLockLost. Until then another may have a permit beside it, with a greater
 // token. If an answer was lost, or others were quicker, the row tells whether the permit was
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
-func (s *Semaphore[J]) BreakPermit(ctx context.Context, resource, id string) error {
-	return s.store.breakPermit(ctx, resource, id)
-}
-
-func (s *store) breakPermit(ctx context.Context, resource, id string) error {
+func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -103,11 +99,7 @@ func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 // ends the job, as ErrLockLost. Until then another may work on the job beside it, under
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's.
-func (s *Semaphore[J]) BreakJob(ctx context.Context, resource, id string, token int64) error {
-	return s.store.breakJob(ctx, resource, id, token)
-}
-
-func (s *store) breakJob(ctx context.Context, resource, id string, token int64) error {
+func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
 	j, err := s.findJob(ctx, resource, id)
 	switch {

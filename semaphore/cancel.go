@@ -20,11 +20,7 @@ import (
 // Two requests; a job that has failed stands elsewhere in the line than its id says: one
 // more for each megabyte before it. ErrOutcomeUnknown where an answer was lost and the
 // job is gone: it may have been started, and done, before.
-func (s *Semaphore[J]) Cancel(ctx context.Context, resource, id string) error {
-	return s.store.cancelJob(ctx, resource, id)
-}
-
-func (s *store) cancelJob(ctx context.Context, resource, id string) error {
+func (s *store) Cancel(ctx context.Context, resource, id string) error {
 	for range starts {
 		j, err := s.findJob(ctx, resource, id)
 		if err != nil {

@@ -22,8 +22,8 @@ type held interface {
 // lease; calling Close again tries them again. Afterwards the semaphore gives no permits
 // and starts no jobs; what is only read or written goes on. One request for each permit,
 // and for jobs of one resource together.
-func (s *Semaphore[J]) Close(ctx context.Context) error {
-	return s.store.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
+func (s *store) Close(ctx context.Context) error {
+	return s.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
 }
 
 // endOnClose implements held.

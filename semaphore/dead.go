@@ -59,7 +59,7 @@ func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 // on; every other error ends it.
 func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
-		for j, err := range s.store.jobRows(ctx, deadPrefix, resource) {
+		for j, err := range s.jobRows(ctx, deadPrefix, resource) {
 			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure, Enqueued: j.enqueued(), Died: j.died}
 			if err == nil {
 				value, unreadable := decode[J](text(j.row, aJob))
@@ -77,11 +77,7 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 // Requeue puts a dead letter at the end of its resource's line, with all its
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
-func (s *Semaphore[J]) Requeue(ctx context.Context, resource, id string) error {
-	return s.store.requeue(ctx, resource, id)
-}
-
-func (s *store) requeue(ctx context.Context, resource, id string) error {
+func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
 		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.ids.next(s.clock()))))
@@ -95,11 +91,7 @@ func (s *store) requeue(ctx context.Context, resource, id string) error {
 
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
-func (s *Semaphore[J]) Discard(ctx context.Context, resource, id string) error {
-	return s.store.discard(ctx, resource, id)
-}
-
-func (s *store) discard(ctx context.Context, resource, id string) error {
+func (s *store) Discard(ctx context.Context, resource, id string) error {
 	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) })
 }
 
@@ -161,11 +153,7 @@ type JobInfo struct {
 // Jobs iterates over the jobs of a resource in the order of the line, without
 // their values. A row that cannot be read comes with ErrSchema, and the
 // iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
-func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
-	return s.store.jobs(ctx, resource)
-}
-
-func (s *store) jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
+func (s *store) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
 			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}

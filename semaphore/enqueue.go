@@ -93,7 +93,7 @@ const (
 // every 15 s for each of 16 shards of resources, by which dispatchers of other processes
 // hear of it. Calls in one process for one resource follow each other.
 func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
-	return s.store.enqueue(ctx, resource, job, options)
+	return s.enqueue(ctx, resource, job, options)
 }
 
 func (s *store) enqueue(ctx context.Context, resource string, job any, options []EnqueueOption) (id string, err error) {

@@ -40,19 +40,19 @@ type Permit struct {
 // released without a request of their own. Over processes waiting is not in order: package
 // ticket has a queue. ctx governs the waiting,
 // never the holding.
-func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.store.permit(ctx, "Acquire", resource, false)
+func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, "Acquire", resource, false)
 }
 
 // TryAcquire is Acquire without waiting. One request, one more if it comes
 // across permits whose holders are dead.
-func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.store.permit(ctx, "TryAcquire", resource, true)
+func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, "TryAcquire", resource, true)
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
 // ctx, and, with the cause, when the permit is lost.
-func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
+func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 

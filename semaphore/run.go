@@ -41,7 +41,7 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
-	return s.store.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
+	return s.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
 }
 
 func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *job) error) error {

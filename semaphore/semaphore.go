@@ -18,7 +18,7 @@ import (
 // one table. J is what travels with a job: any value that encoding/json can
 // write and read. It is safe for concurrent use.
 type Semaphore[J any] struct {
-	store *store // knows nothing of J, and so is compiled once for all types of jobs
+	*store // knows nothing of J, and so is compiled once for all types of jobs
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -61,18 +61,12 @@ func checkJob[J any]() (err error) {
 // EnsureTable creates the table if it does not exist, waits until it is
 // active, and verifies the key schema of an existing one (ErrSchema). A global
 // table with strong consistency is refused, for it has no transactions.
-func (s *Semaphore[J]) EnsureTable(ctx context.Context) error {
-	return s.store.table.EnsureTable(ctx)
-}
+func (s *store) EnsureTable(ctx context.Context) error { return s.table.EnsureTable(ctx) }
 
 // SetLimit sets how many permits and running jobs a resource may have at once,
 // from now on and for all programs; it registers a new resource. What runs goes
 // on, also where it is more. One request.
-func (s *Semaphore[J]) SetLimit(ctx context.Context, resource string, limit int) error {
-	return s.store.setLimit(ctx, resource, limit)
-}
-
-func (s *store) setLimit(ctx context.Context, resource string, limit int) error {
+func (s *store) SetLimit(ctx context.Context, resource string, limit int) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -96,11 +90,7 @@ func (s *store) setLimit(ctx context.Context, resource string, limit int) error 
 // begin anew with the clock of who does, which must not be behind. After a permit or a
 // job of the resource was broken, wait until the lease of its holder is over: the row is
 // what would tell it. A pause ends. One request.
-func (s *Semaphore[J]) Forget(ctx context.Context, resource string) error {
-	return s.store.forgetResource(ctx, resource)
-}
-
-func (s *store) forgetResource(ctx context.Context, resource string) error {
+func (s *store) Forget(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
@@ -122,22 +112,18 @@ func (s *store) forgetResource(ctx context.Context, resource string) error {
 
 // Resource reads one resource: zero counters and its limit if nobody has used
 // it. One request.
-func (s *Semaphore[J]) Resource(ctx context.Context, resource string) (Resource, error) {
-	if err := s.store.checkName(resource); err != nil {
+func (s *store) Resource(ctx context.Context, resource string) (Resource, error) {
+	if err := s.checkName(resource); err != nil {
 		return Resource{}, err
 	}
-	return s.store.resource(ctx, resource)
+	return s.resource(ctx, resource)
 }
 
 // Resources iterates over all resources that were ever used, in no order, with
 // their counters. One whose row cannot be read comes with its name and
 // ErrSchema, and the iteration goes on; every other error ends it. At least 16
 // requests, one for each shard; one read unit per 4 KB.
-func (s *Semaphore[J]) Resources(ctx context.Context) iter.Seq2[Resource, error] {
-	return s.store.resources(ctx)
-}
-
-func (s *store) resources(ctx context.Context) iter.Seq2[Resource, error] {
+func (s *store) Resources(ctx context.Context) iter.Seq2[Resource, error] {
 	return func(yield func(Resource, error) bool) {
 		for i := range shards {
 			for r, err := range s.inShard(ctx, i, page{}) {

@@ -80,7 +80,7 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
-		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.ids.next(s.clock()))))
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.nextPlace())))
 	})
 	if err == nil {
 		s.wake(resource)

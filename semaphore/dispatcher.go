@@ -14,8 +14,9 @@ type dispatcher struct {
 	handler func(ctx context.Context, job *job) error
 	stop    context.CancelCauseFunc
 	all     sync.WaitGroup
-	wake    chan struct{} // has a value if there may be something to assign
-	freed   chan struct{} // has a value if a worker has nothing to do since all had
+	wake    chan struct{}     // has a value if there may be something to assign
+	freed   chan struct{}     // has a value if a worker has nothing to do since all had
+	shards  [shards]seenShard // of the goroutine that looks for work
 
 	mu    sync.Mutex
 	free  int              // guarded by mu: workers without a job

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -22,17 +21,12 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// ids makes ids that sort by time, and within one process by order.
-type ids struct {
-	mu   sync.Mutex
-	last int64 // guarded by mu: microseconds
-}
-
-func (i *ids) next(now time.Time) string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.last = max(i.last+1, now.UnixMicro())
-	return placeAt(i.last)
+// nextPlace makes an id that sorts by time, and within one process by order.
+func (s *store) nextPlace() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last+1, s.clock().UnixMicro())
+	return placeAt(s.last)
 }
 
 // placeAt is a place in line at a time in microseconds.
@@ -46,8 +40,8 @@ func madeAt(id string) (at time.Time, ok bool) {
 	if !made.MatchString(id) {
 		return at, false
 	}
-	micros, err := strconv.ParseInt(id[:15], 16, 64)
-	return time.UnixMicro(micros), err == nil
+	micros, _ := strconv.ParseInt(id[:15], 16, 64) // as many digits fit
+	return time.UnixMicro(micros), true
 }
 
 // EnqueueOption changes how one job is enqueued.
@@ -125,7 +119,7 @@ func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id 
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
 	}
-	place := s.ids.next(s.clock())
+	place := s.nextPlace()
 	at, again := madeAt(e.id)
 	switch {
 	case !e.given:

@@ -129,7 +129,9 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		}
 		jobs, raced, err := s.start(ctx, r, l.rows, yields)
 		if raced {
-			st.sawRace()
+			st.mu.Lock()
+			st.raced = time.Now()
+			st.mu.Unlock()
 		}
 		if len(jobs) > 0 || err != nil {
 			return jobs, err

@@ -53,7 +53,8 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
-	defer s.listen(d.enqueued)()
+	dispatchers.Store(d, nil)
+	defer dispatchers.Delete(d)
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
 	d.all.Wait()
@@ -65,10 +66,10 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 
 // look finds resources with work, again and again.
 func (d *dispatcher) look(ctx context.Context) {
-	first, w := min(d.s.cfg.Wait.Min, d.s.cfg.Poll), &watch{s: d.s}
+	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
 	pause := first
 	for ctx.Err() == nil {
-		if err := d.survey(ctx, w); err != nil && ctx.Err() == nil {
+		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
 			d.trouble(ctx, "looking for work", "", err)
 		}
 		// What comes again and again is met about every second time, whatever its pace.
@@ -85,50 +86,13 @@ func (d *dispatcher) look(ctx context.Context) {
 	}
 }
 
-// survey looks at the resources of the shards where there may be work.
-func (d *dispatcher) survey(ctx context.Context, w *watch) error {
-	due, err := w.due(ctx)
-	if err != nil {
-		return err
-	}
-	// Each dispatcher in an order of its own: in the same they would meet everywhere.
-	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
-	for _, i := range due {
-		seen := seenShard{looked: d.s.clock()}
-		var found []Resource
-		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
-			switch {
-			case err != nil && r.Name == "":
-				return err
-			case err != nil:
-				seen.busy = true
-				d.leaveAside(ctx, r.Name, err)
-			default:
-				found = append(found, r)
-				seen.add(d.s, r)
-				seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
-			}
-		}
-		w.shards[i] = seen
-		for _, k := range rand.Perm(len(found)) {
-			d.surveyed(found[k])
-		}
-	}
-	var all survey
-	for i := range w.shards {
-		all.with(w.shards[i].survey)
-	}
-	all.tell(ctx, d.s)
-	return nil
-}
-
 // leaveAside keeps a resource that cannot be handled from being looked at for
 // a while: there may be many, and each look would end in the same error.
 func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error) {
 	if !d.postpone(resource, d.s.cfg.Lease) {
 		return // it is already
 	}
-	d.s.skipped(ctx, "resource", telemetry.EventAside, logResource, resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
+	d.s.skipped(ctx, "resource", telemetry.EventAside, "a resource is left aside for a while", resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
@@ -176,7 +140,7 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	case ctx.Err() != nil:
 		end = job.Return
 	default:
-		d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, logFailed, slog.String("resource", job.resource),
+		d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, "a job failed", slog.String("resource", job.resource),
 			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
 		cause := err
 		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
@@ -230,7 +194,7 @@ func (d *dispatcher) call(ctx context.Context, job *job) error {
 	// From now on it is not renewed: if the handler does not return either, its
 	// lease ends, and others take it over.
 	job.lease.Forget(errTimeout)
-	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, logHandler,
+	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, "a handler does not return in time",
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
 	lost := time.NewTimer(job.lease.Left())
 	defer lost.Stop()

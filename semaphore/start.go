@@ -164,7 +164,7 @@ func (s *store) deliver(ctx context.Context, j *job) error {
 	if j.value, err = s.decode(text(j.row.row, aJob)); err == nil {
 		return nil
 	}
-	s.skipped(ctx, "value", telemetry.EventQuarantine, logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	if ferr := j.Fail(ctx, err); ferr != nil {
 		return errors.Join(err, ferr)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -24,12 +25,12 @@ type store struct {
 	core   *protocol.Core
 	cfg    Config
 	clock  func() time.Time
-	ids    ids
 	lease  lease.Config // of permits and jobs
 	open   *lease.Open[held]
 	lines  permitLines
 
 	mu       sync.Mutex
+	last     int64               // guarded by mu: the place in line that was made last, microseconds
 	stations map[string]*station // guarded by mu: the resources in use here
 	rung     [shards]time.Time   // guarded by mu: when this process last rang for each shard
 }
@@ -93,12 +94,11 @@ func (s *store) resource(ctx context.Context, name string) (Resource, error) {
 	return parseResource(name, res.Item, s.cfg)
 }
 
-// page is a part of a partition to be read: rows behind a sort key, so many in
-// one request; 0 for as many as the service gives.
+// page says how a partition is read.
 type page struct {
-	after    string
-	rows     func() int32
-	eventual bool // what is read may be out of date by a moment, at half the price
+	after       string // the sort key behind which to begin
+	first, next int    // rows in the first request, and in the others; 0: as many as the service gives
+	eventual    bool   // what is read may be out of date by a moment, at half the price
 }
 
 // rows iterates over a partition in order, with consistent reads unless the page says
@@ -109,22 +109,21 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
 		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
-			if in.ExclusiveStartKey = start; len(start) == 0 && p.after != "" {
-				in.ExclusiveStartKey = rowKey(pk, p.after)
+			limit := p.next
+			if in.ExclusiveStartKey = start; len(start) == 0 {
+				limit = p.first
+				if p.after != "" {
+					in.ExclusiveStartKey = rowKey(pk, p.after)
+				}
+			}
+			if limit > 0 {
+				in.Limit = aws.Int32(int32(limit))
 			}
 			out, err := s.client.Query(ctx, in, o)
 			if err != nil {
 				return nil, nil, err
 			}
-			if p.rows != nil { // of the next page
-				n := p.rows()
-				in.Limit = &n
-			}
 			return out.Items, out.LastEvaluatedKey, nil
-		}
-		if p.rows != nil {
-			n := p.rows()
-			in.Limit = &n
 		}
 		for row, err := range s.core.Pages(ctx, "Query", ddb.Options{Holding: !p.eventual}, one) {
 			if !yield(row, err) {

@@ -59,10 +59,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			}
 		}
 		asked := time.Now() // before the end is reckoned: the deadline counts from here
-		in, until, err := s.take(name, attr)
-		if err != nil {
-			return nil, err
-		}
+		in, until := s.take(name, attr)
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
 		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
@@ -79,9 +76,9 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if _, ours := r.permits[attr]; ours && err == nil {
 			s.adopt(grace, r)
 			held := s.newPermit(name, attr, r.token, asked, until)
-			held.once = sure
+			held.once, held.found = sure, res.Outcome != ddb.Applied
 			s.took(r, held)
-			return (&passed{held, res.Outcome != ddb.Applied}).begin(ctx)
+			return held.begin(ctx)
 		}
 		if err != nil {
 			return failed(err)
@@ -102,9 +99,9 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 }
 
 // take is the request for a permit, and the end that it writes.
-func (s *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
+func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until time.Time) {
 	now := s.clock()
-	until := now.Add(s.cfg.Lease)
+	until = now.Add(s.cfg.Lease)
 	w := s.core.NewWrite()
 	register(w, s.cfg)
 	count(w, aRunning, 1)
@@ -115,12 +112,10 @@ func (s *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, e
 		w.Set(ownerAttr(attr), ownerText(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
-	s.ifBelowLimit(w)
-	in, err := w.Update(resourceKey(name))
-	if in != nil {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	return in, until, err
+	s.ifRoom(w, " < ")
+	in = update(w, resourceKey(name))
+	in.ReturnValues = types.ReturnValueAllNew
+	return in, until
 }
 
 // nextToken gives out the next fencing token of a resource.
@@ -128,12 +123,9 @@ func (s *store) nextToken(w *protocol.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
-// ifBelowLimit demands that a permit is free: by the limit that SetLimit has
-// set, or else by this program's own, or else by that of the row. Numbers that
+// ifRoom demands that what runs compares to the limit: to that which SetLimit has
+// set, or else to this program's own, or else to that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (s *store) ifBelowLimit(w *protocol.Write) { s.ifRoom(w, " < ") }
-
-// ifRoom demands that what runs compares to the limit.
 func (s *store) ifRoom(w *protocol.Write, compares string) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
@@ -156,31 +148,23 @@ func (s *store) adopt(ctx context.Context, r Resource) {
 	}
 	st := s.enter(r.Name)
 	defer s.leave(st)
-	st.mu.Lock()
-	done := st.adopted
-	st.adopted = true
-	st.mu.Unlock()
-	if done {
+	if st.adopted.Swap(true) {
 		return
 	}
 	w := s.core.NewWrite()
 	w.Set(aLimit, ddb.Integer(int64(r.Limit)))
 	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
 	w.IfAbsent(aFixed)
-	if in, err := w.Update(resourceKey(r.Name)); err == nil {
-		s.core.Update(ctx, in, ddb.Options{NoGrace: true})
-	}
+	s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
 }
 
 // releaseUnanswered gives back a permit that a try without an answer may have taken.
 func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
-	if in, err := s.releaseWrite(name, attr); err == nil {
-		s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
-	}
+	s.core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
 }
 
 // releaseWrite is the request that gives a permit back.
-func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
+func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
 	w := s.core.NewWrite()
 	w.Remove(attr)
 	if s.cfg.NamePermits {
@@ -189,12 +173,12 @@ func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, erro
 	count(w, aRunning, -1)
 	count(w, aChanges, 1)
 	w.IfExists(attr)
-	return w.Update(resourceKey(name))
+	return update(w, resourceKey(name))
 }
 
 // passOnWrite is the request that gives a permit back and to another caller of this
 // process at once: nobody gets in between. The next token is its own.
-func (s *store) passOnWrite(name, attr string, p passing) (*dynamodb.UpdateItemInput, error) {
+func (s *store) passOnWrite(name, attr string, p passing) *dynamodb.UpdateItemInput {
 	w := s.core.NewWrite()
 	w.Remove(attr)
 	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
@@ -207,11 +191,9 @@ func (s *store) passOnWrite(name, attr string, p passing) (*dynamodb.UpdateItemI
 	w.IfExists(attr)
 	w.IfAbsent(p.to.attr)
 	s.ifRoom(w, " <= ") // a lower limit, or a pause, holds from now on
-	in, err := w.Update(resourceKey(name))
-	if in != nil {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	return in, err
+	in := update(w, resourceKey(name))
+	in.ReturnValues = types.ReturnValueAllNew
+	return in
 }
 
 // removeExpired removes the permits whose holders are dead, and leaves their
@@ -235,12 +217,8 @@ func (s *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
 	w.Set(aSwept, &types.AttributeValueMemberSS{Value: withEarlier(removed, r.swept)})
 	count(w, aRunning, -int64(len(removed)))
 	count(w, aChanges, 1)
-	in, err := w.Update(resourceKey(r.Name))
-	if err != nil {
-		return false, err
-	}
 	// Whether we removed them or the resource changed meanwhile: a look tells.
-	res := s.core.Update(ctx, in, ddb.Options{NoGrace: true})
+	res := s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
 	switch res.Outcome {
 	case ddb.Refused:
 		return false, res.Err

@@ -51,8 +51,8 @@ func (s *store) ring(ctx context.Context, resource string) {
 	}
 	w := s.core.NewWrite()
 	w.Set(rings(i), ddb.Number(ddb.Seconds(now)))
-	in, err := w.Update(rowKey(bellName, bellName))
-	if err == nil && s.core.Update(ctx, in, ddb.Options{NoGrace: true, Single: true, Timeout: ddb.Settle}).Outcome == ddb.Applied {
+	opt := ddb.Options{NoGrace: true, Single: true, Timeout: ddb.Settle}
+	if s.core.Update(ctx, update(w, rowKey(bellName, bellName)), opt).Outcome == ddb.Applied {
 		return
 	}
 	// The job is enqueued all the same: the next one rings again.

@@ -66,11 +66,7 @@ func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
 		count(w, aChanges, 1)
 		s.leaveEvidence(w, r, id, end.raw)
 		w.IfEqual(attr, end.raw)
-		in, err := w.Update(resourceKey(resource))
-		if err != nil {
-			return err
-		}
-		res := s.core.Update(ctx, in, ddb.Options{Absence: true})
+		res := s.write(ctx, resource, w, ddb.Options{Absence: true})
 		clean, sent = clean && res.Clean, true
 		if res.Outcome == ddb.Applied {
 			s.core.Observe.Broken(ctx, telemetry.Permit, telemetry.Operator, slog.String("resource", resource), slog.String("permit", id))
@@ -117,12 +113,8 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	w.Remove(aUntil, aOwner, aNotBefore)
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(token))
-	in, err := w.Update(s.core.Key(j.row))
-	if err != nil {
-		return err
-	}
 	name := strconv.FormatInt(token, 10)
-	c := &change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)},
+	c := change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.key()))},
 		more: func(w *protocol.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()

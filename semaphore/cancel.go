@@ -43,8 +43,8 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 func (s *store) cancel(ctx context.Context, resource string, j jobRow) (again bool, err error) {
 	w := s.core.NewWrite()
 	j.asRead(w)
-	c := &change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(s.core.Key(j.row)))}}
-	s.unmark(c, resource, j)
+	c := change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
+	s.unmark(&c, resource, j)
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	res := s.submit(ctx, resource, c)

@@ -120,8 +120,8 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	}
 	w := s.core.NewWrite()
 	w.IfExists(pkName)
-	c := &change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
-	more(c, j)
+	c := change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
+	more(&c, j)
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	res := s.submit(ctx, resource, c)

@@ -152,14 +152,10 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	count(w, aQueued, 1)
 	count(w, aRunning, 0)
 	count(w, aChanges, 1)
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return err
-	}
-	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
+	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(update(w, resourceKey(resource)))}
 	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
-		writes = append(writes, s.mark(resource, id))
+		writes = append(writes, s.mark(rowKey(idsPrefix+resource, id)))
 	} else {
 		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
@@ -188,10 +184,10 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	}
 }
 
-// mark is the row of an id that a caller gave. It demands that there is none,
+// mark makes the row of an id that a caller gave. It demands that there is none,
 // or one whose time is over and that the table's TTL has not removed yet.
-func (s *store) mark(resource, id string) types.TransactWriteItem {
-	put := s.core.PutOf(rowKey(idsPrefix+resource, id))
+func (s *store) mark(key ddb.Item) types.TransactWriteItem {
+	put := s.core.PutOf(key)
 	cond := "attribute_not_exists(#pk) OR #ttl < :now"
 	put.Put.ConditionExpression = &cond
 	put.Put.ExpressionAttributeNames["#ttl"] = s.core.Attr.TTL
@@ -204,7 +200,7 @@ func (s *store) unmark(c *change, resource string, j jobRow) {
 	if !j.marked() {
 		return
 	}
-	in, _ := s.forget(s.core.NewWrite()).Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
+	in := update(s.forget(s.core.NewWrite()), rowKey(idsPrefix+resource, j.id))
 	c.writes = append(c.writes, ddb.UpdateOf(in))
 }
 

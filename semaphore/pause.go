@@ -52,11 +52,7 @@ func (s *store) setPaused(ctx context.Context, resource string, w *protocol.Writ
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return err
-	}
-	res := s.core.Update(ctx, in, ddb.Options{})
+	res := s.write(ctx, resource, w, ddb.Options{})
 	if res.Outcome != ddb.Condition {
 		return s.plain(resource, res)
 	}

@@ -28,6 +28,8 @@ type Permit struct {
 	token int64  // set before the permit is handed out
 	once  bool   // its attribute cannot come twice: no try of the Acquire was without an answer, nor of those before it
 
+	found bool // an earlier attempt has got it: its token is to be drawn
+
 	hands int       // how often it was passed on in this process
 	since time.Time // when it was taken from the table
 }
@@ -92,11 +94,7 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	w, end := h.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(h.attr, end)
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
-	in, err := w.Update(resourceKey(h.name))
-	if err != nil {
-		return err
-	}
-	res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	res := h.s.write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		h.s.open.Remove((*Permit)(h))
 		err := h.lease.Lose()
@@ -116,6 +114,19 @@ func (h *leasedPermit) Name() (kind string, which []slog.Attr) {
 	return "permit", []slog.Attr{slog.String("resource", h.name), slog.Int64("token", h.token)}
 }
 
+// begin starts what its caller gets.
+func (h *Permit) begin(ctx context.Context) (*Permit, error) {
+	if !h.found {
+		h.lease.Start(ctx)
+		return h, nil
+	}
+	if err := h.refreshToken(ctx); err != nil {
+		return nil, errors.Join(err, h.Release(ctx))
+	}
+	h.lease.Taken(ctx)
+	return h, nil
+}
+
 // refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
 // request, one more for each that has no answer.
@@ -131,10 +142,7 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 		end := w.Value(ddb.Number(ddb.Seconds(until)))
 		w.SetTo(h.attr, end)
 		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
-		in, err := w.Update(resourceKey(h.name))
-		if err != nil {
-			return err
-		}
+		in := update(w, resourceKey(h.name))
 		in.ReturnValues = types.ReturnValueAllNew
 		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		switch {
@@ -198,18 +206,13 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 
 // release is Release as long as ctx allows; why is the cause of the context's end.
 func (h *Permit) release(ctx context.Context, why error) error {
-	back, err := h.s.releaseWrite(h.name, h.attr)
-	if err != nil {
-		return err
-	}
+	back := h.s.releaseWrite(h.name, h.attr)
 	p, in := h.s.heir(h), back
 	if p.to != nil {
-		if in, err = h.s.passOnWrite(h.name, h.attr, p); err != nil {
-			in = back
-		}
+		in = h.s.passOnWrite(h.name, h.attr, p)
 	}
 	last, clean := ddb.Result{Clean: true}, true
-	err = h.lease.End(ctx, why, func() (ddb.Result, bool) {
+	err := h.lease.End(ctx, why, func() (ddb.Result, bool) {
 		send := func() {
 			last = h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 			clean = clean && last.Clean

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -60,27 +59,8 @@ type caller struct {
 	chosen bool      // a permit is being passed on to it
 	unsure bool      // a request that has had no answer may have given it its permit
 	left   bool      // it waits no longer
-	got    *passed
+	got    *Permit   // that was passed on to it
 	seen   *Resource // when it left the line; nil: nobody had an answer yet
-}
-
-// passed is a permit that was passed on.
-type passed struct {
-	permit *Permit
-	found  bool // by an earlier attempt: its token is to be drawn
-}
-
-// begin is the handle of a permit, as its caller gets it.
-func (p *passed) begin(ctx context.Context) (*Permit, error) {
-	if !p.found {
-		p.permit.lease.Start(ctx)
-		return p.permit, nil
-	}
-	if err := p.permit.refreshToken(ctx); err != nil {
-		return nil, errors.Join(err, p.permit.Release(ctx))
-	}
-	p.permit.lease.Taken(ctx)
-	return p.permit, nil
 }
 
 // join stands in the line of a resource.
@@ -129,7 +109,7 @@ func (c *caller) rouse() {
 
 // turn waits until it is the caller's turn to ask at the table, or it was passed a
 // permit. An error is the end of ctx: the caller has left the line.
-func (s *store) turn(ctx context.Context, name string, c *caller) (*passed, error) {
+func (s *store) turn(ctx context.Context, name string, c *caller) (*Permit, error) {
 	grace, cancel := ddb.WithGrace(ctx, ddb.Settle) // what is being passed on is waited for
 	defer cancel()
 	for {
@@ -150,7 +130,7 @@ func (s *store) turn(ctx context.Context, name string, c *caller) (*passed, erro
 // step is what a caller has got, or how long it waits before it looks at the line again:
 // 0, it asks at the table now; less, it has left the line. ends says that its context has
 // ended, over that it waits for nothing any more.
-func (s *store) step(name string, c *caller, ends, over bool) (*passed, time.Duration) {
+func (s *store) step(name string, c *caller, ends, over bool) (*Permit, time.Duration) {
 	s.lines.mu.Lock()
 	defer s.lines.mu.Unlock()
 	if c.got != nil {
@@ -338,7 +318,8 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 			if c.left {
 				return next, false // the line goes on when that is released
 			}
-			c.got = &passed{next, res.Outcome != ddb.Applied}
+			next.found = res.Outcome != ddb.Applied
+			c.got = next
 			l.own[c.attr] = next
 			l.callers = slices.DeleteFunc(l.callers, func(o *caller) bool { return o == c })
 			c.left = true

@@ -23,7 +23,9 @@ func (h *Permit) RequireIn(tx *txn.Tx) error {
 
 // RequireIn lets a transaction be applied only if nobody else works on the job: see
 // [txn.Tx.Require]. [Job.DoneIn] demands that too.
-func (j *job) RequireIn(tx *txn.Tx) error { return j.s.require(tx, j.key(), j.lease, j.own, j.owns) }
+func (j *job) RequireIn(tx *txn.Tx) error {
+	return j.s.require(tx, j.row.key(), j.lease, j.own, j.owns)
+}
 
 // owns reports whether a job's row shows that it is still this handler's.
 func (j *job) owns(row ddb.Item) bool {

@@ -87,6 +87,9 @@ func (j jobRow) enqueued() (at time.Time) {
 	return at
 }
 
+// key is the primary key of the row.
+func (j jobRow) key() ddb.Item { return ddb.Item{pkName: j.row[pkName], skName: j.row[skName]} }
+
 // asRead demands that a job is as it was read.
 func (j jobRow) asRead(w *protocol.Write) {
 	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)

@@ -76,11 +76,7 @@ func (s *store) SetLimit(ctx context.Context, resource string, limit int) error 
 	w := s.core.NewWrite()
 	w.Set(aLimit, ddb.Integer(int64(limit)))
 	w.Set(aFixed, ddb.True())
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return err
-	}
-	return s.plain(resource, s.core.Update(ctx, in, ddb.Options{}))
+	return s.plain(resource, s.write(ctx, resource, w, ddb.Options{}))
 }
 
 // Forget removes a resource that nobody uses any more, with the limit that

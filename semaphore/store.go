@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,7 +42,7 @@ type station struct {
 	users   int           // guarded by store.mu
 	turn    chan struct{} // held by the Next that reads the line
 	coming  chan struct{} // held by the Enqueue that is under way
-	adopted bool          // guarded by mu: the row was told this program's limit
+	adopted atomic.Bool   // the row was told this program's limit
 	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
 	deep    time.Time     // guarded by mu: the last look behind the head of the line
 	behind  string        // guarded by mu: the place where that look ended; "" for the head
@@ -49,7 +50,7 @@ type station struct {
 	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
 	rest    rest      // guarded by mu: what the last look has found that found nothing to start
 	mu      sync.Mutex
-	waiting []*member // guarded by mu: changes for the next transaction
+	waiting []*change // guarded by mu: changes for the next transaction
 	flights int       // guarded by mu: transactions under way
 }
 
@@ -131,6 +132,18 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 			}
 		}
 	}
+}
+
+// update is a write of a row whose expression is far below DynamoDB's limit for one: that
+// is all that Update refuses.
+func update(w *protocol.Write, key ddb.Item) *dynamodb.UpdateItemInput {
+	in, _ := w.Update(key)
+	return in
+}
+
+// write changes the row of a resource.
+func (s *store) write(ctx context.Context, resource string, w *protocol.Write, opt ddb.Options) ddb.Result {
+	return s.core.Update(ctx, update(w, resourceKey(resource)), opt)
 }
 
 // plain turns the outcome of a write without a condition into an error.

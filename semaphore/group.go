@@ -186,7 +186,7 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 			all = st.board(f, all)
 			st.mu.Unlock()
 			for _, c := range gone {
-				c.result <- ddb.Result{} // nobody waits for it
+				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}
 			}
 			continue
 		}

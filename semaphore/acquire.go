@@ -28,7 +28,7 @@ func permitID() string {
 }
 
 func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
-	attr, backoff := permitID(), ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
+	attr, backoff := permitID(), s.lease.Pause
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
 	defer cancel()
 	began, clean := time.Now(), true

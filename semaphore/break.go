@@ -34,14 +34,7 @@ const keepBroken = 24 * time.Hour
 // token. If an answer was lost, or others were quicker, the row tells whether the permit was
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
 func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
-	if err := s.checkName(resource); err != nil {
-		return err
-	}
-	missing := fmt.Errorf("%w: resource %q has no permit %q", repo.ErrNotHeld, resource, id)
-	if id == "" {
-		return missing
-	}
-	r, err := s.resource(ctx, resource)
+	r, err := s.Resource(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -55,7 +48,7 @@ func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
 		case !clean && r.token == 0:
 			return unknown(resource, nil)
 		default:
-			return missing
+			return fmt.Errorf("%w: resource %q has no permit %q", repo.ErrNotHeld, resource, id)
 		}
 		w := s.core.NewWrite()
 		w.Remove(attr)
@@ -68,11 +61,11 @@ func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
 		w.IfEqual(attr, end.raw)
 		res := s.write(ctx, resource, w, ddb.Options{Absence: true})
 		clean, sent = clean && res.Clean, true
-		if res.Outcome == ddb.Applied {
+		switch res.Outcome {
+		case ddb.Applied:
 			s.core.Observe.Broken(ctx, telemetry.Permit, telemetry.Operator, slog.String("resource", resource), slog.String("permit", id))
 			return nil
-		}
-		if res.Outcome != ddb.Condition {
+		case ddb.Refused, ddb.Unknown:
 			return s.plain(resource, res)
 		}
 		if r, err = parseResource(resource, res.Image, s.cfg); err != nil && !clean {
@@ -116,23 +109,20 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	name := strconv.FormatInt(token, 10)
 	c := change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.key()))},
 		more: func(w *protocol.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer cancel()
-	res := s.submit(ctx, resource, c)
-	switch res.Outcome {
-	case ddb.Condition:
+	res := s.submitFor(ctx, resource, c)
+	if res.Outcome == ddb.Condition {
 		r, err = s.resource(ctx, resource)
 		switch {
 		case err == nil && r.wasBroken(name):
+			res.Outcome = ddb.Applied
 		case res.Clean || err == nil && r.token != 0:
 			return missing
 		default:
 			return unknown(resource, err)
 		}
-	default:
-		if err := s.plain(resource, res); err != nil {
-			return err
-		}
+	}
+	if err := s.plain(resource, res); err != nil {
+		return err
 	}
 	s.core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
 	s.wake(resource)

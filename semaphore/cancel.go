@@ -45,9 +45,7 @@ func (s *store) cancel(ctx context.Context, resource string, j jobRow) (again bo
 	j.asRead(w)
 	c := change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
 	s.unmark(&c, resource, j)
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer cancel()
-	res := s.submit(ctx, resource, c)
+	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition && (res.Clean || res.Images[0].Failed && len(res.Images[0].Item) > 0) {
 		return true, nil // it is there, so no attempt has removed it
 	}
@@ -57,12 +55,12 @@ func (s *store) cancel(ctx context.Context, resource string, j jobRow) (again bo
 // findJob reads the row of a job in line: at the place that an id made by Enqueue
 // names, or else wherever it stands.
 func (s *store) findJob(ctx context.Context, resource, id string) (jobRow, error) {
-	missing := fmt.Errorf("%w: job %q of resource %q", repo.ErrNotFound, id, resource)
-	if err := s.checkJobs(resource, &enqueuing{id: id, given: true}); err != nil {
+	key, err := s.jobKey(jobsPrefix, resource, id)
+	if err != nil {
 		return jobRow{}, err
 	}
 	if _, ok := madeAt(id); ok {
-		row, err := s.core.Get(ctx, rowKey(jobsPrefix+resource, id))
+		row, err := s.core.Get(ctx, key)
 		if err != nil {
 			return jobRow{}, err
 		}
@@ -78,5 +76,5 @@ func (s *store) findJob(ctx context.Context, resource, id string) (jobRow, error
 			return jobRow{}, err
 		}
 	}
-	return jobRow{}, missing
+	return jobRow{}, fmt.Errorf("%w: job %q of resource %q", repo.ErrNotFound, id, resource)
 }

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -52,6 +51,3 @@ func errorText(err error) (s string) {
 	}()
 	return err.Error()
 }
-
-// errStopped is what a job is ended with that nobody has begun.
-var errStopped = errors.New("the dispatcher stops")

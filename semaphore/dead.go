@@ -40,14 +40,8 @@ func shorten(s string) string {
 }
 
 func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
-	row := rowKey(deadPrefix+resource, j.id)
-	row[aID], row[aAttempts], row[aDied] = ddb.Text(j.id), ddb.Integer(int64(j.attempts)), ddb.Number(ddb.Seconds(s.clock()))
-	if value := j.row[aJob]; value != nil {
-		row[aJob] = value
-	}
-	if j.marked() {
-		row[aMarked] = ddb.True()
-	}
+	row := j.at(deadPrefix+resource, j.id)
+	row[aDied] = ddb.Number(ddb.Seconds(s.clock()))
 	if why != "" {
 		row[aError] = ddb.Text(shorten(why))
 	}
@@ -80,7 +74,7 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
-		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.nextPlace())))
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(j.waiting(resource, s.nextPlace())))
 	})
 	if err == nil {
 		s.wake(resource)
@@ -98,19 +92,15 @@ func (s *store) Discard(ctx context.Context, resource, id string) error {
 // takeDeadLetter takes a dead letter away, and does more in the same
 // transaction.
 func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
-	key := repo.Key{Partition: deadPrefix + resource, Sort: id}
-	raw, err := s.table.EncodeKey(key)
-	if err == nil {
-		err = s.checkName(resource)
+	key, err := s.jobKey(deadPrefix, resource, id)
+	if err != nil {
+		return err
 	}
+	row, err := s.core.Get(ctx, key)
 	if err != nil {
 		return err
 	}
 	missing := fmt.Errorf("%w: dead letter %q of resource %q", repo.ErrNotFound, id, resource)
-	row, err := s.core.Get(ctx, raw)
-	if err != nil {
-		return err
-	}
 	if len(row) == 0 {
 		return missing
 	}
@@ -120,11 +110,9 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	}
 	w := s.core.NewWrite()
 	w.IfExists(pkName)
-	c := change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
+	c := change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(key))}}
 	more(&c, j)
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer cancel()
-	res := s.submit(ctx, resource, c)
+	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition && res.Clean {
 		return missing // somebody else was faster
 	}

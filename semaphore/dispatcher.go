@@ -178,10 +178,7 @@ func (d *dispatcher) enqueued(resource string) {
 	defer d.mu.Unlock()
 	p := d.at(resource)
 	p.more++
-	if p.now.Queued++; p.aside && d.s.clock().Before(p.until) {
-		return
-	}
-	if p.now.Limit == 0 || p.now.Running < p.now.Limit {
+	if p.now.Queued++; !d.leaves(p) && (p.now.Limit == 0 || p.now.Running < p.now.Limit) {
 		d.push(p)
 	}
 }
@@ -190,23 +187,21 @@ func (d *dispatcher) enqueued(resource string) {
 func (d *dispatcher) surveyed(r Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p := d.posts[r.Name]
-	paused := !r.Paused.IsZero()
-	if p == nil && r.Queued == 0 && r.Running == 0 {
+	empty := r.Queued == 0 && r.Running == 0
+	if empty && d.posts[r.Name] == nil {
 		return
 	}
-	if p = d.at(r.Name); p.starting || p.active >= r.Limit {
+	p := d.at(r.Name)
+	if p.starting || p.active >= r.Limit || d.leaves(p) {
 		return // its workers go on by themselves
 	}
-	if p.aside && d.s.clock().Before(p.until) {
-		return
-	}
 	p.aside = false
-	if r.Queued == 0 && r.Running == 0 && p.active == 0 && !p.inLine {
+	if empty && p.active == 0 && !p.inLine {
 		delete(d.posts, r.Name)
 		return
 	}
 	p.now = r
+	paused := !r.Paused.IsZero()
 	worthwhile := r.Queued > 0 && r.Running < r.Limit && !paused && !d.s.resting(r)
 	now := d.s.clock()
 	if !worthwhile && !paused && !now.Before(p.until) && d.s.mayBeDead(r, now) {
@@ -233,18 +228,8 @@ func (s *store) mayBeDead(r Resource, now time.Time) bool {
 	return r.Limit > 1 || now.After(time.UnixMicro(r.token).Add(s.cfg.Lease+s.cfg.ClockSkew))
 }
 
-// postpone keeps a resource out of the line for some time; false if it is
-// already.
-func (d *dispatcher) postpone(resource string, by time.Duration) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.at(resource)
-	if p.aside && d.s.clock().Before(p.until) {
-		return false
-	}
-	p.aside, p.until = true, d.s.clock().Add(by)
-	return true
-}
+// leaves reports whether a resource was left aside, and is still. The caller holds mu.
+func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.clock().Before(p.until) }
 
 // useful reports whether looking has led to work. While it does not, because
 // there is none, or because workers find it by themselves, looks become rare.

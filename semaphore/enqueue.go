@@ -112,30 +112,29 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, options [
 
 // newRow makes the row of a job, at its place in line.
 func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id string, err error) {
-	if err := s.checkJobs(resource, &e); err != nil {
+	id = s.nextPlace()
+	place := id
+	at, again := madeAt(e.id)
+	switch {
+	case again:
+		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
+			return nil, id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
+		}
+	case e.given:
+		id = e.id
+	}
+	if _, err := s.jobKey(jobsPrefix, resource, id); err != nil {
 		return nil, "", err
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
 	}
-	place := s.nextPlace()
-	at, again := madeAt(e.id)
-	switch {
-	case !e.given:
-		id = place
-	case again:
-		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
-			return nil, id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
-		}
-	default:
-		id = e.id
-	}
-	row = rowKey(jobsPrefix+resource, place)
-	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
+	j := jobRow{id: id, row: ddb.Item{aJob: ddb.Text(string(value))}}
 	if e.given && !again {
-		row[aMarked] = ddb.True()
+		j.row[aMarked] = ddb.True()
 	}
+	row = j.waiting(resource, place)
 	// What a failed and started job has beside its value must fit too.
 	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
 	if err := s.core.CheckSize(row, later); err != nil {
@@ -163,25 +162,22 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
 	st := s.enter(resource)
 	defer s.leave(st)
-	defer queueUp(ctx, st.coming)()
-	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
-	for {
-		res := s.core.Transact(ctx, s.client, opt, writes...)
-		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
-			continue
-		}
-		var other *types.IdempotentParameterMismatchException
-		switch {
-		case res.Outcome == ddb.Condition:
-			return nil // the id is in the table: by an earlier attempt, or an earlier call
-		case errors.As(res.Err, &other):
-			return unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
-		case res.Outcome == ddb.Refused:
-			res.Err = s.explain(ctx, res.Err)
-		}
-		return s.plain(resource, res)
+	defer queueUp(ctx, &st.coming)()
+	res, backoff := s.core.Transact(ctx, s.client, opt, writes...), s.lease.Pause
+	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
+		res = s.core.Transact(ctx, s.client, opt, writes...)
 	}
+	var other *types.IdempotentParameterMismatchException
+	switch {
+	case res.Outcome == ddb.Condition:
+		return nil // the id is in the table: by an earlier attempt, or an earlier call
+	case errors.As(res.Err, &other):
+		return unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
+	case res.Outcome == ddb.Refused:
+		res.Err = s.explain(ctx, res.Err)
+	}
+	return s.plain(resource, res)
 }
 
 // mark makes the row of an id that a caller gave. It demands that there is none,
@@ -214,16 +210,11 @@ func (s *store) forget(w *protocol.Write) *protocol.Write {
 // bytes.
 const maxOwner = 512
 
-// checkJobs refuses names that are too long for the lines of jobs, and ids that
-// cannot be keys.
-func (s *store) checkJobs(resource string, e *enqueuing) error {
+// jobKey is the key of a job in line, or of a dead letter. It refuses names that are too
+// long for it, and ids that cannot be keys.
+func (s *store) jobKey(prefix, resource, id string) (ddb.Item, error) {
 	if err := s.checkName(resource); err != nil {
-		return err
+		return nil, err
 	}
-	id := "x"
-	if e.given {
-		id = e.id
-	}
-	_, err := s.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: id})
-	return err
+	return s.table.EncodeKey(repo.Key{Partition: prefix + resource, Sort: id})
 }

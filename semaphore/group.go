@@ -89,6 +89,13 @@ func (s *store) submit(ctx context.Context, resource string, c change) ddb.Resul
 	}
 }
 
+// submitFor is submit for a call of an operator, whose request is not given up in flight.
+func (s *store) submitFor(ctx context.Context, resource string, c change) ddb.Result {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer cancel()
+	return s.submit(ctx, resource, c)
+}
+
 // withdraw ends the waiting for a change. ok is false if its transaction was
 // cancelled because of it: that has an answer at once.
 func (st *station) withdraw(c *change) (res ddb.Result, ok bool) {
@@ -159,7 +166,7 @@ func (st *station) board(f *flight, all []*change) []*change {
 
 // send sends changes until each has a result.
 func (s *store) send(ctx context.Context, resource string, st *station, f *flight, all []*change, told *telemetry.Call) {
-	pause := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
+	pause := s.lease.Pause
 	for conflicts := 0; len(all) > 0; {
 		writes, err := s.merge(resource, all)
 		if err != nil {

@@ -98,7 +98,7 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 		// The place in line is the time from which it is due: what waits longest
 		// since comes first, and what is not due stands behind what is.
 		due := s.clock().Add(s.cfg.Retry.delay(j.row.attempts))
-		row := s.waiting(j.resource, j.row, placeAt(due.UnixMicro()))
+		row := j.row.waiting(j.resource, placeAt(due.UnixMicro()))
 		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
 		if why != "" {
 			row[aError] = ddb.Text(why)
@@ -123,16 +123,6 @@ func (j *job) returned(w *protocol.Write) change {
 	w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 	w.Remove(aUntil, aOwner, aNotBefore)
 	return change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.row.key()))}}
-}
-
-// waiting is the row of a job that waits at a place in line.
-func (s *store) waiting(resource string, j jobRow, place string) ddb.Item {
-	row := rowKey(jobsPrefix+resource, place)
-	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(j.id), j.row[aJob], ddb.Text(queued), ddb.Integer(int64(j.attempts))
-	if j.marked() {
-		row[aMarked] = ddb.True()
-	}
-	return row
 }
 
 // own demands that the job is still this handler's.

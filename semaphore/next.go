@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -48,7 +49,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	defer over()
 	st := s.enter(resource)
 	defer s.leave(st)
-	defer queueUp(ctx, st.turn)()
+	defer queueUp(ctx, &st.turn)()
 	for {
 		r, err := s.resource(ctx, resource)
 		if err != nil {
@@ -71,16 +72,13 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 
 // queueUp waits for its turn among the callers of this process who do the same, but not
 // for long: it is a courtesy. It returns how to let the next one in.
-func queueUp(ctx context.Context, turn chan struct{}) (done func()) {
-	patience := time.NewTimer(time.Second)
-	defer patience.Stop()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }
-	case <-patience.C:
-	case <-ctx.Done():
+func queueUp(ctx context.Context, turn *lease.Exclusive) (done func()) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if turn.Lock(ctx) != nil {
+		return func() {}
 	}
-	return func() {}
+	return turn.Unlock
 }
 
 // looks is how often a line is looked at that moves.
@@ -99,8 +97,14 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		if r.Queued == 0 && r.Running == len(r.permits) {
 			break
 		}
-		if err := s.expirePermits(ctx, r); err != nil {
-			return nil, err
+		if r.Running >= r.Limit && len(r.permits) > 0 { // the permits of the dead are in the way
+			removed, err := s.removeExpired(ctx, *r)
+			if err == nil && removed {
+				*r, err = s.resource(ctx, r.Name)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		l, err := s.lookAt(ctx, st, r, n)
 		if err != nil {
@@ -147,17 +151,4 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		return nil, r.busy()
 	}
 	return nil, fmt.Errorf("resource %q: %w", r.Name, ErrNoWork)
-}
-
-// expirePermits counts off the permits of the dead where they are in the way,
-// and reads the resource again if there were any.
-func (s *store) expirePermits(ctx context.Context, r *Resource) error {
-	if r.Running < r.Limit || len(r.permits) == 0 {
-		return nil
-	}
-	removed, err := s.removeExpired(ctx, *r)
-	if err == nil && removed {
-		*r, err = s.resource(ctx, r.Name)
-	}
-	return err
 }

@@ -26,10 +26,7 @@ func (p PermitInfo) Expired(now time.Time) bool { return p.Until.Before(now) }
 // Permits lists the permits of a resource that are held, or were held and not given
 // back, those that end first first. One request, one read unit per 4 KB.
 func (s *store) Permits(ctx context.Context, resource string) ([]PermitInfo, error) {
-	if err := s.checkName(resource); err != nil {
-		return nil, err
-	}
-	r, err := s.resource(ctx, resource)
+	r, err := s.Resource(ctx, resource)
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,25 @@ func (j jobRow) enqueued() (at time.Time) {
 // key is the primary key of the row.
 func (j jobRow) key() ddb.Item { return ddb.Item{pkName: j.row[pkName], skName: j.row[skName]} }
 
+// at is the job in another row, with what goes with it everywhere.
+func (j jobRow) at(pk, sk string) ddb.Item {
+	row := rowKey(pk, sk)
+	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
+	for _, kept := range []string{aJob, aMarked} {
+		if v := j.row[kept]; v != nil {
+			row[kept] = v
+		}
+	}
+	return row
+}
+
+// waiting is the job in a row at a place in line.
+func (j jobRow) waiting(resource, place string) ddb.Item {
+	row := j.at(jobsPrefix+resource, place)
+	row[aState] = ddb.Text(queued)
+	return row
+}
+
 // asRead demands that a job is as it was read.
 func (j jobRow) asRead(w *protocol.Write) {
 	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)

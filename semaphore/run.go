@@ -89,15 +89,29 @@ func (d *dispatcher) look(ctx context.Context) {
 // leaveAside keeps a resource that cannot be handled from being looked at for
 // a while: there may be many, and each look would end in the same error.
 func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error) {
-	if !d.postpone(resource, d.s.cfg.Lease) {
-		return // it is already
+	d.mu.Lock()
+	p := d.at(resource)
+	already := d.leaves(p)
+	if !already {
+		p.aside, p.until = true, d.s.clock().Add(d.s.cfg.Lease)
+	}
+	d.mu.Unlock()
+	if already {
+		return
 	}
 	d.s.skipped(ctx, "resource", telemetry.EventAside, "a resource is left aside for a while", resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
 func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yields bool) {
-	jobs, err := d.startSome(ctx, &r, n, yields)
+	var jobs []*job
+	var err error
+	if r.Limit == 0 { // no more than the name is known
+		r, err = d.s.resource(ctx, r.Name)
+	}
+	if err == nil {
+		jobs, err = d.s.startSome(ctx, &r, n, yields)
+	}
 	d.started(p, r, n, len(jobs))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -107,60 +121,48 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yiel
 	}
 }
 
-// startSome starts jobs of a resource of which more than the name may be known.
-func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int, yields bool) (jobs []*job, err error) {
-	if r.Limit == 0 {
-		if *r, err = d.s.resource(ctx, r.Name); err != nil {
-			return nil, err
-		}
-	}
-	return d.s.startSome(ctx, r, n, yields)
-}
-
 // handle runs one job to its end; true if it was ended by this process.
 func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	ctx, told := d.s.core.Observe.Handling(ctx, telemetry.Job, "Handle")
 	told.Key(job.Resource)
 	var failed error // the handler's
 	defer told.End(&failed)
-	err := d.s.deliver(ctx, job)
-	if err != nil {
+	if err := d.s.deliver(ctx, job); err != nil {
 		return !gone(err)
 	}
-	if err = errStopped; ctx.Err() == nil { // it may have ended while the job was started
-		err = d.call(ctx, job)
-		failed = err
-	}
-	end := job.Done
-	switch {
-	case errors.Is(err, errLeftBehind):
-		d.s.open.Remove(job) // it is over, or will be by itself
-		return false
-	case err == nil:
-	case ctx.Err() != nil:
-		end = job.Return
-	default:
-		d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, "a job failed", slog.String("resource", job.resource),
-			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
-		cause := err
-		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
+	end := job.Return // for ctx may have ended while the job was started
+	if ctx.Err() == nil {
+		failed = d.call(ctx, job)
+		switch {
+		case errors.Is(failed, errLeftBehind):
+			d.s.open.Remove(job) // it is over, or will be by itself
+			return false
+		case failed == nil:
+			end = job.Done
+		case ctx.Err() == nil:
+			d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, "a job failed", slog.String("resource", job.resource),
+				slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(failed)))
+			end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
+		}
 	}
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
-	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
-	over := func(err error) bool {
-		return gone(err) || errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed)
-	}
-	for err = end(ctx); err != nil && !over(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	backoff := d.s.lease.Pause
+	err := end(ctx)
+	for ; err != nil && !gone(err) && !ended(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
-	if err != nil && (gone(err) || !over(err)) { // a handler may end its job itself, and so may Close
+	if err != nil && (gone(err) || !ended(err)) {
 		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
 		return false
 	}
 	return true
 }
+
+// ended reports whether an error says that a job was ended before: by its handler, or by
+// Close.
+func ended(err error) bool { return errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed) }
 
 var (
 	// errTimeout is the cause of a handler's context after Config.HandlerTimeout.

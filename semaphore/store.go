@@ -39,13 +39,13 @@ type store struct {
 // station is what the callers of one resource in this process share: the writes
 // under way, and what was found out about its line. No safety rests on it.
 type station struct {
-	users   int           // guarded by store.mu
-	turn    chan struct{} // held by the Next that reads the line
-	coming  chan struct{} // held by the Enqueue that is under way
-	adopted atomic.Bool   // the row was told this program's limit
-	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
-	deep    time.Time     // guarded by mu: the last look behind the head of the line
-	behind  string        // guarded by mu: the place where that look ended; "" for the head
+	users   int             // guarded by store.mu
+	turn    lease.Exclusive // held by the Next that reads the line
+	coming  lease.Exclusive // held by the Enqueue that is under way
+	adopted atomic.Bool     // the row was told this program's limit
+	raced   time.Time       // guarded by mu: when another process was last seen to start jobs of the same line
+	deep    time.Time       // guarded by mu: the last look behind the head of the line
+	behind  string          // guarded by mu: the place where that look ended; "" for the head
 	noted   map[string]time.Time
 	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
 	rest    rest      // guarded by mu: what the last look has found that found nothing to start
@@ -70,7 +70,7 @@ func (s *store) enter(resource string) *station {
 				}
 			}
 		}
-		st = &station{turn: make(chan struct{}, 1), coming: make(chan struct{}, 1)}
+		st = &station{}
 		if s.stations == nil {
 			s.stations = map[string]*station{}
 		}

@@ -84,14 +84,13 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 			return failed(err)
 		}
 		last = &r
-		if removed, err := s.removeExpired(ctx, r); err != nil || removed {
-			if err != nil {
-				return failed(err)
-			}
+		switch removed, err := s.removeExpired(ctx, r); {
+		case err != nil:
+			return failed(err)
+		case removed:
 			ddb.Sleep(ctx, s.cfg.Wait.Min)
 			continue
-		}
-		if once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts {
+		case once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts:
 			return failed(r.busy())
 		}
 		s.refused(r, place, backoff.Next(s.clock(), time.Time{}), !clean)
@@ -109,7 +108,7 @@ func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until tim
 	s.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
 	if s.cfg.NamePermits {
-		w.Set(ownerAttr(attr), ownerText(now, s.cfg.Owner))
+		w.Set(ownerAttr(attr), protocol.Sign(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
 	s.ifRoom(w, " < ")
@@ -146,9 +145,7 @@ func (s *store) adopt(ctx context.Context, r Resource) {
 	if r.fixed || r.stored == r.Limit {
 		return
 	}
-	st := s.enter(r.Name)
-	defer s.leave(st)
-	if st.adopted.Swap(true) {
+	if s.station(r.Name).adopted.Swap(true) {
 		return
 	}
 	w := s.core.NewWrite()
@@ -184,7 +181,7 @@ func (s *store) passOnWrite(name, attr string, p passing) *dynamodb.UpdateItemIn
 	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
 	if s.cfg.NamePermits {
 		w.Remove(ownerAttr(attr))
-		w.Set(ownerAttr(p.to.attr), ownerText(s.clock(), s.cfg.Owner))
+		w.Set(ownerAttr(p.to.attr), protocol.Sign(s.clock(), s.cfg.Owner))
 	}
 	count(w, aChanges, 1)
 	s.nextToken(w, s.clock())

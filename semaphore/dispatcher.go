@@ -64,13 +64,14 @@ func (d *dispatcher) push(p *post) {
 		} else {
 			d.line = append(d.line, p)
 		}
-		d.signal()
+		signal(d.wake)
 	}
 }
 
-func (d *dispatcher) signal() {
+// signal leaves word in a channel that has room for one.
+func signal(news chan struct{}) {
 	select {
-	case d.wake <- struct{}{}:
+	case news <- struct{}{}:
 	default:
 	}
 }
@@ -135,7 +136,7 @@ func (d *dispatcher) started(p *post, r Resource, n, jobs int) {
 		d.push(p)
 	}
 	p.again, p.more, p.less = false, 0, 0
-	d.signal()
+	signal(d.wake)
 }
 
 // ended frees the worker of a job; byUs says that the job was ended by this
@@ -153,12 +154,9 @@ func (d *dispatcher) ended(p *post, byUs bool) {
 		d.push(p)
 	}
 	if d.free > 0 && len(d.line) == 0 { // else they have something to do
-		select {
-		case d.freed <- struct{}{}:
-		default:
-		}
+		signal(d.freed)
 	}
-	d.signal()
+	signal(d.wake)
 }
 
 // occupied reports whether there is no worker for more work; freed tells when there is.

@@ -160,9 +160,7 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
-	st := s.enter(resource)
-	defer s.leave(st)
-	defer queueUp(ctx, &st.coming)()
+	defer queueUp(ctx, &s.station(resource).coming)()
 	res, backoff := s.core.Transact(ctx, s.client, opt, writes...), s.lease.Pause
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))

@@ -54,8 +54,7 @@ const (
 // writes, and that of the resource behind them. A conflict with other
 // transactions is no result: they are sent again.
 func (s *store) submit(ctx context.Context, resource string, c change) ddb.Result {
-	st := s.enter(resource)
-	defer s.leave(st)
+	st := s.station(resource)
 	c.ctx, c.result = ctx, make(chan ddb.Result, 1)
 	st.mu.Lock()
 	st.waiting = append(st.waiting, &c)

@@ -53,8 +53,10 @@ type rest struct {
 
 // resting reports whether a look at a resource would find nothing, as one before it.
 func (s *store) resting(r Resource) bool {
-	st := s.enter(r.Name)
-	defer s.leave(st)
+	st := s.stations.Get(r.Name)
+	if st == nil {
+		return false
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	full := r.Running >= r.Limit

@@ -47,9 +47,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 		return nil, err
 	}
 	defer over()
-	st := s.enter(resource)
-	defer s.leave(st)
-	defer queueUp(ctx, &st.turn)()
+	defer queueUp(ctx, &s.station(resource).turn)()
 	for {
 		r, err := s.resource(ctx, resource)
 		if err != nil {
@@ -88,8 +86,7 @@ const looks = 4
 // the resource, which may be out of date and is brought up to date. One that yields leaves
 // the jobs to others who start some at the same time.
 func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) ([]*job, error) {
-	st := s.enter(r.Name)
-	defer s.leave(st)
+	st := s.station(r.Name)
 	for range looks {
 		if !r.Paused.IsZero() {
 			return nil, r.busy()

@@ -71,10 +71,10 @@ func (s *store) permit(ctx context.Context, operation, resource string, once boo
 	}
 	defer end()
 	h, err := s.acquire(ctx, resource, once)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.unlessClosed(h)
 	}
-	if err := s.unlessClosed(h); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return h, nil

@@ -90,7 +90,7 @@ func (s *permitLines) line(name string) *permitLine {
 // caller holds mu.
 func (s *permitLines) changed(name string, l *permitLine) {
 	if i := slices.IndexFunc(l.callers, (*caller).rests); i >= 0 {
-		l.callers[i].rouse()
+		signal(l.callers[i].wake)
 	}
 	if len(l.callers) == 0 && len(l.own) == 0 {
 		delete(s.of, name)
@@ -98,14 +98,6 @@ func (s *permitLines) changed(name string, l *permitLine) {
 }
 
 func (c *caller) rests() bool { return !c.asks && !c.chosen }
-
-// rouse lets a caller look at its line.
-func (c *caller) rouse() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
 
 // turn waits until it is the caller's turn to ask at the table, or it was passed a
 // permit. An error is the end of ctx: the caller has left the line.
@@ -324,7 +316,7 @@ func (s *store) passedOn(h *Permit, p passing, res ddb.Result) (unwanted *Permit
 			l.callers = slices.DeleteFunc(l.callers, func(o *caller) bool { return o == c })
 			c.left = true
 			l.saw(r)
-			c.rouse()
+			signal(c.wake)
 			s.lines.changed(h.name, l)
 			return nil, false
 		}

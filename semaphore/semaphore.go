@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -41,7 +42,8 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}
 	core.Transacts = true // every change of a job is a transaction
-	st := &store{client: client, table: table, decode: func(value string) (any, error) { return decode[J](value) }, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[held](ErrClosed)}
+	st := &store{client: client, table: table, decode: func(value string) (any, error) { return decode[J](value) }, core: core, cfg: cfg, clock: core.Clock,
+		open: lease.NewOpen[held](ErrClosed), stations: recent.New[*station](maxStations)}
 	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return st.clock() }, Jumps: core.Jumps, Observe: core.Observe}
 	return &Semaphore[J]{st}, nil

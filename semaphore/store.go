@@ -14,76 +14,58 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // store is a semaphore's table, and what the callers of this process share of
 // it. It knows nothing of the type of jobs.
 type store struct {
-	client Client
-	table  *repo.KeyTable
-	decode func(string) (any, error) // the value of a job, into a new one of its type
-	core   *protocol.Core
-	cfg    Config
-	clock  func() time.Time
-	lease  lease.Config // of permits and jobs
-	open   *lease.Open[held]
-	lines  permitLines
+	client   Client
+	table    *repo.KeyTable
+	decode   func(string) (any, error) // the value of a job, into a new one of its type
+	core     *protocol.Core
+	cfg      Config
+	clock    func() time.Time
+	lease    lease.Config // of permits and jobs
+	open     *lease.Open[held]
+	lines    permitLines
+	stations *recent.Memory[*station]
 
-	mu       sync.Mutex
-	last     int64               // guarded by mu: the place in line that was made last, microseconds
-	stations map[string]*station // guarded by mu: the resources in use here
-	rung     [shards]time.Time   // guarded by mu: when this process last rang for each shard
+	mu   sync.Mutex
+	last int64             // guarded by mu: the place in line that was made last, microseconds
+	rung [shards]time.Time // guarded by mu: when this process last rang for each shard
 }
 
 // station is what the callers of one resource in this process share: the writes
 // under way, and what was found out about its line. No safety rests on it.
 type station struct {
-	users   int             // guarded by store.mu
-	turn    lease.Exclusive // held by the Next that reads the line
-	coming  lease.Exclusive // held by the Enqueue that is under way
-	adopted atomic.Bool     // the row was told this program's limit
-	raced   time.Time       // guarded by mu: when another process was last seen to start jobs of the same line
-	deep    time.Time       // guarded by mu: the last look behind the head of the line
-	behind  string          // guarded by mu: the place where that look ended; "" for the head
-	noted   map[string]time.Time
-	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
-	rest    rest      // guarded by mu: what the last look has found that found nothing to start
+	turn    lease.Exclusive      // held by the Next that reads the line
+	coming  lease.Exclusive      // held by the Enqueue that is under way
+	adopted atomic.Bool          // the row was told this program's limit
+	raced   time.Time            // guarded by mu: when another process was last seen to start jobs of the same line
+	deep    time.Time            // guarded by mu: the last look behind the head of the line
+	behind  string               // guarded by mu: the place where that look ended; "" for the head
+	noted   map[string]time.Time // guarded by mu: rows that cannot be read, by place, since they were first seen
+	oldest  time.Time            // guarded by mu: since when the first job waits that the last look found; zero: none was
+	rest    rest                 // guarded by mu: what the last look has found that found nothing to start
 	mu      sync.Mutex
 	waiting []*change // guarded by mu: changes for the next transaction
 	flights int       // guarded by mu: transactions under way
 }
 
-// maxStations is how many resources are remembered that nobody uses just now.
-const maxStations = 4096
+// maxStations is of how many resources, those that were used last, a process has one.
+const maxStations = 10_000
 
-// enter returns the station of a resource; leave follows.
-func (s *store) enter(resource string) *station {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.stations[resource]
-	if st == nil {
-		if len(s.stations) >= maxStations {
-			for name, other := range s.stations {
-				if other.users == 0 {
-					delete(s.stations, name)
-				}
-			}
+// station returns that of a resource.
+func (s *store) station(resource string) (st *station) {
+	s.stations.Change(resource, func(known *station) (*station, bool) {
+		if st = known; st == nil {
+			st = &station{}
 		}
-		st = &station{}
-		if s.stations == nil {
-			s.stations = map[string]*station{}
-		}
-		s.stations[resource] = st
-	}
-	st.users++
+		return st, true
+	})
 	return st
-}
-
-func (s *store) leave(st *station) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.users--
 }
 
 // resource reads the row of a resource. One request.

@@ -76,14 +76,11 @@ func (d *dispatcher) due(ctx context.Context) (due []int, err error) {
 func (seen *seenShard) add(s *store, r Resource) {
 	seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
 	seen.queued, seen.running, seen.dead = seen.queued+r.Queued, seen.running+r.Running, seen.dead+r.Dead
-	if r.Queued == 0 {
-		return
+	if st := s.stations.Get(r.Name); st != nil && r.Queued > 0 {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		seen.oldest = earlier(seen.oldest, st.oldest)
 	}
-	st := s.enter(r.Name)
-	defer s.leave(st)
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	seen.oldest = earlier(seen.oldest, st.oldest)
 }
 
 // tell adds up, for telemetry, what the last looks at all shards have found.

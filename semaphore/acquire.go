@@ -36,7 +36,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	var place *caller  // in the line of this process
 	if !once {
 		place = s.join(name, attr)
-		defer s.leaves(name, place)
+		defer place.leaves()
 	}
 	failed := func(err error) (*Permit, error) {
 		if !clean {
@@ -49,10 +49,10 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	}
 	for try := 1; ; try++ {
 		if place != nil {
-			got, err := s.turn(ctx, name, place)
+			got, err := place.turn(ctx)
 			clean = clean && !place.unsure
 			if err != nil {
-				return failed(ddb.Join(place.busy(name), ddb.Waited(time.Since(began), err)))
+				return failed(ddb.Join(place.busy(), ddb.Waited(time.Since(began), err)))
 			}
 			if got != nil {
 				return got.begin(ctx)
@@ -93,7 +93,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		case once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts:
 			return failed(r.busy())
 		}
-		s.refused(r, place, backoff.Next(s.clock(), time.Time{}), !clean)
+		place.refused(r, backoff.Next(s.clock(), time.Time{}), !clean)
 	}
 }
 
@@ -171,26 +171,6 @@ func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
 	count(w, aChanges, 1)
 	w.IfExists(attr)
 	return update(w, resourceKey(name))
-}
-
-// passOnWrite is the request that gives a permit back and to another caller of this
-// process at once: nobody gets in between. The next token is its own.
-func (s *store) passOnWrite(name, attr string, p passing) *dynamodb.UpdateItemInput {
-	w := s.core.NewWrite()
-	w.Remove(attr)
-	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
-	if s.cfg.NamePermits {
-		w.Remove(ownerAttr(attr))
-		w.Set(ownerAttr(p.to.attr), protocol.Sign(s.clock(), s.cfg.Owner))
-	}
-	count(w, aChanges, 1)
-	s.nextToken(w, s.clock())
-	w.IfExists(attr)
-	w.IfAbsent(p.to.attr)
-	s.ifRoom(w, " <= ") // a lower limit, or a pause, holds from now on
-	in := update(w, resourceKey(name))
-	in.ReturnValues = types.ReturnValueAllNew
-	return in
 }
 
 // removeExpired removes the permits whose holders are dead, and leaves their

@@ -9,7 +9,7 @@ func (s *Semaphore[J]) SetClock(ahead time.Duration) {
 
 // Lines is for how many resources callers of a semaphore have a permit, or wait.
 func (s *Semaphore[J]) Lines() int {
-	s.store.lines.mu.Lock()
-	defer s.store.lines.mu.Unlock()
-	return len(s.store.lines.of)
+	s.linesMu.Lock()
+	defer s.linesMu.Unlock()
+	return len(s.lines)
 }

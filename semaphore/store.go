@@ -29,8 +29,10 @@ type store struct {
 	clock    func() time.Time
 	lease    lease.Config // of permits and jobs
 	open     *lease.Open[held]
-	lines    permitLines
 	stations *recent.Memory[*station]
+
+	linesMu sync.Mutex
+	lines   map[string]*permitLine // guarded by linesMu: of resources that callers use, or wait for permits of
 
 	mu   sync.Mutex
 	last int64             // guarded by mu: the place in line that was made last, microseconds

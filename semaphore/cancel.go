@@ -30,26 +30,17 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 			return fmt.Errorf("job %q of resource %q runs: %w", id, resource, &repo.LockedError{Table: s.core.Name, Key: keyOf(j.row),
 				Owner: protocol.Record{By: j.owner}.Owner(), Until: j.until, Token: j.token})
 		}
-		again, err := s.cancel(ctx, resource, j)
-		if !again {
-			return err
+		w := s.core.NewWrite()
+		j.asRead(w)
+		c := change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
+		s.unmark(&c, resource, j)
+		res := s.submitFor(ctx, resource, c)
+		// A row that is there no attempt has removed: it has changed since it was read.
+		if res.Outcome != ddb.Condition || !res.Clean && (!res.Images[0].Failed || len(res.Images[0].Item) == 0) {
+			return s.plain(resource, res)
 		}
 	}
 	return fmt.Errorf("%w: job %q of resource %q is started and given back all the time", repo.ErrConflict, id, resource)
-}
-
-// cancel removes a job if it is as it was read; again says that it is not, and that
-// nothing was written.
-func (s *store) cancel(ctx context.Context, resource string, j jobRow) (again bool, err error) {
-	w := s.core.NewWrite()
-	j.asRead(w)
-	c := change{queued: -1, size: j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
-	s.unmark(&c, resource, j)
-	res := s.submitFor(ctx, resource, c)
-	if res.Outcome == ddb.Condition && (res.Clean || res.Images[0].Failed && len(res.Images[0].Item) > 0) {
-		return true, nil // it is there, so no attempt has removed it
-	}
-	return false, s.plain(resource, res)
 }
 
 // findJob reads the row of a job in line: at the place that an id made by Enqueue

@@ -44,6 +44,10 @@ func (j *job) endOnClose(ctx context.Context) error {
 	return nil
 }
 
+// ended reports whether an error says that a permit or a job was ended before: by its
+// holder, or by Close.
+func ended(err error) bool { return errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed) }
+
 // settled forgets a permit or a job that is over.
 func (s *store) settled(h held, err, ended error) {
 	if err == nil || ended != nil {

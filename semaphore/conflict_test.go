@@ -99,32 +99,39 @@ func TestRequestsUnderConflicts(t *testing.T) {
 // Calls by hand share transactions, too, and each gets a job of its own.
 func TestCallsByHandUnderConflicts(t *testing.T) {
 	b := newBench(t)
-	net := newService(2 * time.Millisecond)
-	s := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{}))(t)
-	const n = 20
-	rig.Is(t, s.SetLimit(t.Context(), "staging", n))
-	enqueue(t, s, "staging", n)
-	net.requests.Store(0)
-	var all sync.WaitGroup
-	var seen sync.Map
-	ready := make(chan *semaphore.Job[deploy], n)
-	for range n {
-		all.Go(func() { ready <- rig.Must(s.Next(t.Context(), "staging"))(t) })
-	}
-	all.Wait()
-	for range n {
-		j := <-ready
-		if _, again := seen.LoadOrStore(j.ID(), true); again {
-			t.Errorf("job %s twice", j.ID())
+	rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
+		net := newService(2 * time.Millisecond)
+		net.Next = network
+		s := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{}))(t)
+		defer func() {
+			_ = s.Close(context.Background())
+			synctest.Wait()
+		}()
+		const n = 20
+		rig.Is(t, s.SetLimit(t.Context(), "staging", n))
+		enqueue(t, s, "staging", n)
+		net.requests.Store(0)
+		var all sync.WaitGroup
+		var seen sync.Map
+		ready := make(chan *semaphore.Job[deploy], n)
+		for range n {
+			all.Go(func() { ready <- rig.Must(s.Next(t.Context(), "staging"))(t) })
 		}
-		all.Go(func() { rig.Is(t, j.Done(t.Context())) })
-	}
-	all.Wait()
-	if requests := net.requests.Load(); requests > 5*n {
-		t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.Refused.Load())
-	}
-	wantResource(t, s, "staging", 0, 0, 0)
-	audit(t, s)
+		all.Wait()
+		close(ready)
+		for j := range ready {
+			if _, again := seen.LoadOrStore(j.ID(), true); again {
+				t.Errorf("job %s twice", j.ID())
+			}
+			all.Go(func() { rig.Is(t, j.Done(t.Context())) })
+		}
+		all.Wait()
+		if requests := net.requests.Load(); requests > 5*n {
+			t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.Refused.Load())
+		}
+		wantResource(t, s, "staging", 0, 0, 0)
+		audit(t, s)
+	})
 }
 
 // A call whose context ends between two transactions that others are in the way of has

@@ -198,7 +198,7 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.release(ctx, repo.ErrReleased); !errors.Is(err, repo.ErrReleased) && !errors.Is(err, ErrClosed) {
+	if err := h.release(ctx, repo.ErrReleased); !ended(err) {
 		return err
 	}
 	return nil

@@ -34,7 +34,7 @@ type permitLine struct {
 
 // caller is one who waits. All that changes is guarded by store.linesMu.
 type caller struct {
-	line *permitLine // while it has not left
+	line *permitLine // that it stands in until it leaves
 	attr string      // of its permit, whoever gets it for it
 	wake chan struct{}
 

@@ -60,21 +60,10 @@ func parseJob(row ddb.Item) (jobRow, error) {
 // jobRows iterates over the rows of a resource's jobs in order. One that cannot be
 // read comes with ErrSchema, and the iteration goes on; every other error ends it.
 func (s *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
-	return func(yield func(jobRow, error) bool) {
-		if err := s.checkName(resource); err != nil {
-			yield(jobRow{}, err)
-			return
-		}
-		for row, err := range s.rows(ctx, prefix+resource, page{}) {
-			if err != nil {
-				yield(jobRow{}, err)
-				return
-			}
-			if !yield(parseJob(row)) {
-				return
-			}
-		}
+	if err := s.checkName(resource); err != nil {
+		return func(yield func(jobRow, error) bool) { yield(jobRow{}, err) }
 	}
+	return parsed(s.rows(ctx, prefix+resource, page{}), parseJob)
 }
 
 // enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made

@@ -111,29 +111,30 @@ const (
 
 // parseResource reads a resource's row; an empty one is a resource that nobody
 // has used. Its Limit is the one that this program goes by.
-func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
-	r := Resource{Name: name, Limit: 1}
-	malformed := func(err error) (Resource, error) {
-		return r, fmt.Errorf("%w: resource %q: %w", repo.ErrSchema, name, err)
-	}
+func parseResource(name string, row ddb.Item, cfg Config) (r Resource, err error) {
+	r = Resource{Name: name, Limit: 1}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w: resource %q: %w", repo.ErrSchema, name, err)
+		}
+	}()
 	for _, f := range []struct {
 		name string
 		to   *int
 	}{{aQueued, &r.Queued}, {aRunning, &r.Running}, {aDead, &r.Dead}, {aLimit, &r.Limit}} {
 		n, err := integer(row, f.name, maxCount)
 		if err != nil {
-			return malformed(err)
+			return r, err
 		}
 		if row[f.name] != nil {
 			*f.to = int(n)
 		}
 	}
-	var err error
 	if r.token, r.Paused, err = tokenOf(row); err == nil {
 		r.changes, err = integer(row, aChanges, maxToken)
 	}
 	if err != nil {
-		return malformed(err)
+		return r, err
 	}
 	for attr, v := range row {
 		if !strings.HasPrefix(attr, permitPrefix) {
@@ -142,7 +143,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 		}
 		until, err := ddb.Time(v)
 		if err != nil {
-			return malformed(fmt.Errorf("attribute %q: %w", attr, err))
+			return r, fmt.Errorf("attribute %q: %w", attr, err)
 		}
 		if r.permits == nil {
 			r.permits = map[string]ending{}
@@ -150,7 +151,7 @@ func parseResource(name string, row ddb.Item, cfg Config) (Resource, error) {
 		r.permits[attr] = ending{until, v, row[ownerAttr(attr)]}
 	}
 	if r.Running < len(r.permits) {
-		return malformed(fmt.Errorf("%d permits are held and %q is %d", len(r.permits), aRunning, r.Running))
+		return r, fmt.Errorf("%d permits are held and %q is %d", len(r.permits), aRunning, r.Running)
 	}
 	r.swept = sweptIn(row)
 	_, r.fixed = row[aFixed]

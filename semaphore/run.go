@@ -160,10 +160,6 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	return true
 }
 
-// ended reports whether an error says that a job was ended before: by its handler, or by
-// Close.
-func ended(err error) bool { return errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed) }
-
 var (
 	// errTimeout is the cause of a handler's context after Config.HandlerTimeout.
 	errTimeout = fmt.Errorf("the handler's time is over: %w", context.DeadlineExceeded)

@@ -136,15 +136,7 @@ func (s *store) Resources(ctx context.Context) iter.Seq2[Resource, error] {
 // inShard iterates over the resources of a shard. An error of one resource comes with its
 // name.
 func (s *store) inShard(ctx context.Context, shard int, p page) iter.Seq2[Resource, error] {
-	return func(yield func(Resource, error) bool) {
-		for row, err := range s.rows(ctx, shardKey(shard), p) {
-			if err != nil {
-				yield(Resource{}, err)
-				return
-			}
-			if !yield(parseResource(text(row, skName), row, s.cfg)) {
-				return
-			}
-		}
-	}
+	return parsed(s.rows(ctx, shardKey(shard), p), func(row ddb.Item) (Resource, error) {
+		return parseResource(text(row, skName), row, s.cfg)
+	})
 }

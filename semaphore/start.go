@@ -153,10 +153,7 @@ func (s *store) deliver(ctx context.Context, j *job) error {
 		return nil
 	}
 	s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
-	if ferr := j.Fail(ctx, err); ferr != nil {
-		return errors.Join(err, ferr)
-	}
-	return err
+	return errors.Join(err, j.Fail(ctx, err))
 }
 
 // deadLetter moves a job's row to the dead letters, if it is as it was read:

@@ -89,29 +89,37 @@ type page struct {
 // rows iterates over a partition in order, with consistent reads unless the page says
 // otherwise.
 func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
-	return func(yield func(ddb.Item, error) bool) {
-		cond, consistent := "#pk = :pk", !p.eventual
-		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
-			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
-		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
-			limit := p.next
-			if in.ExclusiveStartKey = start; len(start) == 0 {
-				limit = p.first
-				if p.after != "" {
-					in.ExclusiveStartKey = rowKey(pk, p.after)
-				}
+	cond, consistent := "#pk = :pk", !p.eventual
+	in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+		ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
+	return s.core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+		limit := p.next
+		if in.ExclusiveStartKey = start; len(start) == 0 {
+			limit = p.first
+			if p.after != "" {
+				in.ExclusiveStartKey = rowKey(pk, p.after)
 			}
-			if limit > 0 {
-				in.Limit = aws.Int32(int32(limit))
-			}
-			out, err := s.client.Query(ctx, in, o)
-			if err != nil {
-				return nil, nil, err
-			}
-			return out.Items, out.LastEvaluatedKey, nil
 		}
-		for row, err := range s.core.Pages(ctx, "Query", ddb.Options{Holding: !p.eventual}, one) {
-			if !yield(row, err) {
+		if in.Limit = nil; limit > 0 {
+			in.Limit = aws.Int32(int32(limit))
+		}
+		out, err := s.client.Query(ctx, in, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
+}
+
+// parsed iterates over what rows say. One that cannot be read comes with its error.
+func parsed[T any](rows iter.Seq2[ddb.Item, error], parse func(ddb.Item) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			var says T
+			if err == nil {
+				says, err = parse(row)
+			}
+			if !yield(says, err) {
 				return
 			}
 		}

@@ -43,14 +43,6 @@ type look struct {
 	odd   bool      // a row could not be read
 }
 
-// rest is a look that has found nothing to start. It holds until the resource changes, or
-// until a row can be started by the clock alone, because it is due or its holder is dead.
-type rest struct {
-	changes int64
-	full    bool // the limit was used up: whatever changes, only an end makes room
-	until   time.Time
-}
-
 // resting reports whether a look at a resource would find nothing, as one before it.
 func (s *store) resting(r Resource) bool {
 	st := s.stations.Get(r.Name)
@@ -60,24 +52,24 @@ func (s *store) resting(r Resource) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	full := r.Running >= r.Limit
-	return full == st.rest.full && (full || r.changes == st.rest.changes) && s.clock().Before(st.rest.until)
+	return full == st.restFull && (full || r.changes == st.restAt) && s.clock().Before(st.restUntil)
 }
 
 // note notes what a look has found: since when the first job waits, and when it makes
 // sense to look again if there was nothing to start.
 func (l *look) note(jobs int) {
-	r := rest{changes: l.r.changes, full: l.r.Running >= l.r.Limit}
+	full, until := l.r.Running >= l.r.Limit, time.Time{}
 	if len(l.rows) == 0 && !l.moved && !l.odd {
 		now := l.s.clock()
 		// What is started from now on is not dead before a lease has passed.
-		r.until = earlier(l.next, now.Add(l.s.cfg.Lease+l.s.cfg.ClockSkew))
-		if whole := l.end || r.full && l.runs >= jobs; !whole {
-			r.until = earlier(r.until, now.Add(l.s.cfg.Lease/3)) // it is time then to look further
+		until = earlier(l.next, now.Add(l.s.cfg.Lease+l.s.cfg.ClockSkew))
+		if whole := l.end || full && l.runs >= jobs; !whole {
+			until = earlier(until, now.Add(l.s.cfg.Lease/3)) // it is time then to look further
 		}
 	}
 	l.st.mu.Lock()
 	defer l.st.mu.Unlock()
-	l.st.rest, l.st.oldest = r, l.since
+	l.st.oldest, l.st.restUntil, l.st.restAt, l.st.restFull = l.since, until, l.r.changes, full
 }
 
 // lookAt finds jobs of a resource to start, at most want.

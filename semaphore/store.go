@@ -42,18 +42,25 @@ type store struct {
 // station is what the callers of one resource in this process share: the writes
 // under way, and what was found out about its line. No safety rests on it.
 type station struct {
-	turn    lease.Exclusive      // held by the Next that reads the line
-	coming  lease.Exclusive      // held by the Enqueue that is under way
-	adopted atomic.Bool          // the row was told this program's limit
-	raced   time.Time            // guarded by mu: when another process was last seen to start jobs of the same line
-	deep    time.Time            // guarded by mu: the last look behind the head of the line
-	behind  string               // guarded by mu: the place where that look ended; "" for the head
-	noted   map[string]time.Time // guarded by mu: rows that cannot be read, by place, since they were first seen
-	oldest  time.Time            // guarded by mu: since when the first job waits that the last look found; zero: none was
-	rest    rest                 // guarded by mu: what the last look has found that found nothing to start
-	mu      sync.Mutex
-	waiting []*change // guarded by mu: changes for the next transaction
-	flights int       // guarded by mu: transactions under way
+	turn    lease.Exclusive // held by the Next that reads the line
+	coming  lease.Exclusive // held by the Enqueue that is under way
+	adopted atomic.Bool     // the row was told this program's limit
+
+	mu      sync.Mutex           // guards all that follows
+	waiting []*change            // for the next transaction
+	flights int                  // transactions under way
+	raced   time.Time            // when another process was last seen to start jobs of the same line
+	deep    time.Time            // the last look behind the head of the line
+	behind  string               // the place where that look ended; "" for the head
+	noted   map[string]time.Time // rows that cannot be read, by place, since they were first seen
+	oldest  time.Time            // since when the first job waits that the last look found; zero: none was
+
+	// The last look has found nothing to start, and until a row can be started by the
+	// clock alone, because it is due or its holder is dead, no other one will: unless the
+	// resource changes, or, where the limit was used up, something has ended.
+	restUntil time.Time
+	restAt    int64 // its changes
+	restFull  bool
 }
 
 // maxStations is of how many resources, those that were used last, a process has one.

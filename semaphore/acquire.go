@@ -6,17 +6,62 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
+
+// Acquire takes a permit of a resource, waiting as long as ctx allows. One
+// request if one is free, one more per try. ErrBusy, with *BusyError, if the
+// waiting ended first. A resource that nobody has used is registered.
+//
+// Callers of this Semaphore are served in order, and get the permit of one that is
+// released without a request of their own. Over processes waiting is not in order: package
+// ticket has a queue. ctx governs the waiting,
+// never the holding.
+func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, "Acquire", resource, false)
+}
+
+// TryAcquire is Acquire without waiting. One request, one more if it comes
+// across permits whose holders are dead.
+func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.permit(ctx, "TryAcquire", resource, true)
+}
+
+// Do runs fn while it holds a permit of a resource. The context of fn ends with
+// ctx, and, with the cause, when the permit is lost.
+func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
+	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
+}
+
+func (s *store) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
+	if err := s.checkName(resource); err != nil {
+		return nil, err
+	}
+	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
+	told.Key(func() string { return resource })
+	defer told.End(&err)
+	ctx, end, err := s.open.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	h, err := s.acquire(ctx, resource, once)
+	if err == nil {
+		err = s.unlessClosed(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
 
 // permitID is short, for every request on the resource bills it: 71 bits. It begins with
 // a letter: a command takes what begins with a dash for a flag.
@@ -154,80 +199,3 @@ func (s *store) adopt(ctx context.Context, r Resource) {
 	w.IfAbsent(aFixed)
 	s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
 }
-
-// releaseUnanswered gives back a permit that a try without an answer may have taken.
-func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
-	s.core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
-}
-
-// releaseWrite is the request that gives a permit back.
-func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
-	w := s.core.NewWrite()
-	w.Remove(attr)
-	if s.cfg.NamePermits {
-		w.Remove(ownerAttr(attr))
-	}
-	count(w, aRunning, -1)
-	count(w, aChanges, 1)
-	w.IfExists(attr)
-	return update(w, resourceKey(name))
-}
-
-// removeExpired removes the permits whose holders are dead, and leaves their
-// names as the evidence of it. It reports whether it sent anything: the resource
-// is then worth another look.
-func (s *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
-	w, removed := s.core.NewWrite(), []string(nil)
-	for attr, end := range r.permits {
-		if end.until.Add(s.cfg.ClockSkew).Before(s.clock()) && len(removed) < maxSweep {
-			w.Remove(attr)
-			if end.owner != nil {
-				w.Remove(ownerAttr(attr))
-			}
-			w.IfEqual(attr, end.raw)
-			removed = append(removed, attr)
-		}
-	}
-	if len(removed) == 0 {
-		return false, nil
-	}
-	w.Set(aSwept, &types.AttributeValueMemberSS{Value: withEarlier(removed, r.swept)})
-	count(w, aRunning, -int64(len(removed)))
-	count(w, aChanges, 1)
-	// Whether we removed them or the resource changed meanwhile: a look tells.
-	res := s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
-	switch res.Outcome {
-	case ddb.Refused:
-		return false, res.Err
-	case ddb.Applied:
-		s.core.Observe.TakenOver(ctx, telemetry.Permit, len(removed), slog.String("resource", r.Name), slog.Int("permits", len(removed)))
-	}
-	return true, nil
-}
-
-// withEarlier adds the evidence of earlier removals to that of this one, while it is
-// little: holders who died together are often found one by one.
-func withEarlier(removed, earlier []string) []string {
-	if len(removed)+len(earlier) > maxKept {
-		return removed
-	}
-	all := slices.Concat(removed, earlier)
-	slices.Sort(all) // a late copy of a try can have brought one back
-	return slices.Compact(all)
-}
-
-// sweptIn is whose permits a resource's row says were removed as those of dead holders.
-func sweptIn(row ddb.Item) []string {
-	if swept, ok := row[aSwept].(*types.AttributeValueMemberSS); ok {
-		return swept.Value
-	}
-	return nil
-}
-
-const (
-	// maxSweep keeps the expression of a sweep within DynamoDB's limit.
-	maxSweep = 30
-	// maxKept is up to how many names the evidence of earlier removals is kept: every
-	// request on the row bills it.
-	maxKept = 10
-)

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,31 +40,4 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 		}
 	}
 	return fmt.Errorf("%w: job %q of resource %q is started and given back all the time", repo.ErrConflict, id, resource)
-}
-
-// findJob reads the row of a job in line: at the place that an id made by Enqueue
-// names, or else wherever it stands.
-func (s *store) findJob(ctx context.Context, resource, id string) (jobRow, error) {
-	key, err := s.jobKey(jobsPrefix, resource, id)
-	if err != nil {
-		return jobRow{}, err
-	}
-	if _, ok := madeAt(id); ok {
-		row, err := s.core.Get(ctx, key)
-		if err != nil {
-			return jobRow{}, err
-		}
-		if len(row) > 0 && text(row, aID) == id {
-			return parseJob(row)
-		}
-	}
-	for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
-		if j.id == id {
-			return j, err
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			return jobRow{}, err
-		}
-	}
-	return jobRow{}, fmt.Errorf("%w: job %q of resource %q", repo.ErrNotFound, id, resource)
 }

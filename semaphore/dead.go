@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -119,39 +118,22 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	return s.plain(resource, res)
 }
 
-// JobInfo is what a line tells of a job.
-type JobInfo struct {
-	ID        string
-	Running   bool
-	Attempts  int
-	Error     string    // of the last attempt that failed
-	Owner     string    // who runs it
-	Token     int64     // fencing token, while it runs
-	Until     time.Time // when others may take it over, on the owner's clock
-	NotBefore time.Time // when it is due after a failure; zero otherwise
-
-	// Enqueued is when it was enqueued, by the clock of its producer. Of a job with an id
-	// of the caller's own it is when it came into line last, and zero after a failure.
-	Enqueued time.Time
-	// Since is when the owner started it, on its own clock, in seconds; zero while it
-	// does not run.
-	Since time.Time
-}
-
-// Jobs iterates over the jobs of a resource in the order of the line, without
-// their values. A row that cannot be read comes with ErrSchema, and the
-// iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
-func (s *store) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
-	return func(yield func(JobInfo, error) bool) {
-		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
-			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
-			if info.Running {
-				by := protocol.Record{By: j.owner}
-				info.Owner, info.Token, info.Until, info.Since = by.Owner(), j.token, j.until, by.Asked()
-			}
-			if !yield(info, err) {
-				return
-			}
-		}
+// deadLetter moves a job's row to the dead letters, if it is as it was read:
+// that of a holder who died in the last attempt, or one that cannot be read.
+func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
+	w := s.core.NewWrite()
+	j.asRead(w)
+	c := change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{
+		ddb.DeleteOf(w.Delete(j.key())), s.core.PutOf(s.deadRow(resource, j, why))}}
+	if c.queued = -1; j.state == running {
+		c.queued, c.running = 0, -1
 	}
+	res := s.submit(ctx, resource, c)
+	if res.Outcome == ddb.Refused {
+		return res.Err
+	}
+	if res.Outcome == ddb.Applied {
+		s.core.Observe.DeadLettered(ctx, resource, j.id, j.attempts, why)
+	}
+	return nil // whoever did it, or the job went on: the next look tells
 }

@@ -1,9 +1,7 @@
 package semaphore
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -55,15 +53,6 @@ func parseJob(row ddb.Item) (jobRow, error) {
 		return j, fmt.Errorf("%w: job %q: %w", repo.ErrSchema, j.place, err)
 	}
 	return j, nil
-}
-
-// jobRows iterates over the rows of a resource's jobs in order. One that cannot be
-// read comes with ErrSchema, and the iteration goes on; every other error ends it.
-func (s *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
-	if err := s.checkName(resource); err != nil {
-		return func(yield func(jobRow, error) bool) { yield(jobRow{}, err) }
-	}
-	return parsed(s.rows(ctx, prefix+resource, page{}), parseJob)
 }
 
 // enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made

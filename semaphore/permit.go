@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -32,52 +33,6 @@ type Permit struct {
 
 	hands int       // how often it was passed on in this process
 	since time.Time // when it was taken from the table
-}
-
-// Acquire takes a permit of a resource, waiting as long as ctx allows. One
-// request if one is free, one more per try. ErrBusy, with *BusyError, if the
-// waiting ended first. A resource that nobody has used is registered.
-//
-// Callers of this Semaphore are served in order, and get the permit of one that is
-// released without a request of their own. Over processes waiting is not in order: package
-// ticket has a queue. ctx governs the waiting,
-// never the holding.
-func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "Acquire", resource, false)
-}
-
-// TryAcquire is Acquire without waiting. One request, one more if it comes
-// across permits whose holders are dead.
-func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "TryAcquire", resource, true)
-}
-
-// Do runs fn while it holds a permit of a resource. The context of fn ends with
-// ctx, and, with the cause, when the permit is lost.
-func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
-}
-
-func (s *store) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
-	if err := s.checkName(resource); err != nil {
-		return nil, err
-	}
-	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
-	told.Key(func() string { return resource })
-	defer told.End(&err)
-	ctx, end, err := s.open.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	h, err := s.acquire(ctx, resource, once)
-	if err == nil {
-		err = s.unlessClosed(h)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
 }
 
 func (s *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
@@ -253,4 +208,22 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	}
 	h.s.settled(h, err, h.lease.Ended())
 	return err
+}
+
+// releaseUnanswered gives back a permit that a try without an answer may have taken.
+func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
+	s.core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
+}
+
+// releaseWrite is the request that gives a permit back.
+func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
+	w := s.core.NewWrite()
+	w.Remove(attr)
+	if s.cfg.NamePermits {
+		w.Remove(ownerAttr(attr))
+	}
+	count(w, aRunning, -1)
+	count(w, aChanges, 1)
+	w.IfExists(attr)
+	return update(w, resourceKey(name))
 }

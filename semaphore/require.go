@@ -7,7 +7,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
-	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -43,9 +42,4 @@ func (s *store) require(tx *txn.Tx, raw ddb.Item, held *lease.Lease, own func(*p
 			return held.Gone(ctx)
 		},
 	})
-}
-
-// keyOf is the key of a row, for errors.
-func keyOf(raw ddb.Item) repo.Key {
-	return repo.Key{Partition: text(raw, pkName), Sort: text(raw, skName)}
 }

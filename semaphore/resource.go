@@ -1,8 +1,9 @@
 package semaphore
 
 import (
+	"context"
 	"fmt"
-	"hash/fnv"
+	"iter"
 	"strings"
 	"time"
 
@@ -12,70 +13,6 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
-
-// The table: partition key "pk", sort key "sk".
-const (
-	pkName, skName = "pk", "sk"
-
-	resourcePrefix = "RESOURCE#" // + shard; sort key: the resource
-	jobsPrefix     = "JOBS#"     // + resource; sort key: the job's place in line
-	deadPrefix     = "DEAD#"     // + resource; sort key: the job's id
-	idsPrefix      = "IDS#"      // + resource; sort key: an id that a caller gave; has the table's TTL once its job has ended
-)
-
-// Attributes of a resource.
-const (
-	aQueued  = "queued"
-	aRunning = "running"
-	aDead    = "dead"
-	aLimit   = "limit"
-	aFixed   = "limitSet" // BOOL: SetLimit has set it
-	aToken   = "token"    // last fencing token given out on the resource
-	aChanges = "changes"  // counts every change of the counters, for the audit
-
-	aSwept  = "swept"  // SS: the permits that were lately removed because their lease was over
-	aPaused = "paused" // N, Unix seconds: since when it is paused; its token is then beyond maxToken
-
-	permitPrefix = "p_" // + id: until when a permit is held, Unix seconds
-	ownerPrefix  = "o_" // + id: "<Unix seconds> <Config.Owner>", who took the permit when; with Config.NamePermits only
-	brokenPrefix = "x_" // + id of a permit, or token of a job: it was ended by force; the end that it had, Unix seconds
-)
-
-// Attributes of a job.
-const (
-	aID        = "id"
-	aJob       = "job" // the user's value, JSON
-	aState     = "state"
-	aAttempts  = "attempts"
-	aUntil     = "until"
-	aOwner     = "owner"
-	aNotBefore = "notBefore"
-	aError     = "error"
-	aMarked    = "marked" // BOOL: its id has a row of its own
-	aDied      = "died"   // N, Unix seconds: when it became a dead letter
-
-	queued  = "queued"
-	running = "running"
-)
-
-// shards spread resources over partitions: every change of a job touches its
-// resource. The number is fixed, for programs that disagreed about it would
-// count one resource twice.
-const shards = 16
-
-func shard(name string) string { return shardKey(shardOf(name)) }
-
-func shardOf(name string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(name)) // never fails
-	return int(h.Sum32() % shards)
-}
-
-func shardKey(shard int) string { return fmt.Sprintf("%s%x", resourcePrefix, shard) }
-
-func rowKey(pk, sk string) ddb.Item { return ddb.Item{pkName: ddb.Text(pk), skName: ddb.Text(sk)} }
-
-func resourceKey(name string) ddb.Item { return rowKey(shard(name), name) }
 
 // Resource is what the table knows of a resource.
 type Resource struct {
@@ -165,29 +102,6 @@ func (r Resource) busy() error {
 	return &BusyError{Resource: r.Name, Running: r.Running, Limit: r.Limit, Paused: r.Paused}
 }
 
-// integer reads a number of a row: from 0, which it is if it is absent, to most.
-func integer(row ddb.Item, name string, most int64) (int64, error) {
-	v, ok := row[name]
-	if !ok {
-		return 0, nil
-	}
-	n, err := ddb.Int(v)
-	if err == nil && (n < 0 || n > most) {
-		err = fmt.Errorf("%d is not between 0 and %d", n, most)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("attribute %q: %w", name, err)
-	}
-	return n, nil
-}
-
-func text(row ddb.Item, name string) string {
-	if s, ok := row[name].(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
-}
-
 // count adds n to a counter of a resource, which may not be there yet.
 func count(w *protocol.Write, attr string, n int64) {
 	w.SetTo(attr, "if_not_exists("+w.Name(attr)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(n)))
@@ -196,4 +110,89 @@ func count(w *protocol.Write, attr string, n int64) {
 // register adds what a resource must have to a write that may be its first.
 func register(w *protocol.Write, cfg Config) {
 	w.SetTo(aLimit, "if_not_exists("+w.Name(aLimit)+", "+w.Value(ddb.Integer(int64(max(cfg.Limit, 1))))+")")
+}
+
+// SetLimit sets how many permits and running jobs a resource may have at once,
+// from now on and for all programs; it registers a new resource. What runs goes
+// on, also where it is more. One request.
+func (s *store) SetLimit(ctx context.Context, resource string, limit int) error {
+	if err := s.checkName(resource); err != nil {
+		return err
+	}
+	if limit < 1 || limit > maxCount {
+		return fmt.Errorf("%w: the limit of resource %q cannot be %d: use 1 to %d", repo.ErrConfig, resource, limit, maxCount)
+	}
+	w := s.core.NewWrite()
+	w.Set(aLimit, ddb.Integer(int64(limit)))
+	w.Set(aFixed, ddb.True())
+	return s.plain(resource, s.write(ctx, resource, w, ddb.Options{}))
+}
+
+// Forget removes a resource that nobody uses any more, with the limit that
+// SetLimit gave it: names that are used once, such as one per order, would pile
+// up, and every look of Run reads all of them. ErrBusy if it has jobs, queued,
+// running or dead, or permits. Using it again registers it again; its tokens
+// begin anew with the clock of who does, which must not be behind. After a permit or a
+// job of the resource was broken, wait until the lease of its holder is over: the row is
+// what would tell it. A pause ends. One request.
+func (s *store) Forget(ctx context.Context, resource string) error {
+	if err := s.checkName(resource); err != nil {
+		return err
+	}
+	w := s.core.NewWrite()
+	for _, counter := range []string{aQueued, aRunning, aDead} {
+		none := w.Value(ddb.Integer(0))
+		w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")
+	}
+	res := s.core.Delete(ctx, w.Delete(resourceKey(resource)), ddb.Options{})
+	if res.Outcome != ddb.Condition {
+		return s.plain(resource, res)
+	}
+	r, err := parseResource(resource, res.Image, s.cfg)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", ErrBusy, resource, r.Queued, r.Dead, r.Running)
+}
+
+// Resource reads one resource: zero counters and its limit if nobody has used
+// it. One request.
+func (s *store) Resource(ctx context.Context, resource string) (Resource, error) {
+	if err := s.checkName(resource); err != nil {
+		return Resource{}, err
+	}
+	return s.resource(ctx, resource)
+}
+
+// Resources iterates over all resources that were ever used, in no order, with
+// their counters. One whose row cannot be read comes with its name and
+// ErrSchema, and the iteration goes on; every other error ends it. At least 16
+// requests, one for each shard; one read unit per 4 KB.
+func (s *store) Resources(ctx context.Context) iter.Seq2[Resource, error] {
+	return func(yield func(Resource, error) bool) {
+		for i := range shards {
+			for r, err := range s.inShard(ctx, i, page{}) {
+				if !yield(r, err) || err != nil && r.Name == "" {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inShard iterates over the resources of a shard. An error of one resource comes with its
+// name.
+func (s *store) inShard(ctx context.Context, shard int, p page) iter.Seq2[Resource, error] {
+	return parsed(s.rows(ctx, shardKey(shard), p), func(row ddb.Item) (Resource, error) {
+		return parseResource(text(row, skName), row, s.cfg)
+	})
+}
+
+// resource reads the row of a resource. One request. With an error the result has its name.
+func (s *store) resource(ctx context.Context, name string) (Resource, error) {
+	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
+	if res.Err != nil {
+		return Resource{Name: name}, res.Err
+	}
+	return parseResource(name, res.Item, s.cfg)
 }

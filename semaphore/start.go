@@ -155,23 +155,3 @@ func (s *store) deliver(ctx context.Context, j *job) error {
 	s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	return errors.Join(err, j.Fail(ctx, err))
 }
-
-// deadLetter moves a job's row to the dead letters, if it is as it was read:
-// that of a holder who died in the last attempt, or one that cannot be read.
-func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
-	w := s.core.NewWrite()
-	j.asRead(w)
-	c := change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{
-		ddb.DeleteOf(w.Delete(j.key())), s.core.PutOf(s.deadRow(resource, j, why))}}
-	if c.queued = -1; j.state == running {
-		c.queued, c.running = 0, -1
-	}
-	res := s.submit(ctx, resource, c)
-	if res.Outcome == ddb.Refused {
-		return res.Err
-	}
-	if res.Outcome == ddb.Applied {
-		s.core.Observe.DeadLettered(ctx, resource, j.id, j.attempts, why)
-	}
-	return nil // whoever did it, or the job went on: the next look tells
-}

@@ -77,15 +77,6 @@ func (s *store) station(resource string) (st *station) {
 	return st
 }
 
-// resource reads the row of a resource. One request. With an error the result has its name.
-func (s *store) resource(ctx context.Context, name string) (Resource, error) {
-	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
-	if res.Err != nil {
-		return Resource{Name: name}, res.Err
-	}
-	return parseResource(name, res.Item, s.cfg)
-}
-
 // page says how a partition is read.
 type page struct {
 	after       string // the sort key behind which to begin

@@ -26,13 +26,13 @@ import (
 // ticket has a queue. ctx governs the waiting,
 // never the holding.
 func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "Acquire", resource, false)
+	return s.takePermit(ctx, "Acquire", resource, false)
 }
 
 // TryAcquire is Acquire without waiting. One request, one more if it comes
 // across permits whose holders are dead.
 func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.permit(ctx, "TryAcquire", resource, true)
+	return s.takePermit(ctx, "TryAcquire", resource, true)
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
@@ -41,7 +41,7 @@ func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Con
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 
-func (s *store) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
+func (s *store) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
 	if err := s.checkName(resource); err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (s *store) Audit(ctx context.Context) iter.Seq2[Tally, error] {
 
 func (s *store) audit(ctx context.Context, name string) (t Tally, err error) {
 	for range audits {
-		before, err := s.resource(ctx, name)
+		before, err := s.readResource(ctx, name)
 		if err != nil {
 			return t, err
 		}
@@ -81,7 +81,7 @@ func (s *store) audit(ctx context.Context, name string) (t Tally, err error) {
 			}
 			t.Counted.Dead++
 		}
-		after, err := s.resource(ctx, name)
+		after, err := s.readResource(ctx, name)
 		if err != nil {
 			return t, err
 		}

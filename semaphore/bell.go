@@ -42,11 +42,12 @@ func (s *store) ring(ctx context.Context, resource string) {
 	i, now := shardOf(resource), s.clock()
 	s.mu.Lock()
 	since := now.Sub(s.rung[i])
-	if since < 0 || since >= rungFor {
+	lately := since >= 0 && since < rungFor
+	if !lately {
 		s.rung[i] = now
 	}
 	s.mu.Unlock()
-	if since >= 0 && since < rungFor {
+	if lately {
 		return
 	}
 	w := s.core.NewWrite()
@@ -58,9 +59,7 @@ func (s *store) ring(ctx context.Context, resource string) {
 	// The job is enqueued all the same: the next one rings again.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rung[i].Equal(now) {
-		s.rung[i] = time.Time{}
-	}
+	s.rung[i] = time.Time{}
 }
 
 // heard reads when was rung last for each shard, which may be out of date by a moment.

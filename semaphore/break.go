@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -97,7 +96,7 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	case j.state != running || j.token != token || token == 0:
 		return missing
 	}
-	r, err := s.resource(ctx, resource)
+	r, err := s.readResource(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 		more: func(w *protocol.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
 	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition {
-		r, err = s.resource(ctx, resource)
+		r, err = s.readResource(ctx, resource)
 		switch {
 		case err == nil && r.wasBroken(name):
 			res.Outcome = ddb.Applied
@@ -145,9 +144,6 @@ func (s *store) leaveEvidence(w *protocol.Write, r Resource, name string, end ty
 
 // noteBroken reads such evidence. What cannot be read is none.
 func (r *Resource) noteBroken(attr string, v types.AttributeValue) {
-	if !strings.HasPrefix(attr, brokenPrefix) {
-		return
-	}
 	end, err := ddb.Time(v)
 	if err != nil {
 		return
@@ -171,7 +167,7 @@ func brokenFrom(row ddb.Item, name string) bool { return row[brokenPrefix+name] 
 // broken reports whether a job whose row is not this handler's any more was taken from
 // it by force. One read, in this rare case only. known is false where nobody can tell.
 func (j *job) broken(ctx context.Context) (broken, known bool) {
-	r, err := j.s.resource(ctx, j.resource)
+	r, err := j.s.readResource(ctx, j.resource)
 	if err != nil || r.token == 0 {
 		return false, false
 	}

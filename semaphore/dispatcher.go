@@ -79,15 +79,14 @@ func signal(news chan struct{}) {
 // assign gives free workers to the resources in line until ctx is done.
 func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
-		p, r, n, yields := d.next()
-		if p == nil {
-			select {
-			case <-d.wake:
-			case <-ctx.Done():
-			}
+		if p, r, n, yields := d.next(); p != nil {
+			d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
 			continue
 		}
-		d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
+		select {
+		case <-d.wake:
+		case <-ctx.Done():
+		}
 	}
 }
 

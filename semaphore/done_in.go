@@ -123,7 +123,13 @@ func (j heldJob) Settle(ctx context.Context) (verdict protocol.Verdict) {
 	c := j.returned(w)
 	send := func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }
 	_ = j.lease.End(ctx, repo.ErrReleased, send, func(res ddb.Result) error {
-		verdict = j.judgeReturn(ctx, res)
+		failed := res.Outcome == ddb.Condition && res.Images[0].Failed
+		switch {
+		case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:
+			verdict = protocol.Lost
+		case failed && res.Clean:
+			verdict = j.judgeGone(ctx)
+		}
 		if verdict == protocol.Undecided {
 			j.lease.Finish(repo.ErrOutcomeUnknown)
 			return unknown(j.resource, res.Err)
@@ -132,17 +138,4 @@ func (j heldJob) Settle(ctx context.Context) (verdict protocol.Verdict) {
 	})
 	j.s.open.Remove(j.job)
 	return verdict
-}
-
-// judgeReturn is the verdict on the transaction from the answer to the Return that
-// follows it.
-func (j heldJob) judgeReturn(ctx context.Context, res ddb.Result) protocol.Verdict {
-	failed := res.Outcome == ddb.Condition && res.Images[0].Failed
-	switch {
-	case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:
-		return protocol.Lost
-	case failed && res.Clean:
-		return j.judgeGone(ctx)
-	}
-	return protocol.Undecided
 }

@@ -49,7 +49,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 	defer over()
 	defer queueUp(ctx, &s.station(resource).turn)()
 	for {
-		r, err := s.resource(ctx, resource)
+		r, err := s.readResource(ctx, resource)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		if r.Running >= r.Limit && len(r.permits) > 0 { // the permits of the dead are in the way
 			removed, err := s.removeExpired(ctx, *r)
 			if err == nil && removed {
-				*r, err = s.resource(ctx, r.Name)
+				*r, err = s.readResource(ctx, r.Name)
 			}
 			if err != nil {
 				return nil, err
@@ -112,7 +112,7 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		hidden := r.Running >= r.Limit && l.runs < r.Running-len(r.permits)
 		if len(l.rows) == 0 && !l.moved && (hidden || !l.end && r.Running < r.Limit) {
 			was := *r
-			if *r, err = s.resource(ctx, r.Name); err != nil {
+			if *r, err = s.readResource(ctx, r.Name); err != nil {
 				return nil, err
 			}
 			if r.changes != was.changes && r.Running < r.Limit {
@@ -140,7 +140,7 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		if raced && yields {
 			break
 		}
-		if *r, err = s.resource(ctx, r.Name); err != nil {
+		if *r, err = s.readResource(ctx, r.Name); err != nil {
 			return nil, err
 		}
 	}

@@ -74,8 +74,10 @@ func parseResource(name string, row ddb.Item, cfg Config) (r Resource, err error
 		return r, err
 	}
 	for attr, v := range row {
-		if !strings.HasPrefix(attr, permitPrefix) {
+		if strings.HasPrefix(attr, brokenPrefix) {
 			r.noteBroken(attr, v)
+		}
+		if !strings.HasPrefix(attr, permitPrefix) {
 			continue
 		}
 		until, err := ddb.Time(v)
@@ -161,7 +163,7 @@ func (s *store) Resource(ctx context.Context, resource string) (Resource, error)
 	if err := s.checkName(resource); err != nil {
 		return Resource{}, err
 	}
-	return s.resource(ctx, resource)
+	return s.readResource(ctx, resource)
 }
 
 // Resources iterates over all resources that were ever used, in no order, with
@@ -188,8 +190,8 @@ func (s *store) inShard(ctx context.Context, shard int, p page) iter.Seq2[Resour
 	})
 }
 
-// resource reads the row of a resource. One request. With an error the result has its name.
-func (s *store) resource(ctx context.Context, name string) (Resource, error) {
+// readResource reads the row of a resource. One request. With an error the result has its name.
+func (s *store) readResource(ctx context.Context, name string) (Resource, error) {
 	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
 	if res.Err != nil {
 		return Resource{Name: name}, res.Err

@@ -107,7 +107,7 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yiel
 	var jobs []*job
 	var err error
 	if r.Limit == 0 { // no more than the name is known
-		r, err = d.s.resource(ctx, r.Name)
+		r, err = d.s.readResource(ctx, r.Name)
 	}
 	if err == nil {
 		jobs, err = d.s.startSome(ctx, &r, n, yields)

@@ -56,7 +56,7 @@ var layout = []row{
 	{folder: "mutex", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/lock", "internal/local", "internal/telemetry"}, why: "named locks: rows that are nothing but the item lock"},
 	{folder: "once", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lock", "internal/telemetry"}, why: "operations with effects elsewhere: rows that are the item lock, and what the operation gave"},
 	{folder: "ticket", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/pace", "internal/telemetry"}, why: "the queue lock: an item of its own kind"},
-	{folder: "semaphore", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/telemetry"}, why: "permits and jobs: items of their own kind"},
+	{folder: "semaphore", may: []string{"repo", "txn", "internal/transaction", "internal/settings", "internal/ddb", "internal/protocol", "internal/link", "internal/lease", "internal/recent", "internal/telemetry"}, why: "permits and jobs: items of their own kind"},
 	{folder: "internal/bridge", why: "requests from virtual time to a real service; knows no DynamoDB"},
 	{folder: "internal/load", may: []string{"localdb", "public", "internal/bridge"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},

@@ -6,17 +6,62 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
+
+// Acquire takes a permit of a resource, waiting as long as ctx allows. One
+// request if one is free, one more per try. ErrBusy, with *BusyError, if the
+// waiting ended first. A resource that nobody has used is registered.
+//
+// Callers of this Semaphore are served in order, and get the permit of one that is
+// released without a request of their own. Over processes waiting is not in order: package
+// ticket has a queue. ctx governs the waiting,
+// never the holding.
+func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.takePermit(ctx, "Acquire", resource, false)
+}
+
+// TryAcquire is Acquire without waiting. One request, one more if it comes
+// across permits whose holders are dead.
+func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
+	return s.takePermit(ctx, "TryAcquire", resource, true)
+}
+
+// Do runs fn while it holds a permit of a resource. The context of fn ends with
+// ctx, and, with the cause, when the permit is lost.
+func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
+	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
+}
+
+func (s *store) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
+	if err := s.checkName(resource); err != nil {
+		return nil, err
+	}
+	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
+	told.Key(func() string { return resource })
+	defer told.End(&err)
+	ctx, end, err := s.open.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	h, err := s.acquire(ctx, resource, once)
+	if err == nil {
+		err = s.unlessClosed(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h, nil
+}
 
 // permitID is short, for every request on the resource bills it: 71 bits. It begins with
 // a letter: a command takes what begins with a dash for a flag.
@@ -28,7 +73,7 @@ func permitID() string {
 }
 
 func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
-	attr, backoff := permitID(), ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
+	attr, backoff := permitID(), s.lease.Pause
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
 	defer cancel()
 	began, clean := time.Now(), true
@@ -36,7 +81,7 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	var place *caller  // in the line of this process
 	if !once {
 		place = s.join(name, attr)
-		defer s.leaves(name, place)
+		defer place.leaves()
 	}
 	failed := func(err error) (*Permit, error) {
 		if !clean {
@@ -49,20 +94,17 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 	}
 	for try := 1; ; try++ {
 		if place != nil {
-			got, err := s.turn(ctx, name, place)
+			got, err := place.turn(ctx)
 			clean = clean && !place.unsure
 			if err != nil {
-				return failed(ddb.Join(place.busy(name), ddb.Waited(time.Since(began), err)))
+				return failed(ddb.Join(place.busy(), ddb.Waited(time.Since(began), err)))
 			}
 			if got != nil {
 				return got.begin(ctx)
 			}
 		}
 		asked := time.Now() // before the end is reckoned: the deadline counts from here
-		in, until, err := s.take(name, attr)
-		if err != nil {
-			return nil, err
-		}
+		in, until := s.take(name, attr)
 		// The same id in all tries: whichever of them was applied, it is ours,
 		// and a second one cannot be.
 		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
@@ -79,32 +121,31 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		if _, ours := r.permits[attr]; ours && err == nil {
 			s.adopt(grace, r)
 			held := s.newPermit(name, attr, r.token, asked, until)
-			held.once = sure
+			held.once, held.found = sure, res.Outcome != ddb.Applied
 			s.took(r, held)
-			return (&passed{held, res.Outcome != ddb.Applied}).begin(ctx)
+			return held.begin(ctx)
 		}
 		if err != nil {
 			return failed(err)
 		}
 		last = &r
-		if removed, err := s.removeExpired(ctx, r); err != nil || removed {
-			if err != nil {
-				return failed(err)
-			}
+		switch removed, err := s.removeExpired(ctx, r); {
+		case err != nil:
+			return failed(err)
+		case removed:
 			ddb.Sleep(ctx, s.cfg.Wait.Min)
 			continue
-		}
-		if once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts {
+		case once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts:
 			return failed(r.busy())
 		}
-		s.refused(r, place, backoff.Next(s.clock(), time.Time{}), !clean)
+		place.refused(r, backoff.Next(s.clock(), time.Time{}), !clean)
 	}
 }
 
 // take is the request for a permit, and the end that it writes.
-func (s *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, error) {
+func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until time.Time) {
 	now := s.clock()
-	until := now.Add(s.cfg.Lease)
+	until = now.Add(s.cfg.Lease)
 	w := s.core.NewWrite()
 	register(w, s.cfg)
 	count(w, aRunning, 1)
@@ -112,15 +153,13 @@ func (s *store) take(name, attr string) (*dynamodb.UpdateItemInput, time.Time, e
 	s.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
 	if s.cfg.NamePermits {
-		w.Set(ownerAttr(attr), ownerText(now, s.cfg.Owner))
+		w.Set(ownerAttr(attr), protocol.Sign(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
-	s.ifBelowLimit(w)
-	in, err := w.Update(resourceKey(name))
-	if in != nil {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	return in, until, err
+	s.ifRoom(w, " < ")
+	in = update(w, resourceKey(name))
+	in.ReturnValues = types.ReturnValueAllNew
+	return in, until
 }
 
 // nextToken gives out the next fencing token of a resource.
@@ -128,12 +167,9 @@ func (s *store) nextToken(w *protocol.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
-// ifBelowLimit demands that a permit is free: by the limit that SetLimit has
-// set, or else by this program's own, or else by that of the row. Numbers that
+// ifRoom demands that what runs compares to the limit: to that which SetLimit has
+// set, or else to this program's own, or else to that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (s *store) ifBelowLimit(w *protocol.Write) { s.ifRoom(w, " < ") }
-
-// ifRoom demands that what runs compares to the limit.
 func (s *store) ifRoom(w *protocol.Write, compares string) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
@@ -154,126 +190,12 @@ func (s *store) adopt(ctx context.Context, r Resource) {
 	if r.fixed || r.stored == r.Limit {
 		return
 	}
-	st := s.enter(r.Name)
-	defer s.leave(st)
-	st.mu.Lock()
-	done := st.adopted
-	st.adopted = true
-	st.mu.Unlock()
-	if done {
+	if s.station(r.Name).adopted.Swap(true) {
 		return
 	}
 	w := s.core.NewWrite()
 	w.Set(aLimit, ddb.Integer(int64(r.Limit)))
 	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
 	w.IfAbsent(aFixed)
-	if in, err := w.Update(resourceKey(r.Name)); err == nil {
-		s.core.Update(ctx, in, ddb.Options{NoGrace: true})
-	}
+	s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
 }
-
-// releaseUnanswered gives back a permit that a try without an answer may have taken.
-func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
-	if in, err := s.releaseWrite(name, attr); err == nil {
-		s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
-	}
-}
-
-// releaseWrite is the request that gives a permit back.
-func (s *store) releaseWrite(name, attr string) (*dynamodb.UpdateItemInput, error) {
-	w := s.core.NewWrite()
-	w.Remove(attr)
-	if s.cfg.NamePermits {
-		w.Remove(ownerAttr(attr))
-	}
-	count(w, aRunning, -1)
-	count(w, aChanges, 1)
-	w.IfExists(attr)
-	return w.Update(resourceKey(name))
-}
-
-// passOnWrite is the request that gives a permit back and to another caller of this
-// process at once: nobody gets in between. The next token is its own. As no id comes
-// again, a copy of the request can do nothing.
-func (s *store) passOnWrite(name, attr string, p passing) (*dynamodb.UpdateItemInput, error) {
-	w := s.core.NewWrite()
-	w.Remove(attr)
-	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
-	if s.cfg.NamePermits {
-		w.Remove(ownerAttr(attr))
-		w.Set(ownerAttr(p.to.attr), ownerText(s.clock(), s.cfg.Owner))
-	}
-	count(w, aChanges, 1)
-	s.nextToken(w, s.clock())
-	w.IfExists(attr)
-	w.IfAbsent(p.to.attr)
-	s.ifRoom(w, " <= ") // a lower limit, or a pause, holds from now on
-	in, err := w.Update(resourceKey(name))
-	if in != nil {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	return in, err
-}
-
-// removeExpired removes the permits whose holders are dead, and leaves their
-// names as the evidence of it. It reports whether it sent anything: the resource
-// is then worth another look.
-func (s *store) removeExpired(ctx context.Context, r Resource) (bool, error) {
-	w, removed := s.core.NewWrite(), []string(nil)
-	for attr, end := range r.permits {
-		if end.until.Add(s.cfg.ClockSkew).Before(s.clock()) && len(removed) < maxSweep {
-			w.Remove(attr)
-			if end.owner != nil {
-				w.Remove(ownerAttr(attr))
-			}
-			w.IfEqual(attr, end.raw)
-			removed = append(removed, attr)
-		}
-	}
-	if len(removed) == 0 {
-		return false, nil
-	}
-	w.Set(aSwept, &types.AttributeValueMemberSS{Value: withEarlier(removed, r.swept)})
-	count(w, aRunning, -int64(len(removed)))
-	count(w, aChanges, 1)
-	in, err := w.Update(resourceKey(r.Name))
-	if err != nil {
-		return false, err
-	}
-	// Whether we removed them or the resource changed meanwhile: a look tells.
-	res := s.core.Update(ctx, in, ddb.Options{NoGrace: true})
-	switch res.Outcome {
-	case ddb.Refused:
-		return false, res.Err
-	case ddb.Applied:
-		s.core.Observe.TakenOver(ctx, telemetry.Permit, len(removed), slog.String("resource", r.Name), slog.Int("permits", len(removed)))
-	}
-	return true, nil
-}
-
-// withEarlier adds the evidence of earlier removals to that of this one, while it is
-// little: holders who died together are often found one by one.
-func withEarlier(removed, earlier []string) []string {
-	if len(removed)+len(earlier) > maxKept {
-		return removed
-	}
-	all := slices.Concat(removed, earlier)
-	slices.Sort(all) // a late copy of a try can have brought one back
-	return slices.Compact(all)
-}
-
-// sweptIn is whose permits a resource's row says were removed as those of dead holders.
-func sweptIn(row ddb.Item) []string {
-	if swept, ok := row[aSwept].(*types.AttributeValueMemberSS); ok {
-		return swept.Value
-	}
-	return nil
-}
-
-const (
-	// maxSweep keeps the expression of a sweep within DynamoDB's limit.
-	maxSweep = 30
-	// maxKept is up to how many names the evidence of earlier removals is kept: every
-	// request on the row bills it.
-	maxKept = 10
-)

@@ -44,13 +44,9 @@ const audits = 5
 // changed meanwhile is counted again. A resource whose row cannot be read comes
 // with ErrSchema, and the audit goes on. It reads the whole table, at least 16
 // requests and four per resource.
-func (s *Semaphore[J]) Audit(ctx context.Context) iter.Seq2[Tally, error] {
-	return s.store.tallies(ctx)
-}
-
-func (s *store) tallies(ctx context.Context) iter.Seq2[Tally, error] {
+func (s *store) Audit(ctx context.Context) iter.Seq2[Tally, error] {
 	return func(yield func(Tally, error) bool) {
-		for r, err := range s.resources(ctx) {
+		for r, err := range s.Resources(ctx) {
 			t := Tally{Resource: r}
 			if err == nil {
 				t, err = s.audit(ctx, r.Name)
@@ -64,7 +60,7 @@ func (s *store) tallies(ctx context.Context) iter.Seq2[Tally, error] {
 
 func (s *store) audit(ctx context.Context, name string) (t Tally, err error) {
 	for range audits {
-		before, err := s.resource(ctx, name)
+		before, err := s.readResource(ctx, name)
 		if err != nil {
 			return t, err
 		}
@@ -85,7 +81,7 @@ func (s *store) audit(ctx context.Context, name string) (t Tally, err error) {
 			}
 			t.Counted.Dead++
 		}
-		after, err := s.resource(ctx, name)
+		after, err := s.readResource(ctx, name)
 		if err != nil {
 			return t, err
 		}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -33,19 +32,8 @@ const keepBroken = 24 * time.Hour
 // Release, as ErrLockLost. Until then another may have a permit beside it, with a greater
 // token. If an answer was lost, or others were quicker, the row tells whether the permit was
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
-func (s *Semaphore[J]) BreakPermit(ctx context.Context, resource, id string) error {
-	return s.store.breakPermit(ctx, resource, id)
-}
-
-func (s *store) breakPermit(ctx context.Context, resource, id string) error {
-	if err := s.checkName(resource); err != nil {
-		return err
-	}
-	missing := fmt.Errorf("%w: resource %q has no permit %q", repo.ErrNotHeld, resource, id)
-	if id == "" {
-		return missing
-	}
-	r, err := s.resource(ctx, resource)
+func (s *store) BreakPermit(ctx context.Context, resource, id string) error {
+	r, err := s.Resource(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -59,7 +47,7 @@ func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 		case !clean && r.token == 0:
 			return unknown(resource, nil)
 		default:
-			return missing
+			return fmt.Errorf("%w: resource %q has no permit %q", repo.ErrNotHeld, resource, id)
 		}
 		w := s.core.NewWrite()
 		w.Remove(attr)
@@ -70,17 +58,13 @@ func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 		count(w, aChanges, 1)
 		s.leaveEvidence(w, r, id, end.raw)
 		w.IfEqual(attr, end.raw)
-		in, err := w.Update(resourceKey(resource))
-		if err != nil {
-			return err
-		}
-		res := s.core.Update(ctx, in, ddb.Options{Absence: true})
+		res := s.write(ctx, resource, w, ddb.Options{Absence: true})
 		clean, sent = clean && res.Clean, true
-		if res.Outcome == ddb.Applied {
+		switch res.Outcome {
+		case ddb.Applied:
 			s.core.Observe.Broken(ctx, telemetry.Permit, telemetry.Operator, slog.String("resource", resource), slog.String("permit", id))
 			return nil
-		}
-		if res.Outcome != ddb.Condition {
+		case ddb.Refused, ddb.Unknown:
 			return s.plain(resource, res)
 		}
 		if r, err = parseResource(resource, res.Image, s.cfg); err != nil && !clean {
@@ -103,11 +87,7 @@ func (s *store) breakPermit(ctx context.Context, resource, id string) error {
 // ends the job, as ErrLockLost. Until then another may work on the job beside it, under
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's.
-func (s *Semaphore[J]) BreakJob(ctx context.Context, resource, id string, token int64) error {
-	return s.store.breakJob(ctx, resource, id, token)
-}
-
-func (s *store) breakJob(ctx context.Context, resource, id string, token int64) error {
+func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
 	j, err := s.findJob(ctx, resource, id)
 	switch {
@@ -116,7 +96,7 @@ func (s *store) breakJob(ctx context.Context, resource, id string, token int64) 
 	case j.state != running || j.token != token || token == 0:
 		return missing
 	}
-	r, err := s.resource(ctx, resource)
+	r, err := s.readResource(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -125,30 +105,23 @@ func (s *store) breakJob(ctx context.Context, resource, id string, token int64) 
 	w.Remove(aUntil, aOwner, aNotBefore)
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(token))
-	in, err := w.Update(s.core.Key(j.row))
-	if err != nil {
-		return err
-	}
 	name := strconv.FormatInt(token, 10)
-	c := &change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)},
+	c := change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.key()))},
 		more: func(w *protocol.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer cancel()
-	res := s.submit(ctx, resource, c)
-	switch res.Outcome {
-	case ddb.Condition:
-		r, err = s.resource(ctx, resource)
+	res := s.submitFor(ctx, resource, c)
+	if res.Outcome == ddb.Condition {
+		r, err = s.readResource(ctx, resource)
 		switch {
 		case err == nil && r.wasBroken(name):
+			res.Outcome = ddb.Applied
 		case res.Clean || err == nil && r.token != 0:
 			return missing
 		default:
 			return unknown(resource, err)
 		}
-	default:
-		if err := s.plain(resource, res); err != nil {
-			return err
-		}
+	}
+	if err := s.plain(resource, res); err != nil {
+		return err
 	}
 	s.core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
 	s.wake(resource)
@@ -171,9 +144,6 @@ func (s *store) leaveEvidence(w *protocol.Write, r Resource, name string, end ty
 
 // noteBroken reads such evidence. What cannot be read is none.
 func (r *Resource) noteBroken(attr string, v types.AttributeValue) {
-	if !strings.HasPrefix(attr, brokenPrefix) {
-		return
-	}
 	end, err := ddb.Time(v)
 	if err != nil {
 		return
@@ -197,7 +167,7 @@ func brokenFrom(row ddb.Item, name string) bool { return row[brokenPrefix+name] 
 // broken reports whether a job whose row is not this handler's any more was taken from
 // it by force. One read, in this rare case only. known is false where nobody can tell.
 func (j *job) broken(ctx context.Context) (broken, known bool) {
-	r, err := j.s.resource(ctx, j.resource)
+	r, err := j.s.readResource(ctx, j.resource)
 	if err != nil || r.token == 0 {
 		return false, false
 	}

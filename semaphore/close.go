@@ -22,8 +22,8 @@ type held interface {
 // lease; calling Close again tries them again. Afterwards the semaphore gives no permits
 // and starts no jobs; what is only read or written goes on. One request for each permit,
 // and for jobs of one resource together.
-func (s *Semaphore[J]) Close(ctx context.Context) error {
-	return s.store.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
+func (s *store) Close(ctx context.Context) error {
+	return s.open.Close(ctx, func(h held) error { return h.endOnClose(ctx) })
 }
 
 // endOnClose implements held.
@@ -43,6 +43,10 @@ func (j *job) endOnClose(ctx context.Context) error {
 	}
 	return nil
 }
+
+// ended reports whether an error says that a permit or a job was ended before: by its
+// holder, or by Close.
+func ended(err error) bool { return errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed) }
 
 // settled forgets a permit or a job that is over.
 func (s *store) settled(h held, err, ended error) {

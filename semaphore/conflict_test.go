@@ -3,11 +3,13 @@ package semaphore_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -97,32 +99,87 @@ func TestRequestsUnderConflicts(t *testing.T) {
 // Calls by hand share transactions, too, and each gets a job of its own.
 func TestCallsByHandUnderConflicts(t *testing.T) {
 	b := newBench(t)
-	net := newService(2 * time.Millisecond)
-	s := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{}))(t)
-	const n = 20
-	rig.Is(t, s.SetLimit(t.Context(), "staging", n))
-	enqueue(t, s, "staging", n)
-	net.requests.Store(0)
-	var all sync.WaitGroup
-	var seen sync.Map
-	ready := make(chan *semaphore.Job[deploy], n)
-	for range n {
-		all.Go(func() { ready <- rig.Must(s.Next(t.Context(), "staging"))(t) })
-	}
-	all.Wait()
-	for range n {
-		j := <-ready
-		if _, again := seen.LoadOrStore(j.ID(), true); again {
-			t.Errorf("job %s twice", j.ID())
+	rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
+		net := newService(2 * time.Millisecond)
+		net.Next = network
+		s := rig.Must(semaphore.New[deploy](net.Client(), b.Table, semaphore.Config{}))(t)
+		defer func() {
+			_ = s.Close(context.Background())
+			synctest.Wait()
+		}()
+		const n = 20
+		rig.Is(t, s.SetLimit(t.Context(), "staging", n))
+		enqueue(t, s, "staging", n)
+		net.requests.Store(0)
+		var all sync.WaitGroup
+		var seen sync.Map
+		ready := make(chan *semaphore.Job[deploy], n)
+		for range n {
+			all.Go(func() { ready <- rig.Must(s.Next(t.Context(), "staging"))(t) })
 		}
-		all.Go(func() { rig.Is(t, j.Done(t.Context())) })
-	}
-	all.Wait()
-	if requests := net.requests.Load(); requests > 5*n {
-		t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.Refused.Load())
-	}
-	wantResource(t, s, "staging", 0, 0, 0)
-	audit(t, s)
+		all.Wait()
+		close(ready)
+		for j := range ready {
+			if _, again := seen.LoadOrStore(j.ID(), true); again {
+				t.Errorf("job %s twice", j.ID())
+			}
+			all.Go(func() { rig.Is(t, j.Done(t.Context())) })
+		}
+		all.Wait()
+		if requests := net.requests.Load(); requests > 5*n {
+			t.Errorf("%d requests for %d jobs, %d in conflict", requests, n, net.Refused.Load())
+		}
+		wantResource(t, s, "staging", 0, 0, 0)
+		audit(t, s)
+	})
+}
+
+// A call whose context ends between two transactions that others are in the way of has
+// changed nothing, and says so.
+func TestCallsThatEndInAConflict(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		var conflicts atomic.Bool
+		client := rig.Client(func(o *dynamodb.Options) {
+			o.HTTPClient = fault.New(network, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
+				if op == "TransactWriteItems" && conflicts.Load() {
+					return fault.TransactionConflict
+				}
+				return fault.None
+			}})
+		})
+		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{
+			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: semaphore.Retry{Attempts: 1}}))(t)
+		defer func() {
+			_ = s.Close(context.Background())
+			synctest.Wait()
+		}()
+		dead := put(t, s, "staging", deploy{"v", 1})
+		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), nil))
+		put(t, s, "staging", deploy{"v", 2})
+		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		waits := put(t, s, "staging", deploy{"v", 3})
+		rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
+		conflicts.Store(true)
+		for name, call := range map[string]func(context.Context) error{
+			"Cancel":   func(ctx context.Context) error { return s.Cancel(ctx, "staging", waits) },
+			"Requeue":  func(ctx context.Context) error { return s.Requeue(ctx, "staging", dead) },
+			"Discard":  func(ctx context.Context) error { return s.Discard(ctx, "staging", dead) },
+			"BreakJob": func(ctx context.Context) error { return s.BreakJob(ctx, "staging", runs.ID(), runs.Token()) },
+			"Next":     func(ctx context.Context) error { _, err := s.Next(ctx, "staging"); return err },
+			"Done":     runs.Done,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, repo.ErrOutcomeUnknown) {
+				t.Errorf("%s: %v", name, err)
+			}
+			cancel()
+		}
+		conflicts.Store(false)
+		wantResource(t, s, "staging", 1, 1, 1)
+		rig.Is(t, runs.Done(t.Context()))
+		audit(t, s)
+	})
 }
 
 // A job that the process of the dispatcher enqueues is started at once: without

@@ -2,7 +2,6 @@ package semaphore
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -35,10 +34,8 @@ func contain(what string, fn func() error) <-chan error {
 // ErrSchema.
 func decode[J any](value string) (*J, error) {
 	var v J
-	err := <-contain("its decoding", func() error { return json.Unmarshal([]byte(value), &v) })
-	if err != nil {
-		var none J
-		return &none, fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, none, err)
+	if err := <-contain("its decoding", func() error { return json.Unmarshal([]byte(value), &v) }); err != nil {
+		return new(J), fmt.Errorf("%w: its value is not a %T: %w", repo.ErrSchema, *new(J), err)
 	}
 	return &v, nil
 }
@@ -52,6 +49,3 @@ func errorText(err error) (s string) {
 	}()
 	return err.Error()
 }
-
-// errStopped is what a job is ended with that nobody has begun.
-var errStopped = errors.New("the dispatcher stops")

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -40,14 +39,8 @@ func shorten(s string) string {
 }
 
 func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
-	row := rowKey(deadPrefix+resource, j.id)
-	row[aID], row[aAttempts], row[aDied] = ddb.Text(j.id), ddb.Integer(int64(j.attempts)), ddb.Number(ddb.Seconds(s.clock()))
-	if value := j.row[aJob]; value != nil {
-		row[aJob] = value
-	}
-	if j.marked() {
-		row[aMarked] = ddb.True()
-	}
+	row := j.at(deadPrefix+resource, j.id)
+	row[aDied] = ddb.Number(ddb.Seconds(s.clock()))
 	if why != "" {
 		row[aError] = ddb.Text(shorten(why))
 	}
@@ -59,7 +52,7 @@ func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 // on; every other error ends it.
 func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
-		for j, err := range s.store.jobRows(ctx, deadPrefix, resource) {
+		for j, err := range s.jobRows(ctx, deadPrefix, resource) {
 			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure, Enqueued: j.enqueued(), Died: j.died}
 			if err == nil {
 				value, unreadable := decode[J](text(j.row, aJob))
@@ -77,14 +70,10 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 // Requeue puts a dead letter at the end of its resource's line, with all its
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
-func (s *Semaphore[J]) Requeue(ctx context.Context, resource, id string) error {
-	return s.store.requeue(ctx, resource, id)
-}
-
-func (s *store) requeue(ctx context.Context, resource, id string) error {
+func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
-		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(s.waiting(resource, j, s.ids.next(s.clock()))))
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(j.waiting(resource, s.nextPlace())))
 	})
 	if err == nil {
 		s.wake(resource)
@@ -95,30 +84,22 @@ func (s *store) requeue(ctx context.Context, resource, id string) error {
 
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
-func (s *Semaphore[J]) Discard(ctx context.Context, resource, id string) error {
-	return s.store.discard(ctx, resource, id)
-}
-
-func (s *store) discard(ctx context.Context, resource, id string) error {
+func (s *store) Discard(ctx context.Context, resource, id string) error {
 	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) })
 }
 
 // takeDeadLetter takes a dead letter away, and does more in the same
 // transaction.
 func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
-	key := repo.Key{Partition: deadPrefix + resource, Sort: id}
-	raw, err := s.table.EncodeKey(key)
-	if err == nil {
-		err = s.checkName(resource)
+	key, err := s.jobKey(deadPrefix, resource, id)
+	if err != nil {
+		return err
 	}
+	row, err := s.core.Get(ctx, key)
 	if err != nil {
 		return err
 	}
 	missing := fmt.Errorf("%w: dead letter %q of resource %q", repo.ErrNotFound, id, resource)
-	row, err := s.core.Get(ctx, raw)
-	if err != nil {
-		return err
-	}
 	if len(row) == 0 {
 		return missing
 	}
@@ -128,54 +109,31 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	}
 	w := s.core.NewWrite()
 	w.IfExists(pkName)
-	c := &change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(raw))}}
-	more(c, j)
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer cancel()
-	res := s.submit(ctx, resource, c)
+	c := change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(key))}}
+	more(&c, j)
+	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition && res.Clean {
 		return missing // somebody else was faster
 	}
 	return s.plain(resource, res)
 }
 
-// JobInfo is what a line tells of a job.
-type JobInfo struct {
-	ID        string
-	Running   bool
-	Attempts  int
-	Error     string    // of the last attempt that failed
-	Owner     string    // who runs it
-	Token     int64     // fencing token, while it runs
-	Until     time.Time // when others may take it over, on the owner's clock
-	NotBefore time.Time // when it is due after a failure; zero otherwise
-
-	// Enqueued is when it was enqueued, by the clock of its producer. Of a job with an id
-	// of the caller's own it is when it came into line last, and zero after a failure.
-	Enqueued time.Time
-	// Since is when the owner started it, on its own clock, in seconds; zero while it
-	// does not run.
-	Since time.Time
-}
-
-// Jobs iterates over the jobs of a resource in the order of the line, without
-// their values. A row that cannot be read comes with ErrSchema, and the
-// iteration goes on; every other error ends it. One request per megabyte of jobs, one read unit per 4 KB.
-func (s *Semaphore[J]) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
-	return s.store.jobs(ctx, resource)
-}
-
-func (s *store) jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
-	return func(yield func(JobInfo, error) bool) {
-		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
-			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
-			if info.Running {
-				by := protocol.Record{By: j.owner}
-				info.Owner, info.Token, info.Until, info.Since = by.Owner(), j.token, j.until, by.Asked()
-			}
-			if !yield(info, err) {
-				return
-			}
-		}
+// deadLetter moves a job's row to the dead letters, if it is as it was read:
+// that of a holder who died in the last attempt, or one that cannot be read.
+func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
+	w := s.core.NewWrite()
+	j.asRead(w)
+	c := change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{
+		ddb.DeleteOf(w.Delete(j.key())), s.core.PutOf(s.deadRow(resource, j, why))}}
+	if c.queued = -1; j.state == running {
+		c.queued, c.running = 0, -1
 	}
+	res := s.submit(ctx, resource, c)
+	if res.Outcome == ddb.Refused {
+		return res.Err
+	}
+	if res.Outcome == ddb.Applied {
+		s.core.Observe.DeadLettered(ctx, resource, j.id, j.attempts, why)
+	}
+	return nil // whoever did it, or the job went on: the next look tells
 }

@@ -14,8 +14,9 @@ type dispatcher struct {
 	handler func(ctx context.Context, job *job) error
 	stop    context.CancelCauseFunc
 	all     sync.WaitGroup
-	wake    chan struct{} // has a value if there may be something to assign
-	freed   chan struct{} // has a value if a worker has nothing to do since all had
+	wake    chan struct{}     // has a value if there may be something to assign
+	freed   chan struct{}     // has a value if a worker has nothing to do since all had
+	shards  [shards]seenShard // of the goroutine that looks for work
 
 	mu    sync.Mutex
 	free  int              // guarded by mu: workers without a job
@@ -63,13 +64,14 @@ func (d *dispatcher) push(p *post) {
 		} else {
 			d.line = append(d.line, p)
 		}
-		d.signal()
+		signal(d.wake)
 	}
 }
 
-func (d *dispatcher) signal() {
+// signal leaves word in a channel that has room for one.
+func signal(news chan struct{}) {
 	select {
-	case d.wake <- struct{}{}:
+	case news <- struct{}{}:
 	default:
 	}
 }
@@ -77,15 +79,14 @@ func (d *dispatcher) signal() {
 // assign gives free workers to the resources in line until ctx is done.
 func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
-		p, r, n, yields := d.next()
-		if p == nil {
-			select {
-			case <-d.wake:
-			case <-ctx.Done():
-			}
+		if p, r, n, yields := d.next(); p != nil {
+			d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
 			continue
 		}
-		d.all.Go(func() { d.serve(ctx, p, r, n, yields) })
+		select {
+		case <-d.wake:
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -134,7 +135,7 @@ func (d *dispatcher) started(p *post, r Resource, n, jobs int) {
 		d.push(p)
 	}
 	p.again, p.more, p.less = false, 0, 0
-	d.signal()
+	signal(d.wake)
 }
 
 // ended frees the worker of a job; byUs says that the job was ended by this
@@ -152,12 +153,9 @@ func (d *dispatcher) ended(p *post, byUs bool) {
 		d.push(p)
 	}
 	if d.free > 0 && len(d.line) == 0 { // else they have something to do
-		select {
-		case d.freed <- struct{}{}:
-		default:
-		}
+		signal(d.freed)
 	}
-	d.signal()
+	signal(d.wake)
 }
 
 // occupied reports whether there is no worker for more work; freed tells when there is.
@@ -177,10 +175,7 @@ func (d *dispatcher) enqueued(resource string) {
 	defer d.mu.Unlock()
 	p := d.at(resource)
 	p.more++
-	if p.now.Queued++; p.aside && d.s.clock().Before(p.until) {
-		return
-	}
-	if p.now.Limit == 0 || p.now.Running < p.now.Limit {
+	if p.now.Queued++; !d.leaves(p) && (p.now.Limit == 0 || p.now.Running < p.now.Limit) {
 		d.push(p)
 	}
 }
@@ -189,23 +184,21 @@ func (d *dispatcher) enqueued(resource string) {
 func (d *dispatcher) surveyed(r Resource) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p := d.posts[r.Name]
-	paused := !r.Paused.IsZero()
-	if p == nil && r.Queued == 0 && r.Running == 0 {
+	empty := r.Queued == 0 && r.Running == 0
+	if empty && d.posts[r.Name] == nil {
 		return
 	}
-	if p = d.at(r.Name); p.starting || p.active >= r.Limit {
+	p := d.at(r.Name)
+	if p.starting || p.active >= r.Limit || d.leaves(p) {
 		return // its workers go on by themselves
 	}
-	if p.aside && d.s.clock().Before(p.until) {
-		return
-	}
 	p.aside = false
-	if r.Queued == 0 && r.Running == 0 && p.active == 0 && !p.inLine {
+	if empty && p.active == 0 && !p.inLine {
 		delete(d.posts, r.Name)
 		return
 	}
 	p.now = r
+	paused := !r.Paused.IsZero()
 	worthwhile := r.Queued > 0 && r.Running < r.Limit && !paused && !d.s.resting(r)
 	now := d.s.clock()
 	if !worthwhile && !paused && !now.Before(p.until) && d.s.mayBeDead(r, now) {
@@ -232,18 +225,8 @@ func (s *store) mayBeDead(r Resource, now time.Time) bool {
 	return r.Limit > 1 || now.After(time.UnixMicro(r.token).Add(s.cfg.Lease+s.cfg.ClockSkew))
 }
 
-// postpone keeps a resource out of the line for some time; false if it is
-// already.
-func (d *dispatcher) postpone(resource string, by time.Duration) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.at(resource)
-	if p.aside && d.s.clock().Before(p.until) {
-		return false
-	}
-	p.aside, p.until = true, d.s.clock().Add(by)
-	return true
-}
+// leaves reports whether a resource was left aside, and is still. The caller holds mu.
+func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.clock().Before(p.until) }
 
 // useful reports whether looking has led to work. While it does not, because
 // there is none, or because workers find it by themselves, looks become rare.

@@ -67,7 +67,8 @@
 // permit on to the first who waits: one UpdateItem removes p_<id>, sets p_<id> of the next
 // one and gives out the next token, if the own one is there, the other is not, and no more
 // run than the limit; a pause, or a limit that was lowered, refuses it, and the permit is
-// given back. As no id comes again, a copy of the request can do nothing. A permit goes
+// given back. A copy of the request can do nothing, as no id comes again but by a copy of its
+// Acquire: after one, nobody down the line believes evidence against its permit. A permit goes
 // from hand to hand at most 8 times, for at most a tenth of the lease, and 4 times where
 // others use the resource, or have jobs of it in line. Then the process asks for none for 10
 // to 30 ms, so that others have their turn. TryAcquire does not stand in line.

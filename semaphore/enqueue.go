@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -22,17 +21,12 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// ids makes ids that sort by time, and within one process by order.
-type ids struct {
-	mu   sync.Mutex
-	last int64 // guarded by mu: microseconds
-}
-
-func (i *ids) next(now time.Time) string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.last = max(i.last+1, now.UnixMicro())
-	return placeAt(i.last)
+// nextPlace makes an id that sorts by time, and within one process by order.
+func (s *store) nextPlace() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = max(s.last+1, s.clock().UnixMicro())
+	return placeAt(s.last)
 }
 
 // placeAt is a place in line at a time in microseconds.
@@ -46,8 +40,8 @@ func madeAt(id string) (at time.Time, ok bool) {
 	if !made.MatchString(id) {
 		return at, false
 	}
-	micros, err := strconv.ParseInt(id[:15], 16, 64)
-	return time.UnixMicro(micros), err == nil
+	micros, _ := strconv.ParseInt(id[:15], 16, 64) // as many digits fit
+	return time.UnixMicro(micros), true
 }
 
 // EnqueueOption changes how one job is enqueued.
@@ -93,7 +87,7 @@ const (
 // every 15 s for each of 16 shards of resources, by which dispatchers of other processes
 // hear of it. Calls in one process for one resource follow each other.
 func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
-	return s.store.enqueue(ctx, resource, job, options)
+	return s.enqueue(ctx, resource, job, options)
 }
 
 func (s *store) enqueue(ctx context.Context, resource string, job any, options []EnqueueOption) (id string, err error) {
@@ -118,30 +112,29 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, options [
 
 // newRow makes the row of a job, at its place in line.
 func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id string, err error) {
-	if err := s.checkJobs(resource, &e); err != nil {
+	id = s.nextPlace()
+	place := id
+	at, again := madeAt(e.id)
+	switch {
+	case again:
+		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
+			return nil, id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
+		}
+	case e.given:
+		id = e.id
+	}
+	if _, err := s.jobKey(jobsPrefix, resource, id); err != nil {
 		return nil, "", err
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
 	}
-	place := s.ids.next(s.clock())
-	at, again := madeAt(e.id)
-	switch {
-	case !e.given:
-		id = place
-	case again:
-		if id, place = e.id, e.id; s.clock().Sub(at) > repeatable {
-			return nil, id, unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
-		}
-	default:
-		id = e.id
-	}
-	row = rowKey(jobsPrefix+resource, place)
-	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(id), ddb.Text(string(value)), ddb.Text(queued), ddb.Integer(0)
+	j := jobRow{id: id, row: ddb.Item{aJob: ddb.Text(string(value))}}
 	if e.given && !again {
-		row[aMarked] = ddb.True()
+		j.row[aMarked] = ddb.True()
 	}
+	row = j.waiting(resource, place)
 	// What a failed and started job has beside its value must fit too.
 	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
 	if err := s.core.CheckSize(row, later); err != nil {
@@ -158,46 +151,37 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	count(w, aQueued, 1)
 	count(w, aRunning, 0)
 	count(w, aChanges, 1)
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return err
-	}
-	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(in)}
+	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(update(w, resourceKey(resource)))}
 	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
-		writes = append(writes, s.mark(resource, id))
+		writes = append(writes, s.mark(rowKey(idsPrefix+resource, id)))
 	} else {
 		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
-	st := s.enter(resource)
-	defer s.leave(st)
-	defer queueUp(ctx, st.coming)()
-	backoff := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
-	for {
-		res := s.core.Transact(ctx, s.client, opt, writes...)
-		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
-			continue
-		}
-		var other *types.IdempotentParameterMismatchException
-		switch {
-		case res.Outcome == ddb.Condition:
-			return nil // the id is in the table: by an earlier attempt, or an earlier call
-		case errors.As(res.Err, &other):
-			return unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
-		case res.Outcome == ddb.Refused:
-			res.Err = s.explain(ctx, res.Err)
-		}
-		return s.plain(resource, res)
+	defer queueUp(ctx, &s.station(resource).coming)()
+	res, backoff := s.core.Transact(ctx, s.client, opt, writes...), s.lease.Pause
+	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
+		res = s.core.Transact(ctx, s.client, opt, writes...)
 	}
+	var other *types.IdempotentParameterMismatchException
+	switch {
+	case res.Outcome == ddb.Condition:
+		return nil // the id is in the table: by an earlier attempt, or an earlier call
+	case errors.As(res.Err, &other):
+		return unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
+	case res.Outcome == ddb.Refused:
+		res.Err = s.explain(ctx, res.Err)
+	}
+	return s.plain(resource, res)
 }
 
-// mark is the row of an id that a caller gave. It demands that there is none,
+// mark makes the row of an id that a caller gave. It demands that there is none,
 // or one whose time is over and that the table's TTL has not removed yet.
-func (s *store) mark(resource, id string) types.TransactWriteItem {
-	put := s.core.PutOf(rowKey(idsPrefix+resource, id))
+func (s *store) mark(key ddb.Item) types.TransactWriteItem {
+	put := s.core.PutOf(key)
 	cond := "attribute_not_exists(#pk) OR #ttl < :now"
 	put.Put.ConditionExpression = &cond
 	put.Put.ExpressionAttributeNames["#ttl"] = s.core.Attr.TTL
@@ -210,7 +194,7 @@ func (s *store) unmark(c *change, resource string, j jobRow) {
 	if !j.marked() {
 		return
 	}
-	in, _ := s.forget(s.core.NewWrite()).Update(rowKey(idsPrefix+resource, j.id)) // far below the limit of an expression
+	in := update(s.forget(s.core.NewWrite()), rowKey(idsPrefix+resource, j.id))
 	c.writes = append(c.writes, ddb.UpdateOf(in))
 }
 
@@ -224,16 +208,11 @@ func (s *store) forget(w *protocol.Write) *protocol.Write {
 // bytes.
 const maxOwner = 512
 
-// checkJobs refuses names that are too long for the lines of jobs, and ids that
-// cannot be keys.
-func (s *store) checkJobs(resource string, e *enqueuing) error {
+// jobKey is the key of a job in line, or of a dead letter. It refuses names that are too
+// long for it, and ids that cannot be keys.
+func (s *store) jobKey(prefix, resource, id string) (ddb.Item, error) {
 	if err := s.checkName(resource); err != nil {
-		return err
+		return nil, err
 	}
-	id := "x"
-	if e.given {
-		id = e.id
-	}
-	_, err := s.table.EncodeKey(repo.Key{Partition: jobsPrefix + resource, Sort: id})
-	return err
+	return s.table.EncodeKey(repo.Key{Partition: prefix + resource, Sort: id})
 }

@@ -4,12 +4,12 @@ import "time"
 
 // SetClock gives a semaphore a clock that runs ahead of the real one, or behind.
 func (s *Semaphore[J]) SetClock(ahead time.Duration) {
-	s.store.clock = func() time.Time { return time.Now().Add(ahead) }
+	s.clock = func() time.Time { return time.Now().Add(ahead) }
 }
 
 // Lines is for how many resources callers of a semaphore have a permit, or wait.
 func (s *Semaphore[J]) Lines() int {
-	s.store.lines.mu.Lock()
-	defer s.store.lines.mu.Unlock()
-	return len(s.store.lines.of)
+	s.linesMu.Lock()
+	defer s.linesMu.Unlock()
+	return len(s.lines)
 }

@@ -26,13 +26,10 @@ type change struct {
 	writes                []types.TransactWriteItem
 	size                  int // of the rows, in bytes
 	queued, running, dead int64
-	start                 *starting             // writes are those of a start, made anew for each transaction
+	start                 *starting             // makes the writes anew for each transaction; nil: it is none
 	more                  func(*protocol.Write) // adds to the write of the resource; nil: nothing
-}
 
-// member is a change on its way.
-type member struct {
-	*change
+	// Of one that is on its way.
 	ctx     context.Context
 	result  chan ddb.Result // has room for the one that comes
 	flight  *flight         // guarded by station.mu: the transaction that it is part of
@@ -40,10 +37,10 @@ type member struct {
 	unclean bool            // an earlier transaction with it may have been applied
 }
 
-// flight is a transaction under way, until all its members have an answer.
+// flight is a transaction under way, until all its changes have an answer.
 type flight struct {
 	cancel context.CancelFunc
-	there  int // guarded by station.mu: members that somebody waits for
+	there  int // guarded by station.mu: changes that somebody waits for
 }
 
 const (
@@ -56,12 +53,11 @@ const (
 // as ctx allows. Its result is as if it were alone: Images has those of its own
 // writes, and that of the resource behind them. A conflict with other
 // transactions is no result: they are sent again.
-func (s *store) submit(ctx context.Context, resource string, c *change) ddb.Result {
-	st := s.enter(resource)
-	defer s.leave(st)
-	m := &member{change: c, ctx: ctx, result: make(chan ddb.Result, 1)}
+func (s *store) submit(ctx context.Context, resource string, c change) ddb.Result {
+	st := s.station(resource)
+	c.ctx, c.result = ctx, make(chan ddb.Result, 1)
 	st.mu.Lock()
-	st.waiting = append(st.waiting, m)
+	st.waiting = append(st.waiting, &c)
 	if st.flights == 0 {
 		s.launch(resource, st)
 	}
@@ -70,44 +66,51 @@ func (s *store) submit(ctx context.Context, resource string, c *change) ddb.Resu
 	defer stuck.Stop()
 	for {
 		select {
-		case res := <-m.result:
+		case res := <-c.result:
 			return res
 		case <-stuck.C:
 			st.mu.Lock()
-			if m.flight == nil {
+			if c.flight == nil {
 				s.launch(resource, st)
 			}
 			st.mu.Unlock()
 		case <-ctx.Done():
 			select {
-			case res := <-m.result: // which came at the same moment
+			case res := <-c.result: // which came at the same moment
 				return res
 			default:
 			}
-			if res, ok := st.withdraw(m); ok {
+			if res, ok := st.withdraw(&c); ok {
 				return res
 			}
-			return <-m.result // it is cancelled and comes at once
+			return <-c.result // it is cancelled and comes at once
 		}
 	}
 }
 
-// withdraw ends the waiting of a member. ok is false if its transaction was
+// submitFor is submit for a call of an operator, whose request is not given up in flight.
+func (s *store) submitFor(ctx context.Context, resource string, c change) ddb.Result {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer cancel()
+	return s.submit(ctx, resource, c)
+}
+
+// withdraw ends the waiting for a change. ok is false if its transaction was
 // cancelled because of it: that has an answer at once.
-func (st *station) withdraw(m *member) (res ddb.Result, ok bool) {
+func (st *station) withdraw(c *change) (res ddb.Result, ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	res = ddb.Result{Outcome: ddb.Unknown, Err: ddb.CtxError(m.ctx)}
-	if m.flight == nil {
-		st.waiting = slices.DeleteFunc(st.waiting, func(o *member) bool { return o == m })
+	res = ddb.Result{Outcome: ddb.Unknown, Err: ddb.CtxError(c.ctx)}
+	if c.flight == nil {
+		st.waiting = slices.DeleteFunc(st.waiting, func(o *change) bool { return o == c })
 		res.Outcome, res.Clean = ddb.Refused, true
 		return res, true
 	}
-	m.left = true
-	if m.flight.there--; m.flight.there > 0 {
+	c.left = true
+	if c.flight.there--; c.flight.there > 0 {
 		return res, true // others wait for it
 	}
-	m.flight.cancel()
+	c.flight.cancel()
 	return res, false
 }
 
@@ -117,18 +120,17 @@ func (s *store) launch(resource string, st *station) {
 	if len(st.waiting) == 0 {
 		return
 	}
-	f := &flight{}
 	// The values are those of whoever came first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(st.waiting[0].ctx))
-	f.cancel = cancel
-	members := st.board(f, nil)
+	f := &flight{cancel: cancel}
+	all := st.board(f, nil)
 	st.flights++
 	go func() {
 		defer cancel()
 		ctx, told := s.core.Observe.Shared(ctx, telemetry.Job, "Combine")
 		told.Key(func() string { return resource })
 		defer told.End(new(error))
-		s.send(ctx, resource, st, f, members, &told)
+		s.send(ctx, resource, st, f, all, &told)
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if st.flights--; st.flights == 0 {
@@ -137,45 +139,38 @@ func (s *store) launch(resource string, st *station) {
 	}()
 }
 
-// board adds those who wait to the members of a transaction, as many as it
-// takes, and leaves out who has gone. One start is the most: the tokens of
+// board adds the changes that wait to those of a transaction, as many as it
+// takes, and leaves out those that nobody waits for. One start is the most: the tokens of
 // two would depend on each other. The caller holds mu.
-func (st *station) board(f *flight, members []*member) []*member {
-	members = slices.DeleteFunc(members, func(m *member) bool { return m.left })
+func (st *station) board(f *flight, all []*change) []*change {
+	all = slices.DeleteFunc(all, func(c *change) bool { return c.left })
 	writes, size, starts := 0, 0, false
-	for _, m := range members {
-		writes, size, starts = writes+len(m.writes), size+m.size, starts || m.start != nil
+	add := func(c *change) { writes, size, starts = writes+len(c.writes), size+c.size, starts || c.start != nil }
+	for _, c := range all {
+		add(c)
 	}
-	st.waiting = slices.DeleteFunc(st.waiting, func(m *member) bool {
-		fits := writes+m.count() <= maxWrites && size+m.size <= maxSize && (m.start == nil || !starts)
-		if len(members) > 0 && !fits {
+	st.waiting = slices.DeleteFunc(st.waiting, func(c *change) bool {
+		fits := writes+len(c.writes) <= maxWrites && size+c.size <= maxSize && (c.start == nil || !starts)
+		if len(all) > 0 && !fits {
 			return false
 		}
-		writes, size, starts = writes+m.count(), size+m.size, starts || m.start != nil
-		m.flight = f
+		add(c)
+		c.flight = f
 		f.there++
-		members = append(members, m)
+		all = append(all, c)
 		return true
 	})
-	return members
-}
-
-// count is how many rows of jobs a change writes.
-func (c *change) count() int {
-	if c.start != nil {
-		return len(c.start.rows)
-	}
-	return len(c.writes)
+	return all
 }
 
 // send sends changes until each has a result.
-func (s *store) send(ctx context.Context, resource string, st *station, f *flight, members []*member, told *telemetry.Call) {
-	pause := ddb.Backoff{Min: s.cfg.Wait.Min, Max: s.cfg.Wait.Max}
-	for conflicts := 0; len(members) > 0; {
-		writes, err := s.merge(resource, members)
+func (s *store) send(ctx context.Context, resource string, st *station, f *flight, all []*change, told *telemetry.Call) {
+	pause := s.lease.Pause
+	for conflicts := 0; len(all) > 0; {
+		writes, err := s.merge(resource, all)
 		if err != nil {
-			for _, m := range members {
-				m.result <- ddb.Result{Outcome: ddb.Refused, Clean: !m.unclean, Err: err}
+			for _, c := range all {
+				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: err}
 			}
 			return
 		}
@@ -183,21 +178,21 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 		res := s.core.Transact(ctx, s.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			if conflicts++; conflicts >= 2 {
-				members = slices.DeleteFunc(members, func(m *member) bool {
-					yields := m.start != nil && m.start.yields && !m.unclean
+				all = slices.DeleteFunc(all, func(c *change) bool {
+					yields := c.start != nil && c.start.yields && !c.unclean
 					if yields {
-						m.result <- res
+						c.result <- res
 					}
 					return yields
 				})
 			}
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 			st.mu.Lock()
-			gone := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.left })
-			members = st.board(f, members)
+			gone := slices.DeleteFunc(slices.Clone(all), func(c *change) bool { return !c.left })
+			all = st.board(f, all)
 			st.mu.Unlock()
-			for _, m := range gone {
-				m.result <- ddb.Result{} // nobody waits for it
+			for _, c := range gone {
+				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}
 			}
 			continue
 		}
@@ -205,68 +200,65 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 			res.Err = s.explain(ctx, res.Err)
 		}
 		if res.Outcome == ddb.Applied {
-			s.core.Observe.Batch(ctx, telemetry.Job, len(members))
-			for _, m := range members {
-				told.Link(m.ctx)
+			s.core.Observe.Batch(ctx, telemetry.Job, len(all))
+			for _, c := range all {
+				told.Link(c.ctx)
 			}
 		}
-		again, alone := settle(members, res)
+		again, alone := settle(all, res)
 		if !alone {
-			members = again
+			all = again
 			continue
 		}
-		for _, m := range again {
-			s.send(ctx, resource, st, f, []*member{m}, told)
+		for _, c := range again {
+			s.send(ctx, resource, st, f, []*change{c}, told)
 		}
 		return
 	}
 }
 
-// settle gives members their results. again are those whose change was not to
+// settle gives changes their results. again are those that were not to
 // blame that nothing was written; alone says that each should be sent by itself,
 // for which of them was to blame is not known.
-func settle(members []*member, res ddb.Result) (again []*member, alone bool) {
+func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
 	at, last := 0, len(res.Images)-1
-	for _, m := range members {
+	for _, c := range all {
 		own := at
-		at += m.count()
+		at += len(c.writes)
 		mine := res
-		mine.Clean = res.Clean && !m.unclean
-		innocent := len(members) > 1 && res.Outcome == ddb.Refused
+		mine.Clean = res.Clean && !c.unclean
+		innocent := len(all) > 1 && res.Outcome == ddb.Refused
 		if res.Outcome == ddb.Condition && last >= at {
 			mine.Images = append(slices.Clone(res.Images[own:at]), res.Images[last])
 			failed := slices.ContainsFunc(res.Images[own:at], func(i ddb.Image) bool { return i.Failed })
-			innocent = len(members) > 1 && !failed && (m.start == nil || !res.Images[last].Failed)
+			innocent = len(all) > 1 && !failed && (c.start == nil || !res.Images[last].Failed)
 		}
 		if !innocent {
-			m.result <- mine
+			c.result <- mine
 			continue
 		}
-		m.unclean = !mine.Clean
-		again = append(again, m)
+		c.unclean = !mine.Clean
+		again = append(again, c)
 	}
-	return again, len(again) == len(members)
+	return again, len(again) == len(all)
 }
 
 // merge is the transaction of some changes.
-func (s *store) merge(resource string, members []*member) (writes []types.TransactWriteItem, err error) {
+func (s *store) merge(resource string, all []*change) (writes []types.TransactWriteItem, err error) {
 	w := s.core.NewWrite()
 	var sum change
-	for _, m := range members {
-		if m.start != nil {
-			if m.writes, err = m.start.prepare(s); err != nil {
-				return nil, err
-			}
-			sum.start = m.start
+	ends := false // of permits or jobs
+	for _, c := range all {
+		if c.start != nil {
+			sum.start = c.start
+			c.writes = c.start.prepare()
 		}
-		sum.queued, sum.running, sum.dead = sum.queued+m.queued, sum.running+m.running, sum.dead+m.dead
-		if m.more != nil {
-			m.more(w)
+		sum.queued, sum.running, sum.dead = sum.queued+c.queued, sum.running+c.running, sum.dead+c.dead
+		if c.more != nil {
+			c.more(w)
 		}
-		if m.running < 0 {
-			sum.size-- // how many permits and jobs end
-		}
-		writes = append(writes, m.writes...)
+		ends = ends || c.running < 0
+		writes = append(writes, c.writes...)
 	}
 	for _, c := range []struct {
 		attr string
@@ -277,7 +269,7 @@ func (s *store) merge(resource string, members []*member) (writes []types.Transa
 		}
 	}
 	count(w, aChanges, 1)
-	if sum.size < 0 {
+	if ends {
 		w.IfExists(aRunning)
 	}
 	if sum.start != nil {

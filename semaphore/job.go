@@ -38,7 +38,7 @@ type job struct {
 func (s *store) newJob(ctx context.Context, resource string, l jobRow, token int64, until, sent time.Time) *job {
 	l.attempts++
 	j := &job{s: s, resource: resource, row: l, token: token}
-	j.lease = lease.New(&s.lease, (*leasedJob)(j), sent.Add(s.cfg.Lease), until)
+	j.lease = lease.New(&s.lease, heldJob{j}, sent.Add(s.cfg.Lease), until)
 	_ = s.open.Add(j) // whoever starts it looks whether the semaphore is closed
 	j.lease.Start(ctx)
 	return j
@@ -74,9 +74,9 @@ func (j *job) Context() context.Context { return j.lease.Context() }
 // until the lease is over. One request: a transaction of two rows; calls for
 // jobs of one resource share theirs while one is under way.
 func (j *job) Done(ctx context.Context) error {
-	return j.end(ctx, "Done", func(w *protocol.Write) *change {
-		c := &change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
-		j.s.unmark(c, j.resource, j.row)
+	return j.end(ctx, "Done", func(w *protocol.Write) change {
+		c := change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.row.key()))}}
+		j.s.unmark(&c, j.resource, j.row)
 		return c
 	})
 }
@@ -89,8 +89,8 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 	if cause != nil {
 		why = shorten(errorText(cause))
 	}
-	err := j.end(ctx, "Fail", func(w *protocol.Write) *change {
-		c := &change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key()))}}
+	err := j.end(ctx, "Fail", func(w *protocol.Write) change {
+		c := change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.row.key()))}}
 		if j.row.attempts >= s.cfg.Retry.Attempts {
 			c.dead, c.writes = 1, append(c.writes, s.core.PutOf(s.deadRow(j.resource, j.row, why)))
 			return c
@@ -98,7 +98,7 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 		// The place in line is the time from which it is due: what waits longest
 		// since comes first, and what is not due stands behind what is.
 		due := s.clock().Add(s.cfg.Retry.delay(j.row.attempts))
-		row := s.waiting(j.resource, j.row, placeAt(due.UnixMicro()))
+		row := j.row.waiting(j.resource, placeAt(due.UnixMicro()))
 		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
 		if why != "" {
 			row[aError] = ddb.Text(why)
@@ -118,24 +118,11 @@ func (j *job) Return(ctx context.Context) error {
 	return j.end(ctx, "Return", j.returned)
 }
 
-func (j *job) returned(w *protocol.Write) *change {
+func (j *job) returned(w *protocol.Write) change {
 	w.Set(aState, ddb.Text(queued))
 	w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 	w.Remove(aUntil, aOwner, aNotBefore)
-	in, _ := w.Update(j.key()) // far below the limit of an expression
-	return &change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(in)}}
-}
-
-func (j *job) key() ddb.Item { return j.s.core.Key(j.row.row) }
-
-// waiting is the row of a job that waits at a place in line.
-func (s *store) waiting(resource string, j jobRow, place string) ddb.Item {
-	row := rowKey(jobsPrefix+resource, place)
-	row[aID], row[aJob], row[aState], row[aAttempts] = ddb.Text(j.id), j.row[aJob], ddb.Text(queued), ddb.Integer(int64(j.attempts))
-	if j.marked() {
-		row[aMarked] = ddb.True()
-	}
-	return row
+	return change{running: -1, queued: 1, size: j.row.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.row.key()))}}
 }
 
 // own demands that the job is still this handler's.
@@ -145,7 +132,7 @@ func (j *job) own(w *protocol.Write) {
 }
 
 // end sends the change that ends the job.
-func (j *job) end(ctx context.Context, operation string, writes func(*protocol.Write) *change) (err error) {
+func (j *job) end(ctx context.Context, operation string, writes func(*protocol.Write) change) (err error) {
 	ctx, told := j.s.core.Observe.Call(ctx, telemetry.Job, operation)
 	told.Key(j.Resource)
 	defer told.End(&err)
@@ -155,13 +142,13 @@ func (j *job) end(ctx context.Context, operation string, writes func(*protocol.W
 }
 
 // endOn is end as long as ctx allows; why is the cause of the context's end.
-func (j *job) endOn(ctx context.Context, why error, writes func(*protocol.Write) *change) error {
+func (j *job) endOn(ctx context.Context, why error, writes func(*protocol.Write) change) error {
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)
 	err := j.lease.End(ctx, why, func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }, func(res ddb.Result) error {
 		gone := res.Outcome == ddb.Condition && res.Images[0].Failed // the row is not as this job's handler has it
-		byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && j.quarantined(ctx, res.Images[0].Item))
+		byOthers := gone && res.Clean && (j.takenOver(res.Images[0].Item) || c.dead == 0 && len(res.Images[0].Item) == 0 && j.quarantined(ctx))
 		switch {
 		case res.Outcome == ddb.Applied:
 			return nil
@@ -197,44 +184,36 @@ func (j *job) takenOver(row ddb.Item) bool {
 // quarantined reports whether a job whose row is gone was left aside because its
 // row could not be read any more: somebody without the protocol had changed it.
 // One read, in this rare case only.
-func (j *job) quarantined(ctx context.Context, row ddb.Item) bool {
-	if len(row) > 0 {
-		return false
-	}
+func (j *job) quarantined(ctx context.Context) bool {
 	dead, err := j.s.core.Get(ctx, rowKey(deadPrefix+j.resource, j.row.id))
 	return err == nil && len(dead) > 0
 }
 
-// leasedJob is a job as its lease knows it.
-type leasedJob job
+// heldJob is a job as its lease, and a transaction that ends it, know it.
+type heldJob struct{ *job }
 
 // Renew moves the end of the job.
-func (l *leasedJob) Renew(ctx context.Context, until time.Time) error {
-	j := (*job)(l)
+func (j heldJob) Renew(ctx context.Context, until time.Time) error {
 	w, end := j.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(aUntil, end)
 	j.own(w)
 	w.If(w.Name(aUntil) + " < " + w.Value(end)) // a late copy must not move the end back
-	in, err := w.Update(j.key())
-	if err != nil {
-		return err
-	}
-	res := j.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	res := j.s.core.Update(ctx, update(w, j.row.key()), ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && (!ddb.Equal(res.Image[aUntil], end) || !ddb.Equal(res.Image[aToken], ddb.Integer(j.token))) {
-		j.s.open.Remove(j)
+		j.s.open.Remove(j.job)
 		return j.lease.Lose()
 	}
 	return res.Err
 }
 
 // Describe says of an error which job it is about.
-func (l *leasedJob) Describe(err error) error {
-	return fmt.Errorf("job %s of %q, attempt %d: %w", l.row.id, l.resource, l.row.attempts, err)
+func (j heldJob) Describe(err error) error {
+	return fmt.Errorf("job %s of %q, attempt %d: %w", j.row.id, j.resource, j.row.attempts, err)
 }
 
 // Name is what the log says of the job.
-func (l *leasedJob) Name() (kind string, which []slog.Attr) {
-	return "job", []slog.Attr{slog.String("resource", l.resource), slog.String("job", l.row.id)}
+func (j heldJob) Name() (kind string, which []slog.Attr) {
+	return "job", []slog.Attr{slog.String("resource", j.resource), slog.String("job", j.row.id)}
 }
 
 // gone reports whether an error says that the job is not ours any more.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
@@ -39,87 +38,68 @@ type look struct {
 	idle  int       // rows that cannot be started
 	moved bool      // a row was taken out of the line
 	since time.Time // the first that waits does so since then
-	end   bool      // there is no more
+	end   bool      // there is no more than was judged
 	next  time.Time // when the first of the rows that cannot be started could be; zero: that is not known
 	odd   bool      // a row could not be read
 }
 
-// rest is a look that has found nothing to start. It holds until the resource changes, or
-// until a row can be started by the clock alone, because it is due or its holder is dead.
-type rest struct {
-	changes int64
-	full    bool // the limit was used up: whatever changes, only an end makes room
-	until   time.Time
-}
-
 // resting reports whether a look at a resource would find nothing, as one before it.
 func (s *store) resting(r Resource) bool {
-	st := s.enter(r.Name)
-	defer s.leave(st)
+	st := s.stations.Get(r.Name)
+	if st == nil {
+		return false
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	full := r.Running >= r.Limit
-	return full == st.rest.full && (full || r.changes == st.rest.changes) && s.clock().Before(st.rest.until)
+	return full == st.restFull && (full || r.changes == st.restAt) && s.clock().Before(st.restUntil)
 }
 
-// couldBe notes when a row could be started that cannot be now.
-func (l *look) couldBe(at time.Time) {
-	if l.next.IsZero() || at.Before(l.next) {
-		l.next = at
-	}
-}
-
-// noteRest notes what a look has found that found nothing to start.
-func (l *look) noteRest(jobs int) {
-	r := rest{changes: l.r.changes, full: l.r.Running >= l.r.Limit}
+// note notes what a look has found: since when the first job waits, and when it makes
+// sense to look again if there was nothing to start.
+func (l *look) note(jobs int) {
+	full, until := l.r.Running >= l.r.Limit, time.Time{}
 	if len(l.rows) == 0 && !l.moved && !l.odd {
 		now := l.s.clock()
 		// What is started from now on is not dead before a lease has passed.
-		l.couldBe(now.Add(l.s.cfg.Lease + l.s.cfg.ClockSkew))
-		if whole := l.end || r.full && l.runs >= jobs; !whole {
-			l.couldBe(now.Add(l.s.cfg.Lease / 3)) // it is time then to look further
+		until = earlier(l.next, now.Add(l.s.cfg.Lease+l.s.cfg.ClockSkew))
+		if whole := l.end || full && l.runs >= jobs; !whole {
+			until = earlier(until, now.Add(l.s.cfg.Lease/3)) // it is time then to look further
 		}
-		r.until = l.next
 	}
 	l.st.mu.Lock()
 	defer l.st.mu.Unlock()
-	l.st.rest = r
+	l.st.oldest, l.st.restUntil, l.st.restAt, l.st.restFull = l.since, until, l.r.changes, full
 }
 
 // lookAt finds jobs of a resource to start, at most want.
 func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) (*look, error) {
-	l := &look{s: s, r: r, st: st, want: want, room: max(min(r.Limit-r.Running, want), 0)}
-	contended := time.Since(st.lastRace()) < spread
+	l := &look{s: s, r: r, st: st, want: want, end: true}
+	st.mu.Lock()
+	contended := time.Since(st.raced) < spread
+	st.mu.Unlock()
 	if contended {
 		// Others start jobs of this line, too, the same if all want the oldest. As
 		// many as there is room for are about to be started, in whichever order.
 		l.want = min(max(r.Limit-r.Running, want), nextPage)
-		l.room = max(min(r.Limit-r.Running, l.want), 0)
 	}
+	l.room = max(min(r.Limit-r.Running, l.want), 0)
 	jobs := r.Running - len(r.permits)
-	first, pages, read := int32(min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)), 0, 0
-	size := func() int32 {
-		if pages++; pages == 1 {
-			return first
-		}
-		return nextPage
-	}
-	l.end = true
-	for row, err := range s.rows(ctx, jobsPrefix+r.Name, page{rows: size}) {
+	first := min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)
+	read := 0
+	for row, err := range s.rows(ctx, jobsPrefix+r.Name, page{first: first, next: nextPage}) {
 		if err != nil {
 			return nil, err
 		}
 		read++
-		switch {
-		case !l.end:
-			l.noteOldest(row)
-		default:
-			l.judge(ctx, row)
+		j, err := parseJob(row)
+		if l.noteWaiting(j, err); l.end {
+			l.judge(ctx, j, err)
 			l.end = !l.enough(jobs)
 		}
 		// The first page has one more that waits, where there is one: that is looked at
 		// for its age.
-		if !l.end && (!l.since.IsZero() || read >= int(first)) {
+		if !l.end && (!l.since.IsZero() || read >= first) {
 			break
 		}
 	}
@@ -127,8 +107,7 @@ func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) 
 		r.Running = n // others have started some since the resource was read
 		l.rows = fitting(l.rows, r.Limit-n)
 	}
-	st.sawOldest(l.since)
-	l.noteRest(jobs)
+	l.note(jobs)
 	if contended && len(l.rows) > want {
 		at := rand.IntN(len(l.rows))
 		l.rows = append(l.rows[at:], l.rows[:at]...)[:want]
@@ -139,46 +118,42 @@ func (s *store) lookAt(ctx context.Context, st *station, r *Resource, want int) 
 // enough reports whether reading on has no use. jobs is how many run.
 func (l *look) enough(jobs int) bool {
 	full := l.r.Running >= l.r.Limit
-	switch {
-	case len(l.rows) >= l.want:
-		return true
-	case full && (l.runs >= jobs || l.idle >= fullIdle):
-		return true
-	}
-	return l.idle >= maxIdle
+	return len(l.rows) >= l.want || l.idle >= maxIdle || full && (l.runs >= jobs || l.idle >= fullIdle)
 }
 
 // further looks at one page behind the head, if it is time for that.
 func (l *look) further(ctx context.Context) error {
-	after, ok := l.st.nextDeep(l.s.clock(), l.s.cfg.Lease/3)
-	if !ok {
+	now, st := l.s.clock(), l.st
+	st.mu.Lock()
+	after, early := st.behind, !st.deep.IsZero() && now.Sub(st.deep) < l.s.cfg.Lease/3
+	if !early {
+		st.deep = now
+	}
+	st.mu.Unlock()
+	if early {
 		return nil
 	}
 	n, last := 0, ""
-	for row, err := range l.s.rows(ctx, jobsPrefix+l.r.Name, page{after: after, rows: func() int32 { return deepPage }}) {
+	for row, err := range l.s.rows(ctx, jobsPrefix+l.r.Name, page{after: after, first: deepPage, next: deepPage}) {
 		if err != nil {
 			return err
 		}
-		last = text(row, skName)
-		if l.judge(ctx, row); len(l.rows) >= l.want {
+		j, err := parseJob(row)
+		l.judge(ctx, j, err)
+		if n++; n >= deepPage || len(l.rows) >= l.want {
+			last = j.place
 			break
 		}
-		if n++; n >= deepPage {
-			break
-		}
-	}
-	if n < deepPage && len(l.rows) < l.want {
-		last = "" // that was the end of the line
-	}
-	l.st.wentTo(last)
+	} // or that was the end of the line
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.behind = last
 	return nil
 }
 
 // judge sorts a row.
-func (l *look) judge(ctx context.Context, row ddb.Item) {
-	j, err := parseJob(row)
+func (l *look) judge(ctx context.Context, j jobRow, err error) {
 	now := l.s.clock()
-	l.noteWaiting(j, err, now)
 	switch {
 	case err != nil:
 		l.idle++
@@ -186,7 +161,7 @@ func (l *look) judge(ctx context.Context, row ddb.Item) {
 		l.quarantine(ctx, j, err)
 	case j.state == running && !j.until.Add(l.s.cfg.ClockSkew).Before(now):
 		l.runs++
-		l.couldBe(j.until.Add(l.s.cfg.ClockSkew))
+		l.next = earlier(l.next, j.until.Add(l.s.cfg.ClockSkew))
 	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
 		why := fmt.Sprintf("its holder %s died in attempt %d", protocol.Record{By: j.owner}.Owner(), j.attempts)
 		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
@@ -197,10 +172,10 @@ func (l *look) judge(ctx context.Context, row ddb.Item) {
 	case j.state != queued:
 		l.idle++
 		l.odd = true
-		l.note(ctx, j, fmt.Errorf("attribute %q is %q", aState, j.state))
+		l.unreadable(ctx, j, fmt.Errorf("attribute %q is %q", aState, j.state))
 	case j.notBefore.After(now):
 		l.idle++
-		l.couldBe(j.notBefore)
+		l.next = earlier(l.next, j.notBefore)
 	case l.room <= 0:
 		l.idle++
 	default:
@@ -209,16 +184,10 @@ func (l *look) judge(ctx context.Context, row ddb.Item) {
 	}
 }
 
-// noteOldest looks at a row for its age alone.
-func (l *look) noteOldest(row ddb.Item) {
-	j, err := parseJob(row)
-	l.noteWaiting(j, err, l.s.clock())
-}
-
 // noteWaiting notes since when the first job waits that is due: its place tells.
-func (l *look) noteWaiting(j jobRow, err error, now time.Time) {
-	if at, ok := madeAt(j.place); ok && err == nil && j.state == queued && l.since.IsZero() && !j.notBefore.After(now) {
-		l.since = at
+func (l *look) noteWaiting(j jobRow, err error) {
+	if err == nil && j.state == queued && l.since.IsZero() && !j.notBefore.After(l.s.clock()) {
+		l.since, _ = madeAt(j.place)
 	}
 }
 
@@ -227,7 +196,7 @@ func (l *look) noteWaiting(j jobRow, err error, now time.Time) {
 // seen for a whole lease, in which nobody can have renewed it. A row that is
 // neither was not made by this package, and stays.
 func (l *look) quarantine(ctx context.Context, j jobRow, why error) {
-	first := l.note(ctx, j, why)
+	first := l.unreadable(ctx, j, why)
 	if j.state != queued && (j.state != running || l.s.clock().Sub(first) < l.s.cfg.Lease+l.s.cfg.ClockSkew) {
 		return
 	}
@@ -239,16 +208,6 @@ func (l *look) quarantine(ctx context.Context, j jobRow, why error) {
 	}
 }
 
-// The messages of the log, behind the name of the library. Their events have the stable
-// names.
-const (
-	logRow      = "a job's row cannot be read"
-	logValue    = "a job's value cannot be read"
-	logResource = "a resource is left aside for a while"
-	logHandler  = "a handler does not return in time"
-	logFailed   = "a job failed"
-)
-
 // skipped logs and counts something broken that is left aside, so that the rest
 // goes on.
 func (s *store) skipped(ctx context.Context, kind, event, msg, resource string, which ...slog.Attr) {
@@ -259,9 +218,9 @@ func (s *store) skipped(ctx context.Context, kind, event, msg, resource string, 
 // maxNoted bounds what is remembered of rows that cannot be read.
 const maxNoted = 1000
 
-// note logs and counts a row that cannot be read, once, and returns when it was
+// unreadable logs and counts a row that cannot be read, once, and returns when it was
 // first seen.
-func (l *look) note(ctx context.Context, j jobRow, why error) time.Time {
+func (l *look) unreadable(ctx context.Context, j jobRow, why error) time.Time {
 	l.st.mu.Lock()
 	first, known := l.st.noted[j.place]
 	if !known {
@@ -272,37 +231,7 @@ func (l *look) note(ctx context.Context, j jobRow, why error) time.Time {
 	}
 	l.st.mu.Unlock()
 	if !known {
-		l.s.skipped(ctx, "job", telemetry.EventQuarantine, logRow, l.r.Name, slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
+		l.s.skipped(ctx, "job", telemetry.EventQuarantine, "a job's row cannot be read", l.r.Name, slog.String("place", j.place), slog.String("job", j.id), slog.String("error", why.Error()))
 	}
 	return first
-}
-
-func (st *station) lastRace() time.Time {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.raced
-}
-
-func (st *station) sawRace() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.raced = time.Now()
-}
-
-// nextDeep returns the place behind which a second look begins; ok is false if
-// it is too early for one.
-func (st *station) nextDeep(now time.Time, every time.Duration) (after string, ok bool) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.deep.IsZero() && now.Sub(st.deep) < every {
-		return "", false
-	}
-	st.deep = now
-	return st.behind, true
-}
-
-func (st *station) wentTo(place string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.behind = place
 }

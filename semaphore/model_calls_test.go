@@ -162,7 +162,7 @@ func (m *model) passedOn(w *world, q *request, ok, clean bool, sent int8) (wrong
 		if m.passFromAnswer {
 			sent = w.now
 		}
-		h.unsure = false
+		h.unsure = w.hands[q.of].unsure && !m.passSure // a late Acquire of that permit can wake a copy of this request
 		return m.hold(w, i, hand{onPermit: true, token: w.token, deadline: sent + m.lease})
 	case !ok && h.permit != 0: // by an earlier attempt, or another copy
 		m.found(w, h, i)

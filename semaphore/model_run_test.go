@@ -120,6 +120,7 @@ func TestModelMutants(t *testing.T) {
 		{"no answer is a permit passed on", "permits passed on, 2", permitGone, func(r *rules) { r.passBelieved = true }},
 		{"no answer is no permit passed on", "permits passed on, 2", falseLoss, func(r *rules) { r.passForgotten = true }},
 		{"passing on to one that may have a permit", "permits passed on", falseLoss, func(r *rules) { r.passToUnsure = true }},
+		{"who is passed a permit that was taken twice is sure of it", "permits passed on, 2", falseLoss, func(r *rules) { r.passSure, r.late, r.ticks = true, maxLate, 2 }},
 		{"takeover without the lease", "one job", twoOnOne, func(r *rules) { r.noLease = true }},
 		{"sweep without the lease", "permits", permitGone, func(r *rules) { r.noLease = true }},
 		{"a broken job leaves no evidence", "broken jobs, late", falseSuccess, func(r *rules) { r.noEvidence = true }},

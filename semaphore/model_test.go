@@ -202,6 +202,7 @@ type rules struct {
 	passFromAnswer, // the deadline of who is passed a permit counts from the answer
 	passBelieved, // no answer is taken for a permit
 	passForgotten, // who may have been passed a permit takes one as if it had not
+	passSure, // who is passed a permit that was taken twice believes all evidence
 	passToUnsure bool // who may have taken a permit is passed one
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -21,7 +22,7 @@ import (
 // and goes to the dead letters in the end; the next one is taken instead. A row
 // that cannot be read goes to the dead letters, too, and is logged.
 func (s *Semaphore[J]) Next(ctx context.Context, resource string) (*Job[J], error) {
-	j, err := s.store.startNext(ctx, resource)
+	j, err := s.startNext(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +47,9 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 		return nil, err
 	}
 	defer over()
-	st := s.enter(resource)
-	defer s.leave(st)
-	defer queueUp(ctx, st.turn)()
+	defer queueUp(ctx, &s.station(resource).turn)()
 	for {
-		r, err := s.resource(ctx, resource)
+		r, err := s.readResource(ctx, resource)
 		if err != nil {
 			return nil, err
 		}
@@ -71,16 +70,13 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 
 // queueUp waits for its turn among the callers of this process who do the same, but not
 // for long: it is a courtesy. It returns how to let the next one in.
-func queueUp(ctx context.Context, turn chan struct{}) (done func()) {
-	patience := time.NewTimer(time.Second)
-	defer patience.Stop()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }
-	case <-patience.C:
-	case <-ctx.Done():
+func queueUp(ctx context.Context, turn *lease.Exclusive) (done func()) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if turn.Lock(ctx) != nil {
+		return func() {}
 	}
-	return func() {}
+	return turn.Unlock
 }
 
 // looks is how often a line is looked at that moves.
@@ -90,8 +86,7 @@ const looks = 4
 // the resource, which may be out of date and is brought up to date. One that yields leaves
 // the jobs to others who start some at the same time.
 func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) ([]*job, error) {
-	st := s.enter(r.Name)
-	defer s.leave(st)
+	st := s.station(r.Name)
 	for range looks {
 		if !r.Paused.IsZero() {
 			return nil, r.busy()
@@ -99,8 +94,14 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		if r.Queued == 0 && r.Running == len(r.permits) {
 			break
 		}
-		if err := s.expirePermits(ctx, r); err != nil {
-			return nil, err
+		if r.Running >= r.Limit && len(r.permits) > 0 { // the permits of the dead are in the way
+			removed, err := s.removeExpired(ctx, *r)
+			if err == nil && removed {
+				*r, err = s.readResource(ctx, r.Name)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		l, err := s.lookAt(ctx, st, r, n)
 		if err != nil {
@@ -111,7 +112,7 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		hidden := r.Running >= r.Limit && l.runs < r.Running-len(r.permits)
 		if len(l.rows) == 0 && !l.moved && (hidden || !l.end && r.Running < r.Limit) {
 			was := *r
-			if *r, err = s.resource(ctx, r.Name); err != nil {
+			if *r, err = s.readResource(ctx, r.Name); err != nil {
 				return nil, err
 			}
 			if r.changes != was.changes && r.Running < r.Limit {
@@ -129,7 +130,9 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		}
 		jobs, raced, err := s.start(ctx, r, l.rows, yields)
 		if raced {
-			st.sawRace()
+			st.mu.Lock()
+			st.raced = time.Now()
+			st.mu.Unlock()
 		}
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
@@ -137,7 +140,7 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		if raced && yields {
 			break
 		}
-		if *r, err = s.resource(ctx, r.Name); err != nil {
+		if *r, err = s.readResource(ctx, r.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -145,17 +148,4 @@ func (s *store) startSome(ctx context.Context, r *Resource, n int, yields bool) 
 		return nil, r.busy()
 	}
 	return nil, fmt.Errorf("resource %q: %w", r.Name, ErrNoWork)
-}
-
-// expirePermits counts off the permits of the dead where they are in the way,
-// and reads the resource again if there were any.
-func (s *store) expirePermits(ctx context.Context, r *Resource) error {
-	if r.Running < r.Limit || len(r.permits) == 0 {
-		return nil
-	}
-	removed, err := s.removeExpired(ctx, *r)
-	if err == nil && removed {
-		*r, err = s.resource(ctx, r.Name)
-	}
-	return err
 }

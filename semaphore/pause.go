@@ -23,11 +23,7 @@ import (
 // version that does not know pauses leave such a resource alone, with ErrSchema. One
 // request; with a lost answer the row tells, and a late copy of the request pauses it
 // again.
-func (s *Semaphore[J]) Pause(ctx context.Context, resource string) error {
-	return s.store.pause(ctx, resource)
-}
-
-func (s *store) pause(ctx context.Context, resource string) error {
+func (s *store) Pause(ctx context.Context, resource string) error {
 	now := s.clock()
 	w := s.core.NewWrite()
 	register(w, s.cfg)
@@ -41,11 +37,7 @@ func (s *store) pause(ctx context.Context, resource string) error {
 // Resume lets a paused resource go on; one that is not paused stays as it is.
 // Dispatchers notice it with their next look for work, after Config.Poll at the latest.
 // One request; a late copy of it ends a later pause.
-func (s *Semaphore[J]) Resume(ctx context.Context, resource string) error {
-	return s.store.resume(ctx, resource)
-}
-
-func (s *store) resume(ctx context.Context, resource string) error {
+func (s *store) Resume(ctx context.Context, resource string) error {
 	w := s.core.NewWrite()
 	token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
 	w.SetTo(aToken, token+" - "+most)
@@ -60,11 +52,7 @@ func (s *store) setPaused(ctx context.Context, resource string, w *protocol.Writ
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
-	in, err := w.Update(resourceKey(resource))
-	if err != nil {
-		return err
-	}
-	res := s.core.Update(ctx, in, ddb.Options{})
+	res := s.write(ctx, resource, w, ddb.Options{})
 	if res.Outcome != ddb.Condition {
 		return s.plain(resource, res)
 	}

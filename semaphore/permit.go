@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -26,56 +27,12 @@ type Permit struct {
 	name  string
 	attr  string // its attribute on the resource
 	token int64  // set before the permit is handed out
-	once  bool   // its attribute cannot have been there before: no earlier try was without an answer
+	once  bool   // its attribute cannot come twice: no try of the Acquire was without an answer, nor of those before it
+
+	found bool // an earlier attempt has got it: its token is to be drawn
 
 	hands int       // how often it was passed on in this process
 	since time.Time // when it was taken from the table
-}
-
-// Acquire takes a permit of a resource, waiting as long as ctx allows. One
-// request if one is free, one more per try. ErrBusy, with *BusyError, if the
-// waiting ended first. A resource that nobody has used is registered.
-//
-// Callers of this Semaphore are served in order, and get the permit of one that is
-// released without a request of their own. Over processes waiting is not in order: package
-// ticket has a queue. ctx governs the waiting,
-// never the holding.
-func (s *Semaphore[J]) Acquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.store.permit(ctx, "Acquire", resource, false)
-}
-
-// TryAcquire is Acquire without waiting. One request, one more if it comes
-// across permits whose holders are dead.
-func (s *Semaphore[J]) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
-	return s.store.permit(ctx, "TryAcquire", resource, true)
-}
-
-// Do runs fn while it holds a permit of a resource. The context of fn ends with
-// ctx, and, with the cause, when the permit is lost.
-func (s *Semaphore[J]) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
-}
-
-func (s *store) permit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
-	if err := s.checkName(resource); err != nil {
-		return nil, err
-	}
-	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
-	told.Key(func() string { return resource })
-	defer told.End(&err)
-	ctx, end, err := s.open.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	h, err := s.acquire(ctx, resource, once)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.unlessClosed(h); err != nil {
-		return nil, err
-	}
-	return h, nil
 }
 
 func (s *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
@@ -92,11 +49,7 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	w, end := h.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(h.attr, end)
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
-	in, err := w.Update(resourceKey(h.name))
-	if err != nil {
-		return err
-	}
-	res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	res := h.s.write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		h.s.open.Remove((*Permit)(h))
 		err := h.lease.Lose()
@@ -116,6 +69,19 @@ func (h *leasedPermit) Name() (kind string, which []slog.Attr) {
 	return "permit", []slog.Attr{slog.String("resource", h.name), slog.Int64("token", h.token)}
 }
 
+// begin starts what its caller gets.
+func (h *Permit) begin(ctx context.Context) (*Permit, error) {
+	if !h.found {
+		h.lease.Start(ctx)
+		return h, nil
+	}
+	if err := h.refreshToken(ctx); err != nil {
+		return nil, errors.Join(err, h.Release(ctx))
+	}
+	h.lease.Taken(ctx)
+	return h, nil
+}
+
 // refreshToken draws the token of a permit whose answer was lost: others may have
 // drawn since. It also moves the end, which may be that of an earlier try. One
 // request, one more for each that has no answer.
@@ -131,10 +97,7 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 		end := w.Value(ddb.Number(ddb.Seconds(until)))
 		w.SetTo(h.attr, end)
 		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
-		in, err := w.Update(resourceKey(h.name))
-		if err != nil {
-			return err
-		}
+		in := update(w, resourceKey(h.name))
 		in.ReturnValues = types.ReturnValueAllNew
 		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		switch {
@@ -190,7 +153,7 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.release(ctx, repo.ErrReleased); !errors.Is(err, repo.ErrReleased) && !errors.Is(err, ErrClosed) {
+	if err := h.release(ctx, repo.ErrReleased); !ended(err) {
 		return err
 	}
 	return nil
@@ -198,18 +161,13 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 
 // release is Release as long as ctx allows; why is the cause of the context's end.
 func (h *Permit) release(ctx context.Context, why error) error {
-	back, err := h.s.releaseWrite(h.name, h.attr)
-	if err != nil {
-		return err
-	}
+	back := h.s.releaseWrite(h.name, h.attr)
 	p, in := h.s.heir(h), back
 	if p.to != nil {
-		if in, err = h.s.passOnWrite(h.name, h.attr, p); err != nil {
-			in = back
-		}
+		in = h.s.passOnWrite(h.name, h.attr, p)
 	}
 	last, clean := ddb.Result{Clean: true}, true
-	err = h.lease.End(ctx, why, func() (ddb.Result, bool) {
+	err := h.lease.End(ctx, why, func() (ddb.Result, bool) {
 		send := func() {
 			last = h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 			clean = clean && last.Clean
@@ -250,4 +208,22 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	}
 	h.s.settled(h, err, h.lease.Ended())
 	return err
+}
+
+// releaseUnanswered gives back a permit that a try without an answer may have taken.
+func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
+	s.core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
+}
+
+// releaseWrite is the request that gives a permit back.
+func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
+	w := s.core.NewWrite()
+	w.Remove(attr)
+	if s.cfg.NamePermits {
+		w.Remove(ownerAttr(attr))
+	}
+	count(w, aRunning, -1)
+	count(w, aChanges, 1)
+	w.IfExists(attr)
+	return update(w, resourceKey(name))
 }

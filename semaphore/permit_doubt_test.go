@@ -200,6 +200,34 @@ func TestAPermitThatWasPassedOnAndBroken(t *testing.T) {
 	}
 }
 
+// A late copy of the Acquire brings a permit back that was passed on, and a late copy of
+// the request that passed it on gives it once more to whoever had it. So that one does not
+// know what evidence against it means, where the Acquire had a first try without an answer.
+func TestEvidenceAgainstAPermitThatCanComeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		loses bool
+		want  error
+	}{"taken at once": {false, repo.ErrLockLost}, "taken with a second request": {true, repo.ErrOutcomeUnknown}} {
+		t.Run(name, func(t *testing.T) {
+			besideAnother(t, inDoubt, func(t *testing.T, p, other *process) {
+				var lost atomic.Bool
+				p.lose(func(body string) (before, after bool) {
+					return c.loses && asks(body) && lost.CompareAndSwap(false, true), false
+				})
+				first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
+				second, third := p.acquire(t.Context()), p.acquire(t.Context())
+				rig.Is(t, first.Release(t.Context()))
+				rig.Is(t, (<-second).permit.Release(t.Context()))
+				got := <-third
+				rig.Is(t, got.err)
+				rig.Is(t, other.s.BreakPermit(t.Context(), "printer", got.permit.ID()))
+				rig.Is(t, got.permit.Release(t.Context()), c.want)
+				wantNone(t, other.s)
+			})
+		})
+	}
+}
+
 // A caller that may have had a permit already, which an operator has broken since, is not
 // passed one: it could not tell by which of the two that evidence is meant.
 func TestWhoMayHaveHadAPermitIsNotPassedOne(t *testing.T) {

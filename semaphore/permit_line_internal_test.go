@@ -15,9 +15,9 @@ func TestWhatIsSaidOfAResourceWhenALineIsLeft(t *testing.T) {
 	h := s.newPermit("printer", "p_held", 1, time.Now(), time.Now())
 	c := s.join("printer", "p_waits")
 	s.took(Resource{Name: "printer", Running: 1, Limit: 1, permits: map[string]ending{"p_held": {}}}, h)
-	s.leaves("printer", c)
+	c.leaves()
 	s.dropped(h)
-	if said := c.busy("printer").Error(); said != `resource "printer" is busy: 1 running, its limit is 1` {
+	if said := c.busy().Error(); said != `resource "printer" is busy: 1 running, its limit is 1` {
 		t.Error(said)
 	}
 }

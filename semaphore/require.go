@@ -7,7 +7,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
-	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -23,7 +22,9 @@ func (h *Permit) RequireIn(tx *txn.Tx) error {
 
 // RequireIn lets a transaction be applied only if nobody else works on the job: see
 // [txn.Tx.Require]. [Job.DoneIn] demands that too.
-func (j *job) RequireIn(tx *txn.Tx) error { return j.s.require(tx, j.key(), j.lease, j.own, j.owns) }
+func (j *job) RequireIn(tx *txn.Tx) error {
+	return j.s.require(tx, j.row.key(), j.lease, j.own, j.owns)
+}
 
 // owns reports whether a job's row shows that it is still this handler's.
 func (j *job) owns(row ddb.Item) bool {
@@ -41,9 +42,4 @@ func (s *store) require(tx *txn.Tx, raw ddb.Item, held *lease.Lease, own func(*p
 			return held.Gone(ctx)
 		},
 	})
-}
-
-// keyOf is the key of a row, for errors.
-func keyOf(raw ddb.Item) repo.Key {
-	return repo.Key{Partition: text(raw, pkName), Sort: text(raw, skName)}
 }

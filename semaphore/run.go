@@ -41,7 +41,7 @@ func (s *Semaphore[J]) Run(ctx context.Context, handler func(ctx context.Context
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
-	return s.store.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
+	return s.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
 }
 
 func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *job) error) error {
@@ -53,7 +53,8 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	d := &dispatcher{s: s, handler: handler, stop: cancel, free: s.cfg.Workers, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
-	defer s.listen(d.enqueued)()
+	dispatchers.Store(d, nil)
+	defer dispatchers.Delete(d)
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
 	d.all.Wait()
@@ -65,10 +66,10 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 
 // look finds resources with work, again and again.
 func (d *dispatcher) look(ctx context.Context) {
-	first, w := min(d.s.cfg.Wait.Min, d.s.cfg.Poll), &watch{s: d.s}
+	first := min(d.s.cfg.Wait.Min, d.s.cfg.Poll)
 	pause := first
 	for ctx.Err() == nil {
-		if err := d.survey(ctx, w); err != nil && ctx.Err() == nil {
+		if err := d.survey(ctx); err != nil && ctx.Err() == nil {
 			d.trouble(ctx, "looking for work", "", err)
 		}
 		// What comes again and again is met about every second time, whatever its pace.
@@ -85,55 +86,32 @@ func (d *dispatcher) look(ctx context.Context) {
 	}
 }
 
-// survey looks at the resources of the shards where there may be work.
-func (d *dispatcher) survey(ctx context.Context, w *watch) error {
-	due, err := w.due(ctx)
-	if err != nil {
-		return err
-	}
-	// Each dispatcher in an order of its own: in the same they would meet everywhere.
-	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
-	for _, i := range due {
-		seen := seenShard{looked: d.s.clock()}
-		var found []Resource
-		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
-			switch {
-			case err != nil && r.Name == "":
-				return err
-			case err != nil:
-				seen.busy = true
-				d.leaveAside(ctx, r.Name, err)
-			default:
-				found = append(found, r)
-				seen.add(d.s, r)
-				seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
-			}
-		}
-		w.shards[i] = seen
-		for _, k := range rand.Perm(len(found)) {
-			d.surveyed(found[k])
-		}
-	}
-	var all survey
-	for i := range w.shards {
-		all.with(w.shards[i].survey)
-	}
-	all.tell(ctx, d.s)
-	return nil
-}
-
 // leaveAside keeps a resource that cannot be handled from being looked at for
 // a while: there may be many, and each look would end in the same error.
 func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error) {
-	if !d.postpone(resource, d.s.cfg.Lease) {
-		return // it is already
+	d.mu.Lock()
+	p := d.at(resource)
+	already := d.leaves(p)
+	if !already {
+		p.aside, p.until = true, d.s.clock().Add(d.s.cfg.Lease)
 	}
-	d.s.skipped(ctx, "resource", telemetry.EventAside, logResource, resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
+	d.mu.Unlock()
+	if already {
+		return
+	}
+	d.s.skipped(ctx, "resource", telemetry.EventAside, "a resource is left aside for a while", resource, slog.Duration("for", d.s.cfg.Lease), slog.Any("error", err))
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
 func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yields bool) {
-	jobs, err := d.startSome(ctx, &r, n, yields)
+	var jobs []*job
+	var err error
+	if r.Limit == 0 { // no more than the name is known
+		r, err = d.s.readResource(ctx, r.Name)
+	}
+	if err == nil {
+		jobs, err = d.s.startSome(ctx, &r, n, yields)
+	}
 	d.started(p, r, n, len(jobs))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
@@ -143,55 +121,39 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r Resource, n int, yiel
 	}
 }
 
-// startSome starts jobs of a resource of which more than the name may be known.
-func (d *dispatcher) startSome(ctx context.Context, r *Resource, n int, yields bool) (jobs []*job, err error) {
-	if r.Limit == 0 {
-		if *r, err = d.s.resource(ctx, r.Name); err != nil {
-			return nil, err
-		}
-	}
-	return d.s.startSome(ctx, r, n, yields)
-}
-
 // handle runs one job to its end; true if it was ended by this process.
 func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	ctx, told := d.s.core.Observe.Handling(ctx, telemetry.Job, "Handle")
 	told.Key(job.Resource)
 	var failed error // the handler's
 	defer told.End(&failed)
-	err := d.s.deliver(ctx, job)
-	if err != nil {
+	if err := d.s.deliver(ctx, job); err != nil {
 		return !gone(err)
 	}
-	if err = errStopped; ctx.Err() == nil { // it may have ended while the job was started
-		err = d.call(ctx, job)
-		failed = err
-	}
-	end := job.Done
-	switch {
-	case errors.Is(err, errLeftBehind):
-		d.s.open.Remove(job) // it is over, or will be by itself
-		return false
-	case err == nil:
-	case ctx.Err() != nil:
-		end = job.Return
-	default:
-		d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, logFailed, slog.String("resource", job.resource),
-			slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(err)))
-		cause := err
-		end = func(ctx context.Context) error { return job.Fail(ctx, cause) }
+	end := job.Return // for ctx may have ended while the job was started
+	if ctx.Err() == nil {
+		failed = d.call(ctx, job)
+		switch {
+		case errors.Is(failed, errLeftBehind):
+			d.s.open.Remove(job) // it is over, or will be by itself
+			return false
+		case failed == nil:
+			end = job.Done
+		case ctx.Err() == nil:
+			d.s.core.Observe.Event(ctx, slog.LevelWarn, telemetry.EventFailed, "a job failed", slog.String("resource", job.resource),
+				slog.String("job", job.row.id), slog.Int("attempt", job.Attempt()), slog.String("error", errorText(failed)))
+			end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
+		}
 	}
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
-	backoff := ddb.Backoff{Min: d.s.cfg.Wait.Min, Max: d.s.cfg.Wait.Max}
-	over := func(err error) bool {
-		return gone(err) || errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed)
-	}
-	for err = end(ctx); err != nil && !over(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	backoff := d.s.lease.Pause
+	err := end(ctx)
+	for ; err != nil && !gone(err) && !ended(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
-	if err != nil && (gone(err) || !over(err)) { // a handler may end its job itself, and so may Close
+	if err != nil && (gone(err) || !ended(err)) {
 		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
 		return false
 	}
@@ -230,7 +192,7 @@ func (d *dispatcher) call(ctx context.Context, job *job) error {
 	// From now on it is not renewed: if the handler does not return either, its
 	// lease ends, and others take it over.
 	job.lease.Forget(errTimeout)
-	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, logHandler,
+	d.s.core.Observe.Event(ctx, slog.LevelError, telemetry.EventHandler, "a handler does not return in time",
 		slog.String("resource", job.resource), slog.String("job", job.row.id), slog.Duration("limit", limit))
 	lost := time.NewTimer(job.lease.Left())
 	defer lost.Stop()

@@ -18,12 +18,12 @@ import (
 // starting is the start of some jobs of a resource, of those that wait and of
 // those whose holder is dead, in one transaction.
 type starting struct {
-	rows  []jobRow
-	owner string // the same for all, and new for each start: it tells ours from those of others
-	r     Resource
-	own   bool // Config.Limit holds, unless somebody has called SetLimit
-
-	yields bool // it is given up where others are at the resource again and again
+	s      *store
+	r      Resource
+	rows   []jobRow
+	queued int    // of the rows wait: only those change counters
+	owner  string // the same for all, and new for each start: it tells ours from those of others
+	yields bool   // it is given up where others are at the resource again and again
 
 	// Of the transaction that was made last.
 	token int64 // of the first; those of the others follow
@@ -31,37 +31,23 @@ type starting struct {
 	asked time.Time // the deadlines count from before the end is reckoned
 }
 
-// queuedRows is how many of the rows wait: only those change counters.
-func (b *starting) queuedRows() (n int) {
-	for _, j := range b.rows {
-		if j.state == queued {
-			n++
-		}
-	}
-	return n
-}
-
 // prepare makes the writes of the jobs' rows. Where conflicts with other
 // transactions delay a start, they are made anew: with later tokens, and a
 // whole lease.
-func (b *starting) prepare(s *store) (writes []types.TransactWriteItem, err error) {
-	now := s.clock()
-	b.asked, b.until, b.token = time.Now(), now.Add(s.cfg.Lease), max(b.r.token+1, now.UnixMicro())
+func (b *starting) prepare() (writes []types.TransactWriteItem) {
+	now := b.s.clock()
+	b.asked, b.until, b.token = time.Now(), now.Add(b.s.cfg.Lease), max(b.r.token+1, now.UnixMicro())
 	for i, j := range b.rows {
-		w := s.core.NewWrite()
+		w := b.s.core.NewWrite()
 		j.asRead(w)
 		w.Set(aState, ddb.Text(running))
 		w.Set(aAttempts, ddb.Integer(int64(j.attempts+1)))
 		w.Set(aToken, ddb.Integer(b.token+int64(i)))
 		w.Set(aUntil, ddb.Number(ddb.Seconds(b.until)))
 		w.Set(aOwner, ddb.Text(b.owner))
-		in, err := w.Update(s.core.Key(j.row))
-		if err != nil {
-			return nil, err
-		}
-		writes = append(writes, ddb.UpdateOf(in))
+		writes = append(writes, ddb.UpdateOf(update(w, j.key())))
 	}
-	return writes, nil
+	return writes
 }
 
 // resource adds to the write of the resource what a start needs: greater tokens
@@ -71,14 +57,14 @@ func (b *starting) resource(w *protocol.Write, more int64) {
 	first := w.Value(ddb.Integer(b.token))
 	w.If("(attribute_not_exists(" + w.Name(aToken) + ") OR " + w.Name(aToken) + " < " + first + ")")
 	w.Set(aToken, ddb.Integer(b.token+int64(len(b.rows))-1))
-	if b.queuedRows() == 0 {
+	if b.queued == 0 {
 		return // those who are taken over are counted already
 	}
 	most := int64(b.r.Limit) - more
 	w.If(w.Name(aRunning) + " BETWEEN " + w.Value(ddb.Integer(0)) + " AND " + w.Value(ddb.Integer(most)))
 	limit := ddb.Integer(int64(b.r.Limit))
 	switch {
-	case b.r.fixed || !b.own:
+	case b.r.fixed || b.s.cfg.Limit == 0:
 		w.IfEqual(aLimit, limit)
 	default:
 		w.IfAbsent(aFixed)
@@ -101,18 +87,20 @@ func (s *store) start(ctx context.Context, r *Resource, rows []jobRow, yields bo
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b := &starting{rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), r: *r, own: s.cfg.Limit != 0, yields: yields}
-		n := b.queuedRows()
-		c := &change{start: b, queued: -int64(n), running: int64(n)}
+		b := &starting{s: s, r: *r, rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), yields: yields}
+		c := change{start: b, writes: make([]types.TransactWriteItem, len(rows))}
 		for _, j := range rows {
 			c.size += j.size
+			if j.state == queued {
+				b.queued, c.queued, c.running = b.queued+1, c.queued-1, c.running+1
+			}
 		}
 		res := s.submit(ctx, r.Name, c)
+		// The owner tells that an earlier attempt was applied, and all of it.
+		ours := res.Outcome == ddb.Condition && text(res.Images[0].Item, aOwner) == b.owner
 		switch {
-		case res.Outcome == ddb.Condition && text(res.Images[0].Item, aOwner) == b.owner:
-			fallthrough // an earlier attempt was applied, and all of it
-		case res.Outcome == ddb.Applied:
-			r.Queued, r.Running, r.token = max(r.Queued-n, 0), r.Running+n, b.token+int64(len(rows))-1
+		case res.Outcome == ddb.Applied || ours:
+			r.Queued, r.Running, r.token = max(r.Queued-b.queued, 0), r.Running+b.queued, b.token+int64(len(rows))-1
 			for i, j := range rows {
 				if j.state == running {
 					s.core.Observe.TakenOver(ctx, telemetry.Job, 1, slog.String("resource", r.Name), slog.String("job", j.id), slog.String("from", protocol.Record{By: j.owner}.Owner()))
@@ -164,29 +152,6 @@ func (s *store) deliver(ctx context.Context, j *job) error {
 	if j.value, err = s.decode(text(j.row.row, aJob)); err == nil {
 		return nil
 	}
-	s.skipped(ctx, "value", telemetry.EventQuarantine, logValue, j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
-	if ferr := j.Fail(ctx, err); ferr != nil {
-		return errors.Join(err, ferr)
-	}
-	return err
-}
-
-// deadLetter moves a job's row to the dead letters, if it is as it was read:
-// that of a holder who died in the last attempt, or one that cannot be read.
-func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why string) error {
-	w := s.core.NewWrite()
-	j.asRead(w)
-	c := &change{dead: 1, size: 2 * j.size, writes: []types.TransactWriteItem{
-		ddb.DeleteOf(w.Delete(s.core.Key(j.row))), s.core.PutOf(s.deadRow(resource, j, why))}}
-	if c.queued = -1; j.state == running {
-		c.queued, c.running = 0, -1
-	}
-	res := s.submit(ctx, resource, c)
-	if res.Outcome == ddb.Refused {
-		return res.Err
-	}
-	if res.Outcome == ddb.Applied {
-		s.core.Observe.DeadLettered(ctx, resource, j.id, j.attempts, why)
-	}
-	return nil // whoever did it, or the job went on: the next look tells
+	s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	return errors.Join(err, j.Fail(ctx, err))
 }

@@ -5,133 +5,135 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // store is a semaphore's table, and what the callers of this process share of
 // it. It knows nothing of the type of jobs.
 type store struct {
-	client Client
-	table  *repo.KeyTable
-	decode func(string) (any, error) // the value of a job, into a new one of its type
-	core   *protocol.Core
-	cfg    Config
-	clock  func() time.Time
-	ids    ids
-	lease  lease.Config // of permits and jobs
-	open   *lease.Open[held]
-	lines  permitLines
+	client   Client
+	table    *repo.KeyTable
+	decode   func(string) (any, error) // the value of a job, into a new one of its type
+	core     *protocol.Core
+	cfg      Config
+	clock    func() time.Time
+	lease    lease.Config // of permits and jobs
+	open     *lease.Open[held]
+	stations *recent.Memory[*station]
 
-	mu       sync.Mutex
-	stations map[string]*station // guarded by mu: the resources in use here
-	rung     [shards]time.Time   // guarded by mu: when this process last rang for each shard
+	linesMu sync.Mutex
+	lines   map[string]*permitLine // guarded by linesMu: of resources that callers use, or wait for permits of
+
+	mu   sync.Mutex
+	last int64             // guarded by mu: the place in line that was made last, microseconds
+	rung [shards]time.Time // guarded by mu: when this process last rang for each shard
 }
 
 // station is what the callers of one resource in this process share: the writes
 // under way, and what was found out about its line. No safety rests on it.
 type station struct {
-	users   int           // guarded by store.mu
-	turn    chan struct{} // held by the Next that reads the line
-	coming  chan struct{} // held by the Enqueue that is under way
-	adopted bool          // guarded by mu: the row was told this program's limit
-	raced   time.Time     // guarded by mu: when another process was last seen to start jobs of the same line
-	deep    time.Time     // guarded by mu: the last look behind the head of the line
-	behind  string        // guarded by mu: the place where that look ended; "" for the head
-	noted   map[string]time.Time
-	oldest  time.Time // guarded by mu: since when the first job waits that the last look found; zero: none was
-	rest    rest      // guarded by mu: what the last look has found that found nothing to start
-	mu      sync.Mutex
-	waiting []*member // guarded by mu: changes for the next transaction
-	flights int       // guarded by mu: transactions under way
+	turn    lease.Exclusive // held by the Next that reads the line
+	coming  lease.Exclusive // held by the Enqueue that is under way
+	adopted atomic.Bool     // the row was told this program's limit
+
+	mu      sync.Mutex           // guards all that follows
+	waiting []*change            // for the next transaction
+	flights int                  // transactions under way
+	raced   time.Time            // when another process was last seen to start jobs of the same line
+	deep    time.Time            // the last look behind the head of the line
+	behind  string               // the place where that look ended; "" for the head
+	noted   map[string]time.Time // rows that cannot be read, by place, since they were first seen
+	oldest  time.Time            // since when the first job waits that the last look found; zero: none was
+
+	// The last look has found nothing to start, and until a row can be started by the
+	// clock alone, because it is due or its holder is dead, no other one will: unless the
+	// resource changes, or, where the limit was used up, something has ended.
+	restUntil time.Time
+	restAt    int64 // its changes
+	restFull  bool
 }
 
-// maxStations is how many resources are remembered that nobody uses just now.
-const maxStations = 4096
+// maxStations is of how many resources, those that were used last, a process has one.
+const maxStations = 10_000
 
-// enter returns the station of a resource; leave follows.
-func (s *store) enter(resource string) *station {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.stations[resource]
-	if st == nil {
-		if len(s.stations) >= maxStations {
-			for name, other := range s.stations {
-				if other.users == 0 {
-					delete(s.stations, name)
-				}
-			}
+// station returns that of a resource.
+func (s *store) station(resource string) (st *station) {
+	s.stations.Change(resource, func(known *station) (*station, bool) {
+		if st = known; st == nil {
+			st = &station{}
 		}
-		st = &station{turn: make(chan struct{}, 1), coming: make(chan struct{}, 1)}
-		if s.stations == nil {
-			s.stations = map[string]*station{}
-		}
-		s.stations[resource] = st
-	}
-	st.users++
+		return st, true
+	})
 	return st
 }
 
-func (s *store) leave(st *station) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.users--
-}
-
-// resource reads the row of a resource. One request.
-func (s *store) resource(ctx context.Context, name string) (Resource, error) {
-	res := s.core.Read(ctx, resourceKey(name), ddb.Options{Holding: true})
-	if res.Err != nil {
-		return Resource{}, res.Err
-	}
-	return parseResource(name, res.Item, s.cfg)
-}
-
-// page is a part of a partition to be read: rows behind a sort key, so many in
-// one request; 0 for as many as the service gives.
+// page says how a partition is read.
 type page struct {
-	after    string
-	rows     func() int32
-	eventual bool // what is read may be out of date by a moment, at half the price
+	after       string // the sort key behind which to begin
+	first, next int    // rows in the first request, and in the others; 0: as many as the service gives
+	eventual    bool   // what is read may be out of date by a moment, at half the price
 }
 
 // rows iterates over a partition in order, with consistent reads unless the page says
 // otherwise.
 func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item, error] {
-	return func(yield func(ddb.Item, error) bool) {
-		cond, consistent := "#pk = :pk", !p.eventual
-		in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
-			ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
-		one := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
-			if in.ExclusiveStartKey = start; len(start) == 0 && p.after != "" {
+	cond, consistent := "#pk = :pk", !p.eventual
+	in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
+		ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
+	return s.core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+		limit := p.next
+		if in.ExclusiveStartKey = start; len(start) == 0 {
+			limit = p.first
+			if p.after != "" {
 				in.ExclusiveStartKey = rowKey(pk, p.after)
 			}
-			out, err := s.client.Query(ctx, in, o)
-			if err != nil {
-				return nil, nil, err
-			}
-			if p.rows != nil { // of the next page
-				n := p.rows()
-				in.Limit = &n
-			}
-			return out.Items, out.LastEvaluatedKey, nil
 		}
-		if p.rows != nil {
-			n := p.rows()
-			in.Limit = &n
+		if in.Limit = nil; limit > 0 {
+			in.Limit = aws.Int32(int32(limit))
 		}
-		for row, err := range s.core.Pages(ctx, "Query", ddb.Options{Holding: !p.eventual}, one) {
-			if !yield(row, err) {
+		out, err := s.client.Query(ctx, in, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return out.Items, out.LastEvaluatedKey, nil
+	})
+}
+
+// parsed iterates over what rows say. One that cannot be read comes with its error.
+func parsed[T any](rows iter.Seq2[ddb.Item, error], parse func(ddb.Item) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			var says T
+			if err == nil {
+				says, err = parse(row)
+			}
+			if !yield(says, err) {
 				return
 			}
 		}
 	}
+}
+
+// update is a write of a row whose expression is far below DynamoDB's limit for one: that
+// is all that Update refuses.
+func update(w *protocol.Write, key ddb.Item) *dynamodb.UpdateItemInput {
+	in, _ := w.Update(key)
+	return in
+}
+
+// write changes the row of a resource.
+func (s *store) write(ctx context.Context, resource string, w *protocol.Write, opt ddb.Options) ddb.Result {
+	return s.core.Update(ctx, update(w, resourceKey(resource)), opt)
 }
 
 // plain turns the outcome of a write without a condition into an error.

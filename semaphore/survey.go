@@ -2,48 +2,105 @@ package semaphore
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
-// survey adds up, for telemetry, what one look at all resources has found.
-type survey struct {
+// everyShard is after how many times Config.Poll a dispatcher looks at a shard for which
+// nobody rang: a ring may be lost with its producer, or have come from a clock that is
+// too far behind, and a program of an older version does not ring.
+const everyShard = 15
+
+// seenShard is a shard as a dispatcher last looked at it.
+type seenShard struct {
+	looked time.Time // when that began, by the clock of the store
+	busy   bool      // jobs were queued there, or ran
+
+	// For telemetry.
 	queued, running, dead int
-	oldest                time.Time // zero: none is known to wait
+	oldest                time.Time // since when the first job waits; zero: none is known to
 }
 
-func (all *survey) add(st *store, r Resource) {
-	all.queued, all.running, all.dead = all.queued+r.Queued, all.running+r.Running, all.dead+r.Dead
-	if r.Queued == 0 {
-		return
+// survey looks at the resources of the shards where there may be work.
+func (d *dispatcher) survey(ctx context.Context) error {
+	due, err := d.due(ctx)
+	if err != nil {
+		return err
 	}
-	s := st.enter(r.Name)
-	defer st.leave(s)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.oldest.IsZero() && (all.oldest.IsZero() || s.oldest.Before(all.oldest)) {
-		all.oldest = s.oldest
+	// Each dispatcher in an order of its own: in the same they would meet everywhere.
+	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
+	for _, i := range due {
+		seen := seenShard{looked: d.s.clock()}
+		var found []Resource
+		for r, err := range d.s.inShard(ctx, i, page{eventual: true}) {
+			switch {
+			case err != nil && r.Name == "":
+				return err
+			case err != nil:
+				seen.busy = true
+				d.leaveAside(ctx, r.Name, err)
+			default:
+				found = append(found, r)
+				seen.add(d.s, r)
+			}
+		}
+		d.shards[i] = seen
+		for _, k := range rand.Perm(len(found)) {
+			d.surveyed(found[k])
+		}
+	}
+	d.tell(ctx)
+	return nil
+}
+
+// due are the shards that must be looked at now. Where nothing was queued and nothing
+// ran, nothing can begin but by an Enqueue, or a Requeue, which rings.
+func (d *dispatcher) due(ctx context.Context) (due []int, err error) {
+	var rung [shards]time.Time
+	if known := !d.shards[0].looked.IsZero(); known {
+		if rung, err = d.s.heard(ctx); err != nil {
+			return nil, err
+		}
+	}
+	now := d.s.clock()
+	for i := range d.shards {
+		at := &d.shards[i]
+		since := now.Sub(at.looked)
+		if at.busy || since < 0 || since >= everyShard*d.s.cfg.Poll || at.looked.Before(rung[i].Add(rungFor+d.s.cfg.ClockSkew)) {
+			due = append(due, i)
+		}
+	}
+	return due, nil
+}
+
+func (seen *seenShard) add(s *store, r Resource) {
+	seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.permits)
+	seen.queued, seen.running, seen.dead = seen.queued+r.Queued, seen.running+r.Running, seen.dead+r.Dead
+	if st := s.stations.Get(r.Name); st != nil && r.Queued > 0 {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		seen.oldest = earlier(seen.oldest, st.oldest)
 	}
 }
 
-// with adds what was found of another shard.
-func (all *survey) with(of survey) {
-	all.queued, all.running, all.dead = all.queued+of.queued, all.running+of.running, all.dead+of.dead
-	if !of.oldest.IsZero() && (all.oldest.IsZero() || of.oldest.Before(all.oldest)) {
-		all.oldest = of.oldest
+// tell adds up, for telemetry, what the last looks at all shards have found.
+func (d *dispatcher) tell(ctx context.Context) {
+	var all seenShard
+	for _, seen := range d.shards {
+		all.queued, all.running, all.dead = all.queued+seen.queued, all.running+seen.running, all.dead+seen.dead
+		all.oldest = earlier(all.oldest, seen.oldest)
 	}
-}
-
-func (all *survey) tell(ctx context.Context, st *store) {
 	age := time.Duration(0)
 	if !all.oldest.IsZero() {
-		age = max(st.clock().Sub(all.oldest), 0)
+		age = max(d.s.clock().Sub(all.oldest), 0)
 	}
-	st.core.Observe.Jobs(ctx, all.queued, all.running, all.dead, age)
+	d.s.core.Observe.Jobs(ctx, all.queued, all.running, all.dead, age)
 }
 
-// sawOldest notes since when the oldest job of a line waits; zero: none does.
-func (st *station) sawOldest(since time.Time) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.oldest = since
+// earlier is the first of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -291,3 +291,16 @@ func TestAPermitWhoseEndWasWrittenByHand(t *testing.T) {
 	rig.Is(t, other.Release(t.Context()))
 	rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
 }
+
+// The end of a job whose resource has lost its row makes no new one, which would count
+// below zero.
+func TestTheEndOfAJobWithoutTheRowOfItsResource(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{})
+	put(t, s, "staging", deploy{"v", 1})
+	j := rig.Must(s.Next(t.Context(), "staging"))(t)
+	key := attrs{"pk": str(b.shardOf(t, "staging")), "sk": str("staging")}
+	rig.Must(rig.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &b.Table, Key: key}))(t)
+	rig.Is(t, j.Done(t.Context()), repo.ErrSchema)
+	wantResource(t, s, "staging", 0, 0, 0)
+}

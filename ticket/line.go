@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -93,7 +94,7 @@ func parse(image ddb.Item) (l line, err error) {
 			e.lease, e.named = time.Duration(length.UnixMilli())*time.Millisecond, true
 		}
 		if v, there := image[attrOwner+id]; there {
-			e.since, e.owner = parseOwner(v)
+			e.since, e.owner = protocol.ParseSign(v)
 			e.signed = true
 		}
 		l.entries = append(l.entries, e)

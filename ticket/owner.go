@@ -1,13 +1,8 @@
 package ticket
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
@@ -15,7 +10,7 @@ import (
 // added: every request on the queue bills what entries say.
 func (q *Queue) sign(w *protocol.Write, id string, now time.Time) {
 	if q.cfg.Owner != "" {
-		w.Set(attrOwner+id, ddb.Text(strconv.FormatInt(now.Unix(), 10)+" "+q.cfg.Owner))
+		w.Set(attrOwner+id, protocol.Sign(now, q.cfg.Owner))
 	}
 }
 
@@ -24,19 +19,4 @@ func (q *Queue) unsign(w *protocol.Write, id string) {
 	if q.cfg.Owner != "" {
 		w.Remove(attrOwner + id)
 	}
-}
-
-// parseOwner reads what sign has written. No turn depends on it, so what cannot be
-// read says nothing, and keeps nobody out.
-func parseOwner(v types.AttributeValue) (since time.Time, owner string) {
-	s, _ := v.(*types.AttributeValueMemberS)
-	if s == nil {
-		return since, ""
-	}
-	at, owner, _ := strings.Cut(s.Value, " ")
-	seconds, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || seconds <= 0 || seconds >= ddb.Never().Unix() {
-		return since, ""
-	}
-	return time.Unix(seconds, 0), owner
 }

@@ -1,9 +1,7 @@
 package semaphore
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -57,26 +55,6 @@ func parseJob(row ddb.Item) (jobRow, error) {
 	return j, nil
 }
 
-// jobRows iterates over the rows of a resource's jobs in order. One that cannot be
-// read comes with ErrSchema, and the iteration goes on; every other error ends it.
-func (s *store) jobRows(ctx context.Context, prefix, resource string) iter.Seq2[jobRow, error] {
-	return func(yield func(jobRow, error) bool) {
-		if err := s.checkName(resource); err != nil {
-			yield(jobRow{}, err)
-			return
-		}
-		for row, err := range s.rows(ctx, prefix+resource, page{}) {
-			if err != nil {
-				yield(jobRow{}, err)
-				return
-			}
-			if !yield(parseJob(row)) {
-				return
-			}
-		}
-	}
-}
-
 // enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made
 // begins with that, and so does the place in line of a job that has never failed.
 func (j jobRow) enqueued() (at time.Time) {
@@ -85,6 +63,28 @@ func (j jobRow) enqueued() (at time.Time) {
 		at, _ = madeAt(j.place)
 	}
 	return at
+}
+
+// key is the primary key of the row.
+func (j jobRow) key() ddb.Item { return ddb.Item{pkName: j.row[pkName], skName: j.row[skName]} }
+
+// at is the job in another row, with what goes with it everywhere.
+func (j jobRow) at(pk, sk string) ddb.Item {
+	row := rowKey(pk, sk)
+	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
+	for _, kept := range []string{aJob, aMarked} {
+		if v := j.row[kept]; v != nil {
+			row[kept] = v
+		}
+	}
+	return row
+}
+
+// waiting is the job in a row at a place in line.
+func (j jobRow) waiting(resource, place string) ddb.Item {
+	row := j.at(jobsPrefix+resource, place)
+	row[aState] = ddb.Text(queued)
+	return row
 }
 
 // asRead demands that a job is as it was read.

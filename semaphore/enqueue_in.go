@@ -42,35 +42,39 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if err != nil {
 		return "", err
 	}
-	st := v.s
 	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
-		j := &jobInsert{st: st, resource: resource, id: id, row: row}
+		j := &jobInsert{s: v.s, resource: resource, row: row}
 		if row[aMarked] != nil {
 			mark := rowKey(idsPrefix+resource, id)
-			at := all.At(st.core, keyOf(mark), mark)
+			at := v.s.rowIn(all, mark)
 			if at.Action != nil {
 				return // by an earlier call, or its job ends in the same transaction
 			}
-			at.Action = idInsert{j}
+			at.Action = idRow{v.s, mark, j}
 		}
-		at := all.At(st.core, keyOf(row), st.core.Key(row))
+		at := v.s.rowIn(all, v.s.core.Key(row))
 		at.Action, at.Size = j, protocol.Size(row)
-		t := st.countersOf(all, resource)
+		t := v.s.countersIn(all, resource)
 		t.inserts = append(t.inserts, j)
 	})
 }
 
+// rowIn is a row of the semaphore's table in a transaction.
+func (s *store) rowIn(all transaction.Rows, key ddb.Item) *transaction.Row {
+	return all.At(s.core, keyOf(key), key)
+}
+
 // jobInsert is the row of a job that a transaction enqueues.
 type jobInsert struct {
-	st           *store
-	resource, id string
-	row          ddb.Item
-	known        bool // its id is in the table already: nothing is to be done
+	s        *store
+	resource string
+	row      ddb.Item
+	known    bool // its id is in the table already: nothing is to be done
 }
 
 // Write demands that the row is new.
 func (j *jobInsert) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
-	return j.st.core.PutOf(j.row), !j.known, nil
+	return j.s.core.PutOf(j.row), !j.known, nil
 }
 
 // Judge believes the row: the place in line was made for this transaction.
@@ -86,10 +90,10 @@ func (j *jobInsert) Refused(ddb.Item) error { return nil }
 
 // Applied tells the dispatchers of this process, and rings for those of others.
 func (j *jobInsert) Applied() {
-	j.st.wake(j.resource)
+	j.s.wake(j.resource)
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	j.st.ring(ctx, j.resource)
+	j.s.ring(ctx, j.resource)
 }
 
 // withoutTrace is the verdict of a row that tells nothing of the transaction.
@@ -100,42 +104,49 @@ func withoutTrace(clean bool) protocol.Verdict {
 	return protocol.Undecided
 }
 
-// idInsert is the row of the id that a caller gave to a job.
-type idInsert struct{ *jobInsert }
+// idRow is the row of the id that a caller gave to a job, which is enqueued or ends.
+type idRow struct {
+	s   *store
+	key ddb.Item
+	job *jobInsert // nil: it ends
+}
 
-// Write demands that nobody has used the id lately.
-func (m idInsert) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
-	return m.st.mark(m.resource, m.id), !m.known, nil
+// Write demands of an id that is new that nobody has used it lately. That of a job that
+// ends is forgotten some time later, without a condition.
+func (i idRow) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
+	if i.job == nil {
+		return ddb.UpdateOf(update(i.s.forget(w), i.key)), true, nil
+	}
+	return i.s.mark(i.key), !i.job.known, nil
 }
 
 // Judge cannot tell who has used the id.
-func (idInsert) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+func (idRow) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
 	return withoutTrace(clean)
 }
 
 // Refused learns that the id has been used: the transaction goes on without the job.
-func (m idInsert) Refused(ddb.Item) error {
-	m.known = true
+func (i idRow) Refused(ddb.Item) error {
+	i.job.known = true
 	return nil
 }
 
 // Applied is left to the job's own row.
-func (idInsert) Applied() {}
+func (idRow) Applied() {}
 
 // counters is what a transaction does to the row of a resource.
 type counters struct {
-	st       *store
+	s        *store
 	resource string
 	inserts  []*jobInsert
 	ends     int64
 }
 
-// countersOf finds or makes it.
-func (s *store) countersOf(all transaction.Rows, resource string) *counters {
-	raw := resourceKey(resource)
-	at := all.At(s.core, keyOf(raw), raw)
+// countersIn finds or makes it.
+func (s *store) countersIn(all transaction.Rows, resource string) *counters {
+	at := s.rowIn(all, resourceKey(resource))
 	if at.Action == nil {
-		at.Action = &counters{st: s, resource: resource}
+		at.Action = &counters{s: s, resource: resource}
 	}
 	return at.Action.(*counters)
 }
@@ -152,7 +163,7 @@ func (t *counters) Write(w *protocol.Write) (part types.TransactWriteItem, some 
 		return part, false, nil
 	}
 	if comes > 0 {
-		register(w, t.st.cfg)
+		register(w, t.s.cfg)
 		count(w, aQueued, comes)
 	}
 	count(w, aRunning, -t.ends)

@@ -331,6 +331,39 @@ func TestADoubtIsPassedOn(t *testing.T) {
 	}
 }
 
+// While other processes wait, so many transactions of one have the lock one after the
+// other, and then the next process has it.
+func TestOthersComeBetweenTransactions(t *testing.T) {
+	inBubble(t, func(t *testing.T, p, other *process) {
+		s, x := p.stores["fair"], p.id("x")
+		rig.Is(t, s.create(t.Context(), x, 0))
+		locker := rig.Must(lockedread.New(table[plain](t, other.Rig, "-f", false), lockedread.Config{Fair: true}))(t)
+		first := rig.Must(locker.Acquire(t.Context(), key(x)))(t)
+		var done sync.WaitGroup
+		add := func() { rig.Is(t, adds(t.Context(), s, txn.Config{}, x)) }
+		done.Go(add)
+		time.Sleep(time.Second)
+		var before int
+		done.Go(func() {
+			rig.Must(other.stores["fair"].(of[plain]).Update(t.Context(), key(x), func(_ context.Context, item *plain) error {
+				before = item.N
+				return nil
+			}))(t)
+		})
+		time.Sleep(time.Second)
+		for range 19 {
+			done.Go(add)
+		}
+		time.Sleep(time.Second)
+		rig.Is(t, first.Release(t.Context()))
+		done.Wait()
+		if before != 9 { // the first, and eight to whom it was handed on
+			t.Errorf("%d transactions were before the other process", before)
+		}
+		has(t, other.stores["fair"], x, 20)
+	})
+}
+
 // Who gives up behind a transaction leaves nothing behind, at whatever moment.
 func TestLeavingBehindATransaction(t *testing.T) {
 	inBubble(t, func(t *testing.T, p, other *process) {

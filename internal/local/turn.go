@@ -40,9 +40,15 @@ func (t *Turn) BeginEnd(ctx context.Context) error {
 // EndDone ends BeginEnd.
 func (t *Turn) EndDone() { t.ending.Unlock() }
 
-// KeepLocal reports whether the lock should stay in this process.
-func (t *Turn) KeepLocal() bool {
-	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease)
+// KeepLocal reports whether the lock should stay in this process after a change of the
+// item.
+func (t *Turn) KeepLocal() bool { return t.keepLocal(1) }
+
+// KeepLocalInTransaction is KeepLocal after a transaction.
+func (t *Turn) KeepLocalInTransaction() bool { return t.keepLocal(byTransactions) }
+
+func (t *Turn) keepLocal(asOften int) bool {
+	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease, asOften)
 }
 
 // Release ends the hold without a change, and passes the turn on whatever came of it:

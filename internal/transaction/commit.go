@@ -128,7 +128,7 @@ func (m *commit) unlocked() (items []*entry) {
 
 // end commits a transaction of one item that is locked: as if it were alone.
 func (m *commit) end(ctx context.Context, p *part) error {
-	how := lock.End{As: lock.Release, KeepLocal: p.turn.KeepLocal()}
+	how := lock.End{As: lock.Release, KeepLocal: p.turn.KeepLocalInTransaction()}
 	switch {
 	case p.removed():
 		how.As = lock.Delete
@@ -171,7 +171,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		if err := h.Usable(); err != nil {
 			return res, fail(p.failure(err))
 		}
-		p.ending = h.Part(p.turn.KeepLocal() && !p.removed() && p.blind == nil)
+		p.ending = h.Part(p.turn.KeepLocalInTransaction() && !p.removed() && p.blind == nil)
 		if d := h.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
 			opt.Timeout = d
 		}

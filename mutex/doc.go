@@ -80,7 +80,7 @@
 //     and LockedError name "next".
 //
 // Callers of one locker pass the lock on among themselves as above. Where others wait in
-// the queue it goes there after four hands; the process does not stay away, but enqueues.
+// the queue it goes there after eight hands; the process does not stay away, but enqueues.
 //
 // # Fencing tokens
 //

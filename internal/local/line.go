@@ -15,13 +15,15 @@ import (
 
 // How long a lock may stay in one process while callers there wait for it: then
 // it is let go, so that other processes get their turn. While others are known
-// to wait, four: sixteen gave a little more throughput, and half as much again
-// to their longest waits. Transactions keep it twice as often: the first of them in a
-// process has to read what the next ones read ahead, which has to pay.
+// to wait, four: the longer it stays, the luckier must they be to find it free. Eight
+// where that takes no luck, since they stand in the queue on the item: 8 processes of 8
+// callers wait for less long then, with half as many looks; with sixteen for longer.
+// Eight for transactions, too: the first of them in a process has to read what the next
+// ones read ahead, which has to pay.
 const (
 	handoffsAlone     = 32
 	handoffsContended = 4
-	byTransactions    = 2
+	handoffsQueued    = 8
 	streakOfLease     = 10 // a streak lasts at most this part of a lease
 
 	// yield is how long a process that yields stays away, at least: the others sleep
@@ -47,14 +49,14 @@ type streak struct {
 	contended bool // other processes wanted the item when the lock was taken
 }
 
-// over reports whether the lock may not be passed on once more, where that is done so
-// many times as often as by changes of one item.
-func (c streak) over(lease time.Duration, asOften int) bool {
+// over reports whether the lock may not be passed on once more, where that is done
+// contended times while others want it.
+func (c streak) over(lease time.Duration, contended int) bool {
 	limit := handoffsAlone
 	if c.contended {
-		limit = handoffsContended
+		limit = contended
 	}
-	return c.handoffs >= limit*asOften || lease > 0 && time.Since(c.since) >= lease/streakOfLease
+	return c.handoffs >= limit || lease > 0 && time.Since(c.since) >= lease/streakOfLease
 }
 
 // Line are the callers of this process that want the locks of a table's items: for each
@@ -163,7 +165,7 @@ func (l *Line) Take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Re
 		g.release() // or we would wait for ourselves
 	}
 	if g.Lock == nil || g.Lock.Expired() || g.Lock.Over() {
-		if l.Yields && g.streak.contended && g.streak.over(l.Lease, 1) {
+		if l.Yields && g.streak.contended && g.streak.over(l.Lease, handoffsContended) {
 			ddb.Sleep(ctx, yield+rand.N(2*yield))
 		}
 		g, how.Orphan = Handoff{}, g.orphan

@@ -42,13 +42,18 @@ func (t *Turn) EndDone() { t.ending.Unlock() }
 
 // KeepLocal reports whether the lock should stay in this process after a change of the
 // item.
-func (t *Turn) KeepLocal() bool { return t.keepLocal(1) }
+func (t *Turn) KeepLocal() bool {
+	if t.line.Fair {
+		return t.keepLocal(handoffsQueued)
+	}
+	return t.keepLocal(handoffsContended)
+}
 
 // KeepLocalInTransaction is KeepLocal after a transaction.
-func (t *Turn) KeepLocalInTransaction() bool { return t.keepLocal(byTransactions) }
+func (t *Turn) KeepLocalInTransaction() bool { return t.keepLocal(handoffsQueued) }
 
-func (t *Turn) keepLocal(asOften int) bool {
-	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease, asOften)
+func (t *Turn) keepLocal(contended int) bool {
+	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease, contended)
 }
 
 // Release ends the hold without a change, and passes the turn on whatever came of it:

@@ -140,6 +140,25 @@ func Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 	}}, options...)...)
 }
 
+// Over is an option of a client: its network.
+func Over(network fault.Doer) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) { o.HTTPClient = network }
+}
+
+// Broken is an option of a client that comes behind its network: what befalls its
+// requests.
+func Broken(s Script) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) { o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: s}) }
+}
+
+// WithHoursBetweenAttempts is an option of a client: its policy's own sleeps would not
+// end within a test.
+func WithHoursBetweenAttempts(o *dynamodb.Options) {
+	o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+		so.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
+	})
+}
+
 // byMethods is set where the tests run once more with all requests made by the SDK: a
 // client with a step of its own in the SDK's middleware is asked by its methods.
 const byMethods = "DYNAHOLD_TEST_BY_METHODS"

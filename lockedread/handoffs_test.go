@@ -1,0 +1,58 @@
+package lockedread_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// A lock goes from caller to caller of a process a number of times, and is then let go:
+// sooner where other processes want the item, and later again where those stand in a queue.
+func TestHowOftenALockStaysInItsProcess(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		cfg              lockedread.Config
+		others           bool
+		callers, letting int // what is written beside one commit for each: to have the lock
+	}{
+		{"alone", lockedread.Config{}, false, 34, 2},
+		{"alone, fair", lockedread.Config{Fair: true}, false, 34, 2},
+		{"others want it", lockedread.Config{}, true, 11, 3},
+		{"others stand in a queue", lockedread.Config{Fair: true}, true, 19, 2}, // the first one's place was taken before
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+				count := fault.NewCounter(network)
+				l := rig.Must(lockedread.New(rig.Must(repo.NewTable[stock](rig.Client(rig.Over(count)), b.Table, repo.TableConfig{}))(t), c.cfg))(t)
+				other := b.over(t, network, c.cfg)
+				first := other
+				if !c.others {
+					first = l
+				}
+				held := rig.Must(first.Acquire(t.Context(), key))(t)
+				var all sync.WaitGroup
+				for range c.callers {
+					all.Go(func() {
+						_, err := l.Update(t.Context(), key, addOne)
+						rig.Is(t, err)
+					})
+					synctest.Wait()
+				}
+				count.Reset()
+				rig.Is(t, held.Release(t.Context()))
+				all.Wait()
+				if got := count.Count("UpdateItem"); got != c.callers+c.letting {
+					t.Errorf("%d writes for %d changes, want %d more", got, c.callers, c.letting)
+				}
+			})
+			wantCount(t, b, 10+c.callers)
+			wantClean(t, b)
+		})
+	}
+}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
@@ -24,7 +22,7 @@ func inVirtualTime(t *testing.T, run func(t *testing.T, network fault.Doer)) {
 
 // over is a locker with a network of its own.
 func (b bench) over(t *testing.T, network fault.Doer, cfg lockedread.Config) *lockedread.Locker[stock] {
-	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
+	client := rig.Client(rig.Over(network))
 	return rig.Must(lockedread.New(rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t), cfg))(t)
 }
 

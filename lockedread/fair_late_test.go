@@ -21,7 +21,7 @@ import (
 // slowly is a client to which the news of a transfer comes late.
 func slowly(network fault.Doer, by time.Duration) *rig.Intercept {
 	return &rig.Intercept{
-		Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }),
+		Client: rig.Client(rig.Over(network)),
 		Read: func(item map[string]types.AttributeValue) {
 			if id, ok := item["lockedBy"].(*types.AttributeValueMemberS); ok && strings.HasPrefix(id.Value, "next#") {
 				time.Sleep(by)
@@ -104,7 +104,7 @@ func TestFairLooksPause(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		looks := 0
 		client := &rig.Intercept{
-			Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }),
+			Client: rig.Client(rig.Over(network)),
 			Read: func(map[string]types.AttributeValue) {
 				if looks++; looks > enough { // in a hot loop virtual time would stand still
 					leave()

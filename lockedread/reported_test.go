@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
@@ -43,7 +41,7 @@ func TestAChangeThatOverrunsItsLeaseIsReportedMeanwhile(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 1, func(t *testing.T, network fault.Doer) {
 		var told text
-		client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
+		client := rig.Client(rig.Over(network))
 		table := rig.Must(repo.NewTable[journal](client, b.Table, repo.TableConfig{Logger: slog.New(slog.NewTextHandler(&told, nil))}))(t)
 		l := rig.Must(lockedread.New(table, lockedread.Config{Lease: 30 * time.Second}))(t)
 		expired := func() int { return strings.Count(told.String(), "dynahold.lock.expired") }

@@ -3,7 +3,6 @@ package lockedread_test
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -48,17 +47,12 @@ func TestAThrottledCommitIsNotGivenUp(t *testing.T) {
 func TestAThrottledAcquireDoesNotSleepForSeconds(t *testing.T) {
 	b := newBench(t)
 	var throttle atomic.Int32
-	client := rig.Client(func(o *dynamodb.Options) {
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
-			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
-		})
-		o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-			if throttle.Add(-1) >= 0 {
-				return fault.Throttle
-			}
-			return fault.None
-		}})
-	})
+	client := rig.Client(rig.WithHoursBetweenAttempts, rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+		if throttle.Add(-1) >= 0 {
+			return fault.Throttle
+		}
+		return fault.None
+	}))
 	table := rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t)
 	for name, fair := range map[string]bool{"polling": false, "fair": true} {
 		l := rig.Must(lockedread.New(table, lockedread.Config{Fair: fair}))(t)

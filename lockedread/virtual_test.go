@@ -144,7 +144,7 @@ func virtualLocker(t *testing.T, b bench, network fault.Doer, who actor, seed ui
 
 // virtualTable reads without faults, through the same network.
 func virtualTable(t *testing.T, b bench, network fault.Doer) *repo.Table[journal] {
-	client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
+	client := rig.Client(rig.Over(network))
 	return rig.Must(repo.NewTable[journal](client, b.Table, repo.TableConfig{}))(t)
 }
 

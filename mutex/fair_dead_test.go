@@ -20,7 +20,7 @@ import (
 
 // over is a locker with a network of its own.
 func (b bench) over(t *testing.T, network fault.Doer, cfg mutex.Config) *mutex.Locker {
-	return rig.Must(mutex.New(rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }), b.Table, cfg))(t)
+	return rig.Must(mutex.New(rig.Client(rig.Over(network)), b.Table, cfg))(t)
 }
 
 // A waiter that has died costs a grace, in both modes; those behind it come in their order.

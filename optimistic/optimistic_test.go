@@ -210,18 +210,13 @@ func TestAThrottledChangeDoesNotSleepForSeconds(t *testing.T) {
 	rig.Must(r.Save(t.Context(), customer{ID: "c1"}))(t)
 	for _, operation := range []string{"GetItem", "UpdateItem"} {
 		throttle := 2 * retry.DefaultMaxAttempts
-		client := rig.Client(func(o *dynamodb.Options) {
-			o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
-				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
-			})
-			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-				if op == operation && throttle > 0 {
-					throttle--
-					return fault.Throttle
-				}
-				return fault.None
-			}})
-		})
+		client := rig.Client(rig.WithHoursBetweenAttempts, rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op == operation && throttle > 0 {
+				throttle--
+				return fault.Throttle
+			}
+			return fault.None
+		}))
 		table := rig.Must(repo.NewTable[customer](client, table.Name(), repo.TableConfig{}))(t)
 		busy := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 		rig.Must(busy.Update(t.Context(), key, func(_ context.Context, c *customer) error { c.Orders++; return nil }))(t)

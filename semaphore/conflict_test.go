@@ -140,14 +140,12 @@ func TestCallsThatEndInAConflict(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var conflicts atomic.Bool
-		client := rig.Client(func(o *dynamodb.Options) {
-			o.HTTPClient = fault.New(network, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-				if op == "TransactWriteItems" && conflicts.Load() {
-					return fault.TransactionConflict
-				}
-				return fault.None
-			}})
-		})
+		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" && conflicts.Load() {
+				return fault.TransactionConflict
+			}
+			return fault.None
+		}))
 		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{
 			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: semaphore.Retry{Attempts: 1}}))(t)
 		defer func() {

@@ -52,7 +52,7 @@ func (s *sent) of(part string) (n int) {
 func inFleet(t *testing.T, run func(t *testing.T, f *fleet)) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
-		setup := bench{&rig.Rig{Table: b.Table, Client: rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })}}
+		setup := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
 		run(t, &fleet{bench: setup, network: rig.Aliased(b.Table, network)})
 	})
 }

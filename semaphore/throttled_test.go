@@ -55,14 +55,12 @@ func TestAResourceThatCouldNotBeRead(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var broken atomic.Bool
-		client := rig.Client(func(o *dynamodb.Options) {
-			o.HTTPClient = fault.New(network, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-				if broken.Load() && (op == "GetItem" || op == "Query") {
-					return fault.Error500
-				}
-				return fault.None
-			}})
-		})
+		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if broken.Load() && (op == "GetItem" || op == "Query") {
+				return fault.Error500
+			}
+			return fault.None
+		}))
 		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{Poll: time.Hour}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended, handled := make(chan error), make(chan int, 2)

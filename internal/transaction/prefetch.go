@@ -94,12 +94,13 @@ func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error 
 		if err := e.enter(ctx); err != nil {
 			return err
 		}
-		if e.next = nil; i == len(entries)-1 {
-			e.next = next
-		}
 		var err error
 		if !e.known {
+			if i == len(entries)-1 {
+				e.next = next
+			}
 			err = e.fetch(ctx, tx, false)
+			e.next = nil
 			if e.run == tx {
 				e.now = e.image
 			}

@@ -30,14 +30,12 @@ func TestALostHandOnIsFound(t *testing.T) {
 			w := fixture.New(t)
 			ctx := t.Context()
 			var n atomic.Int64
-			client := rig.Client(func(o *dynamodb.Options) {
-				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-					if op == "UpdateItem" && n.Add(1)%3 == 0 {
-						return kind
-					}
-					return fault.None
-				}})
-			})
+			client := rig.Client(rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+				if op == "UpdateItem" && n.Add(1)%3 == 0 {
+					return kind
+				}
+				return fault.None
+			}))
 			r := rig.Must(pessimistic.New(w.Items(t, client), pessimistic.Config{}))(t)
 			rig.Must(r.Create(ctx, fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
 			var done sync.WaitGroup

@@ -37,15 +37,13 @@ func TestCancellationAtEveryStep(t *testing.T) {
 				rig.Must(s.Open(t, w, w.Client).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 				for at := range 3 {
 					ctx, cancel := context.WithCancel(t.Context())
-					client := rig.Client(func(o *dynamodb.Options) {
-						o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
-							if n == at {
-								cancel()
-								return fate
-							}
-							return fault.None
-						}})
-					})
+					client := rig.Client(rig.Broken(func(_ string, n int, _ []byte) fault.Kind {
+						if n == at {
+							cancel()
+							return fate
+						}
+						return fault.None
+					}))
 					id := fmt.Sprint(at)
 					_, err := s.Open(t, w, client).Update(ctx, key, func(_ context.Context, a *fixture.Account) error {
 						a.Ops = append(a.Ops, id)

@@ -114,9 +114,7 @@ func TestEndpointsWithoutImages(t *testing.T) {
 			w := fixture.New(t)
 			rig.Must(rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, At: 10}))(t)
 			rig.Must(w.Locker(t, w.Client, lockedread.Config{}).Acquire(ctx, key))(t)
-			blind := w.Items(t, rig.Client(func(o *dynamodb.Options) {
-				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(string, int, []byte) fault.Kind { return fault.NoImage }})
-			}))
+			blind := w.Items(t, rig.Client(rig.Broken(func(string, int, []byte) fault.Kind { return fault.NoImage })))
 			var err error
 			for range 3 { // the first calls may have a true answer of a read
 				if err = call(t, blind); err == nil || errors.Is(err, repo.ErrNotFound) {

@@ -47,7 +47,7 @@ func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, 
 				net := &rig.Conflicts{Latency: trip, Next: rig.Aliased(table, network)}
 				net.Saw = func(string, []byte) { f.sent.Add(1) }
 				f.billed, f.refused = &billed{Client: net.Client()}, &net.Refused
-				f.setup = rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network })
+				f.setup = rig.Client(rig.Over(network))
 				run(f, func(n float64, unit string) { figures[unit] = n })
 			})
 			_, err := client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &table})

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 
@@ -77,14 +76,12 @@ func TestLostAnswersOfLocks(t *testing.T) {
 		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500, fault.Error500After, fault.Throttle} {
 			for broken := range 2 { // the answer to the lock, and to the release
 				t.Run(fmt.Sprint(kind, " ", broken), func(t *testing.T) {
-					client := rig.Client(func(o *dynamodb.Options) {
-						o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(_ string, n int, _ []byte) fault.Kind {
-							if n == broken {
-								return kind
-							}
-							return fault.None
-						}})
-					})
+					client := rig.Client(rig.Broken(func(_ string, n int, _ []byte) fault.Kind {
+						if n == broken {
+							return kind
+						}
+						return fault.None
+					}))
 					g := rig.Must(l.Open(t, w, client, 30*time.Second).Try(t.Context()))(t)
 					if err := g.Release(t.Context()); err != nil {
 						t.Error(err)
@@ -135,17 +132,12 @@ func TestAReleaseOutlivesItsContext(t *testing.T) {
 // whose next write of a kind is throttled once throttle was called.
 func patient() (client *dynamodb.Client, throttle func()) {
 	var armed atomic.Bool
-	client = rig.Client(func(o *dynamodb.Options) {
-		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
-			so.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
-		})
-		o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-			if op != "GetItem" && armed.CompareAndSwap(true, false) {
-				return fault.Throttle
-			}
-			return fault.None
-		}})
-	})
+	client = rig.Client(rig.WithHoursBetweenAttempts, rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+		if op != "GetItem" && armed.CompareAndSwap(true, false) {
+			return fault.Throttle
+		}
+		return fault.None
+	}))
 	return client, func() { armed.Store(true) }
 }
 

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -137,18 +136,19 @@ func appendOp(id string) expression.UpdateBuilder {
 // makes so many attempts.
 func patientFor(seed uint64, attempts int, kinds ...fault.Kind) (*dynamodb.Client, *fault.Injector) {
 	var in *fault.Injector
-	return rig.Client(func(o *dynamodb.Options) {
+	return rig.Client(attemptsOf(attempts), func(o *dynamodb.Options) {
 		in = fault.New(o.HTTPClient, fault.Config{Seed: seed, Rate: faultRate, Kinds: kinds})
 		o.HTTPClient = in
-		o.Retryer = attemptsOf(attempts)
 	}), in
 }
 
-// attemptsOf is a policy of so many attempts.
-func attemptsOf(n int) aws.Retryer {
-	return retry.NewStandard(func(so *retry.StandardOptions) {
-		so.MaxAttempts, so.MaxBackoff, so.RateLimiter = n, 20*time.Millisecond, ratelimit.None
-	})
+// attemptsOf is an option of a client: a policy of so many attempts.
+func attemptsOf(n int) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+			so.MaxAttempts, so.MaxBackoff, so.RateLimiter = n, 20*time.Millisecond, ratelimit.None
+		})
+	}
 }
 
 // outcomes is how calls ended.

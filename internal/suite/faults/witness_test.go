@@ -152,18 +152,15 @@ func TestAWriteInDoubtIsSentBeyondThePolicy(t *testing.T) {
 	t.Parallel()
 	one := func(f *fixture.Fixture, lose func(n int) bool) (*optimistic.Repository[fixture.Account], *int) {
 		sent := 0
-		client := rig.Client(func(o *dynamodb.Options) {
-			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-				if op != "UpdateItem" {
-					return fault.None
-				}
-				if sent++; lose(sent) {
-					return fault.LoseResponse
-				}
+		client := rig.Client(attemptsOf(2), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op != "UpdateItem" {
 				return fault.None
-			}})
-			o.Retryer = attemptsOf(2)
-		})
+			}
+			if sent++; lose(sent) {
+				return fault.LoseResponse
+			}
+			return fault.None
+		}))
 		return rig.Must(optimistic.New(f.Items(t, client), optimistic.Config{}))(t), &sent
 	}
 	t.Run("until there is an answer", func(t *testing.T) {
@@ -203,16 +200,13 @@ func TestAWriteInDoubtIsSentBeyondThePolicy(t *testing.T) {
 	t.Run("not what was refused", func(t *testing.T) {
 		f, h := fixture.NewWith(t, fixture.Key)
 		n := 0
-		h.Client = rig.Client(func(o *dynamodb.Options) {
-			o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
-				if op != "UpdateItem" {
-					return fault.None
-				}
-				n++
-				return fault.Throttle
-			}})
-			o.Retryer = attemptsOf(1)
-		})
+		h.Client = rig.Client(attemptsOf(1), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op != "UpdateItem" {
+				return fault.None
+			}
+			n++
+			return fault.Throttle
+		}))
 		r := rig.Must(optimistic.New(f.Items(t, h), optimistic.Config{}))(t)
 		item := rig.Must(r.Get(t.Context(), fixture.Key))(t)
 		_, err := r.Save(t.Context(), item)

@@ -58,7 +58,7 @@ func lineOperations() []operation {
 func (b *bench) oneAfterTheOther(t *testing.T, open func(t *testing.T, client *dynamodb.Client) func() ended) func() error {
 	return func() (err error) {
 		b.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
-			begin := open(t, rig.Client(func(o *dynamodb.Options) { o.HTTPClient = network }))
+			begin := open(t, rig.Client(rig.Over(network)))
 			first, second := begin(), make(chan ended, 1)
 			if err = first.err; err != nil {
 				return

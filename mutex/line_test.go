@@ -98,27 +98,39 @@ func TestLeavingTheLine(t *testing.T) {
 	})
 }
 
-// The lock does not stay in one process while another waits for it.
+// The lock does not stay in one process while another wants it: after some hands it is
+// let go, and the process stays away for longer than the others sleep between tries.
 func TestALineLetsOtherProcessesIn(t *testing.T) {
-	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
-		crowd, other := b.locker(t, cfg), b.locker(t, cfg)
-		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					if err := crowd.Do(ctx, "printer", func(context.Context, *mutex.Lock) error { return nil }); err != nil && ctx.Err() == nil {
-						t.Error(err)
+	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
+		t.Run(mode.String(), func(t *testing.T) {
+			b := newBench(t)
+			rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+				process := func() *mutex.Locker {
+					return b.over(t, &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, mutex.Config{Mode: mode})
+				}
+				crowd, other := process(), process()
+				held := rig.Must(other.Lock(t.Context(), "printer"))(t)
+				var began []time.Time // guarded by the lock under test
+				var all sync.WaitGroup
+				for range 11 {
+					all.Go(func() {
+						rig.Is(t, crowd.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error {
+							began = append(began, time.Now())
+							return nil
+						}))
+					})
+				}
+				time.Sleep(time.Second)
+				rig.Is(t, held.Unlock(t.Context()))
+				all.Wait()
+				for i := 1; i < len(began); i++ {
+					if gap := began[i].Sub(began[i-1]); (gap >= 10*time.Millisecond) != (i%5 == 0) {
+						t.Errorf("number %d has it after %v", i, gap)
 					}
 				}
 			})
-		}
-		for range rig.Share(2, 10) {
-			rig.Is(t, other.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error { return nil }))
-		}
-		cancel()
-		all.Wait()
-	})
+		})
+	}
 }
 
 // Whatever is lost on the way, one at a time has the lock, each with a greater token

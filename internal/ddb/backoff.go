@@ -10,8 +10,10 @@ import (
 //
 // Rejected: a bound that follows the pace at which the item changes hands (with
 // many waiters all of them come back after one turn, and all but one in vain),
-// and one that follows how long the waiting took lately (who was lucky once
-// waits less, and stays lucky; nothing is gained over forgetting).
+// one that follows how long the waiting took lately (who was lucky once
+// waits less, and stays lucky; nothing is gained over forgetting), and one that
+// falls again for who has tried often (it halves the longest wait, for half as many
+// tries again).
 type Backoff struct {
 	Min, Max time.Duration
 	bound    time.Duration

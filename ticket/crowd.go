@@ -135,7 +135,7 @@ func (q *Queue) tell(p place, l line, asked time.Time) {
 	c.others = slices.ContainsFunc(l.entries, func(e entry) bool { _, own := c.own[e.id]; return !own })
 	if c.others { // who waits any longer gives its place away
 		for _, a := range c.arrivals {
-			close(a.taken)
+			close(a.called)
 		}
 		c.arrivals = nil
 	}

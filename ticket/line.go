@@ -40,10 +40,9 @@ type entry struct {
 	lease  time.Duration
 	ticket types.AttributeValue // as stored
 	beat   types.AttributeValue // as stored
-	named  bool                 // the lease is stored
 	owner  string               // "" if it did not say
 	since  time.Time            // when it came; zero if it did not say
-	signed bool                 // owner and since are stored
+	more   []string             // attributes that not every entry has
 }
 
 // line is what an image shows: the entries in order of service.
@@ -91,11 +90,12 @@ func parse(image ddb.Item) (l line, err error) {
 			if err != nil {
 				return line{}, err
 			}
-			e.lease, e.named = time.Duration(length.UnixMilli())*time.Millisecond, true
+			e.lease = time.Duration(length.UnixMilli()) * time.Millisecond
+			e.more = append(e.more, attrLease+id)
 		}
 		if v, there := image[attrOwner+id]; there {
 			e.since, e.owner = protocol.ParseSign(v)
-			e.signed = true
+			e.more = append(e.more, attrOwner+id)
 		}
 		l.entries = append(l.entries, e)
 	}
@@ -142,7 +142,12 @@ func schemaError(attr string, err error) error {
 
 // find returns the entry of an id.
 func (l line) find(id string) (entry, bool) {
-	i := slices.IndexFunc(l.entries, func(e entry) bool { return e.id == id })
+	return l.first(func(e entry) bool { return e.id == id })
+}
+
+// first returns the first entry of which something is so.
+func (l line) first(is func(entry) bool) (entry, bool) {
+	i := slices.IndexFunc(l.entries, is)
 	if i < 0 {
 		return entry{}, false
 	}

@@ -162,11 +162,10 @@ func (q *Queue) ending(t *Ticket) (e ending) {
 // back: first those whom it has taken along, so that they hear what comes after it.
 func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) {
 	image := res.Shown()
-	known := (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) && len(image) > 0
 	l, err := parse(image)
-	known = known && err == nil
+	known := err == nil && len(image) > 0
 	for _, a := range e.along {
-		q.entered(ctx, t.place, e, a, l, known)
+		q.entered(ctx, t.place, e, a, l, !known && (err != nil || !res.Clean))
 	}
 	if known {
 		q.tell(t.place, l, e.asked)
@@ -183,8 +182,8 @@ func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) 
 
 // entered hands a ticket to one who was taken along, or says that there is none. Where
 // that one has left, nothing of it stays.
-func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l line, known bool) {
-	d := outcome{doubt: !known}
+func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l line, doubt bool) {
+	d := outcome{doubt: doubt}
 	if mine, there := l.find(a.id); there {
 		d.ticket = q.newTicket(a.ctx, p, mine, l, e.asked)
 	} else {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
@@ -233,4 +234,25 @@ func TestCrowdsUnderFaults(t *testing.T) {
 			t.Errorf("%d crowds are left of nobody", n)
 		}
 	}
+}
+
+// A Done gives the turn back also where the tickets that it would draw do not fit on the item:
+// there is room for one more when its own entry has gone.
+func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour, Owner: strings.Repeat("o", 250)})
+		third, fourth := g.lock(t.Context()), g.lock(t.Context())
+		b.tamper(t, ddb.Item{"mine": ddb.Bytes(make([]byte, 400<<10-900))}) // two entries are there, of 300 bytes each
+		rig.Is(t, g.head.Done(t.Context()))
+		g.serve(t, g.head, g.waits)
+		fits, other := <-third, <-fourth
+		if fits.err != nil {
+			fits, other = other, fits
+		}
+		rig.Is(t, other.err, repo.ErrTooLarge)
+		rig.Is(t, fits.err)
+		if fits.turn != nil {
+			done(t, fits.turn)
+		}
+	})
 }

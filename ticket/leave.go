@@ -19,15 +19,16 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	if len(e.along) > 0 || e.told {
 		in = t.q.removal(t, e)
 	}
-	last, clean := ddb.Result{}, true
+	last := ddb.Result{Clean: true}
 	send := func() {
+		clean := last.Clean
 		last = t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
-		clean = clean && last.Clean
-		last.Clean = clean
+		last.Clean = last.Clean && clean
 	}
 	err := t.lease.End(ctx, why, func() (ddb.Result, bool) {
-		if send(); in != alone && last.Outcome == ddb.Condition && ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) {
-			in = alone // the entry is as it was: what is refused is the others' entering
+		// Where the entry is as it was, or the item has no room, the others' entering is refused.
+		if send(); in != alone && (ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) || errors.Is(last.Err, repo.ErrTooLarge)) {
+			in = alone
 			send()
 		}
 		return last, false

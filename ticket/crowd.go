@@ -84,7 +84,16 @@ func (q *Queue) gone(t *Ticket) {
 	}
 }
 
-// wakeFirst lets the first who waits look at the queue. The caller holds mu.
+// wakeFirst lets the first who waits look at the queue.
+func (q *Queue) wakeFirst(p place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.crowds[p.label]; c != nil {
+		c.wakeFirst()
+	}
+}
+
+// wakeFirst is that of the queue. The caller holds mu.
 func (c *crowd) wakeFirst() {
 	var first *Ticket
 	for _, t := range c.own {
@@ -99,16 +108,6 @@ func (c *crowd) wakeFirst() {
 
 // waits reports whether a Wait is under way.
 func (t *Ticket) waits() bool { return len(t.waiting) > 0 }
-
-// stopped says that a Wait is over without a turn: if it looked for others, the next one
-// does.
-func (q *Queue) stopped(t *Ticket) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil {
-		c.wakeFirst()
-	}
-}
 
 // tell shows an answer to all of this process who stand in the queue: to those who have
 // come since it was asked for only if it shows them.

@@ -29,9 +29,6 @@ func (q *Queue) crowd(p place) *crowd {
 	c := q.crowds[p.label]
 	if c == nil {
 		c = &crowd{own: map[string]*Ticket{}}
-		if q.crowds == nil {
-			q.crowds = map[string]*crowd{}
-		}
 		q.crowds[p.label] = c
 	}
 	return c
@@ -140,22 +137,22 @@ func (q *Queue) tell(p place, l line, asked time.Time) {
 	}
 }
 
-// relies reports how long a ticket may pause because another of its process looks for
-// it, or brings it the news; ahead are those before it.
-func (q *Queue) relies(t *Ticket, ahead []entry) (pause time.Duration, relies bool) {
+// relies is how long a ticket may pause because another of its process looks for it, or
+// brings it the news; 0: none does. ahead are those before it.
+func (q *Queue) relies(t *Ticket, ahead []entry) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c := q.crowds[t.label]
 	if c == nil {
-		return 0, false
+		return 0
 	}
 	if first := c.own[ahead[0].id]; first != nil && first.number == ahead[0].number && first.lease.Cause() == nil {
-		return lookAtOwn, true
+		return lookAtOwn
 	}
 	for _, e := range ahead[1:] {
 		if o := c.own[e.id]; o != nil && o.number == e.number && o.waits() {
-			return q.cfg.Lease / 3, true
+			return q.cfg.Lease / 3
 		}
 	}
-	return 0, false
+	return 0
 }

@@ -189,6 +189,9 @@ type watch struct {
 	since  time.Time // when the first answer that showed it so arrived
 }
 
+// shows reports whether it is about an entry as it is now.
+func (w watch) shows(e entry) bool { return w.number == e.number && ddb.Equal(w.beat, e.beat) }
+
 // see notes what an answer showed. now is a reading of the monotonic clock.
 func (j *judge) see(l line, now time.Time) {
 	if !j.clockless {
@@ -197,8 +200,8 @@ func (j *judge) see(l line, now time.Time) {
 	before := j.watched
 	j.watched = make(map[string]watch, len(l.entries))
 	for _, e := range l.entries {
-		w, ok := before[e.id]
-		if !ok || w.number != e.number || !ddb.Equal(w.beat, e.beat) {
+		w := before[e.id]
+		if !w.shows(e) {
 			w = watch{number: e.number, beat: e.beat, since: now}
 		}
 		j.watched[e.id] = w
@@ -213,8 +216,8 @@ func (j *judge) left(e entry, wall, mono time.Time) time.Duration {
 	if !j.clockless {
 		return e.until.Add(j.skew).Sub(wall)
 	}
-	w, ok := j.watched[e.id]
-	if !ok || w.number != e.number || !ddb.Equal(w.beat, e.beat) {
+	w := j.watched[e.id]
+	if !w.shows(e) {
 		return e.lease
 	}
 	return w.since.Add(e.lease).Sub(mono)

@@ -49,7 +49,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[*Ticket](ErrClosed)}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[*Ticket](ErrClosed), crowds: map[string]*crowd{}}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Jumps: core.Jumps, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil

@@ -3,7 +3,6 @@ package ticket
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -25,12 +24,10 @@ type Ticket struct {
 	judge   judge
 	pace    pace.Pace
 
-	drawn  time.Time // when the answer that showed its entry first arrived
-	ending bool      // guarded by q.mu: it is given back, and takes nobody along any more
-
-	mu    sync.Mutex
-	fresh *look         // guarded by mu: an answer that no Wait has used yet
-	news  chan struct{} // a token is there when fresh is, or it is time to look
+	drawn  time.Time     // when the answer that showed its entry first arrived
+	ending bool          // guarded by q.mu: it is given back, and takes nobody along any more
+	fresh  *look         // guarded by q.mu: an answer that no Wait has used yet
+	news   chan struct{} // a token is there when fresh is, or it is time to look
 }
 
 // look is an answer that shows the queue.
@@ -45,7 +42,7 @@ func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, asked t
 	t := &Ticket{q: q, place: p, id: e.id, number: e.number, drawn: time.Now(),
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
-	t.tell(look{l, t.drawn})
+	t.fresh = &look{l, t.drawn}
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), asked.Add(q.cfg.Lease), e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
 	q.stands(t)
@@ -96,10 +93,8 @@ func (t *Ticket) Leave(ctx context.Context) (err error) {
 
 // tell keeps an answer for Wait, unless it knows of a later one: nobody comes before an
 // entry that stands, so the fewer are before it, the later it is, and what has gone
-// never comes back.
+// never comes back. The caller holds the queue's mu.
 func (t *Ticket) tell(seen look) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.fresh == nil || t.ahead(seen.line) <= t.ahead(t.fresh.line) {
 		t.fresh = &seen
 	}
@@ -125,8 +120,8 @@ func (t *Ticket) wake() {
 
 // told returns the answer that was kept; nil if there is none.
 func (t *Ticket) told() *look {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
 	l := t.fresh
 	t.fresh = nil
 	select {
@@ -141,11 +136,8 @@ func (t *Ticket) usable() error {
 	if t.q.open.Context().Err() != nil {
 		return t.lease.Describe(ErrClosed)
 	}
-	if cause := context.Cause(t.lease.Context()); cause != nil {
+	if cause := t.lease.Cause(); cause != nil {
 		return t.lease.Describe(cause)
-	}
-	if t.lease.Expired() {
-		return t.lease.Describe(repo.ErrLockExpired)
 	}
 	return nil
 }

@@ -161,8 +161,8 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		live, rest := w.judge.sort(ahead, w.q.clock(), now)
 		w.pace.See(len(ahead), now)
 		if live > 0 {
-			pause, relies := w.q.relies(w.Ticket, ahead)
-			if !relies {
+			pause := w.q.relies(w.Ticket, ahead)
+			if pause == 0 {
 				// Who is next looks often, the others halfway to being next.
 				pause = w.pace.Delay(live, now, pace.Line{Near: 1, Min: w.q.cfg.Wait.Min, Max: w.q.cfg.Wait.Max, Limit: w.q.cfg.Lease / 3, Quarters: 2})
 			}

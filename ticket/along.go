@@ -127,7 +127,7 @@ func (q *Queue) lockedNow(p place) error {
 	if c := q.crowds[p.label]; c != nil {
 		seen = c.seen
 	}
-	return locked(p, seen)
+	return q.locked(p, seen)
 }
 
 // ending begins to give a ticket back: it takes along who waits for that.
@@ -170,14 +170,7 @@ func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) 
 	if known {
 		q.tell(t.place, l, e.asked)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.lease.Cause() != nil {
-		q.forget(t.place, c, t.id)
-		if !known {
-			c.wakeFirst()
-		}
-	}
+	q.gone(t, true, known)
 }
 
 // entered hands a ticket to one who was taken along, or says that there is none. Where

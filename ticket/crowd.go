@@ -70,14 +70,16 @@ func (q *Queue) stands(t *Ticket) {
 	}
 }
 
-// gone drops a ticket that is over, unless whoever gives it back does. Others may have
-// relied on it for news.
-func (q *Queue) gone(t *Ticket) {
+// gone drops a ticket that is over: one that is given back only when that is at its end.
+// Others may have relied on it for the news that they have not been told.
+func (q *Queue) gone(t *Ticket, givenBack, told bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && !t.ending {
+	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.ending == givenBack {
 		q.forget(t.place, c, t.id)
-		c.wakeFirst()
+		if !told {
+			c.wakeFirst()
+		}
 	}
 }
 

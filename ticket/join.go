@@ -50,7 +50,7 @@ func (q *Queue) join(ctx, grace context.Context, p place, alone bool) (*Ticket, 
 			}
 		}
 	}
-	return nil, locked(p, seen)
+	return nil, q.locked(p, seen)
 }
 
 // alone judges a ticket that was drawn on the condition that nobody is there.
@@ -72,7 +72,7 @@ func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err erro
 	j := judge{skew: t.q.cfg.ClockSkew, clockless: t.q.cfg.Clockless}
 	if live, _ := j.sort(ahead, t.q.clock(), time.Now()); live > 0 {
 		l.entries = ahead
-		err = ddb.Join(locked(t.place, l), err)
+		err = ddb.Join(t.q.locked(t.place, l), err)
 	}
 	return false, err
 }
@@ -94,7 +94,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 		ahead := q.abandon(grace, p, id)
 		err := fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err)
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
-			err = ddb.Join(locked(p, ahead), err) // for whom it would have waited
+			err = ddb.Join(q.locked(p, ahead), err) // for whom it would have waited
 		}
 		return nil, line{}, err
 	}

@@ -174,7 +174,6 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 
 // place is the queue of one entity.
 type place struct {
-	table  string
 	entity string
 	label  string // the partition key, for errors
 	raw    ddb.Item
@@ -185,7 +184,7 @@ func (q *Queue) place(entity string) (place, error) {
 	if entity == "" {
 		return place{}, fmt.Errorf("%w: the entity has no name", repo.ErrKey)
 	}
-	p := place{table: q.core.Name, entity: entity, label: q.cfg.Namespace + "/" + entity}
+	p := place{entity: entity, label: q.cfg.Namespace + "/" + entity}
 	var err error
 	p.raw, err = q.table.EncodeKey(repo.Key{Partition: p.label})
 	return p, err
@@ -219,8 +218,8 @@ func (q *Queue) refused(p place, image ddb.Item, clean bool) (line, error) {
 }
 
 // locked is the error that tells who is served now.
-func locked(p place, l line) error {
-	e := &repo.LockedError{Table: p.table, Key: repo.Key{Partition: p.label}}
+func (q *Queue) locked(p place, l line) error {
+	e := &repo.LockedError{Table: q.core.Name, Key: repo.Key{Partition: p.label}}
 	if len(l.entries) > 0 {
 		first := l.entries[0]
 		e.Owner, e.Until, e.Token = cmp.Or(first.owner, first.id), first.until, first.number

@@ -46,7 +46,7 @@ func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, asked t
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), asked.Add(q.cfg.Lease), e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
 	q.stands(t)
-	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t); q.gone(t) })
+	context.AfterFunc(t.lease.Context(), func() { q.open.Remove(t); q.gone(t, false, false) })
 	t.lease.Start(ctx)
 	return t
 }

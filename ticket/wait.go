@@ -74,7 +74,7 @@ type waiter struct {
 
 // gaveUp says for whom, and how long, a call has waited whose context has ended.
 func (w *waiter) gaveUp(ctx context.Context) error {
-	return ddb.Join(locked(w.place, w.last), ddb.Waited(time.Since(w.begun), ddb.CtxError(ctx)))
+	return ddb.Join(w.q.locked(w.place, w.last), ddb.Waited(time.Since(w.begun), ddb.CtxError(ctx)))
 }
 
 // lookTimeout is how long the answer to a look is waited for at first: one that
@@ -129,7 +129,7 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			continue
 		}
 		if limit := w.q.cfg.Wait.Attempts; limit > 0 && w.looks >= limit {
-			return nil, locked(w.place, w.last)
+			return nil, w.q.locked(w.place, w.last)
 		}
 		if w.q.core.SleepOr(ctx, pause, w.news); ctx.Err() != nil {
 			return nil, ctx.Err()

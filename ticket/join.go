@@ -133,11 +133,10 @@ func (q *Queue) clear(ctx context.Context, p place, seen line) (line, error) {
 		if live, _ := j.sort(seen.entries, now, now); live > 0 || len(seen.entries) == 0 {
 			break
 		}
-		l, err := q.pass(ctx, p, nil, seen.entries)
-		if err != nil {
+		var err error
+		if seen, err = q.pass(ctx, p, nil, seen.entries); err != nil {
 			return seen, err
 		}
-		seen = l
 	}
 	return seen, nil
 }
@@ -147,15 +146,14 @@ func (q *Queue) clear(ctx context.Context, p place, seen line) (line, error) {
 func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (line, error) {
 	stale = stale[:min(len(stale), maxPass)]
 	res := q.core.Update(ctx, q.passing(p, own, stale), ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true, Holding: true})
-	switch res.Outcome {
-	case ddb.Applied:
+	if res.Err != nil {
+		return line{}, res.Err
+	}
+	if res.Outcome == ddb.Applied {
 		q.core.Observe.TakenOver(context.Background(), telemetry.Ticket, len(stale),
 			slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("lost", stale[len(stale)-1].number))
-		return q.parse(p, res.Item)
-	case ddb.Condition:
-		return q.parse(p, res.Image)
 	}
-	return line{}, res.Err
+	return q.parse(p, res.Shown())
 }
 
 // abandon frees a place that may have been taken by a request without an

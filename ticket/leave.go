@@ -14,11 +14,7 @@ import (
 // tickets of those of this process who wait for one.
 func (t *Ticket) end(ctx context.Context, why error) error {
 	e := t.q.ending(t)
-	alone := t.q.removal(t, ending{})
-	in := alone
-	if len(e.along) > 0 || e.told {
-		in = t.q.removal(t, e)
-	}
+	in := t.q.removal(t, e)
 	last := ddb.Result{Clean: true}
 	send := func() {
 		clean := last.Clean
@@ -27,8 +23,8 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	}
 	err := t.lease.End(ctx, why, func() (ddb.Result, bool) {
 		// Where the entry is as it was, or the item has no room, the others' entering is refused.
-		if send(); in != alone && (ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) || errors.Is(last.Err, repo.ErrTooLarge)) {
-			in = alone
+		if send(); len(e.along) > 0 && (ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) || errors.Is(last.Err, repo.ErrTooLarge)) {
+			in = t.q.removal(t, ending{})
 			send()
 		}
 		return last, false

@@ -38,3 +38,16 @@ func TestReleaseWithoutAnAnswerIsNoSuccess(t *testing.T) {
 		})
 	}
 }
+
+// Nor does that of a Close.
+func TestCloseWithTheContextOfWhatWasReleased(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, semaphore.Config{Lease: time.Hour})
+	rig.Is(t, s.SetLimit(t.Context(), "r", 1))
+	rig.Must(s.TryAcquire(t.Context(), "r"))(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(repo.ErrReleased)
+	rig.Is(t, s.Close(ctx), context.Canceled)
+	rig.Is(t, s.Close(t.Context()))
+	rig.Is(t, rig.Must(b.open(t, semaphore.Config{}).TryAcquire(t.Context(), "r"))(t).Release(t.Context()))
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
@@ -163,5 +164,19 @@ func TestTryLockThatIsAnsweredTooLate(t *testing.T) {
 		if err == nil {
 			done(t, turn)
 		}
+	})
+}
+
+// One who is away and comes back to an item that is no queue any more is told so, and does
+// not wait for ever.
+func TestAWaiterComesBackToAnItemThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, got := b.away(ctx, t, brief)
+		b.tamper(t, ddb.Item{"left": ddb.Text("5")})
+		b.wire.obey(nil)
+		rig.Is(t, (<-got).err, repo.ErrSchema)
 	})
 }

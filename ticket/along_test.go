@@ -246,15 +246,32 @@ func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
 		if err := g.head.Done(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		g.serve(t, g.head, g.waits)
-		fits, other := <-third, <-fourth
-		if fits.err != nil {
-			fits, other = other, fits
+		var got locked
+		fits := fourth
+		select {
+		case got = <-third:
+		case got = <-fourth:
+			fits = third
 		}
-		rig.Is(t, other.err, repo.ErrTooLarge)
-		rig.Is(t, fits.err)
-		if fits.turn != nil {
-			done(t, fits.turn)
+		rig.Is(t, got.err, repo.ErrTooLarge)
+		g.serve(t, g.head, g.waits, fits)
+	})
+}
+
+// Nothing stays of a caller that is taken along on an item that cannot be read.
+func TestTakenAlongOnAnItemThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+		third := g.lock(t.Context())
+		b.tamper(t, ddb.Item{"w_other": ddb.Integer(-1), "b_other": ddb.Integer(1)})
+		rig.Is(t, g.head.Done(t.Context()))
+		rig.Is(t, (<-third).err, repo.ErrSchema)
+		rig.Is(t, (<-g.waits).err, repo.ErrSchema)
+		synctest.Wait()
+		for name := range b.item(t) {
+			if strings.HasPrefix(name, "w_") && name != "w_other" {
+				t.Errorf("%s stayed", name)
+			}
 		}
 	})
 }

@@ -120,11 +120,17 @@ func (b *bubble) leaveDead(t *testing.T) {
 	b.wire.obey(nil)
 }
 
+// item is the queue's item.
+func (b *bubble) item(t *testing.T) ddb.Item {
+	t.Helper()
+	key := ddb.Item{"queue": ddb.Text("/door")}
+	return rig.Must(b.sound.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &b.Table, Key: key}))(t).Item
+}
+
 // tamper changes attributes of the queue's item by hand.
 func (b *bubble) tamper(t *testing.T, changes ddb.Item) {
 	t.Helper()
-	key := ddb.Item{"queue": ddb.Text("/door")}
-	got := rig.Must(b.sound.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &b.Table, Key: key}))(t)
-	maps.Copy(got.Item, changes)
-	rig.Must(b.sound.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &b.Table, Item: got.Item}))(t)
+	item := b.item(t)
+	maps.Copy(item, changes)
+	rig.Must(b.sound.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item}))(t)
 }

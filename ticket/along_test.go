@@ -243,6 +243,13 @@ func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
 		g := newGroup(t, b, ticket.Config{Lease: time.Hour, Owner: strings.Repeat("o", 250)})
 		third, fourth := g.lock(t.Context()), g.lock(t.Context())
 		b.tamper(t, ddb.Item{"mine": ddb.Bytes(make([]byte, 400<<10-900))}) // two entries are there, of 300 bytes each
+		var undone atomic.Int64
+		g.watch(func(_, body string) fate {
+			if strings.Contains(body, `"ReturnValues":"ALL_OLD"`) {
+				undone.Add(1)
+			}
+			return delivered
+		})
 		if err := g.head.Done(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -255,6 +262,9 @@ func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
 		}
 		rig.Is(t, got.err, repo.ErrTooLarge)
 		g.serve(t, g.head, g.waits, fits)
+		if n := undone.Load(); n != 0 {
+			t.Errorf("%d requests take back what was refused", n)
+		}
 	})
 }
 

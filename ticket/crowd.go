@@ -148,7 +148,7 @@ func (q *Queue) relies(t *Ticket, ahead []entry) time.Duration {
 	if c == nil {
 		return 0
 	}
-	if first := c.own[ahead[0].id]; first != nil && first.number == ahead[0].number && first.lease.Cause() == nil {
+	if first := c.own[ahead[0].id]; first != nil && first.number == ahead[0].number {
 		return lookAtOwn
 	}
 	for _, e := range ahead[1:] {

@@ -120,7 +120,7 @@ func (g *Group) refresh(ctx context.Context) error {
 		if length == 0 && lock.Context().Err() == nil {
 			continue
 		}
-		if err := lock.Extend(ctx); errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrLockExpired) {
+		if err := lock.Extend(ctx); err != nil && lock.hold.Cause() != nil {
 			return errors.Join(errLostOne, err)
 		} else if err != nil {
 			return err

@@ -146,13 +146,15 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 		row = l.row()
 	}
 	l.turn.Pass(next, row) // whatever came of it: others of this process look for themselves
+	// That it was lost the hold tells: in err it may be said of what ctx has ended with.
+	lost := errors.Is(l.hold.Ended(), repo.ErrLockLost)
 	switch {
-	case errors.Is(err, repo.ErrLockLost):
+	case lost:
 		err = errors.Join(err, l.instead())
 	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown):
 		return err
 	}
-	if err == nil || errors.Is(err, repo.ErrLockLost) || l.hold.Over() {
+	if err == nil || lost || l.hold.Over() {
 		l.l.open.Remove(l)
 	}
 	return err

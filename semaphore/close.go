@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -29,7 +30,7 @@ func (s *store) Close(ctx context.Context) error {
 // endOnClose implements held.
 func (h *Permit) endOnClose(ctx context.Context) error {
 	h.lease.Forget(ErrClosed)
-	if err := h.release(ctx, ErrClosed); err != nil && !errors.Is(err, repo.ErrReleased) {
+	if err := h.release(ctx, ErrClosed); err != nil && !ended(h.lease) {
 		return &repo.CloseError{Table: h.s.core.Name, Key: keyOf(resourceKey(h.name)), Token: h.token, Err: err}
 	}
 	return nil
@@ -38,15 +39,18 @@ func (h *Permit) endOnClose(ctx context.Context) error {
 // endOnClose implements held.
 func (j *job) endOnClose(ctx context.Context) error {
 	j.lease.Forget(ErrClosed)
-	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !errors.Is(err, repo.ErrReleased) {
+	if err := j.endOn(ctx, ErrClosed, j.returned); err != nil && !ended(j.lease) {
 		return &repo.CloseError{Table: j.s.core.Name, Key: keyOf(j.row.row), Token: j.token, Err: err}
 	}
 	return nil
 }
 
-// ended reports whether an error says that a permit or a job was ended before: by its
-// holder, or by Close.
-func ended(err error) bool { return errors.Is(err, repo.ErrReleased) || errors.Is(err, ErrClosed) }
+// ended reports whether a permit or a job was ended by its holder, or by Close. An error
+// does not tell: it may say so of what its context has ended with.
+func ended(l *lease.Lease) bool {
+	why := l.Ended()
+	return errors.Is(why, repo.ErrReleased) || errors.Is(why, ErrClosed)
+}
 
 // settled forgets a permit or a job that is over.
 func (s *store) settled(h held, err, ended error) {

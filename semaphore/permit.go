@@ -153,7 +153,7 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 	defer told.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.release(ctx, repo.ErrReleased); !ended(err) {
+	if err := h.release(ctx, repo.ErrReleased); !ended(h.lease) {
 		return err
 	}
 	return nil

@@ -149,11 +149,11 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	defer cancel()
 	backoff := d.s.lease.Pause
 	err := end(ctx)
-	for ; err != nil && !gone(err) && !ended(err) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	for ; err != nil && !gone(err) && !ended(job.lease) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}
-	if err != nil && (gone(err) || !ended(err)) {
+	if err != nil && (gone(err) || !ended(job.lease)) {
 		d.trouble(ctx, "ending job "+job.row.id, job.resource, err)
 		return false
 	}

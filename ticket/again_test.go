@@ -3,9 +3,11 @@ package ticket_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
@@ -161,7 +163,73 @@ func TestTryLockThatIsAnsweredTooLate(t *testing.T) {
 		turn, err := q.TryLock(t.Context(), "door")
 		rig.Is(t, err)
 		if err == nil {
+			rig.Is(t, turn.Extend(t.Context()))
 			done(t, turn)
 		}
+	})
+}
+
+// One who is away and comes back to an item that is no queue any more is told so, and does
+// not wait for ever.
+func TestAWaiterComesBackToAnItemThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, got := b.away(ctx, t, brief)
+		b.tamper(t, ddb.Item{"left": ddb.Text("5")})
+		b.wire.obey(nil)
+		rig.Is(t, (<-got).err, repo.ErrSchema)
+	})
+}
+
+// One who was passed over, and gives up before it has drawn anew, has lost nothing.
+func TestAWaiterThatWasPassedOverGivesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		sound := b.open(t, b.sound, ticket.Config{Lease: time.Hour})
+		head := lock(t, sound, "door")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, got := b.away(ctx, t, brief)
+		behind := join(t, sound, "door")
+		done(t, head)
+		next := rig.Must(behind.Wait(t.Context()))(t) // over the one who is away
+		b.wire.obey(func(_, body string) fate {
+			if strings.Contains(body, "if_not_exists") {
+				return dead
+			}
+			return delivered
+		})
+		err := (<-got).err
+		rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)
+		if errors.Is(err, repo.ErrLockLost) {
+			t.Errorf("error %v", err)
+		}
+		done(t, next)
+	})
+}
+
+// What a Lock that Close has ended cannot give back it gives up 3 s later.
+func TestLockEndsInTimeAfterClose(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		head := lock(t, b.open(t, b.sound, ticket.Config{Lease: time.Hour}), "door")
+		q := b.open(t, b.client, ticket.Config{Lease: time.Hour})
+		got := make(chan error, 1)
+		go func() { _, err := q.Lock(context.Background(), "door"); got <- err }()
+		for len(b.list(t)) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		b.wire.all(dead)
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		defer cancel()
+		if err := q.Close(ctx); err == nil {
+			t.Error("Close claims success on a dead network")
+		}
+		rig.Is(t, <-got, ticket.ErrClosed)
+		if took := time.Since(begun); took > grace {
+			t.Errorf("it took %v", took)
+		}
+		done(t, head)
 	})
 }

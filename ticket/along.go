@@ -22,13 +22,18 @@ const (
 
 // arrival is a caller that waits to be taken along.
 type arrival struct {
-	ctx   context.Context
-	id    string
-	taken chan struct{} // closed when it is in nobody's line any more
-	got   chan *Ticket  // what has become of it; nil: it is to draw for itself
-	tries bool          // guarded by the queue's mu: it was taken along
-	doubt bool          // set before got: a request that takes it along may still arrive
-	left  bool          // guarded by the queue's mu: it waits no longer
+	ctx    context.Context
+	id     string
+	called chan struct{} // closed when it need not wait for others any more
+	tried  bool          // guarded by the queue's mu: a request takes it along
+	got    chan outcome  // what has become of it then
+	left   chan struct{} // closed when it does not wait for that any longer
+}
+
+// outcome is what a request has brought for one whom it has taken along.
+type outcome struct {
+	ticket *Ticket // nil: it is to draw for itself
+	doubt  bool    // the request may still arrive
 }
 
 // ending is what the request that gives a ticket back does for others.
@@ -41,59 +46,47 @@ type ending struct {
 
 // arrive draws a ticket: with the next request that gives one of this process back, if
 // one is expected soon and nobody of another process is there, or else at once.
-func (q *Queue) arrive(ctx context.Context, p place) (*Ticket, error) {
+func (q *Queue) arrive(ctx, grace context.Context, p place) (*Ticket, error) {
 	ctx, over, err := q.open.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	a := q.enlist(ctx, p)
-	if a == nil {
-		return q.join(ctx, p, false)
-	}
-	begun, timer := time.Now(), time.NewTimer(together)
-	defer timer.Stop()
-	select {
-	case <-a.taken:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	if q.delist(p, a) {
+	begun := time.Now()
+	if a := q.enlist(ctx, p); a != nil {
+		timer := time.NewTimer(together)
+		defer timer.Stop()
+		select {
+		case <-a.called:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		if !q.delist(p, a) {
+			if t := q.takenAlong(ctx, grace, p, a); t != nil {
+				return t, nil
+			}
+		}
 		if ctx.Err() != nil {
 			return nil, ddb.Join(q.lockedNow(p), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
 		}
-		return q.join(ctx, p, false)
 	}
-	t, told := a.wait(ctx)
-	if !told && !q.leaves(a) {
-		t = <-a.got // in this moment
-	}
-	grace, end := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer end()
-	switch {
-	case t != nil && q.open.Context().Err() != nil:
-		return nil, ddb.Join(ErrClosed, t.leave(grace))
-	case t != nil:
-		return t, nil
-	case a.doubt:
-		q.abandon(grace, p, a.id)
-	}
-	if ctx.Err() != nil {
-		return nil, ddb.Join(q.lockedNow(p), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
-	}
-	return q.join(ctx, p, false)
+	return q.join(ctx, grace, p, false)
 }
 
-// wait waits for what becomes of who was taken along: a moment longer than ctx, for what
-// it asked for is on its way.
-func (a *arrival) wait(ctx context.Context) (t *Ticket, told bool) {
-	ctx, end := ddb.WithGrace(ctx, ddb.Settle)
+// takenAlong waits for what becomes of a caller that is taken along: a moment longer than
+// ctx, for what it asked for is on its way. nil: it has no ticket.
+func (q *Queue) takenAlong(ctx, grace context.Context, p place, a *arrival) *Ticket {
+	settle, end := ddb.WithGrace(ctx, ddb.Settle)
 	defer end()
 	select {
-	case t = <-a.got:
-		return t, true
-	case <-ctx.Done():
-		return nil, false
+	case d := <-a.got:
+		if d.doubt {
+			q.abandon(grace, p, a.id)
+		}
+		return d.ticket
+	case <-settle.Done():
+		close(a.left)
+		return nil
 	}
 }
 
@@ -107,7 +100,7 @@ func (q *Queue) enlist(ctx context.Context, p place) *arrival {
 	}
 	for _, t := range c.own {
 		if t != nil && !t.ending && t.lease.Cause() == nil {
-			a := &arrival{ctx: ctx, id: newID(), taken: make(chan struct{}), got: make(chan *Ticket, 1)}
+			a := &arrival{ctx: ctx, id: newID(), called: make(chan struct{}), got: make(chan outcome), left: make(chan struct{})}
 			c.arrivals = append(c.arrivals, a)
 			return a
 		}
@@ -115,36 +108,26 @@ func (q *Queue) enlist(ctx context.Context, p place) *arrival {
 	return nil
 }
 
-// delist takes a caller out of the line; false if it was taken along.
+// delist takes a caller out of those who wait; false if a request takes it along.
 func (q *Queue) delist(p place, a *arrival) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[p.label]; c != nil && !a.tries {
+	if c := q.crowds[p.label]; c != nil && !a.tried {
 		c.arrivals = slices.DeleteFunc(c.arrivals, func(o *arrival) bool { return o == a })
+		q.forget(p, c, a.id)
 	}
-	return !a.tries
-}
-
-// leaves is called by one who was taken along and cannot wait any longer. false: it has
-// its answer.
-func (q *Queue) leaves(a *arrival) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(a.got) > 0 {
-		return false
-	}
-	a.left = true
-	return true
+	return !a.tried
 }
 
 // lockedNow is the error that tells who is served, as far as this process knows.
 func (q *Queue) lockedNow(p place) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	var seen line
 	if c := q.crowds[p.label]; c != nil {
-		return locked(p, c.seen)
+		seen = c.seen
 	}
-	return locked(p, line{})
+	return q.locked(p, seen)
 }
 
 // ending begins to give a ticket back: it takes along who waits for that.
@@ -168,9 +151,9 @@ func (q *Queue) ending(t *Ticket) (e ending) {
 	e.along = slices.Clone(c.arrivals[:n])
 	c.arrivals = slices.Delete(c.arrivals, 0, n)
 	for _, a := range e.along {
-		a.tries = true
+		a.tried = true
 		c.own[a.id] = nil
-		close(a.taken)
+		close(a.called)
 	}
 	return e
 }
@@ -179,48 +162,34 @@ func (q *Queue) ending(t *Ticket) (e ending) {
 // back: first those whom it has taken along, so that they hear what comes after it.
 func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) {
 	image := res.Shown()
-	known := (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) && len(image) > 0
 	l, err := parse(image)
-	known = known && err == nil
+	known := err == nil && len(image) > 0
 	for _, a := range e.along {
-		q.entered(ctx, t.place, e, a, l, known)
+		q.entered(ctx, t.place, e, a, l, !known && (err != nil || !res.Clean))
 	}
 	if known {
 		q.tell(t.place, l, e.asked)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.lease.Cause() != nil {
-		q.forget(t.place, c, t.id)
-		if !known {
-			c.wakeFirst()
-		}
-	}
+	q.gone(t, true, known)
 }
 
-// entered hands a ticket to one who was taken along, or says that there is none.
-func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l line, known bool) {
-	mine, there := l.find(a.id)
-	q.mu.Lock()
-	left := a.left
-	q.mu.Unlock()
-	var t *Ticket
-	if there && !left {
-		t = q.newTicket(a.ctx, p, mine, l, e.asked.Add(q.cfg.Lease))
+// entered hands a ticket to one who was taken along, or says that there is none. Where
+// that one has left, nothing of it stays.
+func (q *Queue) entered(ctx context.Context, p place, e ending, a *arrival, l line, doubt bool) {
+	d := outcome{doubt: doubt}
+	if mine, there := l.find(a.id); there {
+		d.ticket = q.newTicket(a.ctx, p, mine, l, e.asked)
 	} else {
 		q.drew(p, a.id)
 	}
-	q.mu.Lock()
-	left = a.left
-	if !left {
-		a.doubt = !known
-		a.got <- t
-	}
-	q.mu.Unlock()
-	switch {
-	case left && t != nil:
-		ddb.CleanUp(ctx, func(ctx context.Context) { _ = t.leave(ctx) })
-	case left && (there || !known):
-		ddb.CleanUp(ctx, func(ctx context.Context) { q.abandon(ctx, p, a.id) })
+	select {
+	case a.got <- d:
+	case <-a.left:
+		switch {
+		case d.ticket != nil:
+			ddb.CleanUp(ctx, func(ctx context.Context) { _ = d.ticket.leave(ctx) })
+		case d.doubt:
+			ddb.CleanUp(ctx, func(ctx context.Context) { q.abandon(ctx, p, a.id) })
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
@@ -83,8 +84,8 @@ func TestGivingUpWhileTakenAlong(t *testing.T) {
 					} else {
 						rig.Is(t, got.err, repo.ErrLocked, context.Canceled)
 					}
-					if took := time.Since(began); took > grace {
-						t.Errorf("it took %v", took)
+					if took := time.Since(began); took > grace || c.answer < time.Second && took < c.answer {
+						t.Errorf("it took %v, and the answer %v", took, c.answer) // nothing of it stays when it is back
 					}
 					<-ends
 					if closes {
@@ -233,4 +234,54 @@ func TestCrowdsUnderFaults(t *testing.T) {
 			t.Errorf("%d crowds are left of nobody", n)
 		}
 	}
+}
+
+// A Done gives the turn back also where the tickets that it would draw do not fit on the item:
+// there is room for one more when its own entry has gone.
+func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour, Owner: strings.Repeat("o", 250)})
+		third, fourth := g.lock(t.Context()), g.lock(t.Context())
+		b.tamper(t, ddb.Item{"mine": ddb.Bytes(make([]byte, 400<<10-900))}) // two entries are there, of 300 bytes each
+		var undone atomic.Int64
+		g.watch(func(_, body string) fate {
+			if strings.Contains(body, `"ReturnValues":"ALL_OLD"`) {
+				undone.Add(1)
+			}
+			return delivered
+		})
+		if err := g.head.Done(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got locked
+		fits := fourth
+		select {
+		case got = <-third:
+		case got = <-fourth:
+			fits = third
+		}
+		rig.Is(t, got.err, repo.ErrTooLarge)
+		g.serve(t, g.head, g.waits, fits)
+		if n := undone.Load(); n != 0 {
+			t.Errorf("%d requests take back what was refused", n)
+		}
+	})
+}
+
+// Nothing stays of a caller that is taken along on an item that cannot be read.
+func TestTakenAlongOnAnItemThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
+		third := g.lock(t.Context())
+		b.tamper(t, ddb.Item{"w_other": ddb.Integer(-1), "b_other": ddb.Integer(1)})
+		rig.Is(t, g.head.Done(t.Context()))
+		rig.Is(t, (<-third).err, repo.ErrSchema)
+		rig.Is(t, (<-g.waits).err, repo.ErrSchema)
+		synctest.Wait()
+		for name := range b.item(t) {
+			if strings.HasPrefix(name, "w_") && name != "w_other" {
+				t.Errorf("%s stayed", name)
+			}
+		}
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -40,7 +39,7 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 	}
 	clean, sent := true, false
 	for {
-		e, there := l.at(number)
+		e, there := l.first(func(e entry) bool { return e.number == number })
 		switch {
 		case there:
 		case sent && l.brokenTicket(number):
@@ -50,11 +49,7 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 		default:
 			return fmt.Errorf("%w: queue %q has no ticket %d", repo.ErrNotHeld, p.label, number)
 		}
-		in, err := q.breaking(p, e, l)
-		if err != nil {
-			return err
-		}
-		res := q.core.Update(ctx, in, ddb.Options{Absence: true})
+		res := q.core.Update(ctx, q.breaking(p, e, l), ddb.Options{Absence: true})
 		clean, sent = clean && res.Clean, true
 		switch res.Outcome {
 		case ddb.Applied:
@@ -65,28 +60,10 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 		case ddb.Refused:
 			return res.Err
 		}
-		if l, err = q.parse(p, res.Image); err != nil && !clean {
-			return fmt.Errorf("%w: %w", repo.ErrOutcomeUnknown, err)
-		}
-		if err != nil {
+		if l, err = q.refused(p, res.Image, clean); err != nil {
 			return err
 		}
 	}
-}
-
-// breaking removes an entry if it is just as it was seen, and leaves the evidence of it
-// until its owner cannot believe in its turn any more: a day past its end, as the
-// item itself.
-func (q *Queue) breaking(p place, e entry, l line) (*dynamodb.UpdateItemInput, error) {
-	w := q.core.NewWrite()
-	q.removeEntry(w, e)
-	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
-	w.Set(brokenName(e.number), e.beat)
-	old := l.settledBefore(q.clock().Add(-keep))
-	for _, number := range old[:min(len(old), maxPass)] {
-		w.Remove(brokenName(number))
-	}
-	return w.Update(p.raw)
 }
 
 func brokenName(number int64) string { return attrBroken + strconv.FormatInt(number, 10) }
@@ -127,13 +104,4 @@ func (l line) settledBefore(at time.Time) (old []int64) {
 	}
 	slices.Sort(old)
 	return old
-}
-
-// at returns the entry of a number.
-func (l line) at(number int64) (entry, bool) {
-	i := slices.IndexFunc(l.entries, func(e entry) bool { return e.number == number })
-	if i < 0 {
-		return entry{}, false
-	}
-	return l.entries[i], true
 }

@@ -2,6 +2,7 @@ package ticket_test
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/ticket"
@@ -116,4 +118,19 @@ func (b *bubble) leaveDead(t *testing.T) {
 	<-turn.Context().Done()
 	time.Sleep(3 * time.Second) // past the allowance for clocks
 	b.wire.obey(nil)
+}
+
+// item is the queue's item.
+func (b *bubble) item(t *testing.T) ddb.Item {
+	t.Helper()
+	key := ddb.Item{"queue": ddb.Text("/door")}
+	return rig.Must(b.sound.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &b.Table, Key: key}))(t).Item
+}
+
+// tamper changes attributes of the queue's item by hand.
+func (b *bubble) tamper(t *testing.T, changes ddb.Item) {
+	t.Helper()
+	item := b.item(t)
+	maps.Copy(item, changes)
+	rig.Must(b.sound.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &b.Table, Item: item}))(t)
 }

@@ -29,9 +29,6 @@ func (q *Queue) crowd(p place) *crowd {
 	c := q.crowds[p.label]
 	if c == nil {
 		c = &crowd{own: map[string]*Ticket{}}
-		if q.crowds == nil {
-			q.crowds = map[string]*crowd{}
-		}
 		q.crowds[p.label] = c
 	}
 	return c
@@ -73,18 +70,29 @@ func (q *Queue) stands(t *Ticket) {
 	}
 }
 
-// gone drops a ticket that is over, unless whoever gives it back does. Others may have
-// relied on it for news.
-func (q *Queue) gone(t *Ticket) {
+// gone drops a ticket that is over: one that is given back only when that is at its end.
+// Others may have relied on it for the news that they have not been told.
+func (q *Queue) gone(t *Ticket, givenBack, told bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && !t.ending {
+	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.ending == givenBack {
 		q.forget(t.place, c, t.id)
+		if !told {
+			c.wakeFirst()
+		}
+	}
+}
+
+// wakeFirst lets the first who waits look at the queue.
+func (q *Queue) wakeFirst(p place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if c := q.crowds[p.label]; c != nil {
 		c.wakeFirst()
 	}
 }
 
-// wakeFirst lets the first who waits look at the queue. The caller holds mu.
+// wakeFirst is that of the queue. The caller holds mu.
 func (c *crowd) wakeFirst() {
 	var first *Ticket
 	for _, t := range c.own {
@@ -99,16 +107,6 @@ func (c *crowd) wakeFirst() {
 
 // waits reports whether a Wait is under way.
 func (t *Ticket) waits() bool { return len(t.waiting) > 0 }
-
-// stopped says that a Wait is over without a turn: if it looked for others, the next one
-// does.
-func (q *Queue) stopped(t *Ticket) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil {
-		c.wakeFirst()
-	}
-}
 
 // tell shows an answer to all of this process who stand in the queue: to those who have
 // come since it was asked for only if it shows them.
@@ -135,28 +133,28 @@ func (q *Queue) tell(p place, l line, asked time.Time) {
 	c.others = slices.ContainsFunc(l.entries, func(e entry) bool { _, own := c.own[e.id]; return !own })
 	if c.others { // who waits any longer gives its place away
 		for _, a := range c.arrivals {
-			close(a.taken)
+			close(a.called)
 		}
 		c.arrivals = nil
 	}
 }
 
-// relies reports how long a ticket may pause because another of its process looks for
-// it, or brings it the news; ahead are those before it.
-func (q *Queue) relies(t *Ticket, ahead []entry) (pause time.Duration, relies bool) {
+// relies is how long a ticket may pause because another of its process looks for it, or
+// brings it the news; 0: none does. ahead are those before it.
+func (q *Queue) relies(t *Ticket, ahead []entry) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c := q.crowds[t.label]
 	if c == nil {
-		return 0, false
+		return 0
 	}
-	if first := c.own[ahead[0].id]; first != nil && first.number == ahead[0].number && first.lease.Cause() == nil {
-		return lookAtOwn, true
+	if first := c.own[ahead[0].id]; first != nil && first.number == ahead[0].number {
+		return lookAtOwn
 	}
 	for _, e := range ahead[1:] {
 		if o := c.own[e.id]; o != nil && o.number == e.number && o.waits() {
-			return q.cfg.Lease / 3, true
+			return q.cfg.Lease / 3
 		}
 	}
-	return 0, false
+	return 0
 }

@@ -78,7 +78,8 @@
 // once a second, for its Done tells them. Whoever comes to [Queue.Lock] while another of
 // its process stands in the queue, and nobody of another process was seen there, draws with
 // the Done or Leave of one that is before it: one request removes the entry and makes
-// the new ones, under the conditions of both, so it can be applied once. It waits 50 ms
+// the new ones, under the conditions of both, so it can be applied once. Where the new
+// ones are refused, or do not fit on the item, it is sent without them. It waits 50 ms
 // at most for that, and goes to the queue at once where others are seen. Join and TryLock
 // go there at once.
 //

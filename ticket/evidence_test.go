@@ -165,3 +165,22 @@ func TestAHolderOutlivesForeignNumbers(t *testing.T) {
 	rig.Is(t, context.Cause(turn.Context()))
 	done(t, turn)
 }
+
+// Where the item cannot be read any more nothing tells whether a Done whose answer was lost
+// has given the turn back.
+func TestDoneWithoutAnAnswerOnAnItemThatCannotBeRead(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		turn := lock(t, b.open(t, b.client, ticket.Config{Lease: time.Hour}), "door")
+		first := true
+		b.wire.obey(func(string, string) fate {
+			if first {
+				first = false
+				return lost
+			}
+			b.wire.obey(nil)
+			b.tamper(t, ddb.Item{"left": ddb.Text("5")})
+			return delivered
+		})
+		rig.Is(t, turn.Done(t.Context()), repo.ErrOutcomeUnknown, repo.ErrSchema)
+	})
+}

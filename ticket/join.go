@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -15,16 +17,12 @@ import (
 const maxTries = 8
 
 // join draws a ticket; alone does so only if nobody live is there.
-func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) {
+func (q *Queue) join(ctx, grace context.Context, p place, alone bool) (*Ticket, error) {
 	ctx, over, err := q.open.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	// What the call has to take back it takes back within one grace, however
-	// many requests that takes.
-	grace, end := ddb.WithGrace(ctx, ddb.Cleanup)
-	defer end()
 	var seen line
 	for range maxTries {
 		t, l, err := q.try(ctx, grace, p, alone)
@@ -52,7 +50,7 @@ func (q *Queue) join(ctx context.Context, p place, alone bool) (*Ticket, error) 
 			}
 		}
 	}
-	return nil, locked(p, seen)
+	return nil, q.locked(p, seen)
 }
 
 // alone judges a ticket that was drawn on the condition that nobody is there.
@@ -64,7 +62,7 @@ func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err erro
 	if first && t.usable() == nil {
 		return false, nil
 	}
-	if err := t.leave(grace); err != nil && !errors.Is(err, repo.ErrLockLost) {
+	if err := t.leave(grace); err != nil {
 		return false, err
 	}
 	if first { // the answer came after the end of its lease
@@ -74,7 +72,7 @@ func (t *Ticket) alone(ctx, grace context.Context, l line) (again bool, err erro
 	j := judge{skew: t.q.cfg.ClockSkew, clockless: t.q.cfg.Clockless}
 	if live, _ := j.sort(ahead, t.q.clock(), time.Now()); live > 0 {
 		l.entries = ahead
-		err = ddb.Join(locked(t.place, l), err)
+		err = ddb.Join(t.q.locked(t.place, l), err)
 	}
 	return false, err
 }
@@ -85,13 +83,9 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	asked := time.Now() // before the end is reckoned: the deadline counts from here
 	id, now := newID(), q.clock()
 	until := now.Add(q.cfg.Lease)
-	in, err := q.enter(p, id, now, until, alone)
-	if err != nil {
-		return nil, line{}, err
-	}
 	q.draws(p, id)
 	defer q.drew(p, id)
-	res := q.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
+	res := q.core.Update(ctx, q.enter(p, id, now, until, alone), ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
 	switch res.Outcome {
 	case ddb.Refused:
 		return nil, line{}, res.Err
@@ -100,7 +94,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 		ahead := q.abandon(grace, p, id)
 		err := fmt.Errorf("queue %q: no answer to the request for a ticket: %w", p.label, res.Err)
 		if ctx.Err() != nil && len(ahead.entries) > 0 {
-			err = ddb.Join(locked(p, ahead), err) // for whom it would have waited
+			err = ddb.Join(q.locked(p, ahead), err) // for whom it would have waited
 		}
 		return nil, line{}, err
 	}
@@ -116,7 +110,7 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	// writes it, and we wrote no other yet.
 	mine, there := l.find(id)
 	if there && ddb.Equal(mine.beat, ddb.Number(ddb.Seconds(until))) {
-		t := q.newTicket(ctx, p, mine, l, asked.Add(q.cfg.Lease))
+		t := q.newTicket(ctx, p, mine, l, asked)
 		q.tell(p, l, asked)
 		return t, l, nil
 	}
@@ -139,11 +133,10 @@ func (q *Queue) clear(ctx context.Context, p place, seen line) (line, error) {
 		if live, _ := j.sort(seen.entries, now, now); live > 0 || len(seen.entries) == 0 {
 			break
 		}
-		l, err := q.pass(ctx, p, nil, seen.entries)
-		if err != nil {
+		var err error
+		if seen, err = q.pass(ctx, p, nil, seen.entries); err != nil {
 			return seen, err
 		}
-		seen = l
 	}
 	return seen, nil
 }
@@ -152,32 +145,24 @@ func (q *Queue) clear(ctx context.Context, p place, seen line) (line, error) {
 // answer is a fresh look, whether or not it was done.
 func (q *Queue) pass(ctx context.Context, p place, own *Ticket, stale []entry) (line, error) {
 	stale = stale[:min(len(stale), maxPass)]
-	in, err := q.passing(p, own, stale)
-	if err != nil {
-		return line{}, err
+	res := q.core.Update(ctx, q.passing(p, own, stale), ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true, Holding: true})
+	if res.Err != nil {
+		return line{}, res.Err
 	}
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Absence: true, Holding: true})
-	switch res.Outcome {
-	case ddb.Applied:
-		q.passed(p, stale)
-		return q.parse(p, res.Item)
-	case ddb.Condition:
-		return q.parse(p, res.Image)
+	if res.Outcome == ddb.Applied {
+		q.core.Observe.TakenOver(context.Background(), telemetry.Ticket, len(stale),
+			slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("lost", stale[len(stale)-1].number))
 	}
-	return line{}, res.Err
+	return q.parse(p, res.Shown())
 }
 
 // abandon frees a place that may have been taken by a request without an
 // answer: whoever asked for it is told that it was not. It returns those who
 // were ahead, as far as it could see them. ctx is one that lingers.
 func (q *Queue) abandon(ctx context.Context, p place, id string) line {
-	in, err := q.removalByID(p, id)
-	if err != nil {
-		return line{}
-	}
 	ctx, cancel := context.WithTimeout(ctx, ddb.Cleanup)
 	defer cancel()
-	res := q.core.Update(ctx, in, ddb.Options{Timeout: lookTimeout, NoGrace: true, Holding: true})
+	res := q.core.Update(ctx, q.removalByID(p, id), ddb.Options{Timeout: lookTimeout, NoGrace: true, Holding: true})
 	l, err := parse(res.Shown())
 	if err != nil {
 		return line{}

@@ -40,10 +40,9 @@ type entry struct {
 	lease  time.Duration
 	ticket types.AttributeValue // as stored
 	beat   types.AttributeValue // as stored
-	named  bool                 // the lease is stored
 	owner  string               // "" if it did not say
 	since  time.Time            // when it came; zero if it did not say
-	signed bool                 // owner and since are stored
+	more   []string             // attributes that not every entry has
 }
 
 // line is what an image shows: the entries in order of service.
@@ -91,11 +90,12 @@ func parse(image ddb.Item) (l line, err error) {
 			if err != nil {
 				return line{}, err
 			}
-			e.lease, e.named = time.Duration(length.UnixMilli())*time.Millisecond, true
+			e.lease = time.Duration(length.UnixMilli()) * time.Millisecond
+			e.more = append(e.more, attrLease+id)
 		}
 		if v, there := image[attrOwner+id]; there {
 			e.since, e.owner = protocol.ParseSign(v)
-			e.signed = true
+			e.more = append(e.more, attrOwner+id)
 		}
 		l.entries = append(l.entries, e)
 	}
@@ -142,7 +142,12 @@ func schemaError(attr string, err error) error {
 
 // find returns the entry of an id.
 func (l line) find(id string) (entry, bool) {
-	i := slices.IndexFunc(l.entries, func(e entry) bool { return e.id == id })
+	return l.first(func(e entry) bool { return e.id == id })
+}
+
+// first returns the first entry of which something is so.
+func (l line) first(is func(entry) bool) (entry, bool) {
+	i := slices.IndexFunc(l.entries, is)
 	if i < 0 {
 		return entry{}, false
 	}
@@ -184,6 +189,9 @@ type watch struct {
 	since  time.Time // when the first answer that showed it so arrived
 }
 
+// shows reports whether it is about an entry as it is now.
+func (w watch) shows(e entry) bool { return w.number == e.number && ddb.Equal(w.beat, e.beat) }
+
 // see notes what an answer showed. now is a reading of the monotonic clock.
 func (j *judge) see(l line, now time.Time) {
 	if !j.clockless {
@@ -192,8 +200,8 @@ func (j *judge) see(l line, now time.Time) {
 	before := j.watched
 	j.watched = make(map[string]watch, len(l.entries))
 	for _, e := range l.entries {
-		w, ok := before[e.id]
-		if !ok || w.number != e.number || !ddb.Equal(w.beat, e.beat) {
+		w := before[e.id]
+		if !w.shows(e) {
 			w = watch{number: e.number, beat: e.beat, since: now}
 		}
 		j.watched[e.id] = w
@@ -208,8 +216,8 @@ func (j *judge) left(e entry, wall, mono time.Time) time.Duration {
 	if !j.clockless {
 		return e.until.Add(j.skew).Sub(wall)
 	}
-	w, ok := j.watched[e.id]
-	if !ok || w.number != e.number || !ddb.Equal(w.beat, e.beat) {
+	w := j.watched[e.id]
+	if !w.shows(e) {
 		return e.lease
 	}
 	return w.since.Add(e.lease).Sub(mono)

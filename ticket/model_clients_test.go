@@ -1,29 +1,8 @@
 package ticket
 
-import (
-	"slices"
-)
+import "slices"
 
-// send walks the fates of one request: answered, its answer lost, on its way,
-// and answered with a copy on its way.
-func (w world) send(what deed, out step, slot func(*world), apply func(*world) bool, answer func(*world, bool) string) {
-	to := w
-	applied := apply(&to)
-	out(what.with("no answer", applied), to, "")
-	wrong := answer(&to, applied)
-	out(what.with("answered", applied), to, wrong)
-	if w.late == 0 {
-		return
-	}
-	to = w
-	to.late--
-	slot(&to)
-	out(what.with("on its way", false), to, "")
-	applied = apply(&to)
-	wrong = answer(&to, applied)
-	out(what.with("answered, a copy on its way", applied), to, wrong)
-}
-
+// next are the steps that may follow a state.
 func (r *rules) next(w world, emit step) {
 	out := func(what deed, to world, wrong string) {
 		if wrong == "" {
@@ -58,66 +37,6 @@ func (r *rules) next(w world, emit step) {
 		r.copies(w, i, out)
 		r.act(w, i, out)
 	}
-}
-
-// breakOne is somebody who sees an entry, and breaks it.
-func (r *rules) breakOne(w world, out step) {
-	o := w.breaking
-	if o.lateB != 0 {
-		to := w
-		to.breaking.lateB = 0
-		to.brk(r, o.of, o.w, o.lateB)
-		out(deed{what: "has a late copy arrive: break"}, to, "")
-	}
-	switch o.phase {
-	case 0:
-		for i := range r.members {
-			if w.w[i] != noTicket {
-				to := w
-				to.breaking = breaking{phase: 1, of: int8(i), w: w.w[i], b: w.b[i]}
-				out(deed{who: i, what: "is seen by who will break its ticket"}, to, "")
-			}
-		}
-	case 1:
-		doubt := w
-		doubt.breaking.doubt = true
-		doubt.send(deed{who: int(o.of), what: "is broken"}, out, func(to *world) { to.breaking.lateB = o.b },
-			func(to *world) bool { return to.brk(r, o.of, o.w, o.b) },
-			func(to *world, applied bool) string {
-				if !applied && to.w[o.of] == o.w { // it was renewed
-					to.breaking.b, to.breaking.doubt = to.b[o.of], o.doubt
-					return ""
-				}
-				to.breaking.phase = 2
-				told := applied || o.doubt && to.line().brokenTicket(int64(o.w))
-				unknown := !applied && o.doubt && !to.exists
-				switch {
-				case applied && w.w[o.of] != o.w:
-					return "a ticket is broken that nobody has named"
-				case told && !to.breaking.done:
-					return "told that a ticket is broken, and it is not"
-				case !told && !unknown && to.breaking.done:
-					return "told that a ticket was gone, and it was broken"
-				}
-				return ""
-			})
-	}
-}
-
-// copies delivers what is on its way.
-func (r *rules) copies(w world, i int, out step) {
-	m := w.who[i]
-	deliver := func(what string, there bool, apply func(*world)) {
-		if there {
-			to := w
-			apply(&to)
-			out(deed{who: i, what: what}, to, "")
-		}
-	}
-	deliver("has a late copy arrive: join", m.lateJoin != 0, func(to *world) { to.who[i].lateJoin = 0; to.join(r, i, m.lateJoin-1) })
-	deliver("has a late copy arrive: renew", m.lateRenew != 0, func(to *world) { to.who[i].lateRenew = 0; to.renew(r, i, m.ticket, m.lateRenew) })
-	deliver("has a late copy arrive: leave", m.lateRemove != 0, func(to *world) { to.leaveLate(r, i) })
-	deliver("has a late copy arrive: pass", m.latePass != snapshot{}, func(to *world) { to.who[i].latePass = snapshot{}; to.pass(r, m.latePass) })
 }
 
 // act does what a client may do next; that it does nothing more is among the
@@ -219,91 +138,6 @@ func (r *rules) keep(w world, i int, out step) {
 				m.deadline = to.now + halves
 			default:
 				m.deadline = until
-			}
-			return ""
-		})
-}
-
-// leaveLate delivers a late copy of a removal.
-func (w *world) leaveLate(r *rules, i int) {
-	m := &w.who[i]
-	ticket, along := m.lateRemove, m.lateAlong
-	m.lateRemove, m.lateAlong = 0, 0
-	if along != 0 {
-		w.carry(r, i, ticket, int(along-1))
-	} else {
-		w.remove(r, i, ticket)
-	}
-}
-
-// carry is leaving with a request that lets another client enter: the next one, which has
-// not asked for a ticket by itself.
-func (r *rules) carry(w world, i int, out step) {
-	m := &w.who[i]
-	j := int(m.along) - 1
-	if j < 0 {
-		j = slices.IndexFunc(w.who[:r.members], func(m member) bool { return m.phase == fresh })
-		if j < 0 || m.phase == leaving {
-			return
-		}
-		w.who[j] = member{phase: joining, sent: w.now, carried: true}
-	}
-	ticket := m.ticket
-	m.phase, m.saw, m.seen, m.along = leaving, false, snapshot{}, int8(j+1)
-	doubt := w
-	doubt.who[i].doubt = true
-	doubt.send(deed{who: i, what: "leaves, and lets the next one enter"}, func(what deed, to world, wrong string) {
-		if !w.who[i].doubt && to.who[i].phase == gone {
-			to.who[i].doubt = false
-		}
-		out(what, to, wrong)
-	}, func(to *world) { to.who[i].lateRemove, to.who[i].lateAlong = ticket, int8(j+1) },
-		func(to *world) bool { return to.carry(r, i, ticket, j) },
-		func(to *world, applied bool) string {
-			m, o := &to.who[i], &to.who[j]
-			o.carried = false
-			entered := to.w[j] != noTicket && to.b[j] == o.sent+halves
-			switch {
-			case entered || r.hopeful:
-				o.phase, o.ticket, o.deadline = waiting, to.w[j], o.sent+halves
-				ahead, present := to.ahead(j)
-				o.saw = present && len(ahead) == 0 || r.hopeful && !entered
-			default:
-				o.sent = to.now // it asks for itself
-			}
-			m.phase, m.along = gone, 0
-			if !applied && m.passed && to.line().leftBy(int64(ticket), w.who[i].doubt, to.now >= m.deadline) {
-				return "told that it left by itself, and was passed over"
-			}
-			return ""
-		})
-}
-
-// leave takes the entry away; a client that holds believes so no longer.
-func (r *rules) leave(w world, i int, out step) {
-	if r.carries {
-		r.carry(w, i, out)
-		if w.who[i].along != 0 {
-			return
-		}
-	}
-	ticket := w.who[i].ticket
-	w.who[i].phase, w.who[i].saw, w.who[i].seen = leaving, false, snapshot{}
-	doubt := w
-	doubt.who[i].doubt = true
-	doubt.send(deed{who: i, what: "leaves"}, func(what deed, to world, wrong string) {
-		if !w.who[i].doubt && to.who[i].phase == gone {
-			to.who[i].doubt = false
-		}
-		out(what, to, wrong)
-	}, func(to *world) { to.who[i].lateRemove = ticket },
-		func(to *world) bool { return to.remove(r, i, ticket) },
-		func(to *world, applied bool) string {
-			m := &to.who[i]
-			m.phase = gone
-			expired := to.now >= m.deadline && !r.anyDoubt
-			if !applied && m.passed && to.line().leftBy(int64(ticket), w.who[i].doubt, expired) {
-				return "told that it left by itself, and was passed over"
 			}
 			return ""
 		})

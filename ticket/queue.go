@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -50,7 +49,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[*Ticket](ErrClosed)}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[*Ticket](ErrClosed), crowds: map[string]*crowd{}}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Jumps: core.Jumps, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil
@@ -60,17 +59,6 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 // string; TTL on expiresAt), and verifies an existing one. See
 // [repo.KeyTable.EnsureTable].
 func (q *Queue) EnsureTable(ctx context.Context) error { return q.table.EnsureTable(ctx) }
-
-// place checks an entity's name.
-func (q *Queue) place(entity string) (place, error) {
-	if entity == "" {
-		return place{}, fmt.Errorf("%w: the entity has no name", repo.ErrKey)
-	}
-	p := place{table: q.core.Name, entity: entity, label: q.cfg.Namespace + "/" + entity}
-	var err error
-	p.raw, err = q.table.EncodeKey(repo.Key{Partition: p.label})
-	return p, err
-}
 
 // Lock joins the queue of an entity and waits for its turn, as long as ctx
 // allows: one request if nobody is there, and one more when done. If it fails,
@@ -85,60 +73,45 @@ func (q *Queue) place(entity string) (place, error) {
 // there, and draws anew if others have passed it over: one more request.
 //
 // ctx governs the waiting, never the holding.
-func (q *Queue) Lock(ctx context.Context, entity string) (_ *Turn, err error) {
-	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Lock")
-	told.Key(func() string { return entity })
-	defer told.End(&err)
-	p, err := q.place(entity)
-	if err != nil {
-		return nil, err
-	}
-	t, err := q.arrive(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	turn, t, err := q.waitAgain(ctx, t)
-	if err == nil {
-		return turn, nil
-	}
-	if left := t.Leave(ctx); left != nil && !errors.Is(left, repo.ErrLockLost) {
-		err = errors.Join(err, left)
-	}
-	return nil, err
+func (q *Queue) Lock(ctx context.Context, entity string) (*Turn, error) {
+	return turnOf(q.call(ctx, "Lock", entity, q.lock))
 }
 
 // TryLock takes its turn if nobody is there, and fails with *repo.LockedError
 // (ErrLocked) otherwise, without drawing a ticket. One request; two more if
 // only stale entries are there. With Config.Clockless it never passes an entry
 // over, which takes watching.
-func (q *Queue) TryLock(ctx context.Context, entity string) (_ *Turn, err error) {
-	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "TryLock")
-	told.Key(func() string { return entity })
-	defer told.End(&err)
-	p, err := q.place(entity)
-	if err != nil {
-		return nil, err
-	}
-	t, err := q.join(ctx, p, true)
-	if err != nil {
-		return nil, err
-	}
-	return &Turn{t}, nil
+func (q *Queue) TryLock(ctx context.Context, entity string) (*Turn, error) {
+	return turnOf(q.call(ctx, "TryLock", entity, func(ctx, grace context.Context, p place) (*Ticket, error) {
+		return q.join(ctx, grace, p, true)
+	}))
 }
 
 // Join stands in the queue of an entity and does not wait. The place is kept,
 // and renewed in the background, until Leave or [Turn.Done]. One request.
 //
 // ctx governs the request, never the place.
-func (q *Queue) Join(ctx context.Context, entity string) (_ *Ticket, err error) {
-	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, "Join")
+func (q *Queue) Join(ctx context.Context, entity string) (*Ticket, error) {
+	return q.call(ctx, "Join", entity, func(ctx, grace context.Context, p place) (*Ticket, error) {
+		return q.join(ctx, grace, p, false)
+	})
+}
+
+// call is a call that draws a ticket, as long as ctx allows. What it has to take back it
+// takes back within one grace, however many requests that takes.
+func (q *Queue) call(ctx context.Context, operation, entity string, draw func(ctx, grace context.Context, p place) (*Ticket, error)) (t *Ticket, err error) {
+	ctx, told := q.core.Observe.Call(ctx, telemetry.Ticket, operation)
 	told.Key(func() string { return entity })
 	defer told.End(&err)
 	p, err := q.place(entity)
 	if err != nil {
 		return nil, err
 	}
-	return q.join(ctx, p, false)
+	ctx, cancel := ddb.Merge(ctx, q.open.Context())
+	defer cancel()
+	grace, end := ddb.Cleaning(ctx)
+	defer end()
+	return draw(ctx, grace, p)
 }
 
 // Do calls fn in its turn. The context of fn ends with ctx or with the turn,
@@ -162,7 +135,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		if err == nil {
 			err = t.end(ctx, ErrClosed)
 		}
-		if err == nil || errors.Is(err, ErrClosed) {
+		if err == nil || errors.Is(t.lease.Ended(), ErrClosed) {
 			return nil
 		}
 		return &repo.CloseError{Table: q.core.Name, Key: repo.Key{Partition: t.label}, Token: t.number, Err: err}
@@ -199,6 +172,24 @@ func (q *Queue) List(ctx context.Context, entity string) ([]Entry, error) {
 	return entries, nil
 }
 
+// place is the queue of one entity.
+type place struct {
+	entity string
+	label  string // the partition key, for errors
+	raw    ddb.Item
+}
+
+// place checks an entity's name.
+func (q *Queue) place(entity string) (place, error) {
+	if entity == "" {
+		return place{}, fmt.Errorf("%w: the entity has no name", repo.ErrKey)
+	}
+	p := place{entity: entity, label: q.cfg.Namespace + "/" + entity}
+	var err error
+	p.raw, err = q.table.EncodeKey(repo.Key{Partition: p.label})
+	return p, err
+}
+
 // look reads a queue.
 func (q *Queue) look(ctx context.Context, p place) (line, error) {
 	res := q.core.Read(ctx, p.raw, ddb.Options{Holding: true})
@@ -216,17 +207,22 @@ func (q *Queue) parse(p place, image ddb.Item) (line, error) {
 	return l, err
 }
 
+// refused reads the item that has refused a write. Where it cannot be read nothing tells
+// what became of an earlier attempt that was not clean.
+func (q *Queue) refused(p place, image ddb.Item, clean bool) (line, error) {
+	l, err := q.parse(p, image)
+	if err != nil && !clean {
+		err = ddb.Join(repo.ErrOutcomeUnknown, err)
+	}
+	return l, err
+}
+
 // locked is the error that tells who is served now.
-func locked(p place, l line) error {
-	e := &repo.LockedError{Table: p.table, Key: repo.Key{Partition: p.label}}
+func (q *Queue) locked(p place, l line) error {
+	e := &repo.LockedError{Table: q.core.Name, Key: repo.Key{Partition: p.label}}
 	if len(l.entries) > 0 {
 		first := l.entries[0]
 		e.Owner, e.Until, e.Token = cmp.Or(first.owner, first.id), first.until, first.number
 	}
 	return e
-}
-
-func (q *Queue) passed(p place, stale []entry) {
-	q.core.Observe.TakenOver(context.Background(), telemetry.Ticket, len(stale),
-		slog.String("queue", p.label), slog.Int("tickets", len(stale)), slog.Int64("lost", stale[len(stale)-1].number))
 }

@@ -13,6 +13,13 @@ import (
 // background until Done. It is safe for concurrent use.
 type Turn struct{ t *Ticket }
 
+func turnOf(t *Ticket, err error) (*Turn, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Turn{t}, nil
+}
+
 // Number is the ticket, and the fencing token: it is greater than that of every
 // earlier turn. Outside resources that refuse smaller ones are safe even from
 // holders who do not notice the end of their turn.

@@ -2,13 +2,11 @@ package ticket
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // Wait waits for the ticket's turn, as long as ctx allows. The place is kept
@@ -22,7 +20,7 @@ import (
 // the lease. Of several callers of this process the first looks for all; behind a turn of
 // their own process they look once a second.
 func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
-	begun := time.Now()
+	w := waiter{Ticket: t, patience: lookTimeout, begun: time.Now()}
 	ctx, told := t.q.core.Observe.Call(ctx, telemetry.Ticket, "Wait")
 	told.Key(func() string { return t.entity })
 	defer told.End(&err)
@@ -32,13 +30,13 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 		select {
 		case t.waiting <- struct{}{}:
 		case <-ctx.Done():
-			return nil, ddb.Join(locked(t.place, line{}), ddb.Waited(time.Since(begun), ddb.CtxError(ctx)))
+			return nil, w.gaveUp(ctx)
 		}
 	}
 	defer func() {
 		<-t.waiting
 		if err != nil {
-			t.q.stopped(t)
+			t.q.wakeFirst(t.place) // if this one looked for others, the next one does
 		}
 	}()
 	if err := t.usable(); err != nil {
@@ -49,10 +47,9 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 	ctx, closed := ddb.Merge(ctx, t.q.open.Context())
 	defer closed()
 
-	w := waiter{Ticket: t, patience: lookTimeout, begun: begun}
 	turn, err := w.wait(ctx)
 	if w.looks > 1 {
-		t.q.core.Observe.Waited(context.WithoutCancel(ctx), telemetry.Ticket, telemetry.ToProcess, time.Since(begun))
+		t.q.core.Observe.Waited(context.WithoutCancel(ctx), telemetry.Ticket, telemetry.ToProcess, time.Since(w.begun))
 	}
 	if err == nil {
 		return turn, nil
@@ -61,10 +58,7 @@ func (t *Ticket) Wait(ctx context.Context) (_ *Turn, err error) {
 		return nil, over // more than that the waiting ended
 	}
 	if ctx.Err() != nil {
-		if errors.Is(err, repo.ErrLocked) {
-			return nil, err
-		}
-		return nil, ddb.Join(locked(t.place, w.last), err)
+		return nil, w.gaveUp(ctx)
 	}
 	return nil, err
 }
@@ -78,9 +72,9 @@ type waiter struct {
 	patience time.Duration // with the answer to a look
 }
 
-// ended is the end of the context, with how long the call had waited.
-func (w *waiter) ended(ctx context.Context) error {
-	return ddb.Waited(time.Since(w.begun), ddb.CtxError(ctx))
+// gaveUp says for whom, and how long, a call has waited whose context has ended.
+func (w *waiter) gaveUp(ctx context.Context) error {
+	return ddb.Join(w.q.locked(w.place, w.last), ddb.Waited(time.Since(w.begun), ddb.CtxError(ctx)))
 }
 
 // lookTimeout is how long the answer to a look is waited for at first: one that
@@ -117,13 +111,8 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 	seen := w.told()
 	for {
 		if seen == nil {
-			l, err := w.look(ctx)
-			switch {
-			case err == nil:
-				seen = l
-			case ctx.Err() != nil:
-				return nil, w.ended(ctx)
-			case lasting(err):
+			var err error
+			if seen, err = w.look(ctx); ctx.Err() != nil && err != nil || lasting(err) {
 				return nil, err
 			}
 		}
@@ -140,10 +129,10 @@ func (w *waiter) wait(ctx context.Context) (*Turn, error) {
 			continue
 		}
 		if limit := w.q.cfg.Wait.Attempts; limit > 0 && w.looks >= limit {
-			return nil, locked(w.place, w.last)
+			return nil, w.q.locked(w.place, w.last)
 		}
-		if w.pause(ctx, pause); ctx.Err() != nil {
-			return nil, ddb.Join(locked(w.place, w.last), w.ended(ctx))
+		if w.q.core.SleepOr(ctx, pause, w.news); ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		seen = w.told()
 	}
@@ -172,9 +161,10 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		live, rest := w.judge.sort(ahead, w.q.clock(), now)
 		w.pace.See(len(ahead), now)
 		if live > 0 {
-			pause, relies := w.q.relies(w.Ticket, ahead)
-			if !relies {
-				pause = w.pace.Delay(live, now, w.q.pacing())
+			pause := w.q.relies(w.Ticket, ahead)
+			if pause == 0 {
+				// Who is next looks often, the others halfway to being next.
+				pause = w.pace.Delay(live, now, pace.Line{Near: 1, Min: w.q.cfg.Wait.Min, Max: w.q.cfg.Wait.Max, Limit: w.q.cfg.Lease / 3, Quarters: 2})
 			}
 			return nil, min(pause, rest+w.q.cfg.Wait.Min), nil
 		}
@@ -185,22 +175,10 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		switch {
 		case err == nil:
 			seen = *w.share(l, asked)
-		case ctx.Err() != nil:
-			return nil, 0, w.ended(ctx)
-		case lasting(err):
+		case ctx.Err() != nil || lasting(err):
 			return nil, 0, err
 		default:
 			return nil, w.q.cfg.Wait.Max, nil
 		}
 	}
-}
-
-// pause waits until it is time for the next look, or a renewal has brought one.
-func (w *waiter) pause(ctx context.Context, d time.Duration) {
-	w.q.core.SleepOr(ctx, d, w.news)
-}
-
-// pacing: who is next looks often, the others halfway to being next.
-func (q *Queue) pacing() pace.Line {
-	return pace.Line{Near: 1, Min: q.cfg.Wait.Min, Max: q.cfg.Wait.Max, Limit: q.cfg.Lease / 3, Quarters: 2}
 }

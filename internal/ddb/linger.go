@@ -53,11 +53,14 @@ func DetachedTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 // all. One of these under another has no time of its own. A write is not settled
 // by a request after its end, as others are: there is time for that before it,
 // since an attempt that its caller has left lasts half of Cleanup at most.
+//
+// Its cause says in words why ctx has ended: that something else was lost, or released, is
+// no verdict on what is given back, and must not be taken for one.
 func Cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Done() == nil || cleans(ctx) {
 		return ctx, func() {}
 	}
-	return WithGrace(context.WithValue(ctx, cleaningKey{}, ctx), Cleanup)
+	return grace{Cleanup, inWords}.after(context.WithValue(ctx, cleaningKey{}, ctx))
 }
 
 // CleanUp gives something back behind a call. Where the call has used up its time it
@@ -146,13 +149,7 @@ func (m merged) deadline(ctx context.Context) (time.Time, bool) { return ctx.Dea
 // already or ends in the middle: for a request whose answer matters although
 // nobody waits for it any more.
 func WithGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
-	switch {
-	case ctx.Done() == nil:
-		return ctx, func() {}
-	case ctx.Err() != nil:
-		return context.WithTimeoutCause(context.WithoutCancel(ctx), by, CtxError(ctx))
-	}
-	return grace{by}.watch(ctx)
+	return grace{by, CtxError}.after(ctx)
 }
 
 // withGrace is WithGrace for one request, all of whose attempts are made, one after the
@@ -162,11 +159,24 @@ func withGrace(ctx context.Context, by time.Duration) (context.Context, context.
 	if ctx.Err() != nil {
 		return WithGrace(ctx, by)
 	}
-	return newLazy(ctx, grace{by})
+	return newLazy(ctx, grace{by, CtxError})
 }
 
-// grace is a while after the end of a context.
-type grace struct{ by time.Duration }
+// grace is a while after the end of a context, and how that end is told.
+type grace struct {
+	by    time.Duration
+	cause func(ended context.Context) error
+}
+
+func (g grace) after(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch {
+	case ctx.Done() == nil:
+		return ctx, func() {}
+	case ctx.Err() != nil:
+		return context.WithTimeoutCause(context.WithoutCancel(ctx), g.by, g.cause(ctx))
+	}
+	return g.watch(ctx)
+}
 
 func (g grace) near(ctx context.Context) bool { return ctx.Err() != nil }
 
@@ -174,7 +184,7 @@ func (g grace) watch(ctx context.Context) (context.Context, context.CancelFunc) 
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		Sleep(longer, g.by)
-		cancel(CtxError(ctx))
+		cancel(g.cause(ctx))
 	})
 	return longer, func() { stop(); cancel(nil) }
 }
@@ -207,6 +217,15 @@ func CtxError(ctx context.Context) error {
 		return cause
 	}
 	return Join(err, cause)
+}
+
+// inWords is CtxError which is the cause in words only.
+func inWords(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %v", ctx.Err(), cause) //nolint:errorlint // in words
 }
 
 // ClockLook is how often a clock that may jump is looked at by whoever waits for a

@@ -2,6 +2,8 @@ package ddb_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,5 +41,26 @@ func TestWhatIsGivenBackHasOneTime(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Why a caller has left is said, and is not taken for a verdict on what is given back.
+func TestTheCauseIsNoVerdictOnWhatIsGivenBack(t *testing.T) {
+	for _, left := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			caller, cancel := context.WithCancelCause(t.Context())
+			if left == 0 {
+				cancel(errLeft)
+			} else {
+				time.AfterFunc(left, func() { cancel(errLeft) })
+			}
+			ctx, end := ddb.Cleaning(caller)
+			defer end()
+			<-ctx.Done()
+			cause := context.Cause(ctx)
+			if !errors.Is(cause, context.Canceled) || errors.Is(cause, errLeft) || !strings.Contains(cause.Error(), errLeft.Error()) {
+				t.Errorf("left after %v: cause %v", left, cause)
+			}
+		})
 	}
 }

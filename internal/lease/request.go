@@ -95,6 +95,9 @@ func (l *Lease) renew(ctx context.Context) error {
 		return err
 	}
 	l.Renewed(asked)
+	if cause := l.Cause(); cause != nil { // somebody has been told meanwhile that it is over
+		return l.kind.Describe(cause)
+	}
 	return nil
 }
 
@@ -112,14 +115,16 @@ func (l *Lease) NextEnd() (asked, until time.Time) {
 	return asked, l.sent
 }
 
-// Renewed moves the end to a full lease from when the renewal was sent. The
-// caller holds op.
+// Renewed moves the end to a full lease from when the renewal was sent. A lease that is over
+// stays so. The caller holds op.
 func (l *Lease) Renewed(asked time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end, l.ahead = asked.Add(l.cfg.Length), l.next
-	l.failed, l.claim = nil, 0
-	l.arm()
+	if l.over == nil {
+		l.failed, l.claim = nil, 0
+		l.arm()
+	}
 }
 
 // End sends the write that ends the lease until it has a verdict, as long as ctx

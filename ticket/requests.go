@@ -25,32 +25,18 @@ func newID() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// place is the queue of one entity.
-type place struct {
-	table  string
-	entity string
-	label  string // the partition key, for errors
-	raw    ddb.Item
-}
-
-// request finishes a write whose answer is also a look at the queue.
-func request(w *protocol.Write, p place) (*dynamodb.UpdateItemInput, error) {
-	in, err := w.Update(p.raw)
-	if err == nil {
-		in.ReturnValues = types.ReturnValueAllNew
-	}
-	return in, err
-}
-
-func (q *Queue) beat(w *protocol.Write, id string, until time.Time) {
-	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
-	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
+// request finishes a write; shows is the item that its answer shows, if any. What one
+// write does is bounded, and so are its expressions: they are never too long.
+func request(w *protocol.Write, p place, shows types.ReturnValue) *dynamodb.UpdateItemInput {
+	in, _ := w.Update(p.raw)
+	in.ReturnValues = shows
+	return in
 }
 
 // enter draws a ticket and stands in the queue, in one step: nobody can see
 // the number without the entry. The floor makes numbers grow even when the
 // item is deleted and made anew. alone demands an empty queue.
-func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dynamodb.UpdateItemInput, error) {
+func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) *dynamodb.UpdateItemInput {
 	w := q.core.NewWrite()
 	one, count := w.Value(ddb.Integer(1)), w.Name(attrCount)
 	zero := w.Value(ddb.Integer(0))
@@ -58,7 +44,7 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 	w.SetTo(attrTicket+id, number)
 	w.SetTo(attrNext, number)
 	w.SetTo(attrCount, "if_not_exists("+count+", "+zero+") + "+one)
-	q.beat(w, id, until)
+	q.setEnd(w, id, until)
 	q.describe(w, id, now)
 	w.IfAbsent(attrTicket + id)
 	// A number that no protocol has left there would go on into the ticket.
@@ -69,31 +55,42 @@ func (q *Queue) enter(p place, id string, now, until time.Time, alone bool) (*dy
 	} else {
 		w.If("(attribute_not_exists(" + count + ") OR " + count + " BETWEEN " + zero + " AND " + most + ")")
 	}
-	return request(w, p)
+	return request(w, p, types.ReturnValueAllNew)
 }
 
 // renewal moves the end of an entry; it never moves it back.
-func (q *Queue) renewal(t *Ticket, until time.Time) (*dynamodb.UpdateItemInput, error) {
+func (q *Queue) renewal(t *Ticket, until time.Time) *dynamodb.UpdateItemInput {
 	w := q.core.NewWrite()
-	q.beat(w, t.id, until)
+	q.setEnd(w, t.id, until)
 	w.IfEqual(attrTicket+t.id, ddb.Integer(t.number))
 	w.If(w.Name(attrBeat+t.id) + " < " + w.Value(ddb.Number(ddb.Seconds(until))))
-	return request(w, t.place)
+	return request(w, t.place, types.ReturnValueAllNew)
+}
+
+// setEnd gives an entry its end, and the item one that is later.
+func (q *Queue) setEnd(w *protocol.Write, id string, until time.Time) {
+	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
+	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
+}
+
+// describe adds to an entry whose it is, and how long its lease is, where that is not
+// the default: every request on the queue bills what entries say.
+func (q *Queue) describe(w *protocol.Write, id string, now time.Time) {
+	if q.cfg.Owner != "" {
+		w.Set(attrOwner+id, protocol.Sign(now, q.cfg.Owner))
+	}
+	if q.cfg.Lease != settings.DefaultLease {
+		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
+	}
 }
 
 // removal takes an own entry away, and leaves its number as evidence that its
 // owner did. In the same step those enter whom it takes along, in their order. As a
 // number never comes again, a copy of the request cannot let them in once more.
-func (q *Queue) removal(t *Ticket, e ending) (*dynamodb.UpdateItemInput, error) {
+func (q *Queue) removal(t *Ticket, e ending) *dynamodb.UpdateItemInput {
 	w := q.core.NewWrite()
-	w.Remove(attrTicket+t.id, attrBeat+t.id, attrLease+t.id)
-	q.unsign(w, t.id)
-	switch n := int64(len(e.along)); {
-	case n == 0:
-		w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
-	case n > 1:
-		w.SetTo(attrCount, w.Name(attrCount)+" + "+w.Value(ddb.Integer(n-1)))
-	}
+	q.removeOwn(w, t.id)
+	count(w, len(e.along)-1)
 	number := ddb.Integer(t.number)
 	w.Set(attrLeft, number)
 	w.IfEqual(attrTicket+t.id, number)
@@ -101,9 +98,9 @@ func (q *Queue) removal(t *Ticket, e ending) (*dynamodb.UpdateItemInput, error) 
 		q.along(w, e)
 	}
 	if len(e.along) > 0 || e.told {
-		return request(w, t.place)
+		return request(w, t.place, types.ReturnValueAllNew)
 	}
-	return w.Update(t.raw)
+	return request(w, t.place, "")
 }
 
 // along lets callers enter with a request that removes an entry: the item, and the
@@ -126,39 +123,39 @@ func (q *Queue) along(w *protocol.Write, e ending) {
 	w.If(count + " BETWEEN " + zero + " AND " + most)
 }
 
-// describe adds to an entry whose it is, and how long its lease is where that is not
-// the default.
-func (q *Queue) describe(w *protocol.Write, id string, now time.Time) {
-	q.sign(w, id, now)
-	if q.cfg.Lease != settings.DefaultLease {
-		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
+// removalByID takes an entry away whose number is not known. Its answer shows
+// the queue with the entry.
+func (q *Queue) removalByID(p place, id string) *dynamodb.UpdateItemInput {
+	w := q.core.NewWrite()
+	q.removeOwn(w, id)
+	count(w, -1)
+	w.IfExists(attrTicket + id)
+	return request(w, p, types.ReturnValueAllOld)
+}
+
+// removeOwn takes away whatever this queue may have made of an own entry.
+func (q *Queue) removeOwn(w *protocol.Write, id string) {
+	w.Remove(attrTicket+id, attrBeat+id, attrLease+id)
+	if q.cfg.Owner != "" {
+		w.Remove(attrOwner + id)
 	}
 }
 
-// removalByID takes an entry away whose number is not known. Its answer shows
-// the queue with the entry.
-func (q *Queue) removalByID(p place, id string) (*dynamodb.UpdateItemInput, error) {
-	w := q.core.NewWrite()
-	w.Remove(attrTicket+id, attrBeat+id, attrLease+id)
-	q.unsign(w, id)
-	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(1)))
-	w.IfExists(attrTicket + id)
-	in, err := w.Update(p.raw)
-	if err == nil {
-		in.ReturnValues = types.ReturnValueAllOld
+// count counts entries that come, or go.
+func count(w *protocol.Write, by int) {
+	n, sign := int64(by), " + "
+	if by < 0 {
+		n, sign = -n, " - "
 	}
-	return in, err
+	if by != 0 {
+		w.SetTo(attrCount, w.Name(attrCount)+sign+w.Value(ddb.Integer(n)))
+	}
 }
 
 // removeEntry removes an entry if it is just as it was seen.
-func (q *Queue) removeEntry(w *protocol.Write, e entry) {
+func removeEntry(w *protocol.Write, e entry) {
 	w.Remove(attrTicket+e.id, attrBeat+e.id)
-	if e.named {
-		w.Remove(attrLease + e.id)
-	}
-	if e.signed {
-		w.Remove(attrOwner + e.id)
-	}
+	w.Remove(e.more...)
 	w.IfEqual(attrTicket+e.id, e.ticket)
 	w.IfEqual(attrBeat+e.id, e.beat)
 }
@@ -169,14 +166,29 @@ const maxPass = 40
 
 // passing removes stale entries, each if it is just as it was seen. own, if
 // set, is who passes them over.
-func (q *Queue) passing(p place, own *Ticket, stale []entry) (*dynamodb.UpdateItemInput, error) {
+func (q *Queue) passing(p place, own *Ticket, stale []entry) *dynamodb.UpdateItemInput {
 	w := q.core.NewWrite()
 	for _, e := range stale {
-		q.removeEntry(w, e)
+		removeEntry(w, e)
 	}
-	w.SetTo(attrCount, w.Name(attrCount)+" - "+w.Value(ddb.Integer(int64(len(stale)))))
+	count(w, -len(stale))
 	if own != nil {
 		w.IfEqual(attrTicket+own.id, ddb.Integer(own.number))
 	}
-	return request(w, p)
+	return request(w, p, types.ReturnValueAllNew)
+}
+
+// breaking removes an entry if it is just as it was seen, and leaves the evidence of it
+// until its owner cannot believe in its turn any more: a day past its end, as the
+// item itself.
+func (q *Queue) breaking(p place, e entry, l line) *dynamodb.UpdateItemInput {
+	w := q.core.NewWrite()
+	removeEntry(w, e)
+	count(w, -1)
+	w.Set(brokenName(e.number), e.beat)
+	old := l.settledBefore(q.clock().Add(-keep))
+	for _, number := range old[:min(len(old), maxPass)] {
+		w.Remove(brokenName(number))
+	}
+	return request(w, p, "")
 }

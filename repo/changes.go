@@ -144,7 +144,7 @@ func (f *planned) encode(fv reflect.Value) (types.AttributeValue, error) {
 	}
 	switch f.kind {
 	case reflect.Invalid:
-		return encoder.Encode(fv.Interface())
+		return encodeValue(encoder, fv)
 	case reflect.String:
 		return ddb.Text(fv.String()), nil
 	case reflect.Bool:

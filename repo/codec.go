@@ -47,7 +47,7 @@ func (t *mapping) own(raw ddb.Item) ddb.Item {
 // encode is Encode without its check.
 func (t *mapping) encode(item any) (raw ddb.Item, err error) {
 	if t.plan == nil {
-		raw, err = t.codec.encodeItem(t.Value(item))
+		raw, err = t.codec.encodeItem(item)
 	} else {
 		raw, err = t.plan.encode(valueOf(item))
 	}

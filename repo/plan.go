@@ -126,7 +126,7 @@ func (p *plan) encode(v reflect.Value) (ddb.Item, error) {
 		}
 		switch f.kind {
 		case reflect.Invalid:
-			av, err := encoder.Encode(fv.Interface())
+			av, err := encodeValue(encoder, fv)
 			if err != nil {
 				return nil, err
 			}

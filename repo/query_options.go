@@ -91,10 +91,11 @@ const maxSegments = 1000 // more than this helps nobody; DynamoDB takes a millio
 // builds. DynamoDB bills what is read, not what is kept.
 func Filter(condition expression.ConditionBuilder) QueryOption {
 	return func(p *queryPlan) {
+		all := condition // an option may be used again
 		if p.filter != nil {
-			condition = p.filter.And(condition)
+			all = p.filter.And(condition)
 		}
-		p.filter = &condition
+		p.filter = &all
 	}
 }
 

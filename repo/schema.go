@@ -151,7 +151,7 @@ func (c *codec) checkKeyField(f field) (field, error) {
 	}
 	// What the encoder makes of a value is what the table must have; the zero
 	// value shows it for every type that encodes at all.
-	av, err := c.encoder.Encode(keySample(f.typ).Interface())
+	av, err := encodeValue(c.encoder, keySample(f.typ))
 	if err != nil {
 		return f, fmt.Errorf("field %s is a key of type %v, which cannot be encoded: %w", f.goName, f.typ, err)
 	}

@@ -3,9 +3,6 @@ package repo
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -37,7 +34,7 @@ func (t *mapping) images(before, after ddb.Item) (was, is any, changed bool, err
 	if was == nil || is == nil {
 		return was, is, was != nil || is != nil, nil
 	}
-	return was, is, !reflect.DeepEqual(t.mapped(before), t.mapped(after)), nil
+	return was, is, !t.core.Diff(before, after).Empty(), nil
 }
 
 // image decodes an image of a stream; nil if readers see no item there.
@@ -47,13 +44,6 @@ func (t *mapping) image(raw ddb.Item) (any, error) {
 		return nil, err
 	}
 	return item, nil
-}
-
-// mapped are the attributes of an image that the type maps.
-func (t *mapping) mapped(raw ddb.Item) ddb.Item {
-	mine := maps.Clone(raw)
-	maps.DeleteFunc(mine, func(name string, _ types.AttributeValue) bool { return !slices.Contains(t.known, name) })
-	return mine
 }
 
 // ParseImage reads an image in DynamoDB's own JSON, such as {"id": {"S": "a"}}: what

@@ -282,6 +282,29 @@ func TestGetMany(t *testing.T) {
 	}
 }
 
+// A program keeps its options: what one query adds to a filter is not another's.
+func TestOptionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	table, _ := shop(t, 8)
+	cheap := repo.Filter(expression.Name("placed").LessThan(expression.Value(997)))
+	bobs := repo.Filter(expression.Name("customer").Equal(expression.Value("bob")))
+	for _, c := range []struct {
+		options []repo.QueryOption
+		want    []int
+	}{
+		{[]repo.QueryOption{cheap, bobs}, []int{5, 7}},
+		{[]repo.QueryOption{bobs}, []int{1, 3, 5, 7}},
+		{[]repo.QueryOption{cheap}, []int{4, 5, 6, 7}},
+	} {
+		found := table.Query(t.Context(), "north", c.options...)
+		for range 2 { // what Query returns, too
+			if got, err := numbers(found); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%v, %v; want %v", got, err, c.want)
+			}
+		}
+	}
+}
+
 // What a stream's consumer sees of an item's life, locks left out.
 func TestImagesOfAStream(t *testing.T) {
 	t.Parallel()

@@ -119,6 +119,7 @@ type call struct {
 	opt     Options
 	timeout time.Duration // of one attempt
 	do      func(context.Context, *attempt) (Item, error)
+	caller  context.Context
 	attempt *attempt
 	seen    sight             // of the attempt before
 	release func(error) error // gives back what the policy lent for it
@@ -144,14 +145,14 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	c.short = Backoff{Min: shortest, Max: c.timeout}
 	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
 	ctx, c.told = t.Observe.Request(ctx, op)
-	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
-	if lingers {
+	c.caller = ctx
+	if opt.AwaitAnswer && ctx.Err() == nil {
 		longer, cancel := withGrace(ctx, Settle)
 		defer cancel()
 		ctx = longer
 	}
 	for n := 1; ; n++ {
-		if ctx.Err() != nil {
+		if c.left(ctx) {
 			c.cancelled(ctx)
 			break
 		}
@@ -160,11 +161,9 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			break
 		}
 		if !c.repeats(ctx, n) {
+			c.res.Err = Join(CtxError(c.caller), c.res.Err) // who has left hears of both
 			break
 		}
-	}
-	if lingers && c.res.Err != nil && caller.Err() != nil {
-		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
 	c.told.End(c.seen.host, c.seen.region, c.res.Outcome == Condition, c.res.Err)
 	c.res.Err = t.Classify(c.res.Err)
@@ -179,7 +178,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.res.Clean = false
 	}
 	c.res.Err = c.explain(c.res.Err)
-	if ctx.Err() != nil {
+	if c.left(ctx) {
 		return true // no other is sent: cancelled settles it
 	}
 	policy := c.seen.retryer()
@@ -189,9 +188,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	// A client that repeats by itself, out of sight, has slept and tried already.
 	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) && !c.seen.hidden() {
 		c.ongoing++
-		delay := c.soon.Next(time.Now(), time.Time{})
-		c.told.Again(n, delay, c.res.Err)
-		Sleep(ctx, delay)
+		c.sleep(ctx, n, c.soon.Next(time.Now(), time.Time{}))
 		return true
 	}
 	if c.opt.Holding && !c.opt.Single && !c.seen.hidden() && Throttled(c.res.Err) && time.Now().Before(c.slept) {
@@ -203,14 +200,15 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.giveUp(c.res.Err)
 		return false
 	}
-	if !c.ended.IsZero() || c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit {
+	counted := n - c.ongoing - c.between // by the policy
+	if !c.ended.IsZero() || c.res.Limit > 0 && counted >= c.res.Limit {
 		return c.decides(ctx, n, c.res.Err)
 	}
 	token, err := policy.GetRetryToken(ctx, c.res.Err)
 	var delay time.Duration
 	if err == nil {
 		c.release = token
-		delay, err = policy.RetryDelay(n-c.between, c.res.Err)
+		delay, err = policy.RetryDelay(counted, c.res.Err)
 	}
 	if err != nil {
 		return c.decides(ctx, n, errors.Join(c.res.Err, err))
@@ -220,8 +218,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 		c.sleepShortly(ctx, n, delay)
 		return true
 	}
-	c.told.Again(n, delay, c.res.Err)
-	Sleep(ctx, delay)
+	c.sleep(ctx, n, delay)
 	return true
 }
 
@@ -253,9 +250,23 @@ func (c *call) patience() time.Duration {
 // sleepShortly sleeps before another attempt of a call behind which others wait, for
 // most at the longest.
 func (c *call) sleepShortly(ctx context.Context, n int, most time.Duration) {
-	delay := min(most, c.short.Next(time.Now(), time.Time{}))
+	c.sleep(ctx, n, min(most, c.short.Next(time.Now(), time.Time{})))
+}
+
+// sleep sleeps after the nth attempt. A caller that leaves meanwhile is waited for no
+// longer where nothing is under way of which it would have to hear.
+func (c *call) sleep(ctx context.Context, n int, delay time.Duration) {
 	c.told.Again(n, delay, c.res.Err)
+	if c.res.Clean {
+		ctx = c.caller
+	}
 	Sleep(ctx, delay)
+}
+
+// left reports whether the call is over before its next attempt: with its context, or
+// with its caller's, if nothing that it sent may have been applied.
+func (c *call) left(ctx context.Context) bool {
+	return ctx.Err() != nil || c.res.Clean && c.caller.Err() != nil
 }
 
 // shortest bounds the first sleep of a call behind which others wait. The SDK's
@@ -319,7 +330,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // short attempt on a detached context finds out: repeating it is harmless, and
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
-	cause := CtxError(ctx)
+	cause := CtxError(c.caller)
 	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return

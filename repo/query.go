@@ -115,7 +115,7 @@ type query struct {
 	input *dynamodb.QueryInput
 	keys  []string // the attributes by which a page begins
 
-	partition wireValue
+	partition types.AttributeValue
 }
 
 func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error) {
@@ -158,7 +158,7 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: wireKey(of)}
+	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: of}
 	q.input = &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),

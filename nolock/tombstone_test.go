@@ -89,6 +89,46 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 	}
 }
 
+// An update that reads what a stub or a tombstone has kept finds nothing, as on a key
+// without an item: neither data of the item before nor the time at which the library's
+// own mark would go.
+func TestAnEventBuildsOnNothingThatWasKept(t *testing.T) {
+	type ending struct {
+		order
+		Until int64 `dynamodbav:"expiresAt,omitempty"`
+	}
+	r, table, client := open[ending](t, nolock.Config{})
+	unaware := rig.Must(nolock.New(rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	name := expression.Name
+	for _, hidden := range []string{"tombstone", "stub"} {
+		key := repo.Key{Partition: hidden}
+		if hidden == "stub" {
+			held := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), key))(t)
+			rig.Is(t, held.Release(t.Context()))
+			rig.Must(client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(table.Name()),
+				Key:              map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: hidden}},
+				UpdateExpression: aws.String("SET lockStub = :true, expiresAt = :soon"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":true": &types.AttributeValueMemberBOOL{Value: true},
+					":soon": &types.AttributeValueMemberN{Value: "77"}}}))(t)
+		} else {
+			rig.Is(t, r.Put(t.Context(), ending{order: order{ID: hidden, Status: "old", Visits: 5, At: 10}, Until: 66}))
+			rig.Is(t, unaware.DeleteAt(t.Context(), key, 20))
+		}
+		rig.Is(t, r.Apply(t.Context(), key, 30, expression.Set(name("count"), expression.IfNotExists(name("visits"), expression.Value(1))).
+			Set(name("expiresAt"), expression.IfNotExists(name("expiresAt"), expression.Value(99)))))
+		now := itemOf(t, client, table.Name(), hidden)
+		if number(now["count"]) != "1" || number(now["expiresAt"]) != "99" || now["visits"] != nil || now["tombstone"] != nil || now["lockStub"] != nil {
+			t.Errorf("%s: stored %v", hidden, now)
+		}
+		rig.Is(t, r.DeleteAt(t.Context(), key, 40))
+		rig.Is(t, r.Apply(t.Context(), key, 50, expression.Add(name("expiresAt"), expression.Value(5))))
+		if now := itemOf(t, client, table.Name(), hidden); number(now["expiresAt"]) != "5" {
+			t.Errorf("%s: stored %v", hidden, now)
+		}
+	}
+}
+
 func itemOf(t *testing.T, client *dynamodb.Client, table, id string) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, ConsistentRead: aws.Bool(true),

@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,7 +21,7 @@ func (t *mapping) Start(raw ddb.Item) (item any, before ddb.Item, ok bool, err e
 		before, err = t.Encode(item)
 		return item, before, false, err
 	}
-	before, err = t.encoded(func() (ddb.Item, error) { return t.plan.rest(valueOf(item)) })
+	before, err = t.encoded(func() (ddb.Item, error) { return new(values).encode(t.plan.others, valueOf(item)) })
 	return item, before, true, err
 }
 
@@ -35,19 +34,6 @@ func (t *mapping) Changes(raw, before ddb.Item, item any) (d ddb.Diff, ok bool, 
 		return nil, err
 	})
 	return d, ok, err
-}
-
-// encoded names the error of an encoding, or its panic.
-func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
-		}
-	}()
-	if raw, err = encode(); err != nil {
-		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
-	}
-	return raw, nil
 }
 
 // tells reports whether the stored values of all fields but those that attributevalue
@@ -85,36 +71,16 @@ func notText(av types.AttributeValue) bool {
 	return !text
 }
 
-// rest encodes the fields that attributevalue codes; nil without such.
-func (p *plan) rest(v reflect.Value) (rest ddb.Item, err error) {
-	for i := range p.fields {
-		f := &p.fields[i]
-		if f.kind != reflect.Invalid {
-			continue
-		}
-		av, err := f.encode(v.FieldByIndex(f.index))
-		if err != nil {
-			return nil, err
-		}
-		if av != nil {
-			if rest == nil {
-				rest = ddb.Item{}
-			}
-			rest[f.name] = av
-		}
-	}
-	return rest, nil
-}
-
 // changes is Changes.
 func (p *plan) changes(raw, rest ddb.Item, v reflect.Value) (d ddb.Diff, sameKey bool, err error) {
+	var changed values
 	for i := range p.fields {
 		f := &p.fields[i]
 		fv := v.FieldByIndex(f.index)
 		if f.kind != reflect.Invalid && f.isAs(raw[f.name], fv) {
 			continue
 		}
-		is, err := f.encode(fv)
+		is, err := changed.field(f, fv)
 		if err != nil {
 			return d, false, err
 		}
@@ -135,24 +101,6 @@ func (p *plan) changes(raw, rest ddb.Item, v reflect.Value) (d ddb.Diff, sameKey
 		}
 	}
 	return d, true, nil
-}
-
-// encode encodes one field; nil if it is left out.
-func (f *planned) encode(fv reflect.Value) (types.AttributeValue, error) {
-	if f.omitEmpty && f.empty(fv) {
-		return nil, nil
-	}
-	switch f.kind {
-	case reflect.Invalid:
-		return encodeValue(encoder, fv)
-	case reflect.String:
-		return ddb.Text(fv.String()), nil
-	case reflect.Bool:
-		return &types.AttributeValueMemberBOOL{Value: fv.Bool()}, nil
-	case reflect.Slice:
-		return encodeTexts(*fv.Addr().Interface().(*[]string)), nil
-	}
-	return ddb.Number(f.number(fv)), nil
 }
 
 // isAs reports whether a field is as it was decoded from a stored value that tells it;

@@ -53,11 +53,11 @@ func (t *mapping) page(ctx context.Context, partition any, token string, options
 		q.input.Limit = aws.Int32(int32(min(n+1, maxPageSize))) // one more tells whether there is a next page
 	}
 	var last ddb.Item
-	for raw, err := range t.queryPages(ctx, q.input, q.plan.grows) {
+	for raw, err := range t.queryPages(ctx, q) {
 		if err != nil {
 			return nil, "", err
 		}
-		item, shown, err := t.shown(raw, q.plan)
+		item, shown, err := t.shown(raw, q.plan.unexpired)
 		if err != nil {
 			return nil, "", err
 		}

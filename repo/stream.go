@@ -26,25 +26,16 @@ func (t *Table[T]) Images(before, after map[string]types.AttributeValue) (was, i
 }
 
 func (t *mapping) images(before, after ddb.Item) (was, is any, changed bool, err error) {
-	if was, err = t.image(before); err != nil {
+	if was, _, err = t.shown(before, false); err != nil {
 		return nil, nil, false, err
 	}
-	if is, err = t.image(after); err != nil {
+	if is, _, err = t.shown(after, false); err != nil {
 		return nil, nil, false, err
 	}
 	if was == nil || is == nil {
 		return was, is, was != nil || is != nil, nil
 	}
 	return was, is, !t.core.Diff(before, after).Empty(), nil
-}
-
-// image decodes an image of a stream; nil if readers see no item there.
-func (t *mapping) image(raw ddb.Item) (any, error) {
-	item, shown, err := t.shown(raw, &queryPlan{})
-	if err != nil || !shown {
-		return nil, err
-	}
-	return item, nil
 }
 
 // ParseImage reads an image in DynamoDB's own JSON, such as {"id": {"S": "a"}}: what

@@ -282,6 +282,32 @@ func TestGetMany(t *testing.T) {
 	}
 }
 
+// Where a filter leaves few of many, they cost few requests: pages double, unless their
+// size was asked for.
+func TestFewOfManyCostFewRequests(t *testing.T) {
+	t.Parallel()
+	table, f := shop(t, 40)
+	last := repo.Filter(expression.Name("placed").Equal(expression.Value(1000 - 39)))
+	for name, c := range map[string]struct {
+		options  []repo.QueryOption
+		requests int64
+	}{
+		"pages that grow":   {[]repo.QueryOption{last, repo.Limit(1)}, 6}, // 1, 2, 4, 8, 16, 32
+		"pages of one size": {[]repo.QueryOption{last, repo.Limit(1), repo.PageSize(10)}, 4},
+	} {
+		f.Count.Reset()
+		got, err := numbers(table.Query(t.Context(), "north", c.options...))
+		if n := int64(f.Count.Total()); err != nil || !slices.Equal(got, []int{39}) || n != c.requests {
+			t.Errorf("%s: %v, %v, %d requests, want %d", name, got, err, n, c.requests)
+		}
+		f.Count.Reset()
+		page, next, err := table.Page(t.Context(), "north", "", c.options...)
+		if n := int64(f.Count.Total()); err != nil || len(page) != 1 || next != "" || n > c.requests+1 {
+			t.Errorf("%s: a page of %d, next %q, %v, %d requests", name, len(page), next, err, n)
+		}
+	}
+}
+
 // A program keeps its options: what one query adds to a filter is not another's.
 func TestOptionsAreUsedAgain(t *testing.T) {
 	t.Parallel()

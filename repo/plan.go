@@ -19,7 +19,7 @@ import (
 // there were no plan.
 type plan struct {
 	fields         []planned // in the order of their names
-	others         []planned // those of them that attributevalue codes
+	others         []planned // those of them that attributevalue codes, and lists
 	texts, numbers int       // how many of the fields are such
 }
 
@@ -61,7 +61,7 @@ func newPlan(t reflect.Type, fields []field) *plan {
 	}
 	slices.SortFunc(p.fields, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	for _, f := range p.fields {
-		if f.kind == reflect.Invalid {
+		if f.kind == reflect.Invalid || f.kind == reflect.Slice {
 			p.others = append(p.others, f)
 		}
 	}
@@ -122,7 +122,7 @@ func planKind(t reflect.Type) reflect.Kind {
 // encode is attributevalue.MarshalMap. Values of one type share an allocation.
 func (p *plan) encode(v reflect.Value) (ddb.Item, error) {
 	shared := values{make([]types.AttributeValueMemberS, 0, p.texts), make([]types.AttributeValueMemberN, 0, p.numbers)}
-	return shared.encode(p.fields, v)
+	return shared.encode(p.fields, nil, v)
 }
 
 // values are where those of an encoding are.
@@ -131,19 +131,21 @@ type values struct {
 	numbers []types.AttributeValueMemberN
 }
 
-// encode encodes some fields of a struct.
-func (in *values) encode(fields []planned, v reflect.Value) (ddb.Item, error) {
-	if len(fields) == 0 {
-		return nil, nil
-	}
-	item := make(ddb.Item, len(fields))
+// encode encodes some fields of a struct, but for lists of texts that are in told.
+func (in *values) encode(fields []planned, told ddb.Item, v reflect.Value) (item ddb.Item, err error) {
 	for i := range fields {
 		f := &fields[i]
+		if f.kind == reflect.Slice && isTexts(told[f.name]) {
+			continue
+		}
 		av, err := in.field(f, v.FieldByIndex(f.index))
 		if err != nil {
 			return nil, err
 		}
 		if av != nil {
+			if item == nil {
+				item = make(ddb.Item, len(fields))
+			}
 			item[f.name] = av
 		}
 	}

@@ -122,20 +122,15 @@ func (t *mapping) checkKeyOf(raw ddb.Item) error {
 func (t *mapping) EncodeGiven(item any) (ddb.Item, error) {
 	raw, err := t.Encode(item)
 	if err == nil {
-		err = t.checkEvent(item, raw)
+		err = t.checkEventTime(item)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return raw, nil
-}
-
-// checkEvent verifies what an event is told apart by.
-func (t *mapping) checkEvent(item any, raw ddb.Item) error {
 	if err := ddb.KeptText(raw[t.core.EventID]); err != nil {
-		return fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
+		return nil, fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
 	}
-	return t.checkEventTime(item)
+	return raw, nil
 }
 
 func (t *mapping) checkEventTime(item any) error {

@@ -120,6 +120,7 @@ type (
 		Cents   cents                  `dynamodbav:"cents"`
 		Coins   struct{ All [1]cents } `dynamodbav:"coins"`
 		Purse   purse                  `dynamodbav:"purse"`
+		Raw     *[]byte                `dynamodbav:"raw"`
 	}
 	composedOmitted struct {
 		P     string         `dynamodbav:"p" repo:"pk"`
@@ -225,7 +226,7 @@ func TestPlanOfOddValues(t *testing.T) {
 		zero := uint16(0)
 		for _, ptr := range []*uint16{nil, &zero} {
 			for _, list := range [][]Simple{nil, {}, {s}} {
-				encodesLikeSDK(t, mixed, composed{P: "p", Ptr: ptr, Inner: s, List: list, Bytes: []byte{}, Map: map[string]int{}, Percent: 7})
+				encodesLikeSDK(t, mixed, composed{P: "p", Raw: new([]byte), Ptr: ptr, Inner: s, List: list, Bytes: []byte{}, Map: map[string]int{}, Percent: 7})
 				encodesLikeSDK(t, mixedOmitted, composedOmitted{P: "p", Ptr: ptr, Inner: s, Bytes: []byte{}, Map: map[string]int{}})
 			}
 		}

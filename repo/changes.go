@@ -49,10 +49,8 @@ func (p *plan) changes(raw, before ddb.Item, was, item reflect.Value) (d ddb.Dif
 			if same(old, v) {
 				continue
 			}
-			if !f.omitEmpty || !f.empty(old) {
-				had = another
-			}
-		case had == nil && isTexts(raw[f.name]):
+			had = another
+		case isTexts(raw[f.name]):
 			if had = raw[f.name]; sameTexts(had, *v.Addr().Interface().(*[]string)) {
 				continue
 			}
@@ -73,7 +71,8 @@ func (p *plan) changes(raw, before ddb.Item, was, item reflect.Value) (d ddb.Dif
 	return d, true, nil
 }
 
-// another stands for the encoding of a text, number or truth that is not as it was.
+// another stands for what a text, number or truth was that is not as it was: if it is left
+// out now it was not before.
 var another types.AttributeValue = &types.AttributeValueMemberNULL{}
 
 // same compares such fields: what is no number is as it was, too.

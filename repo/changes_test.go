@@ -138,6 +138,15 @@ func TestChangesAreAskedFor(t *testing.T) {
 			t.Errorf("%s: not asked", raw)
 		}
 	}
+	if !sameChanges(t, plain, ddb.Item{"p": ddb.Text("p"), "double": ddb.Number("NaN")}, func(*simple) {}) {
+		t.Error("what is no number is not asked about")
+	}
+	omitted := mustTable[simpleOmitted](t)
+	full := ddb.Item{"p": ddb.Text("p"), "text": ddb.Text("t"), "truth": ddb.True(), "int8": ddb.Integer(1), "double": ddb.Number("1.5")}
+	if !sameChanges(t, omitted, full, func(p *simpleOmitted) { *p = simpleOmitted{P: p.P} }) || !sameChanges(t, omitted, full, func(p *simpleOmitted) { p.Text = "" }) ||
+		!sameChanges(t, omitted, ddb.Item{"p": ddb.Text("p")}, func(p *simpleOmitted) { p.Int8, p.Texts = 1, []string{} }) {
+		t.Error("fields that are left out are not asked about")
+	}
 	none := &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
 	if !sameChanges(t, plain, ddb.Item{"p": ddb.Text("p"), "texts": none}, func(p *simple) { p.Texts = nil }) {
 		t.Error("an empty list is not asked about")

@@ -129,6 +129,42 @@ func TestAnEventBuildsOnNothingThatWasKept(t *testing.T) {
 	}
 }
 
+// A stub or tombstone that has changed meanwhile is not cleared: neither is an item made of
+// nothing, nor does a new one lose what it has.
+func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
+	_, of, client := open[order](t, nolock.Config{})
+	text, number := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }, func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	put := func(item map[string]types.AttributeValue) {
+		rig.Must(client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(of.Name()), Item: item}))(t)
+	}
+	type ending struct {
+		order
+		Until int64 `dynamodbav:"expiresAt,omitempty"`
+	}
+	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub"} {
+		put(map[string]types.AttributeValue{"id": text(id), mark: &types.AttributeValueMemberBOOL{Value: true}, "expiresAt": number("77")})
+		step := &rig.Intercept{Client: client}
+		step.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if n != 2 { // the first finds the mark, the second clears it
+				return send()
+			}
+			if mark == "tombstone" {
+				put(map[string]types.AttributeValue{"id": text(id), "at": number("1"), "expiresAt": number("88")})
+			} else {
+				rig.Must(client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(of.Name()), Key: map[string]types.AttributeValue{"id": text(id)}}))(t)
+			}
+			out, err := send()
+			if now := itemOf(t, client, of.Name(), id); err == nil || mark == "lockStub" && now != nil || mark == "tombstone" && now["expiresAt"] == nil {
+				t.Errorf("%s: %v, stored %v", id, err, now)
+			}
+			return out, err
+		}
+		r := rig.Must(nolock.New(rig.Must(repo.NewTable[ending](step, of.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
+		name := expression.Name("expiresAt")
+		rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, expression.Set(name, expression.IfNotExists(name, expression.Value(99)))))
+	}
+}
+
 func itemOf(t *testing.T, client *dynamodb.Client, table, id string) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, ConsistentRead: aws.Bool(true),

@@ -233,6 +233,21 @@ func TestCreateWaitsForALock(t *testing.T) {
 	}
 }
 
+// But where what stands there is another thing each time, a call ends.
+func TestCreateEndsAmongOthers(t *testing.T) {
+	s := open(t)
+	s.Faults(func(string, int, []byte) fault.Kind {
+		s.put(t, ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True(), "writers": protocol.NewWriteID().Push(nil)})
+		return fault.None
+	})
+	s.Count.Reset()
+	_, err := Create(t.Context(), s.table, &tin{ID: "beans"}, s.policy.Settings, nil)
+	rig.Is(t, err, repo.ErrConflict)
+	if n := s.Count.Total(); n != createTries {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // What a change may do to an item, and what of it is written.
 func TestChange(t *testing.T) {
 	s := open(t)

@@ -70,16 +70,27 @@ func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.Update
 	r.stamp(w, raw)
 	stamped := r.stampRoles(w, hidden)
 	var touched ddb.Diff // by the update, in whatever way
-	err := w.Merge(update, nil, func(attr string) error {
+	reads, err := w.Merge(update, nil, func(attr string) error {
 		touched.Remove = append(touched.Remove, attr)
 		return cas.CheckTarget(r.core, attr)
 	})
-	if err == nil && slices.ContainsFunc(cas.Leftovers(r.core, hidden), func(name string) bool { return slices.Contains(touched.Remove, name) }) {
-		return errLeftovers
+	if err != nil {
+		return err
+	}
+	used := func(name string) bool { return slices.Contains(touched.Remove, name) || slices.Contains(reads, name) }
+	var left leftovers
+	if kept := cas.Leftovers(r.core, hidden); slices.ContainsFunc(kept, used) {
+		left = kept
+	}
+	if ttl := r.core.Attr.TTL; hidden[ttl] != nil && slices.Contains(reads, ttl) {
+		left = append(left, ttl)
+	}
+	if left != nil {
+		return left
 	}
 	touched.Set = stamped
 	r.unhide(w, hidden, touched)
-	return err
+	return nil
 }
 
 // stampRoles makes an event write, which may make its item, say of what type it is,

@@ -44,8 +44,8 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	w := e.core.NewWrite()
 	err := e.fill(w, e.hidden)
-	for errors.Is(err, errLeftovers) {
-		if e.hidden, err = e.sweep(ctx, e.Key, e.Raw, e.hidden); err != nil {
+	for left := (leftovers)(nil); errors.As(err, &left); {
+		if e.hidden, err = e.sweep(ctx, left); err != nil {
 			return ddb.Result{}, err
 		}
 		w = e.core.NewWrite()
@@ -116,29 +116,33 @@ func (r *engine) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	})...)
 }
 
-// errLeftovers says that an update builds on what a tombstone has kept of the
-// deleted item: no single request can remove an attribute and count it up from
+// leftovers are attributes that a stub or tombstone has, not the new item, and on which
+// an update builds: no single request can remove an attribute and count it up from
 // nothing.
-var errLeftovers = errors.New("the tombstone has leftovers that the update changes")
+type leftovers []string
 
-// sweep clears a tombstone of what it has kept, if it is as it was seen, and
-// returns it as it is then; nil if it has changed.
-func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Item) (ddb.Item, error) {
-	left := cas.Leftovers(r.core, tombstone)
-	w := r.core.NewWrite()
+func (leftovers) Error() string { return "the tombstone has leftovers that the update changes" }
+
+// sweep clears the stub or tombstone of leftovers, if it is as it was seen, and returns
+// it as it is then; nil if it has changed.
+func (e *eventWrite) sweep(ctx context.Context, left leftovers) (ddb.Item, error) {
+	w := e.core.NewWrite()
 	w.Remove(left...)
-	w.IfSeen(tombstone, r.core.Attr.Tombstone, r.core.EventTime)
-	if r.core.EventID != "" {
-		w.IfSeen(tombstone, r.core.EventID)
+	if e.hidden[e.core.Attr.LockStub] != nil {
+		w.IfSeen(e.hidden, e.core.Attr.LockStub)
+	}
+	w.IfSeen(e.hidden, e.core.Attr.Tombstone, e.core.EventTime)
+	if e.core.EventID != "" {
+		w.IfSeen(e.hidden, e.core.EventID)
 	}
 	w.IfUnlocked()
-	in, err := w.Update(raw)
+	in, err := w.Update(e.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.core.ItemName(key), err)
+		return nil, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
-	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
+	switch res := e.core.Update(ctx, in, ddb.Options{}); res.Outcome {
 	case ddb.Applied:
-		swept := maps.Clone(tombstone)
+		swept := maps.Clone(e.hidden)
 		for _, name := range left {
 			delete(swept, name)
 		}
@@ -146,7 +150,7 @@ func (r *engine) sweep(ctx context.Context, key repo.Key, raw, tombstone ddb.Ite
 	case ddb.Condition:
 		return nil, nil
 	default:
-		return nil, lock.Unwritten(r.core, key, res.Err) // the event itself was not sent
+		return nil, lock.Unwritten(e.core, e.Key, res.Err) // the event itself was not sent
 	}
 }
 

@@ -89,6 +89,82 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 	}
 }
 
+// An update that reads what a stub or a tombstone has kept finds nothing, as on a key
+// without an item: neither data of the item before nor the time at which the library's
+// own mark would go.
+func TestAnEventBuildsOnNothingThatWasKept(t *testing.T) {
+	type ending struct {
+		order
+		Until int64 `dynamodbav:"expiresAt,omitempty"`
+	}
+	r, table, client := open[ending](t, nolock.Config{})
+	unaware := rig.Must(nolock.New(rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	name := expression.Name
+	for _, hidden := range []string{"tombstone", "stub"} {
+		key := repo.Key{Partition: hidden}
+		if hidden == "stub" {
+			held := rig.Must(locks.Locker().AcquireOrCreate(t.Context(), key))(t)
+			rig.Is(t, held.Release(t.Context()))
+			rig.Must(client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(table.Name()),
+				Key:              map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: hidden}},
+				UpdateExpression: aws.String("SET lockStub = :true, expiresAt = :soon"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":true": &types.AttributeValueMemberBOOL{Value: true},
+					":soon": &types.AttributeValueMemberN{Value: "77"}}}))(t)
+		} else {
+			rig.Is(t, r.Put(t.Context(), ending{order: order{ID: hidden, Status: "old", Visits: 5, At: 10}, Until: 66}))
+			rig.Is(t, unaware.DeleteAt(t.Context(), key, 20))
+		}
+		rig.Is(t, r.Apply(t.Context(), key, 30, expression.Set(name("count"), expression.IfNotExists(name("visits"), expression.Value(1))).
+			Set(name("expiresAt"), expression.IfNotExists(name("expiresAt"), expression.Value(99)))))
+		now := itemOf(t, client, table.Name(), hidden)
+		if number(now["count"]) != "1" || number(now["expiresAt"]) != "99" || now["visits"] != nil || now["tombstone"] != nil || now["lockStub"] != nil {
+			t.Errorf("%s: stored %v", hidden, now)
+		}
+		rig.Is(t, r.DeleteAt(t.Context(), key, 40))
+		rig.Is(t, r.Apply(t.Context(), key, 50, expression.Add(name("expiresAt"), expression.Value(5))))
+		if now := itemOf(t, client, table.Name(), hidden); number(now["expiresAt"]) != "5" {
+			t.Errorf("%s: stored %v", hidden, now)
+		}
+	}
+}
+
+// A stub or tombstone that has changed meanwhile is not cleared: neither is an item made of
+// nothing, nor does a new one lose what it has.
+func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
+	_, of, client := open[order](t, nolock.Config{})
+	text, number := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }, func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+	put := func(item map[string]types.AttributeValue) {
+		rig.Must(client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(of.Name()), Item: item}))(t)
+	}
+	type ending struct {
+		order
+		Until int64 `dynamodbav:"expiresAt,omitempty"`
+	}
+	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub"} {
+		put(map[string]types.AttributeValue{"id": text(id), mark: &types.AttributeValueMemberBOOL{Value: true}, "expiresAt": number("77")})
+		step := &rig.Intercept{Client: client}
+		step.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+			if n != 2 { // the first finds the mark, the second clears it
+				return send()
+			}
+			if mark == "tombstone" {
+				put(map[string]types.AttributeValue{"id": text(id), "at": number("1"), "expiresAt": number("88")})
+			} else {
+				rig.Must(client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(of.Name()), Key: map[string]types.AttributeValue{"id": text(id)}}))(t)
+			}
+			out, err := send()
+			if now := itemOf(t, client, of.Name(), id); err == nil || mark == "lockStub" && now != nil || mark == "tombstone" && now["expiresAt"] == nil {
+				t.Errorf("%s: %v, stored %v", id, err, now)
+			}
+			return out, err
+		}
+		r := rig.Must(nolock.New(rig.Must(repo.NewTable[ending](step, of.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
+		name := expression.Name("expiresAt")
+		rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, expression.Set(name, expression.IfNotExists(name, expression.Value(99)))))
+	}
+}
+
 func itemOf(t *testing.T, client *dynamodb.Client, table, id string) map[string]types.AttributeValue {
 	t.Helper()
 	out, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, ConsistentRead: aws.Bool(true),

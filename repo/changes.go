@@ -1,10 +1,9 @@
 package repo
 
 import (
-	"fmt"
+	"math"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -12,209 +11,87 @@ import (
 )
 
 // Start decodes an item for a change, with what [mapping.Changes] compares with beside
-// the stored item: the encoding of those fields of which that does not tell how they
-// were. ok is false where Changes cannot be asked: then before is the whole encoding.
+// the two items: the encoding of those fields that a change may alter in place, as far as
+// the stored item does not tell it. ok is false where Changes cannot be asked: then before
+// is the whole encoding.
 func (t *mapping) Start(raw ddb.Item) (item any, before ddb.Item, ok bool, err error) {
 	if item, err = t.Decode(raw); err != nil {
 		return nil, nil, false, err
 	}
-	if t.plan == nil || t.prefixed() || t.core.Shares || t.core.HasRoles() || t.core.EventTime != "" || !t.plan.tells(raw) {
+	if t.plan == nil || t.prefixed() || t.core.Shares || t.core.HasRoles() || t.core.EventTime != "" {
 		before, err = t.Encode(item)
 		return item, before, false, err
 	}
-	before, err = t.encoded(func() (ddb.Item, error) { return t.plan.rest(valueOf(item)) })
+	before, err = t.encoded(func() (ddb.Item, error) { return new(values).encode(t.plan.others, raw, valueOf(item)) })
 	return item, before, true, err
 }
 
-// Changes is what differs between an item and the one that Start has decoded from raw,
-// as the comparison of both encodings says it: without them, for most fields of most
+// Changes is what differs between an item and was, the one that Start has decoded from
+// raw, as the comparison of both encodings says it: without them, for most fields of most
 // items are as they were. ok is false if the key is another one.
-func (t *mapping) Changes(raw, before ddb.Item, item any) (d ddb.Diff, ok bool, err error) {
+func (t *mapping) Changes(raw, before ddb.Item, was, item any) (d ddb.Diff, ok bool, err error) {
 	_, err = t.encoded(func() (ddb.Item, error) {
-		d, ok, err = t.plan.changes(raw, before, valueOf(item))
+		d, ok, err = t.plan.changes(raw, before, valueOf(was), valueOf(item))
 		return nil, err
 	})
 	return d, ok, err
 }
 
-// encoded names the error of an encoding, or its panic.
-func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
-		}
-	}()
-	if raw, err = encode(); err != nil {
-		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
-	}
-	return raw, nil
-}
-
-// tells reports whether the stored values of all fields but those that attributevalue
-// codes are of the form in which the plan reads and writes them.
-func (p *plan) tells(raw ddb.Item) bool {
-	for i := range p.fields {
-		f := &p.fields[i]
-		if f.kind == reflect.Invalid {
-			continue
-		}
-		fits := false
-		switch av := raw[f.name].(type) {
-		case nil:
-			fits = true
-		case *types.AttributeValueMemberS:
-			fits = f.kind == reflect.String
-		case *types.AttributeValueMemberBOOL:
-			fits = f.kind == reflect.Bool
-		case *types.AttributeValueMemberL:
-			fits = f.kind == reflect.Slice && !slices.ContainsFunc(av.Value, notText)
-		case *types.AttributeValueMemberNULL:
-			fits = f.kind == reflect.Slice
-		case *types.AttributeValueMemberN:
-			fits = f.kind != reflect.String && f.kind != reflect.Bool && f.kind != reflect.Slice
-		}
-		if !fits {
-			return false
-		}
-	}
-	return true
-}
-
-func notText(av types.AttributeValue) bool {
-	_, text := av.(*types.AttributeValueMemberS)
-	return !text
-}
-
-// rest encodes the fields that attributevalue codes; nil without such.
-func (p *plan) rest(v reflect.Value) (rest ddb.Item, err error) {
-	for i := range p.fields {
-		f := &p.fields[i]
-		if f.kind != reflect.Invalid {
-			continue
-		}
-		av, err := f.encode(v.FieldByIndex(f.index))
-		if err != nil {
-			return nil, err
-		}
-		if av != nil {
-			if rest == nil {
-				rest = ddb.Item{}
-			}
-			rest[f.name] = av
-		}
-	}
-	return rest, nil
-}
-
 // changes is Changes.
-func (p *plan) changes(raw, rest ddb.Item, v reflect.Value) (d ddb.Diff, sameKey bool, err error) {
+func (p *plan) changes(raw, before ddb.Item, was, item reflect.Value) (d ddb.Diff, sameKey bool, err error) {
+	var encoded values
 	for i := range p.fields {
 		f := &p.fields[i]
-		fv := v.FieldByIndex(f.index)
-		if f.kind != reflect.Invalid && f.isAs(raw[f.name], fv) {
-			continue
-		}
-		is, err := f.encode(fv)
-		if err != nil {
-			return d, false, err
-		}
-		had := f.had(raw[f.name])
-		if f.kind == reflect.Invalid {
-			was := rest[f.name]
-			if had = was != nil; had && is != nil && ddb.Equal(was, is) || !had && is == nil {
+		had, v := before[f.name], item.FieldByIndex(f.index)
+		switch old := was.FieldByIndex(f.index); {
+		case f.kind == reflect.Invalid:
+		case f.kind != reflect.Slice:
+			if same(old, v) {
+				continue
+			}
+			had = another
+		case isTexts(raw[f.name]):
+			if had = raw[f.name]; sameTexts(had, *v.Addr().Interface().(*[]string)) {
 				continue
 			}
 		}
+		is, err := encoded.field(f, v)
 		switch {
+		case err != nil:
+			return d, false, err
+		case had == nil && is == nil, had != nil && is != nil && ddb.Equal(had, is):
 		case f.key:
 			return d, false, nil
 		case is != nil:
 			d.Set = append(d.Set, ddb.Attribute{Name: f.name, Value: is})
-		case had:
+		default:
 			d.Remove = append(d.Remove, f.name)
 		}
 	}
 	return d, true, nil
 }
 
-// encode encodes one field; nil if it is left out.
-func (f *planned) encode(fv reflect.Value) (types.AttributeValue, error) {
-	if f.omitEmpty && f.empty(fv) {
-		return nil, nil
-	}
-	switch f.kind {
-	case reflect.Invalid:
-		return encoder.Encode(fv.Interface())
-	case reflect.String:
-		return ddb.Text(fv.String()), nil
-	case reflect.Bool:
-		return &types.AttributeValueMemberBOOL{Value: fv.Bool()}, nil
-	case reflect.Slice:
-		return encodeTexts(*fv.Addr().Interface().(*[]string)), nil
-	}
-	return ddb.Number(f.number(fv)), nil
+// another stands for what a text, number or truth was that is not as it was: if it is left
+// out now it was not before.
+var another types.AttributeValue = &types.AttributeValueMemberNULL{}
+
+// same compares such fields: what is no number is as it was, too.
+func same(a, b reflect.Value) bool {
+	return a.Equal(b) || a.CanFloat() && math.IsNaN(a.Float()) && math.IsNaN(b.Float())
 }
 
-// isAs reports whether a field is as it was decoded from a stored value that tells it;
-// nil: from none.
-func (f *planned) isAs(av types.AttributeValue, fv reflect.Value) bool {
-	switch av := av.(type) {
-	case *types.AttributeValueMemberS:
-		return fv.String() == av.Value
-	case *types.AttributeValueMemberBOOL:
-		return fv.Bool() == av.Value
-	case *types.AttributeValueMemberN:
-		return f.isNumber(av.Value, fv)
-	case *types.AttributeValueMemberL:
-		return isTexts(av.Value, *fv.Addr().Interface().(*[]string))
-	}
-	if f.kind == reflect.Float32 || f.kind == reflect.Float64 {
-		return fv.Float() == 0 // also the negative zero
-	}
-	return fv.IsZero()
+// isTexts reports whether a stored value is a list of texts.
+func isTexts(av types.AttributeValue) bool {
+	l, ok := av.(*types.AttributeValueMemberL)
+	return ok && !slices.ContainsFunc(l.Value, func(av types.AttributeValue) bool {
+		_, text := av.(*types.AttributeValueMemberS)
+		return !text
+	})
 }
 
-func (f *planned) isNumber(s string, fv reflect.Value) bool {
-	switch f.kind {
-	case reflect.Int64:
-		n, err := strconv.ParseInt(s, 10, 64)
-		return err == nil && n == fv.Int()
-	case reflect.Uint64:
-		n, err := strconv.ParseUint(s, 10, 64)
-		return err == nil && n == fv.Uint()
-	case reflect.Float32:
-		n, err := strconv.ParseFloat(s, 64)
-		return err == nil && float64(float32(n)) == fv.Float()
-	}
-	n, err := strconv.ParseFloat(s, 64)
-	return err == nil && n == fv.Float()
-}
-
-func isTexts(all []types.AttributeValue, list []string) bool {
-	if list == nil || len(all) != len(list) {
-		return false
-	}
-	for i, av := range all {
-		if s, ok := av.(*types.AttributeValueMemberS); !ok || s.Value != list[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// had reports whether the encoding of what a stored value was decoded to has a field
-// that is left out where it is empty.
-func (f *planned) had(av types.AttributeValue) bool {
-	switch av := av.(type) {
-	case *types.AttributeValueMemberS:
-		return av.Value != ""
-	case *types.AttributeValueMemberBOOL:
-		return av.Value
-	case *types.AttributeValueMemberN:
-		n, err := strconv.ParseFloat(av.Value, 64)
-		return err != nil || n != 0
-	case *types.AttributeValueMemberL:
-		return true // also one without texts
-	}
-	return false
+// sameTexts compares one with a field.
+func sameTexts(av types.AttributeValue, texts []string) bool {
+	return texts != nil && slices.EqualFunc(av.(*types.AttributeValueMemberL).Value, texts, func(av types.AttributeValue, s string) bool {
+		return av.(*types.AttributeValueMemberS).Value == s
+	})
 }

@@ -14,17 +14,11 @@ import (
 )
 
 // Encode is [Table.Encode].
-func (t *mapping) Encode(item any) (raw ddb.Item, err error) {
-	// A type that encodes itself may panic, and not only in its user's goroutine.
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
-		}
-	}()
+func (t *mapping) Encode(item any) (ddb.Item, error) {
 	t.schema.name(valueOf(item))
-	raw, err = t.encode(item)
+	raw, err := t.encoded(func() (ddb.Item, error) { return t.encode(item) })
 	if err != nil {
-		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
+		return nil, err
 	}
 	if err := t.core.CheckType(raw); err != nil {
 		return nil, err
@@ -33,6 +27,20 @@ func (t *mapping) Encode(item any) (raw ddb.Item, err error) {
 		return nil, err
 	}
 	return t.own(raw), nil
+}
+
+// encoded names the error of an encoding, or its panic: a type that encodes itself may
+// panic, and not only in its user's goroutine.
+func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
+		}
+	}()
+	if raw, err = encode(); err != nil {
+		return nil, fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, err)
+	}
+	return raw, nil
 }
 
 // own copies an image of which a type that codes itself may share parts: what
@@ -47,7 +55,7 @@ func (t *mapping) own(raw ddb.Item) ddb.Item {
 // encode is Encode without its check.
 func (t *mapping) encode(item any) (raw ddb.Item, err error) {
 	if t.plan == nil {
-		raw, err = t.codec.encodeItem(t.Value(item))
+		raw, err = t.codec.encodeItem(item)
 	} else {
 		raw, err = t.plan.encode(valueOf(item))
 	}
@@ -114,20 +122,15 @@ func (t *mapping) checkKeyOf(raw ddb.Item) error {
 func (t *mapping) EncodeGiven(item any) (ddb.Item, error) {
 	raw, err := t.Encode(item)
 	if err == nil {
-		err = t.checkEvent(item, raw)
+		err = t.checkEventTime(item)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return raw, nil
-}
-
-// checkEvent verifies what an event is told apart by.
-func (t *mapping) checkEvent(item any, raw ddb.Item) error {
 	if err := ddb.KeptText(raw[t.core.EventID]); err != nil {
-		return fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
+		return nil, fmt.Errorf("%w: field %s: %w", ErrSchema, t.schema.eventID.goName, err)
 	}
-	return t.checkEventTime(item)
+	return raw, nil
 }
 
 func (t *mapping) checkEventTime(item any) error {

@@ -51,16 +51,31 @@ func newCodec(cfg TableConfig) (*codec, error) {
 
 // marshals reports whether values of a type encode themselves.
 func (c *codec) marshals(t reflect.Type) bool {
-	if t.Implements(marshaler) {
+	p := reflect.PointerTo(t)
+	if t.Implements(marshaler) || p.Implements(marshaler) {
 		return true
 	}
-	p := reflect.PointerTo(t)
 	return c.texts && (p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || p.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()))
 }
 
 func (c *codec) isText(t reflect.Type) bool { return t.Kind() == reflect.String && !c.marshals(t) }
 
-// encodeItem encodes a struct.
+// encodeValue encodes a value by itself as attributevalue does in a struct to which a
+// pointer leads: methods of pointers are called, too. By a copy without an address it
+// does not find them, and writes for a type that it decodes by them something else.
+func encodeValue(by *attributevalue.Encoder, v reflect.Value) (types.AttributeValue, error) {
+	if v.Kind() == reflect.Pointer || (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
+		return by.Encode(v.Interface())
+	}
+	if !v.CanAddr() {
+		at := reflect.New(v.Type()).Elem()
+		at.Set(v)
+		v = at
+	}
+	return by.Encode(v.Addr().Interface())
+}
+
+// encodeItem encodes the struct that item points to.
 func (c *codec) encodeItem(item any) (ddb.Item, error) {
 	av, err := c.encoder.Encode(item)
 	if err != nil {

@@ -56,15 +56,20 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 }
 
 func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
-	var out *dynamodb.DescribeTableOutput
-	err := t.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = t.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &t.core.Name}, o)
-		return err
-	})
+	out, err := ask(ctx, t, "DescribeTable", t.client.DescribeTable, &dynamodb.DescribeTableInput{TableName: &t.core.Name})
 	if err != nil {
 		return nil, err
 	}
 	return out.Table, nil
+}
+
+// ask sends a request that changes no item.
+func ask[In, Out any](ctx context.Context, t *KeyTable, op string, call func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In) (out *Out, err error) {
+	err = t.core.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		out, err = call(ctx, in, o)
+		return err
+	})
+	return out, err
 }
 
 func (t *KeyTable) create(ctx context.Context) error {
@@ -77,12 +82,8 @@ func (t *KeyTable) create(ctx context.Context) error {
 	if t.sk.name != "" {
 		add(t.sk, types.KeyTypeRange)
 	}
-	err := t.core.ReadWith(ctx, "CreateTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
-		_, err := t.client.CreateTable(ctx, in, o)
-		return err
-	})
-	var inUse *types.ResourceInUseException
-	if errors.As(err, &inUse) {
+	_, err := ask(ctx, t, "CreateTable", t.client.CreateTable, in)
+	if is[*types.ResourceInUseException](err) {
 		return nil // somebody else creates it right now, or an attempt without an answer did
 	}
 	return err
@@ -147,12 +148,9 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 		return nil
 	}
 	on := true
-	err = t.core.ReadWith(ctx, "UpdateTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) error {
-		_, err := t.client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-			TableName:               &t.core.Name,
-			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
-		}, o)
-		return err
+	_, err = ask(ctx, t, "UpdateTimeToLive", t.client.UpdateTimeToLive, &dynamodb.UpdateTimeToLiveInput{
+		TableName:               &t.core.Name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &t.core.Attr.TTL, Enabled: &on},
 	})
 	if err == nil {
 		return nil
@@ -166,11 +164,7 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 
 // ttlAttribute is the attribute on which the table's TTL is, "" if it is off.
 func (t *KeyTable) ttlAttribute(ctx context.Context) (string, error) {
-	var out *dynamodb.DescribeTimeToLiveOutput
-	err := t.core.ReadWith(ctx, "DescribeTimeToLive", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-		out, err = t.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Name}, o)
-		return err
-	})
+	out, err := ask(ctx, t, "DescribeTimeToLive", t.client.DescribeTimeToLive, &dynamodb.DescribeTimeToLiveInput{TableName: &t.core.Name})
 	if err != nil {
 		return "", err
 	}

@@ -141,17 +141,12 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	var size *ddb.SizeError
-	if errors.As(err, &size) || protocol.Oversize(err) {
+	switch {
+	case is[*ddb.SizeError](err), protocol.Oversize(err):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	}
-	var image *ddb.ImageError
-	var shape *protocol.ShapeError
-	if errors.As(err, &image) || errors.As(err, &shape) {
+	case is[*ddb.ImageError](err), is[*protocol.ShapeError](err):
 		return fmt.Errorf("%w: %w", ErrSchema, err)
-	}
-	var update *ddb.MergeError
-	if errors.As(err, &update) {
+	case is[*ddb.MergeError](err):
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	var unsent *ddb.UnsentError
@@ -184,4 +179,10 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	}
 	return err
+}
+
+// is reports whether an error is of a type, or wraps one that is.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
 }

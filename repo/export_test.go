@@ -36,11 +36,12 @@ func ChangesOf[T any](t *Table[T], raw ddb.Item, change func(*T)) (got, want ddb
 	if err != nil {
 		return got, want, false, told, err
 	}
-	change(item.(*T))
-	after, err := t.m.encode(item)
+	is := t.m.Copy(item)
+	change(is.(*T))
+	after, err := t.m.encode(is)
 	if err != nil {
 		return got, want, false, told, err
 	}
-	got, sameKey, err = t.m.Changes(raw, before, item)
+	got, sameKey, err = t.m.Changes(raw, before, item, is)
 	return got, t.m.core.Diff(was, after), sameKey, told, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +82,7 @@ func (c *codec) encodeScalar(v any) (types.AttributeValue, error) {
 	case int64:
 		return ddb.Number(strconv.FormatInt(v, 10)), nil
 	}
-	av, err := c.encoder.Encode(v)
+	av, err := encodeValue(c.encoder, reflect.ValueOf(v))
 	if err != nil {
 		return nil, err
 	}

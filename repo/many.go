@@ -72,13 +72,11 @@ func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
 		if err := t.core.CheckType(found[text]); err != nil {
 			return nil, err
 		}
-		item, shown, err := t.shown(found[text], &queryPlan{})
+		item, _, err := t.shown(found[text], false)
 		if err != nil {
 			return nil, err
 		}
-		if shown {
-			items[i] = item
-		}
+		items[i] = item
 	}
 	return items, nil
 }
@@ -88,11 +86,7 @@ func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[s
 	pause := ddb.Backoff{Min: 20 * time.Millisecond, Max: time.Second}
 	for {
 		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.core.Name: {Keys: keys, ConsistentRead: aws.Bool(true)}}}
-		var out *dynamodb.BatchGetItemOutput
-		err := t.core.ReadWith(ctx, "BatchGetItem", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
-			out, err = client.BatchGetItem(ctx, in, o)
-			return err
-		})
+		out, err := ask(ctx, t.KeyTable, "BatchGetItem", client.BatchGetItem, in)
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,16 @@ func (s *serial) UnmarshalText(text []byte) error {
 	return err
 }
 
+// total does so by a method of its pointer, as big.Int does.
+type total struct{ of string }
+
+func (t *total) MarshalText() ([]byte, error) { return []byte(t.of), nil }
+
+func (t *total) UnmarshalText(text []byte) error {
+	t.of = string(text)
+	return nil
+}
+
 // device has the tags of another mapper.
 type device struct {
 	ID    serial    `dynamo:"id,hash" repo:"pk,prefix=DEVICE#"`
@@ -37,6 +47,7 @@ type device struct {
 	Count int64     `dynamo:"version" repo:"version"`
 	Tags  []string  `dynamo:"tags,set" dynamodbav:"tags,stringset,omitempty"`
 	Chain *chain    `dynamo:"chain,omitempty"`
+	Total total     `dynamo:"total"`
 }
 
 type chain struct {
@@ -63,10 +74,10 @@ func TestItemsAreCodedWithTheOptionsGiven(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-	item := device{ID: serial{0xab, 1}, Kind: "device", Seen: at, Own: 2, Both: 3, Made: at}
+	item := device{ID: serial{0xab, 1}, Kind: "device", Seen: at, Own: 2, Both: 3, Made: at, Total: total{"12"}}
 	want := map[string]types.AttributeValue{
 		"id": text("DEVICE#ab01"), "kind": text("device"), "seen": text("2026-01-02T03:04:05Z"), "own": number("2"), "both": number("3"),
-		"made": text("2026-01-02T03:04:05Z"), "version": number("0"),
+		"made": text("2026-01-02T03:04:05Z"), "version": number("0"), "total": text("12"),
 	}
 	raw, err := table.Encode(item)
 	if err != nil || !reflect.DeepEqual(raw, want) {

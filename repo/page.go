@@ -6,10 +6,10 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
@@ -53,11 +53,11 @@ func (t *mapping) page(ctx context.Context, partition any, token string, options
 		q.input.Limit = aws.Int32(int32(min(n+1, maxPageSize))) // one more tells whether there is a next page
 	}
 	var last ddb.Item
-	for raw, err := range t.queryPages(ctx, q.input, q.plan.grows) {
+	for raw, err := range t.queryPages(ctx, q) {
 		if err != nil {
 			return nil, "", err
 		}
-		item, shown, err := t.shown(raw, q.plan)
+		item, shown, err := t.shown(raw, q.plan.unexpired)
 		if err != nil {
 			return nil, "", err
 		}
@@ -97,23 +97,24 @@ func (t *mapping) sealOf(q *query) (*seal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: PageSecret: %w", ErrConfig, err)
 	}
-	partition, err := json.Marshal([]any{t.Name(), q.input.IndexName, q.partition, q.plan.descending})
+	partition, err := attributevalue.MarshalJSON(q.partition)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the partition key: %w", ErrKey, err)
 	}
-	return &seal{cipher: aead, query: partition, keys: q.keys}, nil
+	query := fmt.Sprintf("%q %q %v %s", t.Name(), aws.ToString(q.input.IndexName), q.plan.descending, partition)
+	return &seal{cipher: aead, query: []byte(query), keys: q.keys}, nil
 }
 
 // close makes the token of the page behind an item.
 func (s *seal) close(last ddb.Item) (string, error) {
-	at := map[string]wireValue{}
+	at := ddb.Item{}
 	for _, name := range s.keys {
 		if last[name] == nil {
 			return "", fmt.Errorf("%w: the item lacks the index's key attribute %q", ErrSchema, name)
 		}
-		at[name] = wireKey(last[name])
+		at[name] = last[name]
 	}
-	plain, err := json.Marshal(at)
+	plain, err := attributevalue.MarshalMapJSON(at)
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,7 @@ import (
 // there were no plan.
 type plan struct {
 	fields         []planned // in the order of their names
+	others         []planned // those of them that attributevalue codes, and lists
 	texts, numbers int       // how many of the fields are such
 }
 
@@ -59,6 +60,11 @@ func newPlan(t reflect.Type, fields []field) *plan {
 		p.fields = append(p.fields, planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit, key: f.role.name == "pk" || f.role.name == "sk"})
 	}
 	slices.SortFunc(p.fields, func(a, b planned) int { return strings.Compare(a.name, b.name) })
+	for _, f := range p.fields {
+		if f.kind == reflect.Invalid || f.kind == reflect.Slice {
+			p.others = append(p.others, f)
+		}
+	}
 	return p
 }
 
@@ -115,35 +121,55 @@ func planKind(t reflect.Type) reflect.Kind {
 
 // encode is attributevalue.MarshalMap. Values of one type share an allocation.
 func (p *plan) encode(v reflect.Value) (ddb.Item, error) {
-	item := make(ddb.Item, len(p.fields))
-	texts := make([]types.AttributeValueMemberS, 0, p.texts)
-	numbers := make([]types.AttributeValueMemberN, 0, p.numbers)
-	for i := range p.fields {
-		f := &p.fields[i]
-		fv := v.FieldByIndex(f.index)
-		if f.omitEmpty && f.empty(fv) {
+	shared := values{make([]types.AttributeValueMemberS, 0, p.texts), make([]types.AttributeValueMemberN, 0, p.numbers)}
+	return shared.encode(p.fields, nil, v)
+}
+
+// values are where those of an encoding are.
+type values struct {
+	texts   []types.AttributeValueMemberS
+	numbers []types.AttributeValueMemberN
+}
+
+// encode encodes some fields of a struct, but for lists of texts that are in told.
+func (in *values) encode(fields []planned, told ddb.Item, v reflect.Value) (item ddb.Item, err error) {
+	for i := range fields {
+		f := &fields[i]
+		if f.kind == reflect.Slice && isTexts(told[f.name]) {
 			continue
 		}
-		switch f.kind {
-		case reflect.Invalid:
-			av, err := encoder.Encode(fv.Interface())
-			if err != nil {
-				return nil, err
+		av, err := in.field(f, v.FieldByIndex(f.index))
+		if err != nil {
+			return nil, err
+		}
+		if av != nil {
+			if item == nil {
+				item = make(ddb.Item, len(fields))
 			}
 			item[f.name] = av
-		case reflect.String:
-			texts = append(texts, types.AttributeValueMemberS{Value: fv.String()})
-			item[f.name] = &texts[len(texts)-1]
-		case reflect.Bool:
-			item[f.name] = &types.AttributeValueMemberBOOL{Value: fv.Bool()}
-		case reflect.Slice:
-			item[f.name] = encodeTexts(*fv.Addr().Interface().(*[]string))
-		default:
-			numbers = append(numbers, types.AttributeValueMemberN{Value: f.number(fv)})
-			item[f.name] = &numbers[len(numbers)-1]
 		}
 	}
 	return item, nil
+}
+
+// field encodes one field; nil if it is left out.
+func (in *values) field(f *planned, v reflect.Value) (types.AttributeValue, error) {
+	if f.omitEmpty && f.empty(v) {
+		return nil, nil
+	}
+	switch f.kind {
+	case reflect.Invalid:
+		return encodeValue(encoder, v)
+	case reflect.String:
+		in.texts = append(in.texts, types.AttributeValueMemberS{Value: v.String()})
+		return &in.texts[len(in.texts)-1], nil
+	case reflect.Bool:
+		return &types.AttributeValueMemberBOOL{Value: v.Bool()}, nil
+	case reflect.Slice:
+		return encodeTexts(*v.Addr().Interface().(*[]string)), nil
+	}
+	in.numbers = append(in.numbers, types.AttributeValueMemberN{Value: f.number(v)})
+	return &in.numbers[len(in.numbers)-1], nil
 }
 
 func (f *planned) empty(v reflect.Value) bool {

@@ -43,6 +43,38 @@ func (p percent) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return ddb.Integer(int64(100 - p)), nil
 }
 
+// cents codes itself by methods of its pointer, and is nothing without them.
+type cents struct{ n int }
+
+func (c *cents) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	n, ok := av.(*types.AttributeValueMemberN)
+	if !ok {
+		return errors.New("not a number")
+	}
+	_, err := fmt.Sscan(n.Value, &c.n)
+	return err
+}
+
+func (c *cents) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return ddb.Integer(int64(c.n)), nil
+}
+
+// purse is a list that does the same.
+type purse []string
+
+func (p *purse) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	s, ok := av.(*types.AttributeValueMemberS)
+	if !ok {
+		return errors.New("not a text")
+	}
+	*p = strings.Split(s.Value, " ")
+	return nil
+}
+
+func (p *purse) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return ddb.Text(strings.Join(*p, " ")), nil
+}
+
 // Simple is embedded: it has a field of each kind that is planned.
 type Simple struct {
 	Text   string   `dynamodbav:"text"`
@@ -73,18 +105,22 @@ type (
 		Texts  []string `dynamodbav:"texts,omitempty"`
 	}
 	composed struct {
-		P       string                `dynamodbav:"p" repo:"pk"`
-		Int     int                   `dynamodbav:"int"`
-		Time    time.Time             `dynamodbav:"time"`
-		Bytes   []byte                `dynamodbav:"bytes"`
-		Map     map[string]int        `dynamodbav:"map"`
-		Ptr     *uint16               `dynamodbav:"ptr"`
-		Inner   Simple                `dynamodbav:"inner"`
-		List    []Simple              `dynamodbav:"list"`
-		Colours []colour              `dynamodbav:"colours"`
-		Percent percent               `dynamodbav:"percent"`
-		Number  attributevalue.Number `dynamodbav:"number"`
-		Texts   []string              // by its name
+		P       string                 `dynamodbav:"p" repo:"pk"`
+		Int     int                    `dynamodbav:"int"`
+		Time    time.Time              `dynamodbav:"time"`
+		Bytes   []byte                 `dynamodbav:"bytes"`
+		Map     map[string]int         `dynamodbav:"map"`
+		Ptr     *uint16                `dynamodbav:"ptr"`
+		Inner   Simple                 `dynamodbav:"inner"`
+		List    []Simple               `dynamodbav:"list"`
+		Colours []colour               `dynamodbav:"colours"`
+		Percent percent                `dynamodbav:"percent"`
+		Number  attributevalue.Number  `dynamodbav:"number"`
+		Texts   []string               // by its name
+		Cents   cents                  `dynamodbav:"cents"`
+		Coins   struct{ All [1]cents } `dynamodbav:"coins"`
+		Purse   purse                  `dynamodbav:"purse"`
+		Raw     *[]byte                `dynamodbav:"raw"`
 	}
 	composedOmitted struct {
 		P     string         `dynamodbav:"p" repo:"pk"`
@@ -124,7 +160,7 @@ func likeSDK[T any](t *testing.T, table *repo.Table[T], raw ddb.Item, names ...s
 	if wrong != nil || err != nil {
 		return
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmp.AllowUnexported(cents{})); d != "" {
 		t.Errorf("%v into %T: (-attributevalue +got)\n%s", raw, got, d)
 	}
 	encodesLikeSDK(t, table, got)
@@ -132,7 +168,7 @@ func likeSDK[T any](t *testing.T, table *repo.Table[T], raw ddb.Item, names ...s
 
 func encodesLikeSDK[T any](t *testing.T, table *repo.Table[T], item T) {
 	t.Helper()
-	want, wrong := attributevalue.MarshalMap(item)
+	want, wrong := attributevalue.MarshalMap(&item)
 	got, err := table.Encode(item)
 	if errors.Is(err, repo.ErrKey) {
 		return
@@ -152,7 +188,7 @@ func FuzzPlan(f *testing.F) {
 		`{"p":"p","text":7,"truth":"yes","int":"7","int8":1.5,"uint16":65536,"float":1e39,"texts":["a",1],"colour":null}`,
 		`{"p":"p","texts":{"SS":["a"]},"text":{"B":"x"},"double":{"N":"NaN"},"float":{"N":"-0"},"int":{"NS":["1"]}}`,
 		`{"p":"p","texts":"a","text":["a"],"truth":{"a":1},"int":null,"TEXT":"x","Truth":true}`,
-		`{"p":"p","int":3,"time":"2026-01-02T03:04:05Z","bytes":{"B":"x"},"map":{"a":1},"ptr":7,"inner":{"text":"t"},"list":[{"int":1},{}],"colours":["red"],"percent":30,"number":"x","Texts":["a"]}`,
+		`{"p":"p","int":3,"time":"2026-01-02T03:04:05Z","bytes":{"B":"x"},"map":{"a":1},"ptr":7,"inner":{"text":"t"},"list":[{"int":1},{}],"colours":["red"],"percent":30,"number":"x","Texts":["a"],"cents":5,"coins":{"All":[7]},"purse":"a b"}`,
 		`{"p":"p","array":{"B":"ab"},"empty":[],"bytes":{"B":""}}`,
 		`{"p":"p","array":{"B":"abc"}}`,
 		`{"p":"p","int":3,"time":"yesterday","map":null,"ptr":null,"inner":{"TEXT":"t"},"list":null,"colours":[1],"percent":"x","number":1e3,"texts":["a"]}`,
@@ -170,7 +206,7 @@ func FuzzPlan(f *testing.F) {
 		raw := item(m)
 		likeSDK(t, plain, raw, "text", "truth", "int", "int8", "uint", "uint16", "float", "double", "texts", "colour", "grams")
 		likeSDK(t, omitted, raw, "text", "truth", "int8", "uint16", "double", "texts")
-		likeSDK(t, mixed, raw, "int", "time", "bytes", "map", "ptr", "inner", "list", "colours", "percent", "number", "Texts")
+		likeSDK(t, mixed, raw, "int", "time", "bytes", "map", "ptr", "inner", "list", "colours", "percent", "number", "Texts", "cents", "coins", "purse")
 		likeSDK(t, mixedOmitted, raw, "time", "bytes", "map", "ptr", "array", "empty", "inner")
 	})
 }
@@ -190,7 +226,7 @@ func TestPlanOfOddValues(t *testing.T) {
 		zero := uint16(0)
 		for _, ptr := range []*uint16{nil, &zero} {
 			for _, list := range [][]Simple{nil, {}, {s}} {
-				encodesLikeSDK(t, mixed, composed{P: "p", Ptr: ptr, Inner: s, List: list, Bytes: []byte{}, Map: map[string]int{}, Percent: 7})
+				encodesLikeSDK(t, mixed, composed{P: "p", Raw: new([]byte), Ptr: ptr, Inner: s, List: list, Bytes: []byte{}, Map: map[string]int{}, Percent: 7})
 				encodesLikeSDK(t, mixedOmitted, composedOmitted{P: "p", Ptr: ptr, Inner: s, Bytes: []byte{}, Map: map[string]int{}})
 			}
 		}

@@ -42,7 +42,7 @@ func (t *mapping) query(ctx context.Context, partition any, options []QueryOptio
 	if q.plan.limit > 0 && in.Limit == nil {
 		in.Limit = aws.Int32(int32(min(q.plan.limit, maxPageSize)))
 	}
-	t.deliver(t.queryPages(ctx, in, q.plan.grows), q.plan, yield)
+	t.deliver(t.queryPages(ctx, q), q.plan, yield)
 }
 
 // deliver decodes items, and hands out those that readers see.
@@ -52,7 +52,7 @@ func (t *mapping) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yie
 		var item any
 		shown := true
 		if err == nil {
-			item, shown, err = t.shown(raw, plan)
+			item, shown, err = t.shown(raw, plan.unexpired)
 		}
 		if !shown {
 			continue
@@ -66,14 +66,12 @@ func (t *mapping) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yie
 	}
 }
 
-// filterType lets DynamoDB leave out the items of other types. Pages grow then: among
-// many others the few that come out would take a request each.
+// filterType lets DynamoDB leave out the items of other types.
 func (t *mapping) filterType(plan *queryPlan) {
 	if t.core.Type == "" {
 		return
 	}
 	Filter(expression.NameNoDotSplit(t.core.Type).Equal(expression.Value(t.core.TypeName)))(plan)
-	plan.grows = plan.pageSize == 0
 }
 
 // isOurs reports whether an item that was found, not asked for by its key, is one
@@ -84,16 +82,16 @@ func (t *mapping) isOurs(raw ddb.Item) bool {
 }
 
 // shown decodes an item that was found, unless readers are not to see it: because
-// it is hidden, expired, or of another type.
-func (t *mapping) shown(raw ddb.Item, plan *queryPlan) (item any, shown bool, err error) {
+// it is hidden, of another type, or, where only unexpired ones are asked for, expired.
+func (t *mapping) shown(raw ddb.Item, unexpired bool) (item any, shown bool, err error) {
 	if !t.isOurs(raw) {
-		return item, false, nil
+		return nil, false, nil
 	}
 	if err = t.checkShape(raw); err != nil {
-		return item, true, err
+		return nil, true, err
 	}
-	if t.core.Hidden(raw) || plan.unexpired && t.expired(raw) {
-		return item, false, nil
+	if t.core.Hidden(raw) || unexpired && t.expired(raw) {
+		return nil, false, nil
 	}
 	item, err = t.decode(raw)
 	return item, true, err
@@ -115,7 +113,7 @@ type query struct {
 	input *dynamodb.QueryInput
 	keys  []string // the attributes by which a page begins
 
-	partition wireValue
+	partition types.AttributeValue
 }
 
 func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error) {
@@ -158,7 +156,7 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: wireKey(of)}
+	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: of}
 	q.input = &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),
@@ -215,14 +213,16 @@ func (t *mapping) startKeys(more ...field) []string {
 	return names
 }
 
-// queryPages iterates over the items of all pages of a query. Where they grow, each
-// may have twice as many as the one before.
-func (t *mapping) queryPages(ctx context.Context, in *dynamodb.QueryInput, grow bool) iter.Seq2[ddb.Item, error] {
+// queryPages iterates over the items of all pages of a query. Each may have twice as many
+// as the one before, unless their size was asked for: where few of many come out, they
+// would take a request each.
+func (t *mapping) queryPages(ctx context.Context, q *query) iter.Seq2[ddb.Item, error] {
+	in := q.input
 	first := in.ExclusiveStartKey
 	return t.core.Pages(ctx, "Query", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
 		if in.ExclusiveStartKey = start; start == nil {
 			in.ExclusiveStartKey = first
-		} else if grow && in.Limit != nil {
+		} else if in.Limit != nil && q.plan.pageSize == 0 {
 			in.Limit = aws.Int32(min(2**in.Limit, maxPageSize))
 		}
 		out, err := t.client.Query(ctx, in, o)

@@ -23,7 +23,6 @@ type queryPlan struct {
 	pageSize   int32
 	limit      int
 	segments   int
-	grows      bool  // the pages that are asked for: much of them may not come out
 	err        error // of the first option that makes no sense
 }
 
@@ -62,7 +61,7 @@ func Limit(n int) QueryOption {
 }
 
 // PageSize bounds how many items one request reads. Default: DynamoDB's 1 MB, or
-// as many as a Limit wants.
+// as many as a Limit wants, and twice as many with each page where a filter leaves few.
 func PageSize(n int) QueryOption {
 	return func(p *queryPlan) {
 		if n < 1 || n > maxPageSize {
@@ -91,10 +90,11 @@ const maxSegments = 1000 // more than this helps nobody; DynamoDB takes a millio
 // builds. DynamoDB bills what is read, not what is kept.
 func Filter(condition expression.ConditionBuilder) QueryOption {
 	return func(p *queryPlan) {
+		all := condition // an option may be used again
 		if p.filter != nil {
-			condition = p.filter.And(condition)
+			all = p.filter.And(condition)
 		}
-		p.filter = &condition
+		p.filter = &all
 	}
 }
 

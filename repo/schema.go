@@ -62,6 +62,14 @@ func newSchema(t reflect.Type, attrs Attributes, c *codec) (*schema, error) {
 // assign gives the roles to fields and verifies their types.
 func assign(fields []field, c *codec) (*schema, error) {
 	s := &schema{fields: fields, codec: c}
+	places := map[string]struct {
+		of    *field
+		check func(field) (field, error)
+	}{
+		"pk": {&s.pk, c.checkKeyField}, "sk": {&s.sk, c.checkKeyField}, "type": {&s.entity, c.checkEntity}, "version": {&s.version, c.checkVersion},
+		"eventtime": {&s.eventTime, c.checkEventTime}, "eventid": {&s.eventID, c.checkEventID},
+		"created": {&s.created, c.checkStamp}, "updated": {&s.updated, c.checkStamp},
+	}
 	for _, f := range fields {
 		if f.role.name == "" {
 			s.mapped = append(s.mapped, f.name)
@@ -70,34 +78,15 @@ func assign(fields []field, c *codec) (*schema, error) {
 		if f.viaPtr {
 			return nil, fmt.Errorf("field %s has the role %q inside an embedded pointer, which may be nil: embed the struct itself", f.goName, f.role.name)
 		}
-		var to *field
-		var check func(field) (field, error)
-		switch f.role.name {
-		case "pk":
-			to, check = &s.pk, c.checkKeyField
-		case "sk":
-			to, check = &s.sk, c.checkKeyField
-		case "type":
-			to, check = &s.entity, c.checkEntity
-		case "version":
-			to, check = &s.version, c.checkVersion
-		case "eventtime":
-			to, check = &s.eventTime, c.checkEventTime
-		case "eventid":
-			to, check = &s.eventID, c.checkEventID
-		case "created":
-			to, check = &s.created, c.checkStamp
-		case "updated":
-			to, check = &s.updated, c.checkStamp
+		place := places[f.role.name]
+		if place.of.name != "" {
+			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", place.of.goName, f.goName, f.role.name)
 		}
-		if to.name != "" {
-			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", to.goName, f.goName, f.role.name)
-		}
-		f, err := check(f)
+		f, err := place.check(f)
 		if err != nil {
 			return nil, err
 		}
-		*to = f
+		*place.of = f
 		if f.role.name != "pk" && f.role.name != "sk" {
 			s.mapped = append(s.mapped, f.name)
 		}
@@ -151,7 +140,7 @@ func (c *codec) checkKeyField(f field) (field, error) {
 	}
 	// What the encoder makes of a value is what the table must have; the zero
 	// value shows it for every type that encodes at all.
-	av, err := c.encoder.Encode(keySample(f.typ).Interface())
+	av, err := encodeValue(c.encoder, keySample(f.typ))
 	if err != nil {
 		return f, fmt.Errorf("field %s is a key of type %v, which cannot be encoded: %w", f.goName, f.typ, err)
 	}

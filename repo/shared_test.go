@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -111,4 +112,36 @@ func TestEncodedKeysShareNothing(t *testing.T) {
 			t.Errorf("%s: the key is %q now", name, got)
 		}
 	}
+}
+
+// A key part that encodes itself by a method of its pointer is one key, given by itself
+// and in an item.
+func TestKeysThatEncodeThemselvesByAPointer(t *testing.T) {
+	table := mustTable[struct {
+		ID cents `dynamodbav:"id" repo:"pk"`
+	}](t)
+	raw, err := table.EncodeKey(repo.Key{Partition: cents{5}})
+	if n, ok := raw["id"].(*types.AttributeValueMemberN); err != nil || !ok || n.Value != "5" {
+		t.Errorf("the key is %v, %v", raw, err)
+	}
+	item, err := table.Decode(raw)
+	if err != nil || item.ID.n != 5 {
+		t.Errorf("decoded %+v, %v", item, err)
+	}
+	if again, err := table.Encode(item); err != nil || !ddb.EqualItems(again, raw) {
+		t.Errorf("encoded %v, %v", again, err)
+	}
+	if err := define[struct {
+		ID string  `dynamodbav:"id" repo:"pk"`
+		V  upwards `dynamodbav:"v" repo:"version"`
+	}](repo.TableConfig{}); !errors.Is(err, repo.ErrSchema) {
+		t.Errorf("a version that encodes itself: %v", err)
+	}
+}
+
+// upwards is an integer that encodes itself by a method of its pointer.
+type upwards int64
+
+func (u *upwards) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
+	return ddb.Integer(-int64(*u)), nil
 }

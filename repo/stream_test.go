@@ -35,3 +35,29 @@ func TestParseImage(t *testing.T) {
 		}
 	}
 }
+
+// What an image says in another form is no change.
+func TestImagesThatSayTheSame(t *testing.T) {
+	table := mustTable[struct {
+		ID    string   `dynamodbav:"id" repo:"pk"`
+		Tags  []string `dynamodbav:"tags,stringset"`
+		Price float64  `dynamodbav:"price"`
+	}](t)
+	image := func(price string, tags ...string) map[string]types.AttributeValue {
+		return map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "a"}, "price": &types.AttributeValueMemberN{Value: price},
+			"tags": &types.AttributeValueMemberSS{Value: tags}, "writers": &types.AttributeValueMemberB{Value: []byte(price + tags[0])[:8]}}
+	}
+	before := image("1.50000", "new", "red")
+	for name, c := range map[string]struct {
+		after   map[string]types.AttributeValue
+		changed bool
+	}{
+		"another order, another form": {image("1.5000000", "red", "new"), false},
+		"another price":               {image("1.6000000", "red", "new"), true},
+		"another tag":                 {image("1.5000000", "red", "old"), true},
+	} {
+		if was, is, changed, err := table.Images(before, c.after); err != nil || was == nil || is == nil || changed != c.changed {
+			t.Errorf("%s: %v, %v, changed %v, %v", name, was, is, changed, err)
+		}
+	}
+}

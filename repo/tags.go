@@ -156,30 +156,18 @@ func near(s, word string, limit int) bool {
 
 // dominant keeps, of fields that map the same attribute, the least nested one,
 // as the encoder does, and refuses those that nothing decides between.
-func dominant(fields []field) ([]field, error) {
-	best := map[string]field{}
-	var order []string
+func dominant(fields []field) (kept []field, err error) {
+	slices.SortStableFunc(fields, func(a, b field) int { return len(a.index) - len(b.index) })
 	for _, f := range fields {
-		b, ok := best[f.name]
+		i := slices.IndexFunc(kept, func(k field) bool { return k.name == f.name })
 		switch {
-		case !ok:
-			order = append(order, f.name)
-			best[f.name] = f
-		case len(b.index) == len(f.index):
-			return nil, fmt.Errorf("fields %s and %s both map attribute %q: give one of them another name", b.goName, f.goName, f.name)
-		case len(f.index) < len(b.index):
-			b, f = f, b
-			fallthrough
-		default:
-			if f.role.name != "" {
-				return nil, fmt.Errorf("field %s with the role %q is hidden by field %s, which maps the same attribute %q", f.goName, f.role.name, b.goName, f.name)
-			}
-			best[b.name] = b
+		case i < 0:
+			kept = append(kept, f)
+		case len(kept[i].index) == len(f.index):
+			return nil, fmt.Errorf("fields %s and %s both map attribute %q: give one of them another name", kept[i].goName, f.goName, f.name)
+		case f.role.name != "":
+			return nil, fmt.Errorf("field %s with the role %q is hidden by field %s, which maps the same attribute %q", f.goName, f.role.name, kept[i].goName, f.name)
 		}
 	}
-	out := make([]field, 0, len(order))
-	for _, name := range order {
-		out = append(out, best[name])
-	}
-	return out, nil
+	return kept, nil
 }

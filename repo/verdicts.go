@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -57,8 +58,11 @@ func Retryable(err error) bool {
 		}
 	}
 	var api smithy.APIError
-	if errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer {
+	switch answered := errors.As(err, &api); {
+	case answered && api.ErrorFault() == smithy.FaultServer:
 		return true
+	case !answered && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		return false // the SDK takes the latter for a passing one
 	}
 	return slices.ContainsFunc(retry.DefaultRetryables, func(r retry.IsErrorRetryable) bool {
 		return r.IsErrorRetryable(err) == aws.TrueTernary

@@ -32,6 +32,8 @@ func TestVerdicts(t *testing.T) {
 		{repo.ErrStale, repo.NotWritten, false},
 		{fmt.Errorf("%w: %w", repo.ErrSchema, &types.InternalServerError{}), repo.NotWritten, false},
 		{context.Canceled, repo.NotWritten, false},
+		{fmt.Errorf("GetItem: %w", context.DeadlineExceeded), repo.NotWritten, false},
+		{fmt.Errorf("%w: %w", context.DeadlineExceeded, &types.ProvisionedThroughputExceededException{}), repo.NotWritten, true},
 		{errors.New("my own"), repo.NotWritten, false},
 	} {
 		if v, again := repo.VerdictOf(c.err), repo.Retryable(c.err); v != c.verdict || again != c.again {

@@ -70,7 +70,7 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	if a.once != nil {
 		a.ids.Add(w)
 	}
-	if err := w.Merge(a.update, a.conditions, func(attr string) error { return CheckTarget(core, attr) }); err != nil {
+	if _, err := w.Merge(a.update, a.conditions, func(attr string) error { return CheckTarget(core, attr) }); err != nil {
 		return nil, err
 	}
 	in, err := w.Update(a.waiter.Raw)

@@ -212,6 +212,42 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// A lock in the place of a new item is waited for as long as the settings allow: that is
+// no conflict with writers.
+func TestCreateWaitsForALock(t *testing.T) {
+	s := open(t)
+	stub := ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True()}
+	held := ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True(), "lockedBy": ddb.Text("joe"), "lockTime": ddb.Number(ddb.Seconds(time.Now().Add(time.Hour)))}
+	s.put(t, held)
+	s.policy.Wait.Attempts = 0
+	s.Faults(func(_ string, n int, _ []byte) fault.Kind {
+		if n == 2*createTries {
+			s.put(t, stub)
+		}
+		return fault.None
+	})
+	item, err := As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
+	rig.Is(t, err)
+	if item.Version != 1 || item.Count != 5 {
+		t.Errorf("made %+v", item)
+	}
+}
+
+// But where what stands there is another thing each time, a call ends.
+func TestCreateEndsAmongOthers(t *testing.T) {
+	s := open(t)
+	s.Faults(func(string, int, []byte) fault.Kind {
+		s.put(t, ddb.Item{"id": ddb.Text("beans"), "lockStub": ddb.True(), "writers": protocol.NewWriteID().Push(nil)})
+		return fault.None
+	})
+	s.Count.Reset()
+	_, err := Create(t.Context(), s.table, &tin{ID: "beans"}, s.policy.Settings, nil)
+	rig.Is(t, err, repo.ErrConflict)
+	if n := s.Count.Total(); n != createTries {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // What a change may do to an item, and what of it is written.
 func TestChange(t *testing.T) {
 	s := open(t)

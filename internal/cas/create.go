@@ -83,7 +83,10 @@ func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err
 	if err := c.inPlace(ctx, image); err != nil {
 		return true, err
 	}
-	if c.tries++; c.tries >= createTries {
+	if image[c.Core.Attr.LockedBy] == nil { // who waits for a lock has met no other writer
+		c.tries++
+	}
+	if c.tries >= createTries {
 		return true, &repo.ConflictError{Table: c.Core.Name, Key: c.Key, Attempts: c.tries}
 	}
 	c.hidden = image

@@ -118,7 +118,7 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 func difference(t *Table, from Snapshot, item any) (d ddb.Diff, after ddb.Item, err error) {
 	before := from.Before
 	if from.stored {
-		d, ok, err := t.Changes(from.Raw, before, item)
+		d, ok, err := t.Changes(from.Raw, before, from.Item, item)
 		if ok || err != nil {
 			return d, nil, err
 		}

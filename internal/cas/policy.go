@@ -16,7 +16,7 @@ type Policy struct {
 	Ring     bool     // keep the ring of writers also where the type has no version
 	// Check refuses a change by its encodings; nil: none.
 	Check func(before, after ddb.Item) error
-	// FailFast ends a call with ErrGaveWay where others hold the item, or wrote
+	// FailFast ends a call with lock.ErrContended where others hold the item, or wrote
 	// first, instead of waiting or trying again.
 	FailFast bool
 	// Tombstone makes the write that stands for a delete; nil: a DeleteItem.

@@ -26,12 +26,12 @@ type items interface {
 	// caller hands in: it refuses what Encode takes, but no event may have.
 	Encode(item any) (ddb.Item, error)
 	EncodeGiven(item any) (ddb.Item, error)
-	// Start is Decode, and encodes those fields of which Changes cannot tell from raw
-	// how they were; Changes is what a change has made of the item. Start is not ok where
+	// Start is Decode, and encodes those fields of which Changes cannot tell from the item
+	// and from raw how they were; Changes is what a change has made of a copy of the item. Start is not ok where
 	// Changes cannot be asked, and has encoded all fields then; Changes is not ok if the
 	// key is another one.
 	Start(raw ddb.Item) (item any, before ddb.Item, ok bool, err error)
-	Changes(raw, before ddb.Item, item any) (d ddb.Diff, ok bool, err error)
+	Changes(raw, before ddb.Item, was, item any) (d ddb.Diff, ok bool, err error)
 	// Decode makes a new item.
 	Decode(raw ddb.Item) (any, error)
 	KeyOf(item any) repo.Key

@@ -27,18 +27,11 @@ import (
 // any more once the attempt has been judged.
 type attempt struct {
 	mu       sync.Mutex
+	sight                        // guarded by mu: what was seen of it so far
 	given    *dynamodb.Options   // guarded by mu: what the SDK runs with; nil: it did not run options
-	policy   aws.Retryer         // guarded by mu: the client's own, nil until options ran
 	inner    dynamodb.HTTPClient // guarded by mu: the client's own
 	replaced bool                // guarded by mu: an earlier run of options had no effect
 	over     bool                // guarded by mu: the attempt was judged
-	sent     int                 // guarded by mu: how often it reached the HTTP client
-	host     string              // guarded by mu: endpoint that was asked
-	region   string              // guarded by mu
-	reply    *reply              // guarded by mu: the last one
-	result   middleware.Metadata // guarded by mu: of the call's output
-	ran      bool                // guarded by mu: it is known what the client's options are
-	strict   bool                // guarded by mu: checksums are asked for
 
 	path     *direct.Path     // guarded by mu: past the SDK's middleware; nil: there is none
 	op       direct.Operation // guarded by mu: that is sent by it
@@ -51,6 +44,19 @@ type attempt struct {
 	first  reply  // room for the usual one
 }
 
+// sight is what was seen of an attempt.
+type sight struct {
+	ran    bool                // the SDK ran the call's options, or they were read beside it
+	ours   bool                // and nothing was put in the place of the HTTP client that they set
+	sent   int                 // how often the request left the process
+	reply  *reply              // the last one, nil without
+	result middleware.Metadata // of the call's output
+	strict bool                // checksums are asked for
+	host   string              // endpoint that was asked
+	region string
+	policy aws.Retryer // the client's own, nil until options ran
+}
+
 var (
 	_ aws.RetryerV2       = (*attempt)(nil)
 	_ dynamodb.HTTPClient = (*attempt)(nil)
@@ -60,7 +66,7 @@ var (
 func (a *attempt) next() *attempt {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return &attempt{policy: a.policy, host: a.host, region: a.region, replay: replay{body: a.replay.stored()}}
+	return &attempt{sight: sight{policy: a.policy, host: a.host, region: a.region}, replay: replay{body: a.replay.stored()}}
 }
 
 func (a *attempt) options(o *dynamodb.Options) {
@@ -161,26 +167,13 @@ func (a *attempt) answered(result middleware.Metadata) {
 	a.result = result
 }
 
-// sight is what was seen of an attempt.
-type sight struct {
-	ran    bool   // the SDK ran the call's options
-	ours   bool   // and nothing was put in the place of the HTTP client that they set
-	sent   int    // how often the request left the process
-	reply  *reply // the last one, nil without
-	result middleware.Metadata
-	strict bool // checksums are asked for
-	host   string
-	region string
-	policy aws.Retryer
-}
-
 // judged ends the attempt: from here on nothing is sent for it.
 func (a *attempt) judged() sight {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	return sight{sent: a.sent, reply: a.reply, result: a.result, host: a.host, region: a.region, policy: a.policy, ran: a.ran, strict: a.strict,
-		ours: a.given != nil && !a.replaced && a.given.HTTPClient == dynamodb.HTTPClient(a)}
+	a.ours = a.given != nil && !a.replaced && a.given.HTTPClient == dynamodb.HTTPClient(a)
+	return a.sight
 }
 
 // hidden reports whether requests may have been sent that nobody here saw, or

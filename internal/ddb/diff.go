@@ -2,7 +2,9 @@ package ddb
 
 import (
 	"bytes"
+	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -69,54 +71,36 @@ func (d Diff) Without(name string) Diff {
 // Equal compares two values as DynamoDB does: numbers by value, sets without
 // order.
 func Equal(a, b types.AttributeValue) bool {
+	if reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return false
+	}
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
-		b, ok := b.(*types.AttributeValueMemberS)
-		return ok && a.Value == b.Value
+		return a.Value == b.(*types.AttributeValueMemberS).Value
 	case *types.AttributeValueMemberN:
-		b, ok := b.(*types.AttributeValueMemberN)
-		return ok && equalNumber(a.Value, b.Value)
+		return equalNumber(a.Value, b.(*types.AttributeValueMemberN).Value)
 	case *types.AttributeValueMemberB:
-		b, ok := b.(*types.AttributeValueMemberB)
-		return ok && bytes.Equal(a.Value, b.Value)
+		return bytes.Equal(a.Value, b.(*types.AttributeValueMemberB).Value)
 	case *types.AttributeValueMemberBOOL:
-		b, ok := b.(*types.AttributeValueMemberBOOL)
-		return ok && a.Value == b.Value
+		return a.Value == b.(*types.AttributeValueMemberBOOL).Value
 	case *types.AttributeValueMemberNULL:
-		b, ok := b.(*types.AttributeValueMemberNULL)
-		return ok && a.Value == b.Value
+		return a.Value == b.(*types.AttributeValueMemberNULL).Value
 	case *types.AttributeValueMemberL:
-		b, ok := b.(*types.AttributeValueMemberL)
-		return ok && slices.EqualFunc(a.Value, b.Value, Equal)
+		return slices.EqualFunc(a.Value, b.(*types.AttributeValueMemberL).Value, Equal)
 	case *types.AttributeValueMemberM:
-		b, ok := b.(*types.AttributeValueMemberM)
-		return ok && EqualItems(a.Value, b.Value)
+		return EqualItems(a.Value, b.(*types.AttributeValueMemberM).Value)
 	case *types.AttributeValueMemberSS:
-		b, ok := b.(*types.AttributeValueMemberSS)
-		return ok && equalSets(a.Value, b.Value, func(x, y string) bool { return x == y })
+		return equalSets(a.Value, b.(*types.AttributeValueMemberSS).Value, func(x, y string) bool { return x == y })
 	case *types.AttributeValueMemberNS:
-		b, ok := b.(*types.AttributeValueMemberNS)
-		return ok && equalSets(a.Value, b.Value, equalNumber)
+		return equalSets(a.Value, b.(*types.AttributeValueMemberNS).Value, equalNumber)
 	case *types.AttributeValueMemberBS:
-		b, ok := b.(*types.AttributeValueMemberBS)
-		return ok && equalSets(a.Value, b.Value, bytes.Equal)
+		return equalSets(a.Value, b.(*types.AttributeValueMemberBS).Value, bytes.Equal)
 	}
 	return false
 }
 
 // EqualItems compares maps of values.
-func EqualItems(a, b Item) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, v := range a {
-		w, ok := b[name]
-		if !ok || !Equal(v, w) {
-			return false
-		}
-	}
-	return true
-}
+func EqualItems(a, b Item) bool { return maps.EqualFunc(a, b, Equal) }
 
 func equalNumber(a, b string) bool {
 	if a == b || (plain(a) && plain(b)) {

@@ -12,7 +12,7 @@ import (
 // SDK says.
 func TestAResultThatNobodyHasReadProvesNothing(t *testing.T) {
 	refusal := errors.New("refused")
-	a := &attempt{sent: 1, ran: true, happened: &happened{}}
+	a := &attempt{sight: sight{sent: 1, ran: true}, happened: &happened{}}
 	err := a.learned(t.Context(), refusal)
 	seen := a.judged()
 	if kind := seen.classify(err); kind != ambiguous || !errors.Is(err, refusal) {

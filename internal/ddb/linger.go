@@ -12,7 +12,7 @@ const (
 	// Cleanup is for requests that give back what a call took: all of them
 	// together, with whatever settles them.
 	Cleanup = 3 * time.Second
-	// Settle is for one that takes something; see Options.Taking.
+	// Settle is for one that takes something; see Options.AwaitAnswer.
 	Settle = time.Second
 	// settleFor is for the one detached attempt that finds out whether a write
 	// was applied.

@@ -2,6 +2,8 @@ package ddb
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -16,8 +18,9 @@ func (e *MergeError) Unwrap() error { return e.Err }
 // Merge adds a user's update to the write, and conditions, all of which must hold.
 // The user's builders are built by themselves and their text taken over, because
 // builders share state: one that is extended here would come back changed.
-// Attributes that forbidden names are refused.
-func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) error {
+// Attributes that forbidden names are refused. reads are those on whose values the
+// update builds.
+func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) (reads []string, err error) {
 	builder := expression.NewBuilder().WithUpdate(update)
 	if len(conditions) > 0 {
 		all := conditions[0]
@@ -28,7 +31,7 @@ func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.C
 	}
 	expr, err := builder.Build()
 	if err != nil {
-		return w.table.Classify(&MergeError{fmt.Errorf("the update cannot be built: %w", err)})
+		return nil, w.table.Classify(&MergeError{fmt.Errorf("the update cannot be built: %w", err)})
 	}
 	if cond := expr.Condition(); cond != nil {
 		w.If("(" + *cond + ")")
@@ -38,46 +41,47 @@ func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.C
 		verb, changes, _ := strings.Cut(strings.TrimSpace(line), " ")
 		to := map[string]*list{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
 		if to == nil {
-			return w.table.Classify(&MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)})
+			return nil, w.table.Classify(&MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)})
 		}
 		to.append(", ", changes)
-	}
-	// The expression package writes every attribute as a placeholder, and the
-	// path that an operation changes before the first space.
-	for _, part := range operations(*expr.Update()) {
-		top := part[:len(part)-len(strings.TrimLeft(part, "#0123456789"))]
-		if err := forbidden(names[top]); err != nil {
-			return err
-		}
-	}
-	for p, attr := range names {
-		w.names[p] = attr
-	}
-	for p, v := range expr.Values() {
-		w.values[p] = v
-	}
-	return nil
-}
-
-// operations splits an update into the single operations' texts.
-func operations(text string) (ops []string) {
-	for line := range strings.Lines(text) {
-		_, list, _ := strings.Cut(strings.TrimSpace(line), " ")
-		depth, from := 0, 0
-		for i, r := range list {
-			switch r {
-			case '(':
-				depth++
-			case ')':
-				depth--
-			case ',':
-				if depth == 0 {
-					ops = append(ops, strings.TrimSpace(list[from:i]))
-					from = i + 1
-				}
+		for _, part := range operations(changes) {
+			// The expression package writes every attribute as a placeholder, and the
+			// path that an operation changes first.
+			used := userName.FindAllString(part, -1)
+			if err := forbidden(names[used[0]]); err != nil {
+				return nil, err
+			}
+			if verb == "SET" || verb == "REMOVE" {
+				used = used[1:]
+			}
+			for _, p := range used {
+				reads = append(reads, names[p])
 			}
 		}
-		ops = append(ops, strings.TrimSpace(list[from:]))
 	}
-	return ops
+	maps.Copy(w.names, names)
+	maps.Copy(w.values, expr.Values())
+	return reads, nil
+}
+
+// userName is a placeholder of the expression package.
+var userName = regexp.MustCompile(`#[0-9]+`)
+
+// operations splits a section of an update into the single operations' texts.
+func operations(section string) (ops []string) {
+	depth, from := 0, 0
+	for i, r := range section {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				ops = append(ops, section[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(ops, section[from:])
 }

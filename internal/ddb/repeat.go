@@ -28,12 +28,3 @@ func (r *Repetition) Again(ctx context.Context, res *Result, passes bool) bool {
 	}
 	return false
 }
-
-// UntilDecided sends such a write until it has a verdict.
-func UntilDecided(ctx context.Context, pause Backoff, clean bool, late func() bool, send func() (res Result, again bool)) Result {
-	for i := (Repetition{pause, clean, late}); ; {
-		if res, passes := send(); !i.Again(ctx, &res, passes) {
-			return res
-		}
-	}
-}

@@ -45,7 +45,7 @@ type Options struct {
 	// AwaitAnswer says that the write takes something that the caller will not have if
 	// its context ends. The answer is then waited for, for Settle: given up in
 	// flight, the write could land behind the one that takes it back. Implies
-	// NoSettle.
+	// NoGrace.
 	AwaitAnswer bool
 	// Holding says that others wait while the request is under way: the caller holds
 	// what they want, or is the first in their line. The sleeps between its attempts are

@@ -2,115 +2,11 @@ package ddb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynahold/dynahold/internal/direct"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
-
-// Table sends requests for one table.
-type Table struct {
-	Client  Client
-	Name    string
-	Timeout time.Duration       // of one attempt
-	Observe *telemetry.Observer // nil: nobody is told
-	// Classify gives an error its meaning in the words of users, where it leaves
-	// this package or package protocol: once, and nowhere else. Never nil.
-	Classify func(error) error
-	// Saw is shown each item that an answer has brought; nil: nobody wants to see them.
-	Saw func(Item)
-
-	past      past
-	endpoint  endpoint
-	Partition string   // name of the partition key
-	Sort      string   // name of the sort key, "" without one
-	Mapped    []string // attributes of the user's type, keys left out
-}
-
-// Update sends a conditional UpdateItem.
-func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
-	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out := &dynamodb.UpdateItemOutput{}
-		left, err := a.directly(ctx, t.direct(in.Key), direct.UpdateItem, in, out)
-		if left != nil {
-			out, err = t.Client.UpdateItem(left, in, a.options)
-			err = a.learned(ctx, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a.answered(out.ResultMetadata)
-		if in.ReturnValues == types.ReturnValueAllNew && len(out.Attributes) == 0 {
-			return nil, &ReplyError{errNoAttributes} // the item has at least its key
-		}
-		return out.Attributes, nil
-	}))
-}
-
-// Delete sends a conditional DeleteItem.
-func (t *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
-	return t.withImage(ctx, in.Key, opt, t.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out, err := t.Client.DeleteItem(ctx, in, a.options)
-		if err == nil {
-			a.answered(out.ResultMetadata)
-		}
-		return nil, err
-	}))
-}
-
-// Get reads an item with a consistent read. It cannot change anything, so the
-// verdict of its error is always "not applied".
-func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
-	res := t.Read(ctx, key, Options{})
-	return res.Item, res.Err
-}
-
-// Read is Get with options. Its Result has an item, or the error.
-func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
-	consistent := true
-	in := &dynamodb.GetItemInput{TableName: &t.Name, Key: key, ConsistentRead: &consistent}
-	opt.NoGrace = true
-	return t.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out := &dynamodb.GetItemOutput{}
-		left, err := a.directly(ctx, t.direct(in.Key), direct.GetItem, in, out)
-		if left != nil {
-			out, err = t.Client.GetItem(left, in, a.options)
-			err = a.learned(ctx, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a.answered(out.ResultMetadata)
-		return out.Item, nil
-	})
-}
-
-// saw shows an item to whoever wants to see it.
-func (t *Table) saw(item Item) {
-	if t.Saw != nil && len(item) > 0 {
-		t.Saw(item)
-	}
-}
-
-// ReadWith sends a request that changes no item, such as a query or the description
-// of a table, by the same policy and with the same explanation of errors.
-func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
-	return t.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
-		return nil, call(ctx, a.options)
-	}).Err
-}
-
-// UnsentError is why a request never left the process: no credentials, no
-// region, no endpoint.
-type UnsentError struct{ Err error }
-
-func (e *UnsentError) Error() string { return e.Err.Error() }
-func (e *UnsentError) Unwrap() error { return e.Err }
 
 // call is one call: a request over all its attempts.
 type call struct {
@@ -119,6 +15,7 @@ type call struct {
 	opt     Options
 	timeout time.Duration // of one attempt
 	do      func(context.Context, *attempt) (Item, error)
+	caller  context.Context
 	attempt *attempt
 	seen    sight             // of the attempt before
 	release func(error) error // gives back what the policy lent for it
@@ -144,14 +41,14 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	c.short = Backoff{Min: shortest, Max: c.timeout}
 	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
 	ctx, c.told = t.Observe.Request(ctx, op)
-	caller, lingers := ctx, opt.AwaitAnswer && ctx.Err() == nil
-	if lingers {
+	c.caller = ctx
+	if opt.AwaitAnswer && ctx.Err() == nil {
 		longer, cancel := withGrace(ctx, Settle)
 		defer cancel()
 		ctx = longer
 	}
 	for n := 1; ; n++ {
-		if ctx.Err() != nil {
+		if c.left(ctx) {
 			c.cancelled(ctx)
 			break
 		}
@@ -160,117 +57,14 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			break
 		}
 		if !c.repeats(ctx, n) {
+			c.res.Err = Join(CtxError(c.caller), c.res.Err) // who has left hears of both
 			break
 		}
-	}
-	if lingers && c.res.Err != nil && caller.Err() != nil {
-		c.res.Err = Join(CtxError(caller), c.res.Err)
 	}
 	c.told.End(c.seen.host, c.seen.region, c.res.Outcome == Condition, c.res.Err)
 	c.res.Err = t.Classify(c.res.Err)
 	return c.res
 }
-
-// repeats judges the nth attempt, which was not answered, and sleeps before the
-// next one; false: there is none, and the call has its result.
-func (c *call) repeats(ctx context.Context, n int) bool {
-	kind := c.seen.classify(c.res.Err)
-	if kind == ambiguous || kind == spent || c.seen.hidden() {
-		c.res.Clean = false
-	}
-	c.res.Err = c.explain(c.res.Err)
-	if ctx.Err() != nil {
-		return true // no other is sent: cancelled settles it
-	}
-	policy := c.seen.retryer()
-	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
-	_ = c.release(c.res.Err)
-	c.release = noToken
-	// A client that repeats by itself, out of sight, has slept and tried already.
-	if !c.opt.Single && !c.opt.Conflicts && c.ongoing < MostOngoing && Ongoing(c.res.Err) && !c.seen.hidden() {
-		c.ongoing++
-		delay := c.soon.Next(time.Now(), time.Time{})
-		c.told.Again(n, delay, c.res.Err)
-		Sleep(ctx, delay)
-		return true
-	}
-	if c.opt.Holding && !c.opt.Single && !c.seen.hidden() && Throttled(c.res.Err) && time.Now().Before(c.slept) {
-		c.between++
-		c.sleepShortly(ctx, n, time.Until(c.slept))
-		return true
-	}
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || (c.opt.Once && !c.res.Clean) {
-		c.giveUp(c.res.Err)
-		return false
-	}
-	if !c.ended.IsZero() || c.res.Limit > 0 && n-c.ongoing-c.between >= c.res.Limit {
-		return c.decides(ctx, n, c.res.Err)
-	}
-	token, err := policy.GetRetryToken(ctx, c.res.Err)
-	var delay time.Duration
-	if err == nil {
-		c.release = token
-		delay, err = policy.RetryDelay(n-c.between, c.res.Err)
-	}
-	if err != nil {
-		return c.decides(ctx, n, errors.Join(c.res.Err, err))
-	}
-	if c.opt.Holding {
-		c.slept = time.Now().Add(delay)
-		c.sleepShortly(ctx, n, delay)
-		return true
-	}
-	c.told.Again(n, delay, c.res.Err)
-	Sleep(ctx, delay)
-	return true
-}
-
-// decides sleeps before another attempt of a write in doubt that the client's policy
-// has given up with err; false: there is none. To send the same once more tells what
-// became of it, while no caller could find that out by looking later: others may have
-// covered its traces by then, or it may still be on its way.
-func (c *call) decides(ctx context.Context, n int, err error) bool {
-	if c.ended.IsZero() {
-		c.ended, c.why = time.Now(), err
-	}
-	left := Settle - time.Since(c.ended)
-	if !c.opt.Decide || c.res.Clean || left <= 0 {
-		c.giveUp(c.why) // and not that the last attempt had little time
-		return false
-	}
-	c.sleepShortly(ctx, n, left)
-	return true
-}
-
-// patience is how long the next attempt may last.
-func (c *call) patience() time.Duration {
-	if c.ended.IsZero() {
-		return c.timeout
-	}
-	return min(c.timeout, max(shortest, Settle-time.Since(c.ended)))
-}
-
-// sleepShortly sleeps before another attempt of a call behind which others wait, for
-// most at the longest.
-func (c *call) sleepShortly(ctx context.Context, n int, most time.Duration) {
-	delay := min(most, c.short.Next(time.Now(), time.Time{}))
-	c.told.Again(n, delay, c.res.Err)
-	Sleep(ctx, delay)
-}
-
-// shortest bounds the first sleep of a call behind which others wait. The SDK's
-// policy begins with up to two seconds where it is throttled, which is too much of a
-// lease, and of everybody's time, while a partition has room again after
-// milliseconds. As long as the policy would sleep, a throttled call is tried again
-// after short sleeps, and only then once more by the policy: three short sleeps are
-// over before a busy partition has room, and with short ones alone a call would give
-// up much sooner than its client's policy says.
-const shortest = 20 * time.Millisecond
-
-// MostOngoing is how often a write is repeated because a transaction is at its item.
-// That takes milliseconds: the policy, which begins with a second, and ends after
-// three attempts, would wait for too long, and for too few.
-const MostOngoing = 16
 
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {
@@ -319,7 +113,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // short attempt on a detached context finds out: repeating it is harmless, and
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
-	cause := CtxError(ctx)
+	cause := CtxError(c.caller)
 	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return
@@ -355,3 +149,10 @@ func (c *call) explain(err error) error {
 	}
 	return fmt.Errorf("%s on table %q (%s): %w", c.op, c.Name, where, err)
 }
+
+// UnsentError is why a request never left the process: no credentials, no
+// region, no endpoint.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }

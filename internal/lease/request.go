@@ -143,7 +143,11 @@ func (l *Lease) End(ctx context.Context, why error, send func() (res ddb.Result,
 		return l.kind.Describe(ended)
 	}
 	l.Halt()
-	res := ddb.UntilDecided(ctx, l.cfg.Pause, !l.inDoubt, l.Expired, send)
+	repetition := ddb.Repetition{Pause: l.cfg.Pause, Clean: !l.inDoubt, Late: l.Expired}
+	res, passes := send()
+	for repetition.Again(ctx, &res, passes) {
+		res, passes = send()
+	}
 	l.inDoubt = !res.Clean
 	err := judge(res)
 	switch {

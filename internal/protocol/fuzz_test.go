@@ -235,20 +235,27 @@ func FuzzRing(f *testing.F) {
 var placeholder = regexp.MustCompile(`[#:][0-9a-z]+`)
 
 // FuzzMerge joins users' updates with writes of the library's own: every
-// attribute that is changed is shown to the guard, and every placeholder has
-// one meaning.
+// attribute that is changed is shown to the guard, every one on which the update builds
+// is told, and every placeholder has one meaning.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7})
 	f.Add([]byte{4, 0, 4, 8, 5, 1, 6, 2})
+	f.Add([]byte{0, 0, 4, 4, 0, 5})
 	names := []string{"a", "b.c", "l[0]", "m.n[2].o", "lockedBy", "with space", "#0", ":0"}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &source{data}
 		var update expression.UpdateBuilder
-		var want []string
+		var want, read []string
+		nested := false
 		for range min(len(data)/2, 12) {
 			verb, at := s.next()%7, s.next()%8
 			name := expression.Name(names[at])
-			want = append(want, strings.FieldsFunc(names[at], func(r rune) bool { return r == '.' || r == '[' })[0])
+			top := strings.FieldsFunc(names[at], func(r rune) bool { return r == '.' || r == '[' })[0]
+			want = append(want, top)
+			if verb != 0 && verb != 4 {
+				read = append(read, top)
+			}
+			nested = nested || strings.Contains(names[at], ".")
 			switch verb {
 			case 0:
 				update = update.Set(name, expression.Value(1))
@@ -269,7 +276,8 @@ func FuzzMerge(f *testing.F) {
 		w := core.NewWrite()
 		w.Set("version", ddb.Number("1"))
 		var shown []string
-		if err := w.Merge(update, nil, func(attr string) error { shown = append(shown, attr); return nil }); err != nil {
+		reads, err := w.Merge(update, nil, func(attr string) error { shown = append(shown, attr); return nil })
+		if err != nil {
 			if len(want) > 0 {
 				t.Error(err)
 			}
@@ -280,6 +288,9 @@ func FuzzMerge(f *testing.F) {
 		slices.Sort(shown)
 		if !slices.Equal(want, shown) {
 			t.Errorf("changed %q, shown %q", want, shown)
+		}
+		if slices.ContainsFunc(read, func(name string) bool { return !slices.Contains(reads, name) }) || len(read) == 0 && !nested && len(reads) > 0 {
+			t.Errorf("builds on %q, told %q", read, reads)
 		}
 		in, err := w.Update(nil)
 		if err != nil {

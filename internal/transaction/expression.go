@@ -17,7 +17,8 @@ import (
 func (v *View) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
 	core := v.s.Table.Core
 	merge := func(w *protocol.Write) error {
-		return w.Merge(update, conditions, func(attr string) error { return cas.CheckTarget(core, attr) })
+		_, err := w.Merge(update, conditions, func(attr string) error { return cas.CheckTarget(core, attr) })
+		return err
 	}
 	ev := Event{
 		Single: true,

@@ -282,6 +282,55 @@ func TestGetMany(t *testing.T) {
 	}
 }
 
+// Where a filter leaves few of many, they cost few requests: pages double, unless their
+// size was asked for.
+func TestFewOfManyCostFewRequests(t *testing.T) {
+	t.Parallel()
+	table, f := shop(t, 40)
+	last := repo.Filter(expression.Name("placed").Equal(expression.Value(1000 - 39)))
+	for name, c := range map[string]struct {
+		options  []repo.QueryOption
+		requests int64
+	}{
+		"pages that grow":   {[]repo.QueryOption{last, repo.Limit(1)}, 6}, // 1, 2, 4, 8, 16, 32
+		"pages of one size": {[]repo.QueryOption{last, repo.Limit(1), repo.PageSize(10)}, 4},
+	} {
+		f.Count.Reset()
+		got, err := numbers(table.Query(t.Context(), "north", c.options...))
+		if n := int64(f.Count.Total()); err != nil || !slices.Equal(got, []int{39}) || n != c.requests {
+			t.Errorf("%s: %v, %v, %d requests, want %d", name, got, err, n, c.requests)
+		}
+		f.Count.Reset()
+		page, next, err := table.Page(t.Context(), "north", "", c.options...)
+		if n := int64(f.Count.Total()); err != nil || len(page) != 1 || next != "" || n > c.requests+1 {
+			t.Errorf("%s: a page of %d, next %q, %v, %d requests", name, len(page), next, err, n)
+		}
+	}
+}
+
+// A program keeps its options: what one query adds to a filter is not another's.
+func TestOptionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	table, _ := shop(t, 8)
+	cheap := repo.Filter(expression.Name("placed").LessThan(expression.Value(997)))
+	bobs := repo.Filter(expression.Name("customer").Equal(expression.Value("bob")))
+	for _, c := range []struct {
+		options []repo.QueryOption
+		want    []int
+	}{
+		{[]repo.QueryOption{cheap, bobs}, []int{5, 7}},
+		{[]repo.QueryOption{bobs}, []int{1, 3, 5, 7}},
+		{[]repo.QueryOption{cheap}, []int{4, 5, 6, 7}},
+	} {
+		found := table.Query(t.Context(), "north", c.options...)
+		for range 2 { // what Query returns, too
+			if got, err := numbers(found); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%v, %v; want %v", got, err, c.want)
+			}
+		}
+	}
+}
+
 // What a stream's consumer sees of an item's life, locks left out.
 func TestImagesOfAStream(t *testing.T) {
 	t.Parallel()

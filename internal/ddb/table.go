@@ -1,0 +1,104 @@
+package ddb
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/direct"
+	"github.com/dynahold/dynahold/internal/telemetry"
+)
+
+// Table sends requests for one table.
+type Table struct {
+	Client  Client
+	Name    string
+	Timeout time.Duration       // of one attempt
+	Observe *telemetry.Observer // nil: nobody is told
+	// Classify gives an error its meaning in the words of users, where it leaves
+	// this package or package protocol: once, and nowhere else. Never nil.
+	Classify func(error) error
+	// Saw is shown each item that an answer has brought; nil: nobody wants to see them.
+	Saw func(Item)
+
+	past      past
+	endpoint  endpoint
+	Partition string   // name of the partition key
+	Sort      string   // name of the sort key, "" without one
+	Mapped    []string // attributes of the user's type, keys left out
+}
+
+// Update sends a conditional UpdateItem.
+func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
+	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out := &dynamodb.UpdateItemOutput{}
+		left, err := a.directly(ctx, t.direct(in.Key), direct.UpdateItem, in, out)
+		if left != nil {
+			out, err = t.Client.UpdateItem(left, in, a.options)
+			err = a.learned(ctx, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.answered(out.ResultMetadata)
+		if in.ReturnValues == types.ReturnValueAllNew && len(out.Attributes) == 0 {
+			return nil, &ReplyError{errNoAttributes} // the item has at least its key
+		}
+		return out.Attributes, nil
+	}))
+}
+
+// Delete sends a conditional DeleteItem.
+func (t *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
+	return t.withImage(ctx, in.Key, opt, t.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out, err := t.Client.DeleteItem(ctx, in, a.options)
+		if err == nil {
+			a.answered(out.ResultMetadata)
+		}
+		return nil, err
+	}))
+}
+
+// Get reads an item with a consistent read. It cannot change anything, so the
+// verdict of its error is always "not applied".
+func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
+	res := t.Read(ctx, key, Options{})
+	return res.Item, res.Err
+}
+
+// Read is Get with options. Its Result has an item, or the error.
+func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
+	consistent := true
+	in := &dynamodb.GetItemInput{TableName: &t.Name, Key: key, ConsistentRead: &consistent}
+	opt.NoGrace = true
+	return t.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		out := &dynamodb.GetItemOutput{}
+		left, err := a.directly(ctx, t.direct(in.Key), direct.GetItem, in, out)
+		if left != nil {
+			out, err = t.Client.GetItem(left, in, a.options)
+			err = a.learned(ctx, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a.answered(out.ResultMetadata)
+		return out.Item, nil
+	})
+}
+
+// saw shows an item to whoever wants to see it.
+func (t *Table) saw(item Item) {
+	if t.Saw != nil && len(item) > 0 {
+		t.Saw(item)
+	}
+}
+
+// ReadWith sends a request that changes no item, such as a query or the description
+// of a table, by the same policy and with the same explanation of errors.
+func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+	return t.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
+		return nil, call(ctx, a.options)
+	}).Err
+}

@@ -293,7 +293,7 @@ func TestFairProcessDoesNotStayAway(t *testing.T) {
 				all.Go(func() { rig.Is(t, l.Do(t.Context(), "printer", work)) })
 				time.Sleep(20 * time.Millisecond) // in virtual time: it stands in line
 			}
-			for range 8 {
+			for range 12 { // more than have it one after the other
 				take(crowd)
 			}
 			take(b.over(t, network, cfg))

@@ -58,7 +58,8 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
 	d.all.Wait()
-	if d.fatal == nil && errors.Is(context.Cause(ctx), ErrClosed) {
+	// The cause may be that of another semaphore, of which ctx is a permit's.
+	if d.fatal == nil && errors.Is(context.Cause(ctx), ErrClosed) && s.open.Context().Err() != nil {
 		return ErrClosed
 	}
 	return d.fatal

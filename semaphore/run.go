@@ -146,11 +146,11 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 			end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
 		}
 	}
-	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	grace, cancel := ddb.Cleaning(ctx) // for all tries together
 	defer cancel()
 	backoff := d.s.lease.Pause
-	err := end(ctx)
-	for ; err != nil && !gone(err) && !ended(job.lease) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	err := end(grace)
+	for ; err != nil && !gone(err) && !ended(job.lease) && !job.lease.Expired() && grace.Err() == nil; err = end(grace) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}

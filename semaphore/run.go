@@ -128,11 +128,10 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	told.Key(job.Resource)
 	var failed error // the handler's
 	defer told.End(&failed)
-	if err := d.s.deliver(ctx, job); err != nil {
-		return !gone(err)
-	}
 	end := job.Return // for ctx may have ended while the job was started
-	if ctx.Err() == nil {
+	if err := d.s.read(ctx, job); err != nil {
+		end = func(ctx context.Context) error { return job.Fail(ctx, err) }
+	} else if ctx.Err() == nil {
 		failed = d.call(ctx, job)
 		switch {
 		case errors.Is(failed, errLeftBehind):

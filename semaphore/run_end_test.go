@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -43,5 +44,32 @@ func TestRunEndsThreeSecondsAfterItsContext(t *testing.T) {
 			t.Errorf("it ended %v after its context", took)
 		}
 		synctest.Wait()
+	})
+}
+
+// A job that cannot be read is failed as soon as that is possible again, as one whose
+// handler has failed.
+func TestAValueThatCannotBeReadInAnOutage(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		var refusals atomic.Int32
+		refusals.Store(30)
+		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, body []byte) fault.Kind {
+			if op == "TransactWriteItems" && strings.Contains(string(body), "Delete") && refusals.Add(-1) >= 0 {
+				return fault.Throttle
+			}
+			return fault.None
+		}))
+		texts := rig.Must(semaphore.New[string](client, b.Table, semaphore.Config{}))(t)
+		put(t, texts, "r", "no deploy")
+		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{Lease: time.Hour, Retry: semaphore.Retry{Attempts: 1}}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error { return nil }))
+		r := rig.Must(s.Resource(t.Context(), "r"))(t)
+		if r.Running != 0 || r.Dead != 1 {
+			t.Errorf("%d run, %d are dead", r.Running, r.Dead)
+		}
+		rig.Is(t, s.Close(t.Context()))
 	})
 }

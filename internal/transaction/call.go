@@ -1,7 +1,6 @@
 package transaction
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +130,7 @@ func (c *call) inOrder(which func(*entry) bool) (some []*entry) {
 			some = append(some, e)
 		}
 	}
-	slices.SortFunc(some, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(some, byPlace)
 	return some
 }
 

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
@@ -36,7 +37,7 @@ func TestAThrottledCommitIsNoConflict(t *testing.T) {
 		if errors.Is(err, repo.ErrConflict) {
 			t.Errorf("a conflict: %v", err)
 		}
-		if !ddb.Throttled(err) {
+		if throttled := (*types.ProvisionedThroughputExceededException)(nil); !errors.As(err, &throttled) {
 			t.Errorf("not throttled: %v", err)
 		}
 		synctest.Wait()

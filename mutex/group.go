@@ -93,11 +93,8 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 // fails for another reason, which may pass, is repeated: half of the lease is left for it.
 func (g *Group) keep(ctx context.Context) error {
 	taker := g.locks[0].l.taker
-	for pause := g.fresh(); ; pause = g.fresh() {
-		taker.Core.Sleep(ctx, pause)
-		if ctx.Err() != nil {
-			return nil
-		}
+	sleep := func() { taker.Core.Sleep(ctx, g.fresh()) }
+	for sleep(); ctx.Err() == nil; sleep() {
 		switch err := g.refresh(ctx); {
 		case errors.Is(err, errLostOne):
 			return err
@@ -105,6 +102,7 @@ func (g *Group) keep(ctx context.Context) error {
 			taker.Core.Sleep(ctx, taker.Lease/16)
 		}
 	}
+	return nil
 }
 
 // fresh is how long it is until the first lock of the group has half of its lease

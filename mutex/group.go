@@ -89,12 +89,17 @@ func (l *Locker) lockNext(ctx context.Context, g *Group, key repo.Key) (*Lock, e
 	return lock, err
 }
 
-// keep extends the locks of the group until ctx ends, or one cannot be extended.
+// keep extends the locks of the group until ctx ends, or one is lost. An extension that
+// fails for another reason, which may pass, is repeated: half of the lease is left for it.
 func (g *Group) keep(ctx context.Context) error {
-	sleep := func() { g.locks[0].l.taker.Core.Sleep(ctx, g.fresh()) }
+	taker := g.locks[0].l.taker
+	sleep := func() { taker.Core.Sleep(ctx, g.fresh()) }
 	for sleep(); ctx.Err() == nil; sleep() {
-		if err := g.refresh(ctx); err != nil {
+		switch err := g.refresh(ctx); {
+		case errors.Is(err, errLostOne):
 			return err
+		case err != nil:
+			taker.Core.Sleep(ctx, taker.Lease/16)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,6 +97,36 @@ func TestALockThatIsWaitedForLongKeepsTheOthers(t *testing.T) {
 		}
 		rig.Is(t, l.Break(t.Context(), "a", g.Locks()[0].Token()))
 		rig.Is(t, g.Unlock(t.Context()), repo.ErrLockLost)
+	})
+}
+
+// An extension that fails for a passing reason is repeated as long as the lock lasts.
+func TestALockIsWaitedForThroughAShortOutage(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		began := time.Now()
+		l := rig.Must(mutex.New(rig.Client(rig.Over(network), rig.Broken(func(_ string, _ int, body []byte) fault.Kind {
+			if in := time.Since(began); in > 10*time.Second && in < 20*time.Second && strings.Contains(string(body), `"S":"a"`) {
+				return fault.Throttle
+			}
+			return fault.None
+		})), b.Table, mutex.Config{Mode: mutex.FailOpen, Lease: 30 * time.Second, ClockSkew: -1}))(t)
+		other := b.over(t, network, mutex.Config{})
+		last, before := lock(t, other, "b"), make(chan mutex.Info, 1)
+		go func() {
+			time.Sleep(time.Second)
+			before <- rig.Must(other.Inspect(t.Context(), "a"))(t)
+			time.Sleep(39 * time.Second)
+			rig.Is(t, last.Unlock(t.Context()))
+		}()
+		g, err := l.LockAll(t.Context(), "a", "b")
+		if err != nil {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		if token, was := g.Locks()[0].Token(), (<-before).Token; token != was {
+			t.Errorf("it was taken anew, with token %d after %d", token, was)
+		}
+		rig.Is(t, g.Unlock(t.Context()))
 	})
 }
 

@@ -58,7 +58,8 @@ func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *
 	d.all.Go(func() { d.assign(ctx) })
 	d.look(ctx)
 	d.all.Wait()
-	if d.fatal == nil && errors.Is(context.Cause(ctx), ErrClosed) {
+	// The cause may be that of another semaphore, of which ctx is a permit's.
+	if d.fatal == nil && errors.Is(context.Cause(ctx), ErrClosed) && s.open.Context().Err() != nil {
 		return ErrClosed
 	}
 	return d.fatal
@@ -127,11 +128,10 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	told.Key(job.Resource)
 	var failed error // the handler's
 	defer told.End(&failed)
-	if err := d.s.deliver(ctx, job); err != nil {
-		return !gone(err)
-	}
 	end := job.Return // for ctx may have ended while the job was started
-	if ctx.Err() == nil {
+	if err := d.s.read(ctx, job); err != nil {
+		end = func(ctx context.Context) error { return job.Fail(ctx, err) }
+	} else if ctx.Err() == nil {
 		failed = d.call(ctx, job)
 		switch {
 		case errors.Is(failed, errLeftBehind):
@@ -145,11 +145,11 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 			end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
 		}
 	}
-	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	grace, cancel := ddb.Cleaning(ctx) // for all tries together
 	defer cancel()
 	backoff := d.s.lease.Pause
-	err := end(ctx)
-	for ; err != nil && !gone(err) && !ended(job.lease) && !job.lease.Expired() && grace.Err() == nil; err = end(ctx) {
+	err := end(grace)
+	for ; err != nil && !gone(err) && !ended(job.lease) && !job.lease.Expired() && grace.Err() == nil; err = end(grace) {
 		// Refused for now, by throttling for example: it is ours until its deadline.
 		ddb.Sleep(grace, backoff.Next(time.Now(), time.Time{}))
 	}

@@ -148,10 +148,17 @@ func fitting(rows []jobRow, room int) []jobRow {
 
 // deliver decodes the value of a started job. One that cannot be read fails.
 func (s *store) deliver(ctx context.Context, j *job) error {
-	var err error
-	if j.value, err = s.decode(text(j.row.row, aJob)); err == nil {
+	err := s.read(ctx, j)
+	if err == nil {
 		return nil
 	}
-	s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
 	return errors.Join(err, j.Fail(ctx, err))
+}
+
+// read decodes the value of a started job.
+func (s *store) read(ctx context.Context, j *job) (err error) {
+	if j.value, err = s.decode(text(j.row.row, aJob)); err != nil {
+		s.skipped(ctx, "value", telemetry.EventQuarantine, "a job's value cannot be read", j.resource, slog.String("job", j.row.id), slog.Int("attempt", j.Attempt()), slog.String("error", err.Error()))
+	}
+	return err
 }

@@ -11,14 +11,21 @@ import (
 
 // reasons are why single items cancelled a transaction; nil: none of them did.
 func (m *commit) reasons(err error) error {
-	return fail(m.blamed(ddb.Reasons(err), func(core *protocol.Core, key repo.Key, reason error) error {
-		return core.Classify(fmt.Errorf("%s: %w", core.ItemName(key), reason))
-	})...)
+	return fail(m.blamed(ddb.Reasons(err), refusal)...)
 }
 
-// exhausted says that others were at the items, each time.
+// refusal is the error of an item because of which the service refused a transaction.
+func refusal(core *protocol.Core, key repo.Key, reason error) error {
+	return core.Classify(fmt.Errorf("%s: %w", core.ItemName(key), reason))
+}
+
+// exhausted says that others were at the items, each time, or that the last request was
+// one too many for the service, where nobody else needs to have been.
 func (m *commit) exhausted(res ddb.Result) error {
-	conflict := func(core *protocol.Core, key repo.Key, _ error) error {
+	conflict := func(core *protocol.Core, key repo.Key, reason error) error {
+		if ddb.Throttled(reason) && !ddb.Conflicted(reason) {
+			return refusal(core, key, reason)
+		}
 		return &repo.ConflictError{Table: core.Name, Key: key, Attempts: m.call.tried()}
 	}
 	at := m.blamed(ddb.Reasons(res.Err), conflict)

@@ -1,7 +1,6 @@
 package transaction
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,28 +45,30 @@ type runningKey struct{}
 
 // Run runs fn until what it did is committed, or it fails.
 func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
-	return run(ctx, cfg, nil, fn)
+	_, err := run(ctx, cfg, nil, fn)
+	return err
 }
 
-// run is Run, under an id if there is one.
-func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) (err error) {
+// run is Run, under an id if there is one: made says that the run has found it. The error
+// does not tell, for a closure may return one that it has kept of another transaction.
+func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) (made bool, err error) {
 	if fn == nil {
-		return fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
+		return false, fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
 	}
 	if tx, ok := ctx.Value(runningKey{}).(*Tx); ok && !tx.ended() {
-		return fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
+		return false, fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
 	}
 	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
 	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
 	defer told.End(&err)
 	defer func() { c.letGo(ctx) }() // also if fn panics
 	for {
-		err := c.attempt(ctx, fn)
-		if err == nil || !errors.Is(err, errAgain) {
-			return err
+		made, again, err := c.attempt(ctx, fn)
+		if !again {
+			return made, err
 		}
 		if err := c.prepare(ctx); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -75,32 +76,33 @@ func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Contex
 // errAgain asks for another run.
 var errAgain = errors.New("the transaction begins anew")
 
-// attempt is one run of the closure and its commit.
-func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error) error {
+// attempt is one run of the closure and its commit; again asks for another one.
+func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error) (made, again bool, err error) {
 	tx := newTx(ctx, c)
-	err := tx.run(fn)
+	err = tx.run(fn)
 	made, again, doomed := tx.fate()
 	switch lost := c.lost(); {
 	case made:
-		return errMade
+		return true, false, errMade
 	case lost != nil && err != nil && ctx.Err() == nil:
-		return because(lost, err)
+		return false, false, because(lost, err)
 	case lost != nil:
-		return lost
+		return false, false, lost
 	case again:
-		return errAgain
+		return false, true, nil
 	case doomed != nil:
-		return doomed
+		return false, false, doomed
 	case err != nil && ctx.Err() != nil:
-		return err
+		return false, false, err
 	case err != nil:
 		// An error that comes from what was never there at one moment is none.
-		if again := c.verify(ctx, tx.touched()); errors.Is(again, errAgain) {
-			return errAgain
+		if moved := c.verify(ctx, tx.touched()); errors.Is(moved, errAgain) {
+			return false, true, nil
 		}
-		return err
+		return false, false, err
 	}
-	return c.commit(ctx, tx.touched(), tx.rows.inOrder())
+	err = c.commit(ctx, tx.touched(), tx.rows.inOrder())
+	return errors.Is(err, errMade), errors.Is(err, errAgain), err
 }
 
 // lost is the error of a lock that was lost while the closure ran.
@@ -128,7 +130,7 @@ func (c *call) inOrder(which func(*entry) bool) (some []*entry) {
 			some = append(some, e)
 		}
 	}
-	slices.SortFunc(some, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(some, byPlace)
 	return some
 }
 

@@ -24,8 +24,8 @@ func NewOperation(id string) *Operation {
 // remembers the id.
 func (o *Operation) Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
 	return o.calls.Do(func(once *cas.Once) error {
-		err := run(ctx, cfg, once, fn)
-		if errors.Is(err, errMade) {
+		made, err := run(ctx, cfg, once, fn)
+		if made {
 			once.Note(true)
 			return nil
 		}

@@ -89,7 +89,7 @@ func (tx *Tx) readAhead(ctx context.Context, entries []*entry) {
 // lockAll takes the locks of items in their order. next is run while the call is the
 // next in its process to have the last of them.
 func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error {
-	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(entries, byPlace)
 	for i, e := range entries {
 		if err := e.enter(ctx); err != nil {
 			return err
@@ -118,16 +118,16 @@ func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error 
 
 // readUnknown reads, with one request, those of some items that are not known.
 func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
-	var unknown []*entry
-	for _, e := range entries {
-		if slices.Contains(unknown, e) {
-			continue
-		}
+	// Each once, and in one order: others of the closure may do the same.
+	for _, e := range slices.Compact(slices.SortedFunc(slices.Values(entries), byPlace)) {
 		if err := e.enter(ctx); err != nil {
 			return err
 		}
 		defer e.leave()
-		if (!e.known || e.stale(tx.call)) && e.blind == nil {
+	}
+	var unknown []*entry
+	for _, e := range entries {
+		if (!e.known || e.stale(tx.call)) && e.blind == nil && !slices.Contains(unknown, e) {
 			unknown = append(unknown, e)
 		}
 	}
@@ -151,3 +151,6 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 	}
 	return nil
 }
+
+// byPlace is the order of items.
+func byPlace(a, b *entry) int { return cmp.Compare(a.place, b.place) }

@@ -118,13 +118,15 @@ func (m *commit) runAgain(form bool) error {
 // settle finds out, by releasing what is held, whether a transaction in doubt was
 // applied: each release finds its lock in place, or ended by the transaction.
 func (m *commit) settle(ctx context.Context, res ddb.Result) error {
+	back, cancel := ddb.Cleaning(ctx) // for all releases together
+	defer cancel()
 	verdict := protocol.Undecided
 	for _, p := range m.held {
 		h := p.turn.Lock
-		p.release(ctx, m.call)
+		p.release(back, m.call)
 		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
 	}
-	verdict = protocol.JudgeParts(verdict, m.settleRows(ctx))
+	verdict = protocol.JudgeParts(verdict, m.settleRows(back))
 	if verdict == protocol.Undecided && m.shown(ctx) {
 		verdict = protocol.Committed
 	}

@@ -164,3 +164,33 @@ func TestAcquireAfterItsContext(t *testing.T) {
 		})
 	}
 }
+
+// TestReleaseThatCouldNotBegin: nobody calls it again, so nobody renews the hold any
+// more, although a commit under way has kept the release from being sent.
+func TestReleaseThatCouldNotBegin(t *testing.T) {
+	b := newBench(t)
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		var silent atomic.Bool
+		net := &rig.Mortal{Next: network, Lost: func(string, string) (bool, bool) { return silent.Load(), false }}
+		held := acquire(t, b.over(t, net, lockedread.Config{Lease: time.Minute, Renew: true}))
+		silent.Store(true)
+		stop, cancel := context.WithCancel(t.Context())
+		committed := make(chan error)
+		go func() {
+			item := held.Item()
+			item.Count++
+			_, err := held.Commit(stop, item)
+			committed <- err
+		}()
+		synctest.Wait()
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		rig.Is(t, held.Release(ctx), context.DeadlineExceeded)
+		cancel()
+		rig.Is(t, <-committed, repo.ErrOutcomeUnknown)
+		silent.Store(false)
+		rig.Is(t, context.Cause(held.Context()), repo.ErrReleased)
+		time.Sleep(5 * time.Minute)
+		rig.Is(t, acquire(t, b.over(t, network, lockedread.Config{})).Release(t.Context()))
+	})
+}

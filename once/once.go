@@ -118,7 +118,12 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 const maxResult = 396 << 10
 
 // encode is a result as it is kept; nil, and why, if it cannot be.
-func encode(result any) (types.AttributeValue, error) {
+func encode(result any) (_ types.AttributeValue, err error) {
+	defer func() { // what fn has done is done: it must not run again
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %w: %T cannot be encoded: %v", ErrNoResult, repo.ErrSchema, result, p)
+		}
+	}()
 	kept, err := attributevalue.Marshal(result)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w: %w", ErrNoResult, repo.ErrSchema, err)
@@ -133,8 +138,13 @@ func decode[T any](id string, kept types.AttributeValue) (result T, err error) {
 	if kept == nil {
 		return result, fmt.Errorf("id %q: %w", id, ErrNoResult)
 	}
+	var zero T
+	defer func() { // bytes that are longer than the array they are for, for example
+		if p := recover(); p != nil {
+			result, err = zero, fmt.Errorf("%w: id %q: the result that is kept does not fit %T: %v", repo.ErrSchema, id, zero, p)
+		}
+	}()
 	if err := attributevalue.Unmarshal(kept, &result); err != nil {
-		var zero T
 		return zero, fmt.Errorf("%w: id %q: the result that is kept does not fit %T: %w", repo.ErrSchema, id, zero, err)
 	}
 	return result, nil

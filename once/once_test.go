@@ -338,6 +338,10 @@ func TestResults(t *testing.T) {
 	rig.Must(once.Do(t.Context(), s.Store, "text", func(context.Context, once.Run) (string, error) { return "text", nil }))(t)
 	_, err = once.Do(t.Context(), s.Store, "text", func(context.Context, once.Run) (int, error) { return 0, nil })
 	rig.Is(t, err, repo.ErrSchema)
+	_, err = once.Do(t.Context(), s.Store, "bytes", func(context.Context, once.Run) ([]byte, error) { return []byte("longer than four"), nil })
+	rig.Is(t, err)
+	_, err = once.Do(t.Context(), s.Store, "bytes", func(context.Context, once.Run) ([4]byte, error) { return [4]byte{}, nil })
+	rig.Is(t, err, repo.ErrSchema)
 	for range 2 { // nothing is a result too
 		rig.Must(once.Do(t.Context(), s.Store, "nothing", func(context.Context, once.Run) (struct{}, error) { return struct{}{}, nil }))(t)
 		rig.Must(once.Do(t.Context(), s.Store, "nil", func(context.Context, once.Run) (*int, error) { return nil, nil }))(t)
@@ -360,4 +364,20 @@ func TestBadInput(t *testing.T) {
 	if s.Count.Total() != 0 {
 		t.Error("something was sent")
 	}
+}
+
+// rash is a result whose encoding panics.
+type rash struct{}
+
+func (rash) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) { panic("rash") }
+
+// A result whose encoding panics is not kept. The operation is completed: it does not run
+// again, and nobody waits for it any more.
+func TestPanicOfAnEncoder(t *testing.T) {
+	s := newStore(t)
+	_, err := once.Do(t.Context(), s.Store, "order", func(context.Context, once.Run) (rash, error) { return rash{}, nil })
+	rig.Is(t, err, once.ErrNoResult, repo.ErrSchema)
+	quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
+	_, err = once.Do(t.Context(), quick, "order", never(t))
+	rig.Is(t, err, once.ErrNoResult)
 }

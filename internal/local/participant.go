@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -108,7 +109,7 @@ func (p *Participant) Await() (item any, err error) {
 			switch {
 			case !p.state.CompareAndSwap(idle, away): // an ask is on its way
 			case ran && !p.unwritten.Load():
-				return item, ddb.Join(repo.ErrOutcomeUnknown, ddb.CtxError(p.ctx))
+				return item, lock.NoVerdict(ddb.CtxError(p.ctx))
 			default:
 				return item, p.gone()
 			}
@@ -146,7 +147,7 @@ func (p *Participant) own(err error) error {
 	var conflict *repo.ConflictError
 	switch {
 	case errors.Is(err, repo.ErrOutcomeUnknown):
-		return ddb.Join(repo.ErrOutcomeUnknown, end)
+		return lock.NoVerdict(end)
 	case errors.As(err, &locked):
 		return ddb.Join(locked, ddb.Waited(time.Since(p.began), end))
 	case errors.Is(err, repo.ErrLocked):

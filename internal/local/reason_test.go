@@ -66,3 +66,34 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 		})
 	}
 }
+
+// A caller that leaves before its verdict is in doubt. That its context was another lock's,
+// which was lost, does not say that nothing was written.
+func TestTheEndOfAnotherLockIsNoVerdict(t *testing.T) {
+	for name, concluded := range map[string]bool{"without a verdict": false, "all have left": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := newTable(t)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				part := participant(ctx, false, add, nil)
+				told := await(part)
+				b := local.NewGroup(table, telemetry.Pessimistic, part, nil)
+				work := item{ID: "a", Version: 1}
+				rig.Is(t, edit(t, table, b, &work)) // the write is under way from here
+				cancel(repo.ErrLockLost)
+				if concluded {
+					<-b.Context().Done()
+					b.Conclude(ddb.Join(repo.ErrOutcomeUnknown, ddb.CtxError(b.Context())))
+				}
+				got := <-told
+				rig.Is(t, got.err, repo.ErrOutcomeUnknown, context.Canceled)
+				if errors.Is(got.err, repo.ErrLockLost) {
+					t.Errorf("%v says that nothing was written", got.err)
+				}
+				if !concluded {
+					b.Conclude(nil)
+				}
+			})
+		})
+	}
+}

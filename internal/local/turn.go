@@ -7,6 +7,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Turn is a lock, and the turn of the caller that has it: the turn goes on when the hold
@@ -62,6 +63,7 @@ func (t *Turn) Release(ctx context.Context) error {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	if err := t.BeginEnd(ctx); err != nil {
+		t.Lock.Forget(repo.ErrReleased) // nobody renews it any more: it ends with its lease at the latest
 		return err
 	}
 	defer t.EndDone()

@@ -87,8 +87,12 @@ func UnknownOutcome(core *protocol.Core, key repo.Key, why error) error {
 	if why == nil {
 		why = errNoEvidence
 	}
-	return fmt.Errorf("%s: %w", core.ItemName(key), &unknown{why})
+	return fmt.Errorf("%s: %w", core.ItemName(key), NoVerdict(why))
 }
+
+// NoVerdict is UnknownOutcome of an item that others name. why may be the end of a context,
+// with the cause that another lock was lost: that is no verdict on the write.
+func NoVerdict(why error) error { return &unknown{why} }
 
 var errNoEvidence = errors.New("the item shows no evidence of the write, nor against it")
 

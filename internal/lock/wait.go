@@ -38,7 +38,11 @@ func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	defer func() { t.seen.End() }()
 	err := t.asUnknown(t.ExplainEnd(ctx, call()))
 	if end := ctx.Err(); end != nil && errors.Is(err, repo.ErrOutcomeUnknown) && !errors.Is(err, end) {
-		err = ddb.Join(err, ddb.CtxError(ctx)) // why nobody looked any further
+		var u *unknown
+		if errors.As(err, &u) {
+			err = u.why
+		}
+		err = UnknownOutcome(t.Core, t.Key, ddb.Join(err, ddb.CtxError(ctx))) // why nobody looked any further
 	}
 	return err
 }

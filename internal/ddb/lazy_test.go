@@ -175,13 +175,7 @@ func TestGraceBeginsWhenTheCallerLeaves(t *testing.T) {
 	} {
 		for _, left := range []time.Duration{0, time.Second} {
 			synctest.Test(t, func(t *testing.T) {
-				caller, cancel := context.WithCancelCause(t.Context())
-				if left == 0 {
-					cancel(errLeft)
-				} else {
-					time.AfterFunc(left, func() { cancel(errLeft) })
-				}
-				ctx, end := ddb.WithGrace(caller, time.Minute)
+				ctx, end := ddb.WithGrace(callerWhoLeaves(t, left), time.Minute)
 				defer end()
 				if context.Cause(ctx) != nil || ctx.Err() != nil {
 					t.Fatalf("it has ended: %v", context.Cause(ctx))
@@ -234,4 +228,15 @@ func TestAnAttemptEndsAfterItsCallersGrace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// callerWhoLeaves is the context of a caller who leaves after a while, or has left.
+func callerWhoLeaves(t *testing.T, after time.Duration) context.Context {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if after == 0 {
+		cancel(errLeft)
+	} else {
+		time.AfterFunc(after, func() { cancel(errLeft) })
+	}
+	return ctx
 }

@@ -48,13 +48,7 @@ func TestWhatIsGivenBackHasOneTime(t *testing.T) {
 func TestTheCauseIsNoVerdictOnWhatIsGivenBack(t *testing.T) {
 	for _, left := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			caller, cancel := context.WithCancelCause(t.Context())
-			if left == 0 {
-				cancel(errLeft)
-			} else {
-				time.AfterFunc(left, func() { cancel(errLeft) })
-			}
-			ctx, end := ddb.Cleaning(caller)
+			ctx, end := ddb.Cleaning(callerWhoLeaves(t, left))
 			defer end()
 			<-ctx.Done()
 			cause := context.Cause(ctx)

@@ -82,7 +82,7 @@ func (a *attempt) directly(ctx context.Context, p *direct.Path, op direct.Operat
 	if d.tokenErr != nil || d.err != nil {
 		return ctx, nil //nolint:nilerr // the SDK tells that too
 	}
-	req := p.Request(ctx, op, in, &a.replay, &d.credentials)
+	req := p.Request(ctx, op, a.replay.written(in), &d.credentials)
 	if req == nil {
 		return ctx, nil
 	}
@@ -207,7 +207,7 @@ func (a *attempt) learned(ctx context.Context, err error) error {
 		return &ReplyError{errors.Join(errUnread, err)}
 	}
 	if body := a.replay.stored(); err == nil && shown != nil && resp != nil && body != nil {
-		path.Learn(ctx, shown, io.NewSectionReader(body, 0, body.Size()), resp)
+		path.Learn(ctx, shown, bytesOf(body), resp)
 	}
 	return err
 }

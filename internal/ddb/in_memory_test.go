@@ -29,11 +29,16 @@ func (w writes) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// A request is one piece on its connection, by the client's methods as directly.
+// A request is one piece on its connection, by the client's methods as directly, and
+// when it is repeated.
 func TestRequestsAreSentInOnePiece(t *testing.T) {
+	var fail atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		_, err := io.Copy(io.Discard, req.Body)
-		if err == nil {
+		switch {
+		case err == nil && fail.Swap(false):
+			w.WriteHeader(http.StatusInternalServerError)
+		case err == nil:
 			resp := whole(req)
 			_, err = io.Copy(w, resp.Body)
 			err = errors.Join(err, resp.Body.Close())
@@ -54,12 +59,14 @@ func TestRequestsAreSentInOnePiece(t *testing.T) {
 				}
 			})
 		})
-		for range 3 {
-			granted(t, "UpdateItem", s)
-			granted(t, "GetItem", s)
+		for n := range 3 {
+			for _, op := range []string{"UpdateItem", "GetItem"} {
+				fail.Store(n == 2)
+				granted(t, op, s)
+			}
 		}
-		if pieces.Load() != 6 {
-			t.Errorf("by methods %v: %d pieces for 6 requests", byMethods, pieces.Load())
+		if pieces.Load() != 8 {
+			t.Errorf("by methods %v: %d pieces for 8 requests", byMethods, pieces.Load())
 		}
 	}
 }

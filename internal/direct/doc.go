@@ -1,7 +1,7 @@
 // Package direct sends requests of a client of the SDK without the SDK's
 // middleware, which costs more of the processor's time than all the rest of a
 // request: the same request, over the client's own HTTP client, with the client's own
-// credentials, serializer and deserializer.
+// credentials and deserializer.
 //
 // # Promise
 //
@@ -12,10 +12,10 @@
 // A [Path] is of one client and one table. The SDK makes the first request of each
 // operation, and what it has made is the example for those that follow: address,
 // headers, all that it has resolved for the client. A request that follows differs in
-// what differs between any two requests of the SDK: its body, which the SDK's
-// serializer writes, the invocation's id, the trace of a Lambda invocation, the date
-// and the signature. The example is taken only if the signature that it carries is the
-// one that is made for it here, and only if it was answered with success.
+// what differs between any two requests of the SDK: its body, which [Body] writes as the
+// SDK would, the invocation's id, the trace of a Lambda invocation, the date and the
+// signature. The example is taken only if the signature that it carries is the one that
+// is made for it here, and only if it was answered with success.
 //
 // An answer is read by the SDK's deserializer. Whatever is no plain success or refused
 // condition goes the SDK's whole way, with the request already sent: that is the

@@ -2,7 +2,6 @@ package direct
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -54,7 +53,7 @@ const (
 )
 
 // Learn takes a request that was answered with success for an example.
-func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.Response) {
+func (p *Path) Learn(ctx context.Context, s *Shown, body []byte, resp *http.Response) {
 	if !inTime(resp) {
 		return
 	}
@@ -66,13 +65,9 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body io.Reader, resp *http.R
 	if err != nil {
 		return
 	}
-	hash, err := sum(body)
-	if err != nil {
-		return
-	}
 	scheme, ok := schemeOf(&s.url, s.host, s.header)
 	again := &http.Request{Method: http.MethodPost, Header: s.header.Clone(), ContentLength: s.length}
-	p.sign(&scheme, again, hash, &c, signed)
+	p.sign(&scheme, again, sum(body), &c, signed)
 	if !ok || again.Header.Get(authorization) != s.header.Get(authorization) || again.Header.Get(token) != s.header.Get(token) {
 		p.unequal.Add(1)
 		return

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -8,17 +9,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Request makes the signed request of an operation, whose body is written by a
-// serializer; nil: there is no example of it, or something in the way, and the SDK has
-// to make it.
-func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable, by smithyhttp.ClientProtocol, c *aws.Credentials) *http.Request {
+// Request makes the signed request of an operation; nil: there is no example of it, or
+// something in the way, and the SDK has to make it.
+func (p *Path) Request(ctx context.Context, op Operation, body []byte, c *aws.Credentials) *http.Request {
 	e := p.examples[op].Load()
-	if e == nil {
+	if e == nil || body == nil {
 		return nil
 	}
 	// The account may be part of the address.
@@ -26,28 +25,13 @@ func (p *Path) Request(ctx context.Context, op Operation, in smithy.Serializable
 		p.examples[op].Store(nil)
 		return nil
 	}
-	made := smithyhttp.NewStackRequest().(*smithyhttp.Request)
-	if by.SerializeRequest(ctx, described[op].schema, in, made) != nil {
-		return nil
-	}
-	body, ok := made.GetStream().(io.ReadSeeker)
-	if !ok {
-		return nil
-	}
-	hash, err := sum(body)
-	if err != nil {
-		return nil
-	}
-	if _, err := body.Seek(0, io.SeekStart); err != nil {
-		return nil
-	}
 	url := e.url // an HTTP client may change it
 	req := (&http.Request{Method: http.MethodPost, URL: &url, Host: e.host, Header: e.header.Clone(),
-		ContentLength: made.ContentLength, Body: io.NopCloser(body)}).WithContext(named{ctx, e.values})
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}).WithContext(named{ctx, e.values})
 	if tell(ctx, req) != nil {
 		return nil
 	}
-	p.sign(&e.scheme, req, hash, c, time.Now())
+	p.sign(&e.scheme, req, sum(body), c, time.Now())
 	return req
 }
 

@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -75,9 +74,8 @@ func (p *Path) sign(s *scheme, req *http.Request, hash string, c *aws.Credential
 	text = append(append(append(append(text, '\n'), s.names...), '\n'), hash...)
 	digest := sha256.Sum256(text)
 	scope := stamp[:len("20060102")] + s.scope
-	text = append(append(append(append(append(text[:0], algorithm+"\n"...), stamp...), '\n'), scope...), '\n')
-	text = hex.AppendEncode(text, digest[:])
-	signature := hex.EncodeToString(mac(p.key(c, scope), text))
+	signed := algorithm + "\n" + stamp + "\n" + scope + "\n" + hex.EncodeToString(digest[:])
+	signature := hex.EncodeToString(mac(p.key(c, scope), []byte(signed)))
 	req.Header[authorization] = []string{algorithm + " Credential=" + c.AccessKeyID + "/" + scope + ", SignedHeaders=" + s.names + ", Signature=" + signature}
 }
 
@@ -108,11 +106,7 @@ func mac(key, text []byte) []byte {
 }
 
 // sum is the SHA-256 of a body, as a signature has it.
-func sum(body io.Reader) (string, error) {
-	digest := sha256.New()
-	if _, err := io.Copy(digest, body); err != nil {
-		return "", err
-	}
-	var room [sha256.Size]byte
-	return hex.EncodeToString(digest.Sum(room[:0])), nil
+func sum(body []byte) string {
+	digest := sha256.Sum256(body)
+	return hex.EncodeToString(digest[:])
 }

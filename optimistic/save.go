@@ -41,6 +41,11 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	return r.table.WithVersion(item, version+1), nil
 }
 
+// savedKept is of how many items a process knows the ring that its last Save has found
+// or left. One that comes late and whose first attempt has no answer is known not to be
+// applied while that ring is in sight: it would have started a new one.
+const savedKept = 1_000
+
 // saving makes a write of a whole item at its version.
 func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
 	core := r.table.Core
@@ -93,19 +98,21 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	told.Key(r.table.KeyOf(item).String)
 	defer told.End(&err)
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	stored, pass, err := r.stand(ctx, turn.Key)
+	o, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {
 		return err
 	}
+	var stored int64
+	var ring []byte
 	defer func() { pass(stored) }()
 	given := r.table.Version(item)
-	if stored > given {
+	if stored = o.handed(); stored > given {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
 		return otherVersion(turn, stored, given)
 	}
-	stored = 0
+	turn.Doubt.Before(r.saved.Get(o.text))
 	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn), nil }, func(image ddb.Item) (decided bool, err error) {
-		stored = cas.Version(core, image)
+		stored, ring = cas.Version(core, image), core.Ring(image)
 		if decided, err := r.judge(turn, id, image, given); decided {
 			return true, err
 		}
@@ -113,9 +120,12 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	})
 	switch {
 	case err == nil && operation == "Save":
-		stored = given + 1
-	case err != nil && !errors.Is(err, repo.ErrConflict):
-		stored = 0
+		stored, ring = given+1, id[:]
+	case err == nil, errors.Is(err, repo.ErrSchema):
+		stored, ring = 0, nil
+	}
+	if len(ring) > 0 {
+		r.saved.Change(o.text, func([]byte) ([]byte, bool) { return ring, true })
 	}
 	if errors.Is(err, repo.ErrConflict) {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)

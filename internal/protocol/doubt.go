@@ -77,6 +77,10 @@ func (d *Doubt) Event(id WriteID, ring []byte, order int) (v Verdict, final bool
 	return v, true
 }
 
+// Before notes the ring of an item that was seen before the first write was sent. A
+// write that starts a new ring puts it out of sight.
+func (d *Doubt) Before(ring []byte) { d.ring = ring }
+
 // Save judges a write that is bound to the given version by the image that
 // refused it. final is false at that very version: ours is not applied, but a
 // lock may be all that stands in the way.
@@ -90,6 +94,8 @@ func (d *Doubt) Save(id WriteID, ring []byte, gone bool, stored, given int64) (v
 		return Lost, false
 	case v == Lost && stored > given:
 		d.open = false // versions only grow
+	case d.open: // what fits to a version to come may be applied then
+		v = Undecided
 	}
 	return v, true
 }

@@ -15,6 +15,12 @@ func (m *blindModel) next(w blindWorld, out emit[blindWorld]) {
 		}
 		switch c.phase {
 		case fresh, holding:
+			if on := w; m.kind == saveWrites && w.item.exists && (c.tries == 0 || m.looksLate) {
+				d := Doubt{}
+				d.Before(w.item.ring.wire())
+				on.who[i].seen = idsOf(d.ring)
+				out(name, "its process sees the item", on, "")
+			}
 			if on := w; c.tries < m.tries && (m.kind != applyWrites || !c.open || m.repeats) {
 				on.who[i].phase = ending
 				on.who[i].tries++
@@ -95,11 +101,16 @@ func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
 	if v == Undecided && m.guess {
 		v = Lost
 	}
-	c.open, c.seen = d.open, ids8{}
-	for n := 0; n+ringID <= len(d.ring); n += ringID {
-		c.seen[n/ringID] = int8(d.ring[n])
-	}
+	c.open, c.seen = d.open, idsOf(d.ring)
 	return v, final
+}
+
+// idsOf is the opposite of wire.
+func idsOf(ring []byte) (ids ids8) {
+	for n := 0; n+ringID <= len(ring); n += ringID {
+		ids[n/ringID] = int8(ring[n])
+	}
+	return ids
 }
 
 // traces is what a read tells after an answer was lost.
@@ -141,7 +152,7 @@ func blindRuns() map[string]blindRules {
 	item := []blindItem{{exists: true, version: ourVersion, event: 1, ring: ids8{40}}}
 	return map[string]blindRules{
 		"events":      {kind: eventWrites, callers: 2, tries: 3, events: 1, start: item},
-		"saves":       {kind: saveWrites, callers: 2, tries: 3, events: 2, start: item},
+		"saves":       {kind: saveWrites, callers: 2, tries: 3, events: 2, start: append(item, blindItem{exists: true, version: ourVersion - 1, event: 1, ring: ids8{40}})},
 		"expressions": {kind: applyWrites, callers: 2, tries: 3, events: 2, start: item},
 		"creations":   {kind: createWrites, callers: 2, tries: 3, events: 2, start: []blindItem{{}, {exists: true, stub: true, locked: true}}},
 	}
@@ -185,6 +196,7 @@ func TestModelBlindMutants(t *testing.T) {
 		{"a refusal is taken at its word", []string{"events", "saves", "creations"}, func(r *blindRules) { r.forgetsRepeat = true }},
 		{"a ring out of sight is taken for not applied", []string{"events", "saves", "creations", "expressions"}, func(r *blindRules) { r.guess = true }},
 		{"an expression is sent again", []string{"expressions"}, func(r *blindRules) { r.repeats = true }},
+		{"a ring seen late is taken for one from before", []string{"saves"}, func(r *blindRules) { r.looksLate = true }},
 		{"a creation that waits forgets what had no answer", []string{"creations"}, func(r *blindRules) { r.waitsOn = true }},
 	} {
 		for _, run := range m.runs {

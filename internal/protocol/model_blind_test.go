@@ -61,6 +61,7 @@ type blindRules struct {
 	forgetsRepeat bool // an attempt without an answer is forgotten once another was refused
 	guess         bool // ring out of sight is taken for not applied
 	waitsOn       bool // a creation in doubt settles the doubt at a lock
+	looksLate     bool // a ring that was seen when something was sent already is taken for one from before
 	repeats       bool // an expression is sent again after an attempt without an answer
 }
 

@@ -34,14 +34,14 @@ var layout = []row{
 	{folder: "internal/telemetry", why: "names of spans, metrics and log events, and who is told; knows nothing of this module"},
 	{folder: "internal/direct", why: "requests of a client without the SDK's middleware; knows what the SDK makes, and nothing of this module"},
 	{folder: "internal/ddb", may: []string{"internal/telemetry", "internal/direct"}, tests: []string{"internal/protocol"}, why: "transport: the only home of sending and repeating conditional writes; knows no lock and no types of users"},
-	{folder: "internal/protocol", may: []string{"internal/ddb"}, why: "what is written, under which condition, and how it is judged; all models of it"},
+	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
+	{folder: "internal/protocol", may: []string{"internal/ddb", "internal/recent"}, why: "what is written, under which condition, and how it is judged; all models of it"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/protocol"}, why: "what engines need of a table and users must not see"},
 	{folder: "repo", may: []string{"internal/ddb", "internal/protocol", "internal/link", "internal/telemetry"}, tests: []string{"semaphore", "optimistic"}, why: "the vocabulary of users and engines; knows no strategy"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
 	{folder: "internal/lease", may: []string{"repo", "internal/ddb", "internal/telemetry"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
 	{folder: "internal/pace", why: "when to look again at a line in which one waits: arithmetic only"},
-	{folder: "internal/recent", why: "a bounded memory of what was used last: memory only"},
 	// Engines.
 	{folder: "internal/lock", tests: []string{"internal/link"}, may: []string{"repo", "internal/settings", "internal/ddb", "internal/protocol", "internal/lease", "internal/pace", "internal/recent", "internal/telemetry"}, why: "the item lock without types of users, and waiting for others"},
 	{folder: "internal/cas", may: []string{"repo", "internal/ddb", "internal/protocol", "internal/link", "internal/lock"}, why: "compare and set, by those who hold no lock"},

@@ -7,7 +7,6 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/lockedread"
@@ -21,7 +20,6 @@ type engine struct {
 	combine bool
 	queues  local.Queues[*local.Participant, written] // of this process's callers, by item
 	cache   cache
-	saved   *recent.Memory[[]byte] // rings
 	// fair makes a change under the item's lock; nil: Config.Fair is off. contention
 	// says who goes to it.
 	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error)
@@ -44,7 +42,7 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 		return nil, err
 	}
 	core := table.Core
-	r := &engine{table: table, combine: cfg.Combine, cache: newCache(core, cfg.Warm), saved: recent.New[[]byte](savedKept)}
+	r := &engine{table: table, combine: cfg.Combine, cache: newCache(core, cfg.Warm)}
 	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, FailFast: cfg.Fair, Seen: core.Named(core.Version, core.Attr.LockToken, core.Type)}
 	return r, nil
 }

@@ -88,7 +88,7 @@ func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (
 			Whole: whole,
 			Check: r.checkVersion(item),
 			Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
-				return r.saving(w, raw, id, version)
+				return r.saving(w, raw, id, version, nil)
 			},
 		})
 	}

@@ -138,8 +138,8 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // more. ErrExists if it has another version. Create refuses both.
 //
 // The version is all that is compared: a struct from before an item was deleted
-// and made anew passes for the new one at the same version. Update is safe
-// against that.
+// and made anew passes for the new one at the same version, in one request more if
+// this process has seen the one before. Update is safe against that.
 func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
 	if r.table.Version(item) != 0 {
 		return cas.As[T](r.r.save(ctx, &item))

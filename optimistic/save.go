@@ -1,6 +1,7 @@
 package optimistic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,27 +14,28 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// save writes a whole item at its version. It has not read the item, so it
-// cannot extend the ring of writers: it starts a new one.
+// save writes a whole item at its version. If the process has seen the item at that
+// version it extends the ring of writers that was there then, and demands it; else it
+// starts a new one.
 func (r *engine) save(ctx context.Context, item any) (any, error) {
-	core := r.table.Core
-	item = r.table.Stamp(item, core.Clock(), false)
+	item = r.table.Stamp(item, r.table.Core.Clock(), false)
 	raw, err := r.table.EncodeGiven(item)
 	if err != nil {
 		return nil, err
 	}
 	version := r.table.Version(item)
 	id := protocol.NewWriteID()
-	w := core.NewWrite()
-	if err := r.saving(w, raw, id, version); err != nil {
-		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
-	}
-	in, err := w.Update(core.Key(raw))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", core.ItemName(r.table.KeyOf(item)), err)
-	}
-	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Update(ctx, in, ddb.Options{Absence: true, Holding: true, Decide: true})
+	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error) {
+		w := turn.Core.NewWrite()
+		err := r.saving(w, raw, id, version, base)
+		if err != nil {
+			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
+		}
+		in, err := w.Update(turn.Raw)
+		if err != nil {
+			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
+		}
+		return turn.Update(ctx, in, ddb.Options{Absence: true, Holding: true, Decide: true}), nil
 	})
 	if err != nil {
 		return nil, err
@@ -41,13 +43,9 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	return r.table.WithVersion(item, version+1), nil
 }
 
-// savedKept is of how many items a process knows the ring that its last Save has found
-// or left. One that comes late and whose first attempt has no answer is known not to be
-// applied while that ring is in sight: it would have started a new one.
-const savedKept = 1_000
-
-// saving makes a write of a whole item at its version.
-func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64) error {
+// saving makes a write of a whole item at its version, on an item with the ring base;
+// nil: with any.
+func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64, base []byte) error {
 	core := r.table.Core
 	d := core.Whole(raw).Without(core.Version).Without(core.Created) // which stays as it is
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
@@ -55,8 +53,11 @@ func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ve
 	}
 	w.Apply(d)
 	w.Set(core.Version, ddb.Integer(version+1))
-	w.Set(core.Attr.Writers, id.Push(nil))
+	w.Set(core.Attr.Writers, id.Push(base))
 	atVersion(core, w, version)
+	if base != nil {
+		w.IfEqual(core.Attr.Writers, ddb.Bytes(base))
+	}
 	return nil
 }
 
@@ -69,8 +70,8 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	w := core.NewWrite()
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
-	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter) ddb.Result {
-		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true})
+	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter, _ []byte) (ddb.Result, error) {
+		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true}), nil
 	})
 }
 
@@ -92,7 +93,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(context.Context, *lock.Waiter) ddb.Result) (err error) {
+func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error)) (err error) {
 	core := r.table.Core
 	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(r.table.KeyOf(item).String)
@@ -103,29 +104,36 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		return err
 	}
 	var stored int64
-	var ring []byte
 	defer func() { pass(stored) }()
 	given := r.table.Version(item)
 	if stored = o.handed(); stored > given {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
 		return otherVersion(turn, stored, given)
 	}
-	turn.Doubt.Before(r.saved.Get(o.text))
-	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn), nil }, func(image ddb.Item) (decided bool, err error) {
-		stored, ring = cas.Version(core, image), core.Ring(image)
-		if decided, err := r.judge(turn, id, image, given); decided {
+	before := core.Sighted(turn.Raw)
+	turn.Doubt.Before(before.Ring)
+	var base []byte
+	if before.Version == given {
+		base = before.Ring
+	}
+	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn, base) }, func(image ddb.Item) (decided bool, err error) {
+		stored = cas.Version(core, image)
+		decided, err = r.judge(turn, id, image, given, base)
+		switch {
+		case decided:
 			return true, err
+		case image[core.Attr.LockedBy] == nil:
+			base = nil // another life of the item, at the same version
+			return false, nil
 		}
 		return false, turn.WaitOrBreak(ctx, image)
 	})
 	switch {
 	case err == nil && operation == "Save":
-		stored, ring = given+1, id[:]
-	case err == nil, errors.Is(err, repo.ErrSchema):
-		stored, ring = 0, nil
-	}
-	if len(ring) > 0 {
-		r.saved.Change(o.text, func([]byte) ([]byte, bool) { return ring, true })
+		stored = given + 1
+		core.See(turn.Raw, stored, id.Push(base))
+	case err == nil:
+		stored = 0
 	}
 	if errors.Is(err, repo.ErrConflict) {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
@@ -135,7 +143,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64) (done bool, err error) {
+func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64, base []byte) (done bool, err error) {
 	core := turn.Core
 	stored, gone := cas.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
@@ -154,10 +162,11 @@ func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, g
 		return true, lock.NotFound(turn.Key, core.Name)
 	case stored != given:
 		return true, otherVersion(turn, stored, given)
-	case image[core.Attr.LockedBy] == nil:
+	case image[core.Attr.LockedBy] == nil && (base == nil || bytes.Equal(base, core.Ring(image))):
 		return true, conflicting(turn)
 	}
-	// At this version ours is not applied. Once the lock is released it may be.
+	// At this version ours is not applied. Once the lock is released it may be, or on
+	// another ring.
 	return false, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/recent"
 )
 
 // Attributes are the names of what the library keeps on an item.
@@ -61,6 +62,7 @@ type Core struct {
 	Retention time.Duration // length of an epoch: for how long ids of operations are remembered at least
 
 	witness *witness
+	sights  *sights
 
 	once  [3]string // Attr.OnceNames
 	lock  lockTemplates
@@ -77,6 +79,7 @@ func NewCore(c Core) *Core {
 	}
 	c.once = c.Attr.OnceNames()
 	c.witness = &witness{writes: map[WriteID][]*Evidence{}}
+	c.sights = &sights{memory: recent.New[Sight](sightsKept)}
 	c.Table.Saw = c.Saw
 	return &c
 }

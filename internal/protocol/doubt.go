@@ -49,8 +49,9 @@ func (d *Doubt) AsRead(id WriteID, base, now []byte, unmoved bool) Verdict {
 	return v
 }
 
-// blind judges a write that starts a new ring of its own id, the same in all
-// tries: Committed; Lost, which says that it is not applied so far; or Undecided.
+// blind judges a write that starts a new ring of its own id, or extends one that it
+// demands, the same in all tries: Committed; Lost, which says that it is not applied so
+// far; or Undecided.
 func (d *Doubt) blind(id WriteID, ring []byte) Verdict {
 	if !d.open {
 		d.ring = ring
@@ -77,8 +78,8 @@ func (d *Doubt) Event(id WriteID, ring []byte, order int) (v Verdict, final bool
 	return v, true
 }
 
-// Before notes the ring of an item that was seen before the first write was sent. A
-// write that starts a new ring puts it out of sight.
+// Before notes the ring of an item that was seen before the first write was sent: ours
+// puts it out of sight, or stands over it.
 func (d *Doubt) Before(ring []byte) { d.ring = ring }
 
 // Save judges a write that is bound to the given version by the image that

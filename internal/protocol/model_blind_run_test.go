@@ -18,7 +18,10 @@ func (m *blindModel) next(w blindWorld, out emit[blindWorld]) {
 			if on := w; m.kind == saveWrites && w.item.exists && (c.tries == 0 || m.looksLate) {
 				d := Doubt{}
 				d.Before(w.item.ring.wire())
-				on.who[i].seen = idsOf(d.ring)
+				on.who[i].seen, on.who[i].base = idsOf(d.ring), ids8{}
+				if w.item.version == ourVersion {
+					on.who[i].base = w.item.ring
+				}
 				out(name, "its process sees the item", on, "")
 			}
 			if on := w; c.tries < m.tries && (m.kind != applyWrites || !c.open || m.repeats) {
@@ -143,7 +146,7 @@ func (m *blindModel) told(w *blindWorld, i int, v Verdict, what string, out emit
 	case v == Lost && c.applied:
 		wrong = "the call is told that nothing was written, but it is"
 	}
-	*c = blindCall{phase: done, late: c.late, applied: c.applied, lost: v == Lost}
+	*c = blindCall{phase: done, late: c.late, base: c.base, applied: c.applied, lost: v == Lost}
 	out(ids[i+1], what, *w, wrong)
 }
 

@@ -36,6 +36,7 @@ type blindCall struct {
 	late    int8  // attempts that are still on their way
 	open    bool  // what Doubt remembers
 	seen    ids8
+	base    ids8 // the ring that a save demands and extends; none: it demands none and starts a new one
 	applied bool
 	lost    bool // it was told that nothing was written
 }
@@ -85,7 +86,7 @@ func (w *blindWorld) write(m *blindModel, i int) (applied bool, wrong string) {
 	case it.locked:
 		return false, ""
 	case m.kind == eventWrites && (!it.exists || it.event >= ourEvent+int8(i)),
-		m.kind == saveWrites && (!it.exists || it.version != ourVersion),
+		m.kind == saveWrites && (!it.exists || it.version != ourVersion || c.base != ids8{} && c.base != it.ring),
 		m.kind == createWrites && it.exists && !it.stub,
 		m.kind == applyWrites && (!it.exists || it.stub || it.version >= maxApplied):
 		return false, ""
@@ -97,7 +98,7 @@ func (w *blindWorld) write(m *blindModel, i int) (applied bool, wrong string) {
 		return true, "a write is applied after its call was told that nothing was written"
 	}
 	c.applied = true
-	it.exists, it.stub, it.ring = true, false, ids8{id}
+	it.exists, it.stub, it.ring = true, false, c.base.push(id)
 	if it.version++; m.kind == eventWrites {
 		it.event = ourEvent + int8(i)
 	}

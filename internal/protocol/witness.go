@@ -93,9 +93,10 @@ func (e *Evidence) Verdict() (Verdict, ddb.Item) {
 // Expected is how many writes the process looks for in images.
 func (c *Core) Expected() int { return int(c.witness.open.Load()) }
 
-// Saw compares an image with the writes that have no verdict yet. Nobody changes an
-// image from then on.
+// Saw compares an image with the writes that have no verdict yet, and remembers it.
+// Nobody changes an image from then on.
 func (c *Core) Saw(image ddb.Item) {
+	c.sighted(image)
 	if c.witness.open.Load() > 0 {
 		c.witness.saw(image, c.Ring(image), func() bool { return c.CheckShape(image) == nil })
 	}

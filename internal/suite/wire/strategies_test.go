@@ -92,7 +92,11 @@ func optimisticOperations() []operation {
 		_, err := r.Update(ctx, key, addOne)
 		return err
 	}
-	return append(strategy("optimistic", open),
+	return append(append(strategy("optimistic", open), operation{name: "optimistic: Save of an item that the process has seen", prepare: func(t *testing.T, b *bench) func() error {
+		r := open(t, b.table(t))
+		saved := rig.Must(r.Save(t.Context(), rig.Must(r.Create(t.Context(), first))(t)))(t)
+		return func() error { _, err := r.Save(t.Context(), saved); return err }
+	}}),
 		on("Save", optimistic.Config{}, func(ctx context.Context, r *optimistic.Repository[item], created item) error {
 			created.Balance, created.Note, created.At = 9, "", 11
 			_, err := r.Save(ctx, created)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 
@@ -103,7 +104,7 @@ func (w *writer) WriteString(s *smithy.Schema, v string) {
 
 func (w *writer) WriteBool(s *smithy.Schema, v bool) {
 	w.begin(s)
-	w.text = fmt.Append(w.text, v)
+	w.text = strconv.AppendBool(w.text, v)
 }
 
 func (w *writer) WriteBlob(s *smithy.Schema, v []byte) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -40,10 +41,12 @@ func (f *awsFlags) service(ctx context.Context) (*dynamodb.Client, repo.TableCon
 func (f *awsFlags) client(ctx context.Context) (*dynamodb.Client, error) {
 	endpoint, local, err := localdb.Config{Endpoint: f.Endpoint}.Given()
 	if err != nil {
-		return nil, usageError{err.Error()}
+		return nil, usageError{strings.TrimPrefix(strings.Replace(err.Error(), "Config.Endpoint", "--endpoint", 1), "localdb: ")}
 	}
-	if endpoint != "" && local {
-		engine, err := localdb.Start(ctx, localdb.Config{Endpoint: endpoint})
+	if endpoint != "" && local && f.Profile == "" {
+		engine, err := localdb.Start(ctx, localdb.Config{Endpoint: endpoint, Options: []func(*dynamodb.Options){func(o *dynamodb.Options) {
+			o.Region = cmp.Or(f.Region, o.Region)
+		}}})
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -126,7 +127,7 @@ func checkItem(keys *repo.KeyTable, item map[string]types.AttributeValue, found 
 		}
 		return found[name]
 	}
-	key := keys.DecodeKey(item).String()
+	key := keyWords(keys.DecodeKey(item))
 	for name, v := range item {
 		switch role := keys.Role(name); role {
 		case "":
@@ -169,7 +170,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 	if d.All {
 		which = "all"
 	}
-	if _, err := fmt.Fprintf(c.out, "Table %s, %s %d items: ", printable(d.Table), which, d.Items); err != nil {
+	if _, err := fmt.Fprintf(c.out, "Table %s, %s %d items: ", shown.Text(d.Table), which, d.Items); err != nil {
 		return err
 	}
 	if len(d.Attributes) == 0 {
@@ -198,7 +199,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 		if a.Example != "" {
 			example = ", for example in " + a.Example
 		}
-		if _, err := fmt.Fprintf(c.out, "\n%s%s: %s.\nMend: %s.\n", printable(a.Name), example, a.Why, a.Mend); err != nil {
+		if _, err := fmt.Fprintf(c.out, "\n%s%s: %s.\nMend: %s.\n", shown.Text(a.Name), example, a.Why, a.Mend); err != nil {
 			return err
 		}
 	}

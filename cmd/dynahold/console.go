@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 )
 
 // console is where a command talks to. Results go to out, which may be a pipe;
@@ -88,17 +90,27 @@ func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string,
 	return c.confirm(ctx, yes, question)
 }
 
-// printDone reports what was done, to one thing.
-func (c *console) printDone(output, what, name string, document any) error {
+// printDone reports what was done, to one thing. It is done also where that cannot be
+// told.
+func (c *console) printDone(output, what, name string, document any) (err error) {
 	if output == "json" {
-		return c.printJSON(map[string]any{what: document})
+		err = c.printJSON(map[string]any{what: document})
+	} else {
+		_, err = fmt.Fprintf(c.out, "%s: %s\n", what, shown.Text(name))
 	}
-	_, err := fmt.Fprintf(c.out, "%s: %s\n", what, printable(name))
-	return err
+	if err != nil {
+		return doneBut(what, name, "this could not be printed", err)
+	}
+	return nil
+}
+
+// doneBut is what is told of a change that was made, where something after it failed.
+func doneBut(what, name, failed string, err error) error {
+	return outcome{exitFailed, fmt.Errorf("%s: %s; but %s: %w", what, name, failed, err)}
 }
 
 // fail reports an error and returns the exit code.
 func (c *console) fail(err error, code int) int {
-	fmt.Fprintf(c.err, "dynahold: %v\n", err)
+	fmt.Fprintf(c.err, "dynahold: %s\n", shown.Lines(err.Error()))
 	return code
 }

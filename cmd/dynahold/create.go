@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -61,12 +63,15 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 	return key, err
 }
 
-func keyAttribute(text string) (a repo.KeyAttribute, err error) {
-	a = repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}
-	for _, kind := range []types.ScalarAttributeType{"S", "N", "B"} {
-		if n := len(text) - 2; n > 0 && text[n:] == ":"+string(kind) {
-			a = repo.KeyAttribute{Name: text[:n], Type: kind}
-		}
+// keyAttribute reads NAME or NAME:TYPE. A name may have a colon in it, where its type follows.
+func keyAttribute(text string) (repo.KeyAttribute, error) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}, nil
+	}
+	a := repo.KeyAttribute{Name: text[:i], Type: types.ScalarAttributeType(text[i+1:])}
+	if a.Name == "" || !slices.Contains(a.Type.Values(), a.Type) {
+		return a, usageError{fmt.Sprintf("a key is NAME or NAME:TYPE, with the type S, N or B, not %q", a.Type)}
 	}
 	return a, nil
 }

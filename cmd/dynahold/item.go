@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -84,14 +85,14 @@ func (cmd *itemShowCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if len(out.Item) == 0 {
-		return outcome{exitNothing, fmt.Errorf("there is no item %v in table %q", key, t.name)}
+		return outcome{exitNothing, fmt.Errorf("there is no item %s in table %q", keyWords(key), t.name)}
 	}
 	state, now := keys.State(out.Item), time.Now()
 	says := explain(state, now)
 	if cmd.Output == "json" {
 		return c.printJSON(itemDocumentOf(cmd, state, says, now))
 	}
-	if _, err := fmt.Fprintf(c.out, "Item %v of table %s\n\n", key, t.name); err != nil {
+	if _, err := fmt.Fprintf(c.out, "Item %s of table %s\n\n", keyWords(key), t.name); err != nil {
 		return err
 	}
 	return c.printFacts(says)
@@ -159,7 +160,7 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 		}
 		return
 	}
-	say("lock", "held by %s", holder(l.Owner, s.Handed))
+	say("lock", "held by %s", shown.Holder(l.Owner, s.Handed))
 	say("token", "%d", l.Token)
 	if !l.Since.IsZero() {
 		say("since", "%s: its holder asked for it then", moment(l.Since, now))
@@ -175,15 +176,4 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 	if s.ByHand {
 		say("by hand", "the lock was not taken by this library, or not by its rules")
 	}
-}
-
-// holder is an owner as a line of text shows it.
-func holder(owner string, handed bool) string {
-	switch {
-	case handed:
-		return "one from the queue, to whom it was handed over"
-	case owner == "":
-		return "nobody by name"
-	}
-	return owner
 }

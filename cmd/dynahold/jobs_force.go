@@ -7,29 +7,13 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
 )
 
 // inLine finds a job that waits or runs.
 func (f *jobFlags) inLine(ctx context.Context, all *jobs) (jobDocument, error) {
-	for j, err := range all.Jobs(ctx, f.Resource) {
-		if j.ID == f.ID {
-			return queuedDocument(j, time.Now()), err
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			return jobDocument{}, err
-		}
-	}
-	return jobDocument{}, f.missing("job in line")
-}
-
-// agree shows a job, and asks.
-func (f *jobFlags) agree(ctx context.Context, c *console, yes bool, d jobDocument, question string) error {
-	told, shown := *c, *f
-	told.out, shown.Output = c.err, "table" // the output is the result
-	if err := shown.print(&told, d, time.Now()); err != nil {
-		return err
-	}
-	return c.confirm(ctx, yes, question)
+	now := time.Now()
+	return find(f, "job in line", all.Jobs(ctx, f.Resource), func(j semaphore.JobInfo) jobDocument { return queuedDocument(j, now) })
 }
 
 type jobsCancelCommand struct {
@@ -57,7 +41,7 @@ func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
 	case d.State == "running":
 		return outcome{exitMoved, fmt.Errorf("job %q runs at %s, with token %d: break it first; nothing was changed", cmd.ID, d.Owner, d.Token)}
 	}
-	if err := cmd.agree(ctx, c, cmd.Yes, d, "Cancel it?"); err != nil {
+	if err := c.confirmFacts(ctx, cmd.Yes, cmd.facts(d, time.Now()), "Cancel it?"); err != nil {
 		return err
 	}
 	err = all.Cancel(ctx, cmd.Resource, cmd.ID)
@@ -96,7 +80,7 @@ func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
 	case d.State != "running" || d.Token != cmd.Token:
 		return outcome{exitMoved, fmt.Errorf("job %q does not run under token %d: it %s, token %d; nothing was changed", cmd.ID, cmd.Token, d.stands(time.Now()), d.Token)}
 	}
-	if err := cmd.agree(ctx, c, cmd.Yes, d, "Break it?"); err != nil {
+	if err := c.confirmFacts(ctx, cmd.Yes, cmd.facts(d, time.Now()), "Break it?"); err != nil {
 		return err
 	}
 	err = all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -69,25 +70,18 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	now, list, rows := time.Now(), []record.Lock{}, [][]string(nil)
-	var unread error
-	for info, err := range locker.List(ctx) {
-		if err != nil {
-			unread = err // the last one
-			continue
-		}
+	unread := collect(locker.List(ctx), func(info mutex.Info) {
 		d := lockDocumentOf(info, now)
-		list = append(list, d)
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, now), ends(d, now)})
-	}
-	switch {
-	case cmd.Output == "json":
-		err = c.printJSON(list)
-	case len(rows) == 0:
-		_, err = fmt.Fprintln(c.out, "nobody holds a lock")
-	default:
-		err = c.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
-	}
-	return errors.Join(err, unread)
+		list, rows = append(list, d), append(rows, lockRow(d, now))
+	})
+	return c.printList(cmd.Output, list, lockHead, rows, "nobody holds a lock", unread)
+}
+
+// lockHead are the columns of lockRow.
+var lockHead = []string{"lock", "holder", "token", "since", "until"}
+
+func lockRow(d record.Lock, now time.Time) []string {
+	return []string{strings.TrimSpace(d.Name + " " + d.Sort), shown.Holder(d.Holder, d.Handed), fmt.Sprint(d.Token), since(d.Since, now), ends(d, now)}
 }
 
 type locksShowCommand struct{ lockFlags }
@@ -95,10 +89,14 @@ type locksShowCommand struct{ lockFlags }
 // Run implements the command.
 func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
 	_, _, info, err := cmd.inspect(ctx)
-	if err != nil {
+	switch now := time.Now(); {
+	case err != nil:
 		return err
+	case cmd.Output == "json":
+		return c.printJSON(lockDocumentOf(info, now))
+	default:
+		return c.printFacts(lockFacts(info, now))
 	}
-	return cmd.print(c, info)
 }
 
 // inspect reads the lock.
@@ -117,18 +115,15 @@ func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex
 	}
 	info, err := locker.Inspect(ctx, key)
 	if errors.Is(err, repo.ErrNotHeld) {
-		err = outcome{exitNothing, fmt.Errorf("nobody holds %v in table %q", key, f.Table)}
+		err = outcome{exitNothing, fmt.Errorf("nobody holds %s in table %q", keyWords(key), f.Table)}
 	}
 	return locker, key, info, err
 }
 
-func (f *lockFlags) print(c *console, info mutex.Info) error {
-	now := time.Now()
+// lockFacts are what is known of a lock, in words.
+func lockFacts(info mutex.Info, now time.Time) [][2]string {
 	d := lockDocumentOf(info, now)
-	if f.Output == "json" {
-		return c.printJSON(d)
-	}
-	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
+	facts := [][2]string{{"lock", keyWords(info.Key)}, {"holder", shown.Holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}
@@ -138,7 +133,7 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 	if d.Payload != "" {
 		facts = append(facts, [2]string{"payload", d.Payload})
 	}
-	return c.printFacts(facts)
+	return facts
 }
 
 type locksBreakCommand struct {
@@ -163,16 +158,9 @@ func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if info.Token != cmd.Token {
-		return outcome{exitMoved, fmt.Errorf("token %d does not hold %v: %s does, with token %d; nothing was changed", cmd.Token, key, holder(info.Owner, false), info.Token)}
+		return outcome{exitMoved, fmt.Errorf("token %d does not hold %s: %s does, with token %d; nothing was changed", cmd.Token, keyWords(key), shown.Holder(info.Owner, info.Handed), info.Token)}
 	}
-	told := *c
-	told.out = c.err // the output is the result
-	shown := cmd.lockFlags
-	shown.Output = "table"
-	if err := shown.print(&told, info); err != nil {
-		return err
-	}
-	if err := c.confirm(ctx, cmd.Yes, "Break it?"); err != nil {
+	if err := c.confirmFacts(ctx, cmd.Yes, lockFacts(info, time.Now()), "Break it?"); err != nil {
 		return err
 	}
 	err = locker.Break(ctx, key, cmd.Token)
@@ -181,9 +169,6 @@ func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
 		return outcome{exitMoved, fmt.Errorf("the hold ended meanwhile; nothing was changed: %w", err)}
 	case err != nil:
 		return err
-	case cmd.Output == "json":
-		return c.printJSON(map[string]any{"broken": lockDocumentOf(info, time.Now())})
 	}
-	_, err = fmt.Fprintf(c.out, "broken: %v, token %d\n", key, cmd.Token)
-	return err
+	return c.printDone(cmd.Output, "broken", fmt.Sprintf("%s, token %d", keyWords(key), cmd.Token), lockDocumentOf(info, time.Now()))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -92,6 +93,20 @@ func keyPart(text string, attribute repo.KeyAttribute) (any, error) {
 		return b, nil
 	}
 	return text, nil
+}
+
+// keyWords is a key in a sentence.
+func keyWords(key repo.Key) string {
+	part := func(v any) string {
+		if text, is := v.(string); is {
+			return strconv.Quote(text)
+		}
+		return keyText(v)
+	}
+	if key.Sort == nil {
+		return "{" + part(key.Partition) + "}"
+	}
+	return "{" + part(key.Partition) + " " + part(key.Sort) + "}"
 }
 
 // keyText is a part of a key as the command line takes it; "" for none.

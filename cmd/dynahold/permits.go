@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -55,16 +56,9 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 	for _, p := range permits {
 		d := permitDocumentOf(p, now)
 		list = append(list, d)
-		rows = append(rows, []string{d.ID, holder(d.Holder, false), since(d.Since, now), d.ends(now)})
+		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), d.ends(now)})
 	}
-	switch {
-	case cmd.Output == "json":
-		return c.printJSON(list)
-	case len(rows) == 0:
-		_, err = fmt.Fprintln(c.out, "nobody holds a permit of", printable(cmd.Resource))
-		return err
-	}
-	return c.printTable([]string{"permit", "holder", "since", "until"}, rows)
+	return c.printList(cmd.Output, list, []string{"permit", "holder", "since", "until"}, rows, "nobody holds a permit of "+cmd.Resource, nil)
 }
 
 type permitsBreakCommand struct {
@@ -98,7 +92,7 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 			continue
 		}
 		d := permitDocumentOf(p, now)
-		facts := [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
+		facts := [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
 		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Break it?"); err != nil {
 			return err
 		}

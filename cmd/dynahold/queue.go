@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/ticket"
 )
@@ -75,18 +76,11 @@ func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if cmd.Output == "json" {
-		return c.printJSON(list)
-	}
-	if len(list) == 0 {
-		_, err = fmt.Fprintln(c.out, "nobody stands in the queue")
-		return err
-	}
 	now, rows := time.Now(), [][]string(nil)
 	for _, d := range list {
-		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
+		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, shown.Holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
 	}
-	return c.printTable([]string{"number", "entry", "owner", "since", "state", "until"}, rows)
+	return c.printList(cmd.Output, list, []string{"number", "entry", "owner", "since", "state", "until"}, rows, "nobody stands in the queue", nil)
 }
 
 type queueEvictCommand struct {
@@ -113,7 +107,7 @@ func (cmd *queueEvictCommand) Run(ctx context.Context, c *console) error {
 		if d.Number != cmd.Number {
 			continue
 		}
-		facts := [][2]string{{"ticket", fmt.Sprint(d.Number)}, {"queue", cmd.Entity}, {"owner", holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}}
+		facts := [][2]string{{"ticket", fmt.Sprint(d.Number)}, {"queue", cmd.Entity}, {"owner", shown.Holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}}
 		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Take it out?"); err != nil {
 			return err
 		}

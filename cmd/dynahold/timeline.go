@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/timeline"
 )
 
@@ -96,7 +97,7 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	}
 	for _, note := range t.Notes() {
 		if err == nil {
-			_, err = fmt.Fprintln(c.out, printable(note))
+			_, err = fmt.Fprintln(c.out, shown.Text(note))
 		}
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/live"
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -129,7 +130,7 @@ func (w *watcher) look(ctx context.Context) error {
 			return err
 		}
 		if w.fault == nil && w.errs != nil {
-			fmt.Fprintf(w.errs, "%s a look failed, and more may: %v\n", at.UTC().Format(time.RFC3339), err)
+			fmt.Fprintf(w.errs, "%s a look failed, and more may: %s\n", at.UTC().Format(time.RFC3339), shown.Lines(err.Error()))
 		}
 		w.fault = err
 		return nil
@@ -152,7 +153,7 @@ func (w *watcher) write(events []record.Event) error {
 			continue
 		}
 		fmt.Fprintf(&lines, "%s %-5s %s by %s, token %d\n", e.Time.Format(time.RFC3339), e.Event,
-			printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, e.Lock.Handed)), e.Lock.Token)
+			shown.Text(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), shown.Text(shown.Holder(e.Lock.Holder, e.Lock.Handed)), e.Lock.Token)
 	}
 	if w.file != nil && documents.Len() > 0 {
 		if _, err := w.file.Write(documents.Bytes()); err != nil {
@@ -174,21 +175,21 @@ func (w *watcher) page(ctx context.Context, c *console) (p live.Page, err error)
 	if err := w.look(ctx); err != nil {
 		return p, err
 	}
-	p.Title = fmt.Sprintf("%s: %d locks at %s, every %v.", printable(w.cmd.Table), len(w.locks), w.at.UTC().Format(time.RFC3339), w.cmd.Every)
+	p.Title = fmt.Sprintf("%s: %d locks at %s, every %v.", shown.Text(w.cmd.Table), len(w.locks), w.at.UTC().Format(time.RFC3339), w.cmd.Every)
 	if w.fault != nil {
-		p.Fault = "THE LATEST LOOK FAILED: " + printable(w.fault.Error())
+		p.Fault = "THE LATEST LOOK FAILED: " + shown.Text(w.fault.Error())
 	}
 	if len(w.locks) == 0 {
 		return p, nil
 	}
 	rows := [][]string(nil)
 	for _, d := range w.locks {
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, w.at), ends(d, w.at)})
+		rows = append(rows, lockRow(d, w.at))
 	}
 	var text bytes.Buffer
 	view := *c
 	view.out = &text
-	err = view.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
+	err = view.printTable(lockHead, rows)
 	p.Lines, p.Head = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), 2
 	return p, err
 }

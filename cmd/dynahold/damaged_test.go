@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -218,4 +220,37 @@ func TestLocksThatWereHandedOver(t *testing.T) {
 	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaA"), "lockTime": number("4000000000"),
 		"lockLease": number("1"), "lockHeld": number("7"), "lockToken": number("9")})
 	n.says("locks list locks", exitOK, "one from the queue")
+}
+
+// A watch that was killed while it wrote leaves half a line. The next one appends to the
+// same file all the same.
+func TestARecordIsContinuedAfterAKill(t *testing.T) {
+	n := newNight(t)
+	file := filepath.Join(t.TempDir(), "night.jsonl")
+	for range 2 {
+		w := n.pipe("locks watch orders --every 100ms -o json --record " + file)
+		w.read("watching")
+		w.read("held")
+		w.end(exitOK, "stopped")
+		whole, err := os.ReadFile(file)
+		n.is(err)
+		n.is(os.WriteFile(file, whole[:len(whole)-10], 0o600)) // in the last line
+	}
+	if code, out, errs := call(t.Context(), &fake{}, "locks", "timeline", file); code != exitOK || !strings.Contains(out, "held at the last look") {
+		t.Errorf("code %d, %s%s", code, out, errs)
+	}
+
+	var errs bytes.Buffer
+	code := run(t.Context(), strings.Fields("locks watch orders --every 100ms --endpoint "+n.endpoint+" --record "+file), &console{out: broken{}, err: &errs, width: plainWidth}, &fake{})
+	whole, err := os.ReadFile(file)
+	n.is(err)
+	if lines := strings.Split(strings.TrimSpace(string(whole)), "\n"); code != exitFailed || !strings.Contains(lines[len(lines)-1], "stopped") {
+		t.Errorf("code %d, %s, the record of a watch whose output is closed ends with %s", code, &errs, lines[len(lines)-1])
+	}
+	if code, _, errs := call(t.Context(), &fake{}, "locks", "timeline", file, "--html", file); code != exitUsage || !strings.Contains(errs, "is a record") {
+		t.Errorf("code %d, %s", code, errs)
+	}
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(again, whole) {
+		t.Errorf("the record is gone: %v", err)
+	}
 }

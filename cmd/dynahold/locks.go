@@ -37,6 +37,9 @@ func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, Lost: i.Lost,
 		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Handed: i.Handed, Waiting: i.Waiting, Payload: string(i.Payload),
 	}
+	if i.Handed {
+		d.Holder = "" // the row names none
+	}
 	if !utf8.Valid(i.Payload) {
 		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
 	}

@@ -88,6 +88,13 @@ func destination(given string) (path string, mode fs.FileMode, err error) {
 	return path, info.Mode().Perm(), old.Close()
 }
 
+// replaces reports whether it is written in place of another file.
+func (f *file) replaces(path string) bool {
+	old, oldErr := os.Stat(f.path)
+	other, err := os.Stat(path)
+	return oldErr == nil && err == nil && os.SameFile(old, other)
+}
+
 func (f *file) write(content func(io.Writer) error) error {
 	if f.temp == nil {
 		return nil

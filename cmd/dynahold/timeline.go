@@ -63,6 +63,9 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	var records [][]record.Event
 	looks := 0
 	for _, name := range cmd.Files {
+		if report.replaces(kong.ExpandPath(name)) {
+			return usageError{fmt.Sprintf("--html: %s is a record, of which the page is made: it would be gone", name)}
+		}
 		events, err := readRecord(name)
 		if err != nil {
 			return err

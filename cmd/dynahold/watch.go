@@ -71,17 +71,27 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
 		err = w.follow(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		return err
+		w.lines = nil
+		return errors.Join(err, w.write(w.watch.Stop()))
 	}
 	return w.write(w.watch.Stop())
 }
 
 // openRecord opens a file to which a watch appends: what an earlier one has written is
-// its part of the same timeline.
+// its part of the same timeline. Half a line of one that was killed gets an end.
 func openRecord(path string) (*os.File, error) {
-	file, err := os.OpenFile(kong.ExpandPath(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	file, err := os.OpenFile(kong.ExpandPath(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, usageError{fmt.Sprintf("--record: %v", err)}
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		last := make([]byte, 1)
+		if _, err = file.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+			_, err = file.WriteString("\n")
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("--record: %w", err), file.Close())
+		}
 	}
 	return file, nil
 }

@@ -16,9 +16,8 @@ import (
 )
 
 type tableCheckCommand struct {
-	awsFlags
-	Table  string `arg:"" help:"Name or ARN of the table."`
-	Sample int    `default:"1000" help:"How many items are looked at, at most."`
+	tableFlags
+	Sample int `default:"1000" help:"How many items are looked at, at most."`
 }
 
 // Help says what is read, and what the answer means.
@@ -58,9 +57,9 @@ func (a *checkedAttribute) collide(key, why string) {
 // Run implements the command.
 func (cmd *tableCheckCommand) Run(ctx context.Context, c *console) error {
 	if cmd.Sample < 1 {
-		return usageError{fmt.Sprintf("--sample must be at least 1, not %d", cmd.Sample)}
+		return usage("--sample must be at least 1, not %d", cmd.Sample)
 	}
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -49,10 +49,8 @@ type outcome struct {
 func (o outcome) Error() string { return o.err.Error() }
 func (o outcome) Unwrap() error { return o.err }
 
-// usageError is a fault of whoever called that the parser cannot see.
-type usageError struct{ text string }
-
-func (e usageError) Error() string { return e.text }
+// usage is a fault of whoever called that the parser cannot see.
+func usage(format string, args ...any) error { return outcome{exitUsage, fmt.Errorf(format, args...)} }
 
 // run is the program: what main does, on any console.
 func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
@@ -105,7 +103,7 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 		// It stands, whoever has interrupted what came after it.
 	case ctx.Err() != nil:
 		err = errors.New("interrupted") // whatever went wrong then is a consequence
-	case errors.As(err, new(usageError)), errors.Is(err, repo.ErrKey), errors.Is(err, repo.ErrConfig):
+	case errors.Is(err, repo.ErrKey), errors.Is(err, repo.ErrConfig):
 		end.code = exitUsage
 	case errors.Is(err, repo.ErrNoTable):
 		end.code = exitNothing

@@ -101,9 +101,9 @@ func localEndpoint() (string, error) {
 	endpoint, local, err := localdb.Config{}.Given()
 	switch {
 	case err != nil:
-		return "", usageError{err.Error()}
+		return "", usage("%w", err)
 	case endpoint != "" && !local:
-		return "", usageError{fmt.Sprintf("compare measures on this machine, but the environment names %s: unset AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL", endpoint)}
+		return "", usage("compare measures on this machine, but the environment names %s: unset AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL", endpoint)
 	}
 	return endpoint, nil
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // console is where a command talks to. Results go to out, which may be a pipe;
@@ -61,7 +62,7 @@ func (c *console) confirm(ctx context.Context, yes bool, question string) error 
 	case yes:
 		return nil
 	case c.in == nil:
-		return usageError{"nobody can be asked here: say --yes"}
+		return usage("nobody can be asked here: say --yes")
 	}
 	fmt.Fprintf(c.err, "%s [y/N] ", question)
 	answered := make(chan string, 1)
@@ -88,6 +89,31 @@ func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string,
 		return err
 	}
 	return c.confirm(ctx, yes, question)
+}
+
+// change is what an operator makes of something that others hold or wait for.
+type change struct {
+	facts      [][2]string // whom it hits
+	question   string
+	make       func() error
+	gone       string // what has happened where it is not there any more
+	done, name string
+	document   any
+}
+
+// make shows what a change hits, asks, and makes it.
+func (c *console) make(ctx context.Context, yes bool, output string, ch change) error {
+	if err := c.confirmFacts(ctx, yes, ch.facts, ch.question); err != nil {
+		return err
+	}
+	err := ch.make()
+	switch {
+	case errors.Is(err, repo.ErrNotHeld), errors.Is(err, repo.ErrNotFound), errors.Is(err, repo.ErrLocked):
+		return outcome{exitMoved, fmt.Errorf("%s; nothing was changed: %w", ch.gone, err)}
+	case err != nil:
+		return err
+	}
+	return c.printDone(output, ch.done, ch.name, ch.document)
 }
 
 // printDone reports what was done, to one thing. It is done also where that cannot be

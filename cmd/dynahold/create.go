@@ -19,7 +19,7 @@ type tableCreateCommand struct {
 	For       string `enum:"items,mutex,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, ticket, semaphore."`
 	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
 	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
-	Yes       bool   `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what is made.
@@ -40,7 +40,7 @@ type createDocument struct {
 // schema is the primary key that the flags say.
 func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 	if cmd.For != "items" && (cmd.Partition != "" || cmd.Sort != "") {
-		return key, usageError{fmt.Sprintf("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)}
+		return key, usage("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)
 	}
 	switch cmd.For {
 	case "mutex":
@@ -51,7 +51,7 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 		key.Partition.Name, key.Sort.Name = "pk", "sk"
 	default:
 		if cmd.Partition == "" {
-			return key, usageError{"say which attribute is the key: --partition NAME"}
+			return key, usage("say which attribute is the key: --partition NAME")
 		}
 		if key.Partition, err = keyAttribute(cmd.Partition); err == nil && cmd.Sort != "" {
 			key.Sort, err = keyAttribute(cmd.Sort)
@@ -71,7 +71,7 @@ func keyAttribute(text string) (repo.KeyAttribute, error) {
 	}
 	a := repo.KeyAttribute{Name: text[:i], Type: types.ScalarAttributeType(text[i+1:])}
 	if a.Name == "" || !slices.Contains(a.Type.Values(), a.Type) {
-		return a, usageError{fmt.Sprintf("a key is NAME or NAME:TYPE, with the type S, N or B, not %q", a.Type)}
+		return a, usage("a key is NAME or NAME:TYPE, with the type S, N or B, not %q", a.Type)
 	}
 	return a, nil
 }
@@ -88,7 +88,7 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	}
 	table, err := repo.NewKeyTable(client, cmd.Table, key, cfg)
 	if err != nil {
-		return usageError{err.Error()}
+		return err
 	}
 	_, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &cmd.Table})
 	switch {

@@ -18,8 +18,7 @@ type tableCommands struct {
 }
 
 type tableDescribeCommand struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 }
 
 type tableDocument struct {
@@ -38,7 +37,7 @@ type tableDocument struct {
 
 // Run implements the command.
 func (cmd *tableDescribeCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}

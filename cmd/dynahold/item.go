@@ -22,15 +22,14 @@ type itemShowCommand struct{ itemArguments }
 
 // itemArguments name an item.
 type itemArguments struct {
-	awsFlags
-	Table     string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Partition string `arg:"" help:"Value of the partition key; bytes in base64."`
 	Sort      string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
 }
 
 // openItem opens the item's table, and encodes the key.
 func (a *itemArguments) openItem(ctx context.Context) (t *opened, keys *repo.KeyTable, key repo.Key, raw map[string]types.AttributeValue, err error) {
-	if t, err = a.open(ctx, a.Table); err != nil {
+	if t, err = a.open(ctx); err != nil {
 		return
 	}
 	if keys, err = t.keys(); err != nil {

@@ -22,12 +22,12 @@ type jobCommands struct {
 // jobs are those of a table. What travels with them stays as it is.
 type jobs = semaphore.Semaphore[json.RawMessage]
 
-func (f *awsFlags) jobs(ctx context.Context, table string) (*jobs, error) {
+func (f *tableFlags) jobs(ctx context.Context) (*jobs, error) {
 	client, cfg, err := f.service(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return semaphore.New[json.RawMessage](client, table, semaphore.Config{Table: cfg})
+	return semaphore.New[json.RawMessage](client, f.Table, semaphore.Config{Table: cfg})
 }
 
 type resourceDocument struct {
@@ -89,14 +89,13 @@ func (d jobDocument) stands(now time.Time) string {
 }
 
 type jobsListCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Resource string `arg:"" optional:"" help:"Resource whose jobs are listed."`
 }
 
 // Run implements the command.
 func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,12 @@ import (
 )
 
 type jobsDeadCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource whose dead letters are listed."`
+	resourceFlags
 }
 
 // Run implements the command.
 func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,10 +35,8 @@ func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
 
 // jobFlags name one job.
 type jobFlags struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource of the job."`
-	ID       string `arg:"" help:"Id of the job, as list and dead tell it."`
+	resourceFlags
+	ID string `arg:"" help:"Id of the job, as list and dead tell it."`
 }
 
 func (f *jobFlags) missing(what string) error {
@@ -74,7 +70,7 @@ type jobsShowCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ type jobsRequeueCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,12 +139,12 @@ func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
 
 type jobsDiscardCommand struct {
 	jobFlags
-	Yes bool `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Run implements the command.
 func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,15 +152,9 @@ func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
 	if d.ID == "" { // one whose value cannot be read is discarded, too
 		return err
 	}
-	if err := c.confirmFacts(ctx, cmd.Yes, cmd.facts(d, time.Now()), "Discard it?"); err != nil {
-		return err
-	}
-	err = all.Discard(ctx, cmd.Resource, cmd.ID)
-	switch {
-	case errors.Is(err, repo.ErrNotFound):
-		return outcome{exitMoved, fmt.Errorf("the dead letter %q was requeued or discarded meanwhile", cmd.ID)}
-	case err != nil:
-		return err
-	}
-	return c.printDone(cmd.Output, "discarded", cmd.ID, cmd.ID)
+	return c.make(ctx, cmd.Yes, cmd.Output, change{
+		facts: cmd.facts(d, time.Now()), question: "Discard it?", gone: "it was requeued or discarded meanwhile",
+		make: func() error { return all.Discard(ctx, cmd.Resource, cmd.ID) },
+		done: "discarded", name: cmd.ID, document: cmd.ID,
+	})
 }

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -18,7 +16,7 @@ func (f *jobFlags) inLine(ctx context.Context, all *jobs) (jobDocument, error) {
 
 type jobsCancelCommand struct {
 	jobFlags
-	Yes bool `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it removes.
@@ -30,7 +28,7 @@ Exit codes: 0 cancelled; 1 failed, or not agreed to; 2 usage; 3 no such job in l
 
 // Run implements the command.
 func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,23 +39,17 @@ func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
 	case d.State == "running":
 		return outcome{exitMoved, fmt.Errorf("job %q runs at %s, with token %d: break it first; nothing was changed", cmd.ID, d.Owner, d.Token)}
 	}
-	if err := c.confirmFacts(ctx, cmd.Yes, cmd.facts(d, time.Now()), "Cancel it?"); err != nil {
-		return err
-	}
-	err = all.Cancel(ctx, cmd.Resource, cmd.ID)
-	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrLocked) {
-		return outcome{exitMoved, fmt.Errorf("somebody was quicker; nothing was changed: %w", err)}
-	}
-	if err != nil {
-		return err
-	}
-	return c.printDone(cmd.Output, "cancelled", cmd.ID, d)
+	return c.make(ctx, cmd.Yes, cmd.Output, change{
+		facts: cmd.facts(d, time.Now()), question: "Cancel it?", gone: "somebody was quicker",
+		make: func() error { return all.Cancel(ctx, cmd.Resource, cmd.ID) },
+		done: "cancelled", name: cmd.ID, document: d,
+	})
 }
 
 type jobsBreakCommand struct {
 	jobFlags
 	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the start, as show tells it: no other is ended."`
-	Yes   bool  `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -69,7 +61,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such job in line
 
 // Run implements the command.
 func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,15 +72,9 @@ func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
 	case d.State != "running" || d.Token != cmd.Token:
 		return outcome{exitMoved, fmt.Errorf("job %q does not run under token %d: it %s, token %d; nothing was changed", cmd.ID, cmd.Token, d.stands(time.Now()), d.Token)}
 	}
-	if err := c.confirmFacts(ctx, cmd.Yes, cmd.facts(d, time.Now()), "Break it?"); err != nil {
-		return err
-	}
-	err = all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token)
-	if errors.Is(err, repo.ErrNotHeld) || errors.Is(err, repo.ErrNotFound) {
-		return outcome{exitMoved, fmt.Errorf("the run ended meanwhile; nothing was changed: %w", err)}
-	}
-	if err != nil {
-		return err
-	}
-	return c.printDone(cmd.Output, "broken", cmd.ID, d)
+	return c.make(ctx, cmd.Yes, cmd.Output, change{
+		facts: cmd.facts(d, time.Now()), question: "Break it?", gone: "the run ended meanwhile",
+		make: func() error { return all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token) },
+		done: "broken", name: cmd.ID, document: d,
+	})
 }

@@ -25,10 +25,9 @@ type lockCommands struct {
 
 // lockFlags name one lock: of package mutex, or an item that is locked.
 type lockFlags struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
-	Name  string `arg:"" help:"Name of the lock: the value of the table's partition key; bytes in base64."`
-	Sort  string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
+	tableFlags
+	Name string `arg:"" help:"Name of the lock: the value of the table's partition key; bytes in base64."`
+	Sort string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
 }
 
 // lockDocumentOf is a lock as JSON.
@@ -58,13 +57,12 @@ func ends(d record.Lock, now time.Time) string {
 }
 
 type locksListCommand struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 }
 
 // Run implements the command.
 func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
 
 // inspect reads the lock.
 func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex.Info, error) {
-	t, err := f.open(ctx, f.Table)
+	t, err := f.open(ctx)
 	if err != nil {
 		return nil, repo.Key{}, mutex.Info{}, err
 	}
@@ -142,7 +140,7 @@ func lockFacts(info mutex.Info, now time.Time) [][2]string {
 type locksBreakCommand struct {
 	lockFlags
 	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the hold, as list or show tell it: no other hold is ended. 0: one that was taken by hand."`
-	Yes   bool  `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -163,15 +161,10 @@ func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
 	if info.Token != cmd.Token {
 		return outcome{exitMoved, fmt.Errorf("token %d does not hold %s: %s does, with token %d; nothing was changed", cmd.Token, keyWords(key), shown.Holder(info.Owner, info.Handed), info.Token)}
 	}
-	if err := c.confirmFacts(ctx, cmd.Yes, lockFacts(info, time.Now()), "Break it?"); err != nil {
-		return err
-	}
-	err = locker.Break(ctx, key, cmd.Token)
-	switch {
-	case errors.Is(err, repo.ErrNotHeld):
-		return outcome{exitMoved, fmt.Errorf("the hold ended meanwhile; nothing was changed: %w", err)}
-	case err != nil:
-		return err
-	}
-	return c.printDone(cmd.Output, "broken", fmt.Sprintf("%s, token %d", keyWords(key), cmd.Token), lockDocumentOf(info, time.Now()))
+	now := time.Now()
+	return c.make(ctx, cmd.Yes, cmd.Output, change{
+		facts: lockFacts(info, now), question: "Break it?", gone: "the hold ended meanwhile",
+		make: func() error { return locker.Break(ctx, key, cmd.Token) },
+		done: "broken", name: fmt.Sprintf("%s, token %d", keyWords(key), cmd.Token), document: lockDocumentOf(info, now),
+	})
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
-	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -37,14 +36,12 @@ func (d permitDocument) ends(now time.Time) string {
 }
 
 type permitsListCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource whose permits are listed."`
+	resourceFlags
 }
 
 // Run implements the command.
 func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,11 +59,9 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 }
 
 type permitsBreakCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource of the permit."`
-	ID       string `arg:"" help:"Id of the permit, as list tells it."`
-	Yes      bool   `short:"y" help:"Do not ask."`
+	resourceFlags
+	ID string `arg:"" help:"Id of the permit, as list tells it."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -78,7 +73,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such permit; 4 i
 
 // Run implements the command.
 func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,24 +81,16 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	for _, p := range permits {
-		if p.ID != cmd.ID {
-			continue
-		}
-		d := permitDocumentOf(p, now)
-		facts := [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
-		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Break it?"); err != nil {
-			return err
-		}
-		err := all.BreakPermit(ctx, cmd.Resource, cmd.ID)
-		if errors.Is(err, repo.ErrNotHeld) {
-			return outcome{exitMoved, fmt.Errorf("the permit ended meanwhile; nothing was changed: %w", err)}
-		}
-		if err != nil {
-			return err
-		}
-		return c.printDone(cmd.Output, "broken", cmd.ID, d)
+	n := slices.IndexFunc(permits, func(p semaphore.PermitInfo) bool { return p.ID == cmd.ID })
+	if n < 0 {
+		return outcome{exitNothing, fmt.Errorf("resource %q has no permit %q", cmd.Resource, cmd.ID)}
 	}
-	return outcome{exitNothing, fmt.Errorf("resource %q has no permit %q", cmd.Resource, cmd.ID)}
+	now := time.Now()
+	d := permitDocumentOf(permits[n], now)
+	return c.make(ctx, cmd.Yes, cmd.Output, change{
+		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}},
+		question: "Break it?", gone: "the permit ended meanwhile",
+		make: func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
+		done: "broken", name: cmd.ID, document: d,
+	})
 }

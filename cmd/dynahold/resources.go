@@ -15,15 +15,19 @@ type resourceCommands struct {
 
 // resourceFlags name one resource.
 type resourceFlags struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Resource string `arg:"" help:"Name of the resource."`
-	Yes      bool   `short:"y" help:"Do not ask."`
+}
+
+// pauseFlags name a resource that is to be paused, or to go on.
+type pauseFlags struct {
+	resourceFlags
+	consent
 }
 
 // state is how things are with a resource. The counters of one that nobody has used, and
 // of one that was only mistyped, are those of one at rest: the list of all tells.
-func (f *resourceFlags) state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) (state string, used bool, err error) {
+func state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) (state string, used bool, err error) {
 	if !r.Paused.IsZero() {
 		return "paused since " + moment(r.Paused, now), true, nil
 	}
@@ -38,8 +42,8 @@ func (f *resourceFlags) state(ctx context.Context, all *jobs, r semaphore.Resour
 }
 
 // change shows a resource, asks, and changes it.
-func (f *resourceFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
-	all, err := f.jobs(ctx, f.Table)
+func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
+	all, err := f.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,7 @@ func (f *resourceFlags) change(ctx context.Context, c *console, question, what s
 	if err != nil {
 		return err
 	}
-	state, used, err := f.state(ctx, all, r, time.Now())
+	state, used, err := state(ctx, all, r, time.Now())
 	switch {
 	case err != nil:
 		return err
@@ -69,7 +73,7 @@ func (f *resourceFlags) change(ctx context.Context, c *console, question, what s
 
 const resumed = "resumed"
 
-type resourcesPauseCommand struct{ resourceFlags }
+type resourcesPauseCommand struct{ pauseFlags }
 
 // Help says what goes on.
 func (resourcesPauseCommand) Help() string {
@@ -81,7 +85,12 @@ func (cmd *resourcesPauseCommand) Run(ctx context.Context, c *console) error {
 	return cmd.change(ctx, c, "Pause it?", "paused", func(all *jobs) error { return all.Pause(ctx, cmd.Resource) })
 }
 
-type resourcesResumeCommand struct{ resourceFlags }
+type resourcesResumeCommand struct{ pauseFlags }
+
+// Help says what is no resource.
+func (resourcesResumeCommand) Help() string {
+	return `Resuming what is not paused changes nothing. Exit code 3: nobody has used a resource of this name.`
+}
 
 // Run implements the command.
 func (cmd *resourcesResumeCommand) Run(ctx context.Context, c *console) error {

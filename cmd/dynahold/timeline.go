@@ -64,7 +64,7 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	looks := 0
 	for _, name := range cmd.Files {
 		if report.replaces(kong.ExpandPath(name)) {
-			return usageError{fmt.Sprintf("--html: %s is a record, of which the page is made: it would be gone", name)}
+			return usage("--html: %s is a record, of which the page is made: it would be gone", name)
 		}
 		events, err := readRecord(name)
 		if err != nil {
@@ -78,7 +78,7 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	}
 	t := timeline.Build(records...)
 	if cmd.From.After(t.To) || !cmd.To.IsZero() && cmd.To.Before(t.From) {
-		return usageError{fmt.Sprintf("the record is from %s to %s", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))}
+		return usage("the record is from %s to %s", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
 	t = t.Only(cmd.Lock).Cut(cmd.From, cmd.To)
 	if cmd.HTML != nil {

@@ -22,8 +22,7 @@ import (
 )
 
 type locksWatchCommand struct {
-	awsFlags
-	Table  string        `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Every  time.Duration `default:"2s" help:"Time between two looks. Each reads the whole table."`
 	Record *string       `placeholder:"FILE" complete:"file" group:"output" help:"Also append what is seen to this file, for locks timeline."`
 }
@@ -47,7 +46,7 @@ func (cmd *locksWatchCommand) Validate() error {
 
 // Run implements the command.
 func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
 func openRecord(path string) (*os.File, error) {
 	file, err := os.OpenFile(kong.ExpandPath(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, usageError{fmt.Sprintf("--record: %v", err)}
+		return nil, usage("--record: %v", err)
 	}
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
 		last := make([]byte, 1)

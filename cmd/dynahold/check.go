@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -169,16 +170,13 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 	if d.All {
 		which = "all"
 	}
-	if _, err := fmt.Fprintf(c.out, "Table %s, %s %d items: ", shown.Text(d.Table), which, d.Items); err != nil {
-		return err
-	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Table %s, %s %d items: ", shown.Text(d.Table), which, d.Items)
 	if len(d.Attributes) == 0 {
-		_, err := fmt.Fprintln(c.out, "no attribute has a name of the library's")
-		return err
+		b.WriteString("no attribute has a name of the library's\n")
+		return c.print(b.String())
 	}
-	if _, err := fmt.Fprintf(c.out, "attributes with a name of the library's: %d, of them %d collide\n\n", len(d.Attributes), d.Collisions); err != nil {
-		return err
-	}
+	fmt.Fprintf(&b, "attributes with a name of the library's: %d, of them %d collide\n\n", len(d.Attributes), d.Collisions)
 	var rows [][]string
 	for _, a := range d.Attributes {
 		verdict := "fits: the library's own, or alike by chance"
@@ -187,9 +185,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 		}
 		rows = append(rows, []string{a.Name, fmt.Sprint(a.Items), fmt.Sprint(a.Foreign), verdict})
 	}
-	if err := c.printTable([]string{"attribute", "items", "foreign", "verdict"}, rows); err != nil {
-		return err
-	}
+	b.WriteString(tableText([]string{"attribute", "items", "foreign", "verdict"}, rows))
 	for _, a := range d.Attributes {
 		if a.Foreign == 0 {
 			continue
@@ -198,9 +194,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 		if a.Example != "" {
 			example = ", for example in " + a.Example
 		}
-		if _, err := fmt.Fprintf(c.out, "\n%s%s: %s.\nMend: %s.\n", shown.Text(a.Name), example, a.Why, a.Mend); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "\n%s%s: %s.\nMend: %s.\n", shown.Text(a.Name), example, a.Why, a.Mend)
 	}
-	return nil
+	return c.print(b.String())
 }

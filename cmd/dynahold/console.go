@@ -83,9 +83,7 @@ func (c *console) confirm(ctx context.Context, yes bool, question string) error 
 
 // confirmFacts shows what a command is about to hit, and asks.
 func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string, question string) error {
-	told := *c
-	told.out = c.err // the output is the result
-	if err := told.printFacts(facts); err != nil {
+	if _, err := io.WriteString(c.err, factsText(facts)); err != nil { // the output is the result
 		return err
 	}
 	return c.confirm(ctx, yes, question)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,14 +28,6 @@ func (tableCreateCommand) Help() string {
 	return `Prints the schema, asks, and creates the table as the library's EnsureTable does: billed per request, with TTL. Anything else, such as encryption, backups or tags, is for your own templates (docs/tables.md).
 
 Exit codes: 0 created; 1 failed, or not agreed to; 2 usage; 4 the table is there already.`
-}
-
-type createDocument struct {
-	Table        string `json:"table"`
-	PartitionKey string `json:"partition_key"`
-	SortKey      string `json:"sort_key,omitempty"`
-	TTL          string `json:"ttl_attribute"`
-	Billing      string `json:"billing"`
 }
 
 // schema is the primary key that the flags say.
@@ -97,17 +90,8 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	case !errors.As(err, new(*types.ResourceNotFoundException)):
 		return err
 	}
-	ttl := cfg.Attributes.TTL
-	if ttl == "" {
-		ttl = "expiresAt"
-	}
-	d := createDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: ttl, Billing: string(types.BillingModePayPerRequest)}
-	facts := [][2]string{{"table", d.Table}, {"partition key", d.PartitionKey}}
-	if d.SortKey != "" {
-		facts = append(facts, [2]string{"sort key", d.SortKey})
-	}
-	facts = append(facts, [2]string{"TTL", "on " + d.TTL}, [2]string{"billing", d.Billing})
-	if err := c.confirmFacts(ctx, cmd.Yes, facts, "Create it?"); err != nil {
+	d := schemaDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: cmp.Or(cfg.Attributes.TTL, "expiresAt"), Billing: string(types.BillingModePayPerRequest)}
+	if err := c.confirmFacts(ctx, cmd.Yes, d.facts(), "Create it?"); err != nil {
 		return err
 	}
 	if err := table.EnsureTable(ctx); err != nil {

@@ -71,14 +71,13 @@ func (c *console) printHistory(cmd *itemHistoryCommand, key repo.Key, changes []
 		return c.printJSON(map[string]any{"table": cmd.Table, "partition": cmd.Partition, "sort": cmd.Sort, "changes": changes})
 	}
 	if len(changes) == 0 {
-		_, err := fmt.Fprintf(c.out, "The stream of table %s has no change of item %s: it keeps 24 hours.\n", cmd.Table, keyWords(key))
-		return err
+		return c.print(fmt.Sprintf("The stream of table %s has no change of item %s: it keeps 24 hours.\n", cmd.Table, keyWords(key)))
 	}
 	var rows [][]string
 	for _, change := range changes {
 		rows = append(rows, []string{change.Time.Format(time.RFC3339), strings.Join(change.Says, "; ")})
 	}
-	return c.printTable([]string{"time", "what"}, rows)
+	return c.print(tableText([]string{"time", "what"}, rows))
 }
 
 // changeOf tells a record, if it is of the item with a key.

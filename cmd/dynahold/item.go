@@ -91,10 +91,7 @@ func (cmd *itemShowCommand) Run(ctx context.Context, c *console) error {
 	if cmd.Output == "json" {
 		return c.printJSON(itemDocumentOf(cmd, state, says, now))
 	}
-	if _, err := fmt.Fprintf(c.out, "Item %s of table %s\n\n", keyWords(key), t.name); err != nil {
-		return err
-	}
-	return c.printFacts(says)
+	return c.print(fmt.Sprintf("Item %s of table %s\n\n", keyWords(key), t.name) + factsText(says))
 }
 
 func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now time.Time) itemDocument {

@@ -94,7 +94,7 @@ func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
 	case cmd.Output == "json":
 		return errors.Join(c.printJSON(d), err)
 	default:
-		return errors.Join(c.printFacts(cmd.facts(d, now)), err)
+		return errors.Join(c.print(factsText(cmd.facts(d, now))), err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"time"
 
@@ -21,8 +22,14 @@ func (c *console) printJSON(document any) error {
 	return e.Encode(document)
 }
 
-// printTable writes rows under a head.
-func (c *console) printTable(head []string, rows [][]string) error {
+// print writes a text.
+func (c *console) print(text string) error {
+	_, err := io.WriteString(c.out, text)
+	return err
+}
+
+// tableText is rows under a head.
+func tableText(head []string, rows [][]string) string {
 	t := grid.Table("  ")
 	line := func(cells []string) (row table.Row) {
 		for _, cell := range cells {
@@ -34,8 +41,7 @@ func (c *console) printTable(head []string, rows [][]string) error {
 	for _, row := range rows {
 		t.AppendRow(line(row))
 	}
-	_, err := fmt.Fprintln(c.out, t.Render())
-	return err
+	return t.Render() + "\n"
 }
 
 // collect hands on what an iteration reads, and returns what could not be read.
@@ -58,25 +64,23 @@ func (c *console) printList(output string, list any, head []string, rows [][]str
 	case output == "json":
 		err = c.printJSON(list)
 	case len(rows) == 0:
-		_, err = fmt.Fprintln(c.out, shown.Text(none))
+		err = c.print(shown.Text(none) + "\n")
 	default:
-		err = c.printTable(head, rows)
+		err = c.print(tableText(head, rows))
 	}
 	return errors.Join(unread, err)
 }
 
-// printFacts writes what is known of one thing, a line for each fact.
-func (c *console) printFacts(facts [][2]string) error {
-	wide := 0
+// factsText is what is known of one thing, a line for each fact.
+func factsText(facts [][2]string) string {
+	wide, text := 0, ""
 	for _, f := range facts {
 		wide = max(wide, len(f[0]))
 	}
 	for _, f := range facts {
-		if _, err := fmt.Fprintf(c.out, "%-*s  %s\n", wide, f[0], shown.Text(f[1])); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("%-*s  %s\n", wide, f[0], shown.Text(f[1]))
 	}
-	return nil
+	return text
 }
 
 // moment is a time, and how far it is from now.

@@ -62,11 +62,7 @@ type locksListCommand struct {
 
 // Run implements the command.
 func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx)
-	if err != nil {
-		return err
-	}
-	locker, err := t.locker()
+	_, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,17 +92,13 @@ func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
 	case cmd.Output == "json":
 		return c.printJSON(lockDocumentOf(info, now))
 	default:
-		return c.printFacts(lockFacts(info, now))
+		return c.print(factsText(lockFacts(info, now)))
 	}
 }
 
 // inspect reads the lock.
 func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex.Info, error) {
-	t, err := f.open(ctx)
-	if err != nil {
-		return nil, repo.Key{}, mutex.Info{}, err
-	}
-	locker, err := t.locker()
+	t, locker, err := f.locker(ctx)
 	if err != nil {
 		return nil, repo.Key{}, mutex.Info{}, err
 	}

@@ -59,9 +59,14 @@ func (t *opened) keys() (*repo.KeyTable, error) {
 	return repo.NewKeyTable(t.client, t.name, t.schema, t.cfg)
 }
 
-// locker takes no locks; it lists and breaks those of others.
-func (t *opened) locker() (*mutex.Locker, error) {
-	return mutex.New(t.client, t.name, mutex.Config{Key: t.schema, Table: t.cfg})
+// locker opens a table as one of locks. It takes none; it lists and breaks those of others.
+func (f *tableFlags) locker(ctx context.Context) (*opened, *mutex.Locker, error) {
+	t, err := f.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	locker, err := mutex.New(t.client, t.name, mutex.Config{Key: t.schema, Table: t.cfg})
+	return t, locker, err
 }
 
 // key reads the parts of a key from the command line.

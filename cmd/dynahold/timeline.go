@@ -93,17 +93,14 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	if cmd.Output == "json" {
 		return c.printJSON(t)
 	}
-	if rows := t.Rows(); len(rows) == 0 {
-		_, err = fmt.Fprintln(c.out, "nobody held a lock")
-	} else {
-		err = c.printTable(timeline.Head(), rows)
+	text := "nobody held a lock\n"
+	if rows := t.Rows(); len(rows) > 0 {
+		text = tableText(timeline.Head(), rows)
 	}
 	for _, note := range t.Notes() {
-		if err == nil {
-			_, err = fmt.Fprintln(c.out, shown.Text(note))
-		}
+		text += shown.Text(note) + "\n"
 	}
-	return err
+	return c.print(text)
 }
 
 // readRecord reads one file; "-" is what is piped in.

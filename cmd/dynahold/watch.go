@@ -46,11 +46,7 @@ func (cmd *locksWatchCommand) Validate() error {
 
 // Run implements the command.
 func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
-	t, err := cmd.open(ctx)
-	if err != nil {
-		return err
-	}
-	locker, err := t.locker()
+	_, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,7 +61,7 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
 	}
 	if c.outIsTerminal && cmd.Output != "json" {
 		w.lines, w.errs = nil, nil
-		err = live.Run(ctx, live.Config{Out: c.out, Every: cmd.Every, Look: func(ctx context.Context) (live.Page, error) { return w.page(ctx, c) }})
+		err = live.Run(ctx, live.Config{Out: c.out, Every: cmd.Every, Look: w.page})
 	} else {
 		err = w.follow(ctx)
 	}
@@ -180,7 +176,7 @@ func (w *watcher) write(events []record.Event) error {
 }
 
 // page looks once, for the view.
-func (w *watcher) page(ctx context.Context, c *console) (p live.Page, err error) {
+func (w *watcher) page(ctx context.Context) (p live.Page, err error) {
 	if err := w.look(ctx); err != nil {
 		return p, err
 	}
@@ -195,12 +191,8 @@ func (w *watcher) page(ctx context.Context, c *console) (p live.Page, err error)
 	for _, d := range w.locks {
 		rows = append(rows, lockRow(d, w.at))
 	}
-	var text bytes.Buffer
-	view := *c
-	view.out = &text
-	err = view.printTable(lockHead, rows)
-	p.Lines, p.Head = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), 2
-	return p, err
+	p.Lines, p.Head = strings.Split(strings.TrimSuffix(tableText(lockHead, rows), "\n"), "\n"), 2
+	return p, nil
 }
 
 // heldLocks are the locks of a table by name. Rows that cannot be read are no reason to

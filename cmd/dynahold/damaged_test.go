@@ -198,6 +198,9 @@ func TestNamesThatMakeNoSense(t *testing.T) {
 	n.says("table create bills --yes --partition id:X", exitUsage, `"X"`)
 	n.says("table create bills --yes --partition id --sort at:number", exitUsage, `"number"`)
 	n.says("table create bills --yes --partition :N", exitUsage)
+	if code, out, errs := call(t.Context(), &fake{}, "jobs", "list", "jobs", "", "--endpoint", n.endpoint); code != exitUsage || out != "" {
+		t.Errorf("the jobs of a resource without a name: code %d, %s%s", code, out, errs)
+	}
 	for _, line := range []string{"jobs list j?", "jobs dead j? orders", "queue list q? printer", "permits list p? till"} {
 		n.says(line, exitUsage, "table name")
 	}
@@ -220,6 +223,11 @@ func TestLocksThatWereHandedOver(t *testing.T) {
 	n.put("locks", map[string]types.AttributeValue{"name": word("handed"), "lockedBy": word("next#aaaaaA"), "lockTime": number("4000000000"),
 		"lockLease": number("1"), "lockHeld": number("7"), "lockToken": number("9")})
 	n.says("locks list locks", exitOK, "one from the queue")
+	for _, line := range []string{"locks list locks", "locks show locks handed", "item show locks handed"} {
+		if code, out, errs := n.call("", line+" -o json"); code != exitOK || strings.Contains(out, `"next"`) || !strings.Contains(out, `"handed_over": true`) {
+			t.Errorf("%s: code %d, %s%s", line, code, out, errs)
+		}
+	}
 }
 
 // A watch that was killed while it wrote leaves half a line. The next one appends to the

@@ -124,7 +124,9 @@ type told struct {
 func tell(keys *repo.KeyTable, before, after map[string]types.AttributeValue, byTTL bool) itemChange {
 	t := &told{keys: keys, before: before, after: after, was: keys.State(before), is: keys.State(after)}
 	t.Attributes = t.changed()
-	t.Holder, t.Token = t.is.Lock.Owner, t.is.Lock.Token
+	if t.Token = t.is.Lock.Token; !t.is.Handed {
+		t.Holder = t.is.Lock.Owner
+	}
 	t.sayItem(byTTL)
 	t.sayLock()
 	t.sayQueue()

@@ -102,6 +102,9 @@ func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now ti
 		Stub: s.Lock.Stub, Tombstone: s.Tombstone, Expires: stated(s.Expires), Writes: s.Writes, OnceIDs: s.OnceIDs,
 		Foreign: []foreignDocument{},
 	}
+	if s.Handed {
+		d.Holder = "" // the item names none
+	}
 	if s.Lock.Held {
 		d.Since = stated(s.Lock.Since)
 	}

@@ -90,7 +90,7 @@ func (d jobDocument) stands(now time.Time) string {
 
 type jobsListCommand struct {
 	tableFlags
-	Resource string `arg:"" optional:"" help:"Resource whose jobs are listed."`
+	Resource *string `arg:"" optional:"" help:"Resource whose jobs are listed."`
 }
 
 // Run implements the command.
@@ -99,8 +99,8 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if cmd.Resource != "" {
-		return cmd.line(ctx, c, all)
+	if cmd.Resource != nil { // one without a name, such as a script's empty variable, is refused
+		return line(ctx, c, all, *cmd.Resource, cmd.Output)
 	}
 	now, list, rows := time.Now(), []resourceDocument{}, [][]string(nil)
 	unread := collect(all.Resources(ctx), func(r semaphore.Resource) {
@@ -114,10 +114,10 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 	return c.printList(cmd.Output, list, []string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
 }
 
-func (cmd *jobsListCommand) line(ctx context.Context, c *console, all *jobs) error {
+func line(ctx context.Context, c *console, all *jobs, resource, output string) error {
 	now, list := time.Now(), []jobDocument{}
-	unread := collect(all.Jobs(ctx, cmd.Resource), func(j semaphore.JobInfo) { list = append(list, queuedDocument(j, now)) })
-	return c.printJobs(cmd.Output, list, "no job stands in the line of "+cmd.Resource, now, unread)
+	unread := collect(all.Jobs(ctx, resource), func(j semaphore.JobInfo) { list = append(list, queuedDocument(j, now)) })
+	return c.printJobs(output, list, "no job stands in the line of "+resource, now, unread)
 }
 
 func (c *console) printJobs(output string, list []jobDocument, none string, now time.Time, unread error) error {

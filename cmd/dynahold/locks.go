@@ -45,15 +45,15 @@ func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 	return d
 }
 
-// ends says until when a lock is held.
-func ends(d record.Lock, now time.Time) string {
+// ends says until when something is held; nil: without an end.
+func ends(until *time.Time, expired bool, now time.Time) string {
 	switch {
-	case d.Until == nil:
+	case until == nil:
 		return "without an end (fail-closed)"
-	case d.Expired:
-		return moment(*d.Until, now) + ", expired: whoever asks takes it over"
+	case expired:
+		return moment(*until, now) + ", expired: whoever asks takes it over"
 	}
-	return moment(*d.Until, now)
+	return moment(*until, now)
 }
 
 type locksListCommand struct {
@@ -78,7 +78,7 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 var lockHead = []string{"lock", "holder", "token", "since", "until"}
 
 func lockRow(d record.Lock, now time.Time) []string {
-	return []string{strings.TrimSpace(d.Name + " " + d.Sort), shown.Holder(d.Holder, d.Handed), fmt.Sprint(d.Token), since(d.Since, now), ends(d, now)}
+	return []string{strings.TrimSpace(d.Name + " " + d.Sort), shown.Holder(d.Holder, d.Handed), fmt.Sprint(d.Token), since(d.Since, now), ends(d.Until, d.Expired, now)}
 }
 
 type locksShowCommand struct{ lockFlags }
@@ -116,7 +116,7 @@ func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex
 // lockFacts are what is known of a lock, in words.
 func lockFacts(info mutex.Info, now time.Time) [][2]string {
 	d := lockDocumentOf(info, now)
-	facts := [][2]string{{"lock", keyWords(info.Key)}, {"holder", shown.Holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
+	facts := [][2]string{{"lock", keyWords(info.Key)}, {"holder", shown.Holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d.Until, d.Expired, now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}

@@ -27,14 +27,6 @@ func permitDocumentOf(p semaphore.PermitInfo, now time.Time) permitDocument {
 	return permitDocument{ID: p.ID, Holder: p.Owner, Since: stated(p.Since), Until: p.Until.UTC(), Expired: p.Expired(now)}
 }
 
-// ends says until when a permit is held.
-func (d permitDocument) ends(now time.Time) string {
-	if d.Expired {
-		return moment(d.Until, now) + ", expired: whoever asks takes it over"
-	}
-	return moment(d.Until, now)
-}
-
 type permitsListCommand struct {
 	resourceFlags
 }
@@ -53,7 +45,7 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 	for _, p := range permits {
 		d := permitDocumentOf(p, now)
 		list = append(list, d)
-		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), d.ends(now)})
+		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), ends(&d.Until, d.Expired, now)})
 	}
 	return c.printList(cmd.Output, list, []string{"permit", "holder", "since", "until"}, rows, "nobody holds a permit of "+cmd.Resource, nil)
 }
@@ -88,7 +80,7 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 	now := time.Now()
 	d := permitDocumentOf(permits[n], now)
 	return c.make(ctx, cmd.Yes, cmd.Output, change{
-		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}},
+		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", ends(&d.Until, d.Expired, now)}},
 		question: "Break it?", gone: "the permit ended meanwhile",
 		make: func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
 		done: "broken", name: cmd.ID, document: d,

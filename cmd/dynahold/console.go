@@ -55,9 +55,13 @@ func terminal(f *os.File) (is bool, width int) {
 	return true, min(width, widestLines)
 }
 
-// confirm asks whoever sits at the terminal. yes is the answer that was given on
-// the command line; without it and without a terminal nobody can agree.
-func (c *console) confirm(ctx context.Context, yes bool, question string) error {
+// confirm shows what a command is about to hit, and asks whoever sits at the terminal. yes
+// is the answer that was given on the command line; without it and without a terminal
+// nobody can agree.
+func (c *console) confirm(ctx context.Context, yes bool, facts [][2]string, question string) error {
+	if _, err := io.WriteString(c.err, factsText(facts)); err != nil { // the output is the result
+		return err
+	}
 	switch {
 	case yes:
 		return nil
@@ -81,37 +85,29 @@ func (c *console) confirm(ctx context.Context, yes bool, question string) error 
 	}
 }
 
-// confirmFacts shows what a command is about to hit, and asks.
-func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string, question string) error {
-	if _, err := io.WriteString(c.err, factsText(facts)); err != nil { // the output is the result
-		return err
-	}
-	return c.confirm(ctx, yes, question)
-}
-
-// change is what an operator makes of something that others hold or wait for.
-type change struct {
+// forced is a change of what others hold or wait for.
+type forced struct {
 	facts      [][2]string // whom it hits
 	question   string
-	make       func() error
+	act        func() error
 	gone       string // what has happened where it is not there any more
 	done, name string
 	document   any
 }
 
-// make shows what a change hits, asks, and makes it.
-func (c *console) make(ctx context.Context, yes bool, output string, ch change) error {
-	if err := c.confirmFacts(ctx, yes, ch.facts, ch.question); err != nil {
+// force makes such a change, with consent.
+func (c *console) force(ctx context.Context, yes bool, output string, f forced) error {
+	if err := c.confirm(ctx, yes, f.facts, f.question); err != nil {
 		return err
 	}
-	err := ch.make()
+	err := f.act()
 	switch {
 	case errors.Is(err, repo.ErrNotHeld), errors.Is(err, repo.ErrNotFound), errors.Is(err, repo.ErrLocked):
-		return outcome{exitMoved, fmt.Errorf("%s; nothing was changed: %w", ch.gone, err)}
+		return outcome{exitMoved, fmt.Errorf("%s; nothing was changed: %w", f.gone, err)}
 	case err != nil:
 		return err
 	}
-	return c.printDone(output, ch.done, ch.name, ch.document)
+	return c.printDone(output, f.done, f.name, f.document)
 }
 
 // printDone reports what was done, to one thing. It is done also where that cannot be

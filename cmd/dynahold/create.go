@@ -91,7 +91,7 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	d := schemaDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: cmp.Or(cfg.Attributes.TTL, "expiresAt"), Billing: string(types.BillingModePayPerRequest)}
-	if err := c.confirmFacts(ctx, cmd.Yes, d.facts(), "Create it?"); err != nil {
+	if err := c.confirm(ctx, cmd.Yes, d.facts(), "Create it?"); err != nil {
 		return err
 	}
 	if err := table.EnsureTable(ctx); err != nil {

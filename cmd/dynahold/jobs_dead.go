@@ -152,9 +152,9 @@ func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
 	if d.ID == "" { // one whose value cannot be read is discarded, too
 		return err
 	}
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts: cmd.facts(d, time.Now()), question: "Discard it?", gone: "it was requeued or discarded meanwhile",
-		make: func() error { return all.Discard(ctx, cmd.Resource, cmd.ID) },
+		act:  func() error { return all.Discard(ctx, cmd.Resource, cmd.ID) },
 		done: "discarded", name: cmd.ID, document: cmd.ID,
 	})
 }

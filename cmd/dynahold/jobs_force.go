@@ -39,9 +39,9 @@ func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
 	case d.State == "running":
 		return outcome{exitMoved, fmt.Errorf("job %q runs at %s, with token %d: break it first; nothing was changed", cmd.ID, d.Owner, d.Token)}
 	}
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts: cmd.facts(d, time.Now()), question: "Cancel it?", gone: "somebody was quicker",
-		make: func() error { return all.Cancel(ctx, cmd.Resource, cmd.ID) },
+		act:  func() error { return all.Cancel(ctx, cmd.Resource, cmd.ID) },
 		done: "cancelled", name: cmd.ID, document: d,
 	})
 }
@@ -72,9 +72,9 @@ func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
 	case d.State != "running" || d.Token != cmd.Token:
 		return outcome{exitMoved, fmt.Errorf("job %q does not run under token %d: it %s, token %d; nothing was changed", cmd.ID, cmd.Token, d.stands(time.Now()), d.Token)}
 	}
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts: cmd.facts(d, time.Now()), question: "Break it?", gone: "the run ended meanwhile",
-		make: func() error { return all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token) },
+		act:  func() error { return all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token) },
 		done: "broken", name: cmd.ID, document: d,
 	})
 }

@@ -154,9 +154,9 @@ func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
 		return outcome{exitMoved, fmt.Errorf("token %d does not hold %s: %s does, with token %d; nothing was changed", cmd.Token, keyWords(key), shown.Holder(info.Owner, info.Handed), info.Token)}
 	}
 	now := time.Now()
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts: lockFacts(info, now), question: "Break it?", gone: "the hold ended meanwhile",
-		make: func() error { return locker.Break(ctx, key, cmd.Token) },
+		act:  func() error { return locker.Break(ctx, key, cmd.Token) },
 		done: "broken", name: fmt.Sprintf("%s, token %d", keyWords(key), cmd.Token), document: lockDocumentOf(info, now),
 	})
 }

@@ -79,10 +79,10 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 	}
 	now := time.Now()
 	d := permitDocumentOf(permits[n], now)
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", ends(&d.Until, d.Expired, now)}},
 		question: "Break it?", gone: "the permit ended meanwhile",
-		make: func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
+		act:  func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
 		done: "broken", name: cmd.ID, document: d,
 	})
 }

@@ -105,10 +105,10 @@ func (cmd *queueEvictCommand) Run(ctx context.Context, c *console) error {
 		return outcome{exitNothing, fmt.Errorf("no ticket %d stands in the queue of %q", cmd.Number, cmd.Entity)}
 	}
 	now, d, number := time.Now(), list[n], fmt.Sprint(cmd.Number)
-	return c.make(ctx, cmd.Yes, cmd.Output, change{
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts:    [][2]string{{"ticket", number}, {"queue", cmd.Entity}, {"owner", shown.Holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}},
 		question: "Take it out?", gone: "the ticket left meanwhile",
-		make: func() error { return queue.Break(ctx, cmd.Entity, cmd.Number) },
+		act:  func() error { return queue.Break(ctx, cmd.Entity, cmd.Number) },
 		done: "evicted", name: number, document: d,
 	})
 }

@@ -59,7 +59,7 @@ func (f *pauseFlags) change(ctx context.Context, c *console, question, what stri
 		return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
 	}
 	facts := [][2]string{{"resource", r.Name}, {"state", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
-	if err := c.confirmFacts(ctx, f.Yes, facts, question); err != nil {
+	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {
 		return err
 	}
 	if err := change(all); err != nil {

@@ -63,7 +63,7 @@ func keyAttribute(text string) (repo.KeyAttribute, error) {
 		return repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}, nil
 	}
 	a := repo.KeyAttribute{Name: text[:i], Type: types.ScalarAttributeType(text[i+1:])}
-	if a.Name == "" || !slices.Contains(a.Type.Values(), a.Type) {
+	if !slices.Contains(a.Type.Values(), a.Type) {
 		return a, usage("a key is NAME or NAME:TYPE, with the type S, N or B, not %q", a.Type)
 	}
 	return a, nil

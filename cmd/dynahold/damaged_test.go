@@ -52,6 +52,9 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	}
 	n.says("jobs show jobs mails "+n.mail.ID(), exitOK, "mailer-4")
 	n.says("jobs show jobs mails text", exitFailed, "attempts  1")
+	n.says("jobs show jobs mails nothing", exitFailed, "not among those that can be read")
+	n.says("jobs cancel jobs mails nothing --yes", exitFailed, "not among those that can be read")
+	n.says("jobs discard jobs mails text --yes", exitOK, "discarded: text")
 }
 
 // between is an endpoint before the engine: it is told each operation before it is

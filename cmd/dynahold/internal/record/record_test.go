@@ -67,6 +67,24 @@ func TestLooksBecomeEvents(t *testing.T) {
 	}
 }
 
+// A lock that was handed over is taken once more when its holder is known: nobody has
+// ended it.
+func TestALockThatIsHandedOver(t *testing.T) {
+	handed, taken := lock("a", 2, false), lock("a", 2, false)
+	handed.Holder, handed.Handed, taken.Holder = "", true, "till-2"
+	w := NewWatch("orders", 2*time.Second)
+	w.Look([]Lock{handed}, at(0))
+	if got := w.Look([]Lock{handed}, at(2)); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Look([]Lock{taken}, at(4)); len(got) != 1 || got[0].Event != Taken || got[0].Lock.Holder != "till-2" {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Look([]Lock{taken}, at(6)); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What is written is read again, and a program that was killed while it wrote has left
 // its record all the same.
 func TestReadWhatIsWritten(t *testing.T) {

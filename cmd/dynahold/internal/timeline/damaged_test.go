@@ -40,7 +40,15 @@ func TestWatchesAtTheSameTime(t *testing.T) {
 	long.look(3)
 	long.look(8, held("a", "x", 1))
 	long.look(20)
-	for name, got := range map[string]Timeline{"one": Build(long.stop(), short.stop()), "other": Build(short.stop(), long.stop())} {
+	early, late := watching("orders", time.Second), watching("orders", time.Second)
+	early.look(0)
+	early.look(5, held("a", "x", 1))
+	early.look(10, held("a", "x", 1))
+	late.look(1)
+	late.look(3)
+	late.look(8, held("a", "x", 1))
+	late.look(20)
+	for name, got := range map[string]Timeline{"long": Build(long.stop(), short.stop()), "short": Build(short.stop(), long.stop()), "early": Build(early.stop(), late.stop())} {
 		h := got.Locks[0].Holds[0]
 		if h.Absent == nil || !h.Absent.Equal(at(3)) || !h.First.Equal(at(5)) || !h.Last.Equal(at(10)) || h.Gone == nil || !h.Gone.Equal(at(20)) || h.End != Ended {
 			t.Errorf("%s: %+v", name, h)

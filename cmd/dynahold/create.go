@@ -95,7 +95,7 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if err := table.EnsureTable(ctx); err != nil {
-		return err
+		return outcome{exitFailed, fmt.Errorf("%w; the table may be there, with its TTL or without: table describe shows it", err)}
 	}
 	return c.printDone(cmd.Output, "created", cmd.Table, d)
 }

@@ -169,3 +169,26 @@ func TestMoments(t *testing.T) {
 		}
 	}
 }
+
+// A table that was created is told also where it did not get its TTL, or nobody waited for it.
+func TestATableThatIsHalfCreated(t *testing.T) {
+	n := newNight(t)
+	whole := n.endpoint
+	n.between(func(operation string) bool { return operation != "UpdateTimeToLive" }, nil)
+	n.says("table create bills --partition id --yes", exitFailed, "table describe", "not now")
+	n.endpoint = whole
+	n.says("table describe bills", exitOK, "off")
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	n.between(nil, func(r *http.Request, operation string) {
+		if operation == "CreateTable" {
+			interrupt()
+			<-r.Context().Done() // the tool has left
+		}
+	})
+	var out, errs bytes.Buffer
+	code := run(ctx, strings.Fields("table create carts --partition id --yes --endpoint "+n.endpoint), &console{out: &out, err: &errs, width: plainWidth}, &fake{})
+	if code != exitFailed || !strings.Contains(errs.String(), "table describe") {
+		t.Errorf("code %d, %s, %s", code, &out, &errs)
+	}
+}

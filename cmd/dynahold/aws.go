@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,6 +24,17 @@ type awsFlags struct {
 	Output    string            `short:"o" enum:"table,json" default:"table" group:"output" help:"What to print: table or json."`
 }
 
+// tableFlags name a table.
+type tableFlags struct {
+	awsFlags
+	Table string `arg:"" help:"Name or ARN of the table."`
+}
+
+// consent lets a command do without asking what it asks for on a terminal.
+type consent struct {
+	Yes bool `short:"y" help:"Do not ask."`
+}
+
 // service is the DynamoDB that the flags and the environment name, and the settings
 // of its tables.
 func (f *awsFlags) service(ctx context.Context) (*dynamodb.Client, repo.TableConfig, error) {
@@ -40,10 +51,12 @@ func (f *awsFlags) service(ctx context.Context) (*dynamodb.Client, repo.TableCon
 func (f *awsFlags) client(ctx context.Context) (*dynamodb.Client, error) {
 	endpoint, local, err := localdb.Config{Endpoint: f.Endpoint}.Given()
 	if err != nil {
-		return nil, usageError{err.Error()}
+		return nil, usage("%s", strings.TrimPrefix(strings.Replace(err.Error(), "Config.Endpoint", "--endpoint", 1), "localdb: "))
 	}
-	if endpoint != "" && local {
-		engine, err := localdb.Start(ctx, localdb.Config{Endpoint: endpoint})
+	if endpoint != "" && local && f.Profile == "" {
+		engine, err := localdb.Start(ctx, localdb.Config{Endpoint: endpoint, Options: []func(*dynamodb.Options){func(o *dynamodb.Options) {
+			o.Region = cmp.Or(f.Region, o.Region)
+		}}})
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +74,7 @@ func (f *awsFlags) client(ctx context.Context) (*dynamodb.Client, error) {
 	case err != nil:
 		return nil, err
 	case cfg.Region == "":
-		return nil, usageError{"no region: set --region or AWS_REGION, or name a --profile that has one"}
+		return nil, usage("no region: set --region or AWS_REGION, or name a --profile that has one")
 	}
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		if f.Endpoint != "" {
@@ -81,7 +94,7 @@ func (f *awsFlags) tableConfig() (cfg repo.TableConfig, err error) {
 				roles = append(roles, names.Type().Field(i).Name)
 			}
 			slices.Sort(roles)
-			return cfg, usageError{fmt.Sprintf("--attribute must be ROLE=NAME with one of the roles %s, not %s=%s", strings.Join(roles, ", "), role, name)}
+			return cfg, usage("--attribute must be ROLE=NAME with one of the roles %s, not %s=%s", strings.Join(roles, ", "), role, name)
 		}
 		field.SetString(name)
 	}

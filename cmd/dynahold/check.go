@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 )
 
 type tableCheckCommand struct {
-	awsFlags
-	Table  string `arg:"" help:"Name or ARN of the table."`
-	Sample int    `default:"1000" help:"How many items are looked at, at most."`
+	tableFlags
+	Sample int `default:"1000" help:"How many items are looked at, at most."`
 }
 
 // Help says what is read, and what the answer means.
@@ -57,9 +58,9 @@ func (a *checkedAttribute) collide(key, why string) {
 // Run implements the command.
 func (cmd *tableCheckCommand) Run(ctx context.Context, c *console) error {
 	if cmd.Sample < 1 {
-		return usageError{fmt.Sprintf("--sample must be at least 1, not %d", cmd.Sample)}
+		return usage("--sample must be at least 1, not %d", cmd.Sample)
 	}
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func checkItem(keys *repo.KeyTable, item map[string]types.AttributeValue, found 
 		}
 		return found[name]
 	}
-	key := keys.DecodeKey(item).String()
+	key := keyWords(keys.DecodeKey(item))
 	for name, v := range item {
 		switch role := keys.Role(name); role {
 		case "":
@@ -169,16 +170,13 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 	if d.All {
 		which = "all"
 	}
-	if _, err := fmt.Fprintf(c.out, "Table %s, %s %d items: ", printable(d.Table), which, d.Items); err != nil {
-		return err
-	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Table %s, %s %d items: ", shown.Text(d.Table), which, d.Items)
 	if len(d.Attributes) == 0 {
-		_, err := fmt.Fprintln(c.out, "no attribute has a name of the library's")
-		return err
+		b.WriteString("no attribute has a name of the library's\n")
+		return c.print(b.String())
 	}
-	if _, err := fmt.Fprintf(c.out, "attributes with a name of the library's: %d, of them %d collide\n\n", len(d.Attributes), d.Collisions); err != nil {
-		return err
-	}
+	fmt.Fprintf(&b, "attributes with a name of the library's: %d, of them %d collide\n\n", len(d.Attributes), d.Collisions)
 	var rows [][]string
 	for _, a := range d.Attributes {
 		verdict := "fits: the library's own, or alike by chance"
@@ -187,9 +185,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 		}
 		rows = append(rows, []string{a.Name, fmt.Sprint(a.Items), fmt.Sprint(a.Foreign), verdict})
 	}
-	if err := c.printTable([]string{"attribute", "items", "foreign", "verdict"}, rows); err != nil {
-		return err
-	}
+	b.WriteString(tableText([]string{"attribute", "items", "foreign", "verdict"}, rows))
 	for _, a := range d.Attributes {
 		if a.Foreign == 0 {
 			continue
@@ -198,9 +194,7 @@ func (cmd *tableCheckCommand) print(c *console, d checkDocument) error {
 		if a.Example != "" {
 			example = ", for example in " + a.Example
 		}
-		if _, err := fmt.Fprintf(c.out, "\n%s%s: %s.\nMend: %s.\n", printable(a.Name), example, a.Why, a.Mend); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "\n%s%s: %s.\nMend: %s.\n", shown.Text(a.Name), example, a.Why, a.Mend)
 	}
-	return nil
+	return c.print(b.String())
 }

@@ -49,10 +49,8 @@ type outcome struct {
 func (o outcome) Error() string { return o.err.Error() }
 func (o outcome) Unwrap() error { return o.err }
 
-// usageError is a fault of whoever called that the parser cannot see.
-type usageError struct{ text string }
-
-func (e usageError) Error() string { return e.text }
+// usage is a fault of whoever called that the parser cannot see.
+func usage(format string, args ...any) error { return outcome{exitUsage, fmt.Errorf(format, args...)} }
 
 // run is the program: what main does, on any console.
 func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
@@ -97,22 +95,20 @@ func run(ctx context.Context, args []string, c *console, h compare.Runner) int {
 		return c.fail(fmt.Errorf("%w\n%s", err, hint(err)), exitUsage)
 	}
 	err = call.Run()
+	end := outcome{code: exitFailed}
 	switch {
 	case err == nil:
 		return exitOK
+	case errors.As(err, &end), errors.Is(err, repo.ErrOutcomeUnknown):
+		// It stands, whoever has interrupted what came after it.
 	case ctx.Err() != nil:
-		// Whatever went wrong then is a consequence.
-		return c.fail(errors.New("interrupted"), exitFailed)
-	case errors.As(err, new(usageError)), errors.Is(err, repo.ErrKey):
-		return c.fail(err, exitUsage)
+		err = errors.New("interrupted") // whatever went wrong then is a consequence
+	case errors.Is(err, repo.ErrKey), errors.Is(err, repo.ErrConfig):
+		end.code = exitUsage
+	case errors.Is(err, repo.ErrNoTable):
+		end.code = exitNothing
 	}
-	if errors.Is(err, repo.ErrNoTable) {
-		return c.fail(err, exitNothing)
-	}
-	if end := new(outcome); errors.As(err, end) {
-		return c.fail(err, end.code)
-	}
-	return c.fail(err, exitFailed)
+	return c.fail(err, end.code)
 }
 
 // hint names the help that would have told.
@@ -122,5 +118,9 @@ func hint(err error) string {
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {
 		command = strings.TrimPrefix(parse.Context.Selected().FullPath(), "dynahold ") + " "
 	}
-	return "Run \"dynahold " + command + "--help\" for help."
+	told := "Run \"dynahold " + command + "--help\" for help."
+	if strings.Contains(err.Error(), "unknown flag") {
+		told = "A key or a name that begins with a hyphen stands after \"--\", behind all flags. " + told
+	}
+	return told
 }

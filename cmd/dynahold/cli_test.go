@@ -46,6 +46,7 @@ func TestUsageErrors(t *testing.T) {
 		{"compare --seed -1", "--seed"},
 		{"compare --price-write -1", "--price-write must be a price"},
 		{"compare --price-read NaN", "--price-read must be a price"},
+		{"compare --price-read 1e308", "--price-read must be a price"},
 		{"compare -o xml", `--output must be one of "table","json"`},
 		{"compare --output=", "--output must be one of"},
 		{"compare --html --quiet", "--html needs a file"},

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/compare"
@@ -24,6 +23,7 @@ const (
 	leastLimit    = time.Second
 	mostLimit     = 24 * time.Hour
 	mostRounds    = 100
+	mostPrice     = 1_000_000 // of a million units
 )
 
 // Validate is called by the parser. The first thing that is wrong is enough.
@@ -86,8 +86,8 @@ func (cmd *compareCommand) validateRest() error {
 		return err
 	}
 	for flag, price := range map[string]float64{"--price-write": cmd.PriceWrite, "--price-read": cmd.PriceRead} {
-		if price < 0 || math.IsNaN(price) || math.IsInf(price, 0) {
-			return fmt.Errorf("%s must be a price in USD, not %v", flag, price)
+		if !(price >= 0 && price <= mostPrice) { // NaN is neither
+			return fmt.Errorf("%s must be a price in USD, at most %v, not %v", flag, mostPrice, price)
 		}
 	}
 	return nil
@@ -101,9 +101,9 @@ func localEndpoint() (string, error) {
 	endpoint, local, err := localdb.Config{}.Given()
 	switch {
 	case err != nil:
-		return "", usageError{err.Error()}
+		return "", usage("%w", err)
 	case endpoint != "" && !local:
-		return "", usageError{fmt.Sprintf("compare measures on this machine, but the environment names %s: unset AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL", endpoint)}
+		return "", usage("compare measures on this machine, but the environment names %s: unset AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL", endpoint)
 	}
 	return endpoint, nil
 }

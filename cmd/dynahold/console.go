@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // console is where a command talks to. Results go to out, which may be a pipe;
@@ -52,14 +55,18 @@ func terminal(f *os.File) (is bool, width int) {
 	return true, min(width, widestLines)
 }
 
-// confirm asks whoever sits at the terminal. yes is the answer that was given on
-// the command line; without it and without a terminal nobody can agree.
-func (c *console) confirm(ctx context.Context, yes bool, question string) error {
+// confirm shows what a command is about to hit, and asks whoever sits at the terminal. yes
+// is the answer that was given on the command line; without it and without a terminal
+// nobody can agree.
+func (c *console) confirm(ctx context.Context, yes bool, facts [][2]string, question string) error {
+	if _, err := io.WriteString(c.err, factsText(facts)); err != nil { // the output is the result
+		return err
+	}
 	switch {
 	case yes:
 		return nil
 	case c.in == nil:
-		return usageError{"nobody can be asked here: say --yes"}
+		return usage("nobody can be asked here: say --yes")
 	}
 	fmt.Fprintf(c.err, "%s [y/N] ", question)
 	answered := make(chan string, 1)
@@ -78,27 +85,52 @@ func (c *console) confirm(ctx context.Context, yes bool, question string) error 
 	}
 }
 
-// confirmFacts shows what a command is about to hit, and asks.
-func (c *console) confirmFacts(ctx context.Context, yes bool, facts [][2]string, question string) error {
-	told := *c
-	told.out = c.err // the output is the result
-	if err := told.printFacts(facts); err != nil {
-		return err
-	}
-	return c.confirm(ctx, yes, question)
+// forced is a change of what others hold or wait for.
+type forced struct {
+	facts      [][2]string // whom it hits
+	question   string
+	act        func() error
+	gone       string // what has happened where it is not there any more
+	done, name string
+	document   any
 }
 
-// printDone reports what was done, to one thing.
-func (c *console) printDone(output, what, name string, document any) error {
-	if output == "json" {
-		return c.printJSON(map[string]any{what: document})
+// force makes such a change, with consent.
+func (c *console) force(ctx context.Context, yes bool, output string, f forced) error {
+	if err := c.confirm(ctx, yes, f.facts, f.question); err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(c.out, "%s: %s\n", what, printable(name))
-	return err
+	err := f.act()
+	switch {
+	case errors.Is(err, repo.ErrNotHeld), errors.Is(err, repo.ErrNotFound), errors.Is(err, repo.ErrLocked):
+		return outcome{exitMoved, fmt.Errorf("%s; nothing was changed: %w", f.gone, err)}
+	case err != nil:
+		return err
+	}
+	return c.printDone(output, f.done, f.name, f.document)
+}
+
+// printDone reports what was done, to one thing. It is done also where that cannot be
+// told.
+func (c *console) printDone(output, what, name string, document any) (err error) {
+	if output == "json" {
+		err = c.printJSON(map[string]any{what: document})
+	} else {
+		_, err = fmt.Fprintf(c.out, "%s: %s\n", what, shown.Text(name))
+	}
+	if err != nil {
+		return doneBut(what, name, "this could not be printed", err)
+	}
+	return nil
+}
+
+// doneBut is what is told of a change that was made, where something after it failed.
+func doneBut(what, name, failed string, err error) error {
+	return outcome{exitFailed, fmt.Errorf("%s: %s; but %s: %w", what, name, failed, err)}
 }
 
 // fail reports an error and returns the exit code.
 func (c *console) fail(err error, code int) int {
-	fmt.Fprintf(c.err, "dynahold: %v\n", err)
+	fmt.Fprintf(c.err, "dynahold: %s\n", shown.Lines(err.Error()))
 	return code
 }

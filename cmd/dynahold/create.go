@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -17,7 +20,7 @@ type tableCreateCommand struct {
 	For       string `enum:"items,mutex,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, ticket, semaphore."`
 	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
 	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
-	Yes       bool   `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what is made.
@@ -27,18 +30,10 @@ func (tableCreateCommand) Help() string {
 Exit codes: 0 created; 1 failed, or not agreed to; 2 usage; 4 the table is there already.`
 }
 
-type createDocument struct {
-	Table        string `json:"table"`
-	PartitionKey string `json:"partition_key"`
-	SortKey      string `json:"sort_key,omitempty"`
-	TTL          string `json:"ttl_attribute"`
-	Billing      string `json:"billing"`
-}
-
 // schema is the primary key that the flags say.
 func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 	if cmd.For != "items" && (cmd.Partition != "" || cmd.Sort != "") {
-		return key, usageError{fmt.Sprintf("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)}
+		return key, usage("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)
 	}
 	switch cmd.For {
 	case "mutex":
@@ -49,7 +44,7 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 		key.Partition.Name, key.Sort.Name = "pk", "sk"
 	default:
 		if cmd.Partition == "" {
-			return key, usageError{"say which attribute is the key: --partition NAME"}
+			return key, usage("say which attribute is the key: --partition NAME")
 		}
 		if key.Partition, err = keyAttribute(cmd.Partition); err == nil && cmd.Sort != "" {
 			key.Sort, err = keyAttribute(cmd.Sort)
@@ -61,12 +56,15 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 	return key, err
 }
 
-func keyAttribute(text string) (a repo.KeyAttribute, err error) {
-	a = repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}
-	for _, kind := range []types.ScalarAttributeType{"S", "N", "B"} {
-		if n := len(text) - 2; n > 0 && text[n:] == ":"+string(kind) {
-			a = repo.KeyAttribute{Name: text[:n], Type: kind}
-		}
+// keyAttribute reads NAME or NAME:TYPE. A name may have a colon in it, where its type follows.
+func keyAttribute(text string) (repo.KeyAttribute, error) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return repo.KeyAttribute{Name: text, Type: types.ScalarAttributeTypeS}, nil
+	}
+	a := repo.KeyAttribute{Name: text[:i], Type: types.ScalarAttributeType(text[i+1:])}
+	if !slices.Contains(a.Type.Values(), a.Type) {
+		return a, usage("a key is NAME or NAME:TYPE, with the type S, N or B, not %q", a.Type)
 	}
 	return a, nil
 }
@@ -83,7 +81,7 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	}
 	table, err := repo.NewKeyTable(client, cmd.Table, key, cfg)
 	if err != nil {
-		return usageError{err.Error()}
+		return err
 	}
 	_, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &cmd.Table})
 	switch {
@@ -92,21 +90,12 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	case !errors.As(err, new(*types.ResourceNotFoundException)):
 		return err
 	}
-	ttl := cfg.Attributes.TTL
-	if ttl == "" {
-		ttl = "expiresAt"
-	}
-	d := createDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: ttl, Billing: string(types.BillingModePayPerRequest)}
-	facts := [][2]string{{"table", d.Table}, {"partition key", d.PartitionKey}}
-	if d.SortKey != "" {
-		facts = append(facts, [2]string{"sort key", d.SortKey})
-	}
-	facts = append(facts, [2]string{"TTL", "on " + d.TTL}, [2]string{"billing", d.Billing})
-	if err := c.confirmFacts(ctx, cmd.Yes, facts, "Create it?"); err != nil {
+	d := schemaDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: cmp.Or(cfg.Attributes.TTL, "expiresAt"), Billing: string(types.BillingModePayPerRequest)}
+	if err := c.confirm(ctx, cmd.Yes, d.facts(), "Create it?"); err != nil {
 		return err
 	}
 	if err := table.EnsureTable(ctx); err != nil {
-		return err
+		return outcome{exitFailed, fmt.Errorf("%w; the table may be there, with its TTL or without: table describe shows it", err)}
 	}
 	return c.printDone(cmd.Output, "created", cmd.Table, d)
 }

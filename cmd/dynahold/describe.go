@@ -18,27 +18,31 @@ type tableCommands struct {
 }
 
 type tableDescribeCommand struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 }
 
-type tableDocument struct {
+// schemaDocument is how a table is made.
+type schemaDocument struct {
 	Table        string `json:"table"`
-	Status       string `json:"status"`
 	PartitionKey string `json:"partition_key"`
 	SortKey      string `json:"sort_key,omitempty"`
 	TTL          string `json:"ttl_attribute"` // "": TTL is off
 	Billing      string `json:"billing"`
-	Items        int64  `json:"items"` // as DynamoDB last counted them
-	Bytes        int64  `json:"bytes"`
-	Indexes      int    `json:"indexes"`
-	Replicas     int    `json:"replicas"`
-	Strong       bool   `json:"strongly_consistent_regions"`
+}
+
+type tableDocument struct {
+	schemaDocument
+	Status   string `json:"status"`
+	Items    int64  `json:"items"` // as DynamoDB last counted them
+	Bytes    int64  `json:"bytes"`
+	Indexes  int    `json:"indexes"`
+	Replicas int    `json:"replicas"`
+	Strong   bool   `json:"strongly_consistent_regions"`
 }
 
 // Run implements the command.
 func (cmd *tableDescribeCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
+	t, err := cmd.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,8 +51,8 @@ func (cmd *tableDescribeCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	d := tableDocument{
-		Table: cmd.Table, Status: string(t.desc.TableStatus), PartitionKey: keyName(t.schema.Partition), SortKey: keyName(t.schema.Sort), TTL: ttl,
-		Billing: string(types.BillingModeProvisioned), Items: aws.ToInt64(t.desc.ItemCount), Bytes: aws.ToInt64(t.desc.TableSizeBytes),
+		schemaDocument: schemaDocument{Table: cmd.Table, PartitionKey: keyName(t.schema.Partition), SortKey: keyName(t.schema.Sort), TTL: ttl, Billing: string(types.BillingModeProvisioned)},
+		Status:         string(t.desc.TableStatus), Items: aws.ToInt64(t.desc.ItemCount), Bytes: aws.ToInt64(t.desc.TableSizeBytes),
 		Indexes:  len(t.desc.GlobalSecondaryIndexes) + len(t.desc.LocalSecondaryIndexes),
 		Replicas: len(t.desc.Replicas), Strong: t.desc.MultiRegionConsistency == types.MultiRegionConsistencyStrong,
 	}
@@ -58,21 +62,22 @@ func (cmd *tableDescribeCommand) Run(ctx context.Context, c *console) error {
 	if cmd.Output == "json" {
 		return c.printJSON(d)
 	}
-	facts := [][2]string{{"table", d.Table}, {"status", d.Status}, {"partition key", d.PartitionKey}}
+	return c.print(factsText(append(d.facts(), [][2]string{
+		{"status", d.Status}, {"items", fmt.Sprintf("%d, %d bytes, as DynamoDB last counted them", d.Items, d.Bytes)},
+		{"indexes", fmt.Sprint(d.Indexes)}, {"Regions", d.regions()},
+	}...)))
+}
+
+func (d schemaDocument) facts() [][2]string {
+	facts := [][2]string{{"table", d.Table}, {"partition key", d.PartitionKey}}
 	if d.SortKey != "" {
 		facts = append(facts, [2]string{"sort key", d.SortKey})
 	}
-	return c.printFacts(append(facts,
-		[2]string{"TTL", d.removal()}, [2]string{"billing", d.Billing},
-		[2]string{"items", fmt.Sprintf("%d, %d bytes, as DynamoDB last counted them", d.Items, d.Bytes)},
-		[2]string{"indexes", fmt.Sprint(d.Indexes)}, [2]string{"Regions", d.regions()}))
-}
-
-func (d tableDocument) removal() string {
+	removal := "on " + d.TTL
 	if d.TTL == "" {
-		return "off: stubs and tombstones of the library stay until somebody deletes them"
+		removal = "off: stubs and tombstones of the library stay until somebody deletes them"
 	}
-	return "on " + d.TTL
+	return append(facts, [2]string{"TTL", removal}, [2]string{"billing", d.Billing})
 }
 
 func (d tableDocument) regions() string {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -70,14 +71,13 @@ func (c *console) printHistory(cmd *itemHistoryCommand, key repo.Key, changes []
 		return c.printJSON(map[string]any{"table": cmd.Table, "partition": cmd.Partition, "sort": cmd.Sort, "changes": changes})
 	}
 	if len(changes) == 0 {
-		_, err := fmt.Fprintf(c.out, "The stream of table %s has no change of item %v: it keeps 24 hours.\n", cmd.Table, key)
-		return err
+		return c.print(fmt.Sprintf("The stream of table %s has no change of item %s: it keeps 24 hours.\n", cmd.Table, keyWords(key)))
 	}
 	var rows [][]string
 	for _, change := range changes {
 		rows = append(rows, []string{change.Time.Format(time.RFC3339), strings.Join(change.Says, "; ")})
 	}
-	return c.printTable([]string{"time", "what"}, rows)
+	return c.print(tableText([]string{"time", "what"}, rows))
 }
 
 // changeOf tells a record, if it is of the item with a key.
@@ -124,7 +124,9 @@ type told struct {
 func tell(keys *repo.KeyTable, before, after map[string]types.AttributeValue, byTTL bool) itemChange {
 	t := &told{keys: keys, before: before, after: after, was: keys.State(before), is: keys.State(after)}
 	t.Attributes = t.changed()
-	t.Holder, t.Token = t.is.Lock.Owner, t.is.Lock.Token
+	if t.Token = t.is.Lock.Token; !t.is.Handed {
+		t.Holder = t.is.Lock.Owner
+	}
 	t.sayItem(byTTL)
 	t.sayLock()
 	t.sayQueue()
@@ -202,19 +204,19 @@ func (t *told) sayLock() {
 	switch {
 	case !was.Held && !is.Held, len(t.after) == 0:
 	case !was.Held:
-		t.say("locked by %s, token %d", holder(is.Owner, t.is.Handed), is.Token)
+		t.say("locked by %s, token %d", shown.Holder(is.Owner, t.is.Handed), is.Token)
 	case !is.Held && forced:
-		t.say("the lock of %s, token %d, was broken", holder(was.Owner, t.was.Handed), was.Token)
+		t.say("the lock of %s, token %d, was broken", shown.Holder(was.Owner, t.was.Handed), was.Token)
 	case !is.Held:
-		t.say("unlocked by %s, token %d", holder(was.Owner, t.was.Handed), was.Token)
+		t.say("unlocked by %s, token %d", shown.Holder(was.Owner, t.was.Handed), was.Token)
 	case was.Token != is.Token && forced:
-		t.say("taken over from %s, token %d, by %s, token %d", holder(was.Owner, t.was.Handed), was.Token, holder(is.Owner, t.is.Handed), is.Token)
+		t.say("taken over from %s, token %d, by %s, token %d", shown.Holder(was.Owner, t.was.Handed), was.Token, shown.Holder(is.Owner, t.is.Handed), is.Token)
 	case was.Token != is.Token:
-		t.say("passed on by %s to %s, token %d", holder(was.Owner, t.was.Handed), holder(is.Owner, t.is.Handed), is.Token)
+		t.say("passed on by %s to %s, token %d", shown.Holder(was.Owner, t.was.Handed), shown.Holder(is.Owner, t.is.Handed), is.Token)
 	case t.was.Handed && !t.is.Handed:
-		t.say("%s has taken what was handed over, token %d", holder(is.Owner, false), is.Token)
+		t.say("%s has taken what was handed over, token %d", shown.Holder(is.Owner, false), is.Token)
 	case !is.Until.Equal(was.Until):
-		t.say("lock extended by %s until %s", holder(is.Owner, t.is.Handed), is.Until.UTC().Format(time.RFC3339))
+		t.say("lock extended by %s until %s", shown.Holder(is.Owner, t.is.Handed), is.Until.UTC().Format(time.RFC3339))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,15 +22,14 @@ type itemShowCommand struct{ itemArguments }
 
 // itemArguments name an item.
 type itemArguments struct {
-	awsFlags
-	Table     string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Partition string `arg:"" help:"Value of the partition key; bytes in base64."`
 	Sort      string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
 }
 
 // openItem opens the item's table, and encodes the key.
 func (a *itemArguments) openItem(ctx context.Context) (t *opened, keys *repo.KeyTable, key repo.Key, raw map[string]types.AttributeValue, err error) {
-	if t, err = a.open(ctx, a.Table); err != nil {
+	if t, err = a.open(ctx); err != nil {
 		return
 	}
 	if keys, err = t.keys(); err != nil {
@@ -84,17 +84,14 @@ func (cmd *itemShowCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if len(out.Item) == 0 {
-		return outcome{exitNothing, fmt.Errorf("there is no item %v in table %q", key, t.name)}
+		return outcome{exitNothing, fmt.Errorf("there is no item %s in table %q", keyWords(key), t.name)}
 	}
 	state, now := keys.State(out.Item), time.Now()
 	says := explain(state, now)
 	if cmd.Output == "json" {
 		return c.printJSON(itemDocumentOf(cmd, state, says, now))
 	}
-	if _, err := fmt.Fprintf(c.out, "Item %v of table %s\n\n", key, t.name); err != nil {
-		return err
-	}
-	return c.printFacts(says)
+	return c.print(fmt.Sprintf("Item %s of table %s\n\n", keyWords(key), t.name) + factsText(says))
 }
 
 func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now time.Time) itemDocument {
@@ -104,6 +101,9 @@ func itemDocumentOf(cmd *itemShowCommand, s repo.State, says [][2]string, now ti
 		Endless: s.Endless, ByHand: s.ByHand, Handed: s.Handed, Waiting: append([]string{}, s.Waiting...),
 		Stub: s.Lock.Stub, Tombstone: s.Tombstone, Expires: stated(s.Expires), Writes: s.Writes, OnceIDs: s.OnceIDs,
 		Foreign: []foreignDocument{},
+	}
+	if s.Handed {
+		d.Holder = "" // the item names none
 	}
 	if s.Lock.Held {
 		d.Since = stated(s.Lock.Since)
@@ -159,7 +159,7 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 		}
 		return
 	}
-	say("lock", "held by %s", holder(l.Owner, s.Handed))
+	say("lock", "held by %s", shown.Holder(l.Owner, s.Handed))
 	say("token", "%d", l.Token)
 	if !l.Since.IsZero() {
 		say("since", "%s: its holder asked for it then", moment(l.Since, now))
@@ -175,15 +175,4 @@ func explainLock(s repo.State, now time.Time, say func(what, format string, args
 	if s.ByHand {
 		say("by hand", "the lock was not taken by this library, or not by its rules")
 	}
-}
-
-// holder is an owner as a line of text shows it.
-func holder(owner string, handed bool) string {
-	switch {
-	case handed:
-		return "one from the queue, to whom it was handed over"
-	case owner == "":
-		return "nobody by name"
-	}
-	return owner
 }

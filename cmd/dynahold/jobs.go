@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,12 +22,12 @@ type jobCommands struct {
 // jobs are those of a table. What travels with them stays as it is.
 type jobs = semaphore.Semaphore[json.RawMessage]
 
-func (f *awsFlags) jobs(ctx context.Context, table string) (*jobs, error) {
+func (f *tableFlags) jobs(ctx context.Context) (*jobs, error) {
 	client, cfg, err := f.service(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return semaphore.New[json.RawMessage](client, table, semaphore.Config{Table: cfg})
+	return semaphore.New[json.RawMessage](client, f.Table, semaphore.Config{Table: cfg})
 }
 
 type resourceDocument struct {
@@ -39,6 +38,10 @@ type resourceDocument struct {
 	Limit    int    `json:"limit"`
 
 	Paused *time.Time `json:"paused_since"` // null: it is not paused
+}
+
+func resourceDocumentOf(r semaphore.Resource) resourceDocument {
+	return resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)}
 }
 
 type jobDocument struct {
@@ -86,70 +89,41 @@ func (d jobDocument) stands(now time.Time) string {
 }
 
 type jobsListCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" optional:"" help:"Resource whose jobs are listed."`
+	tableFlags
+	Resource *string `arg:"" optional:"" help:"Resource whose jobs are listed."`
 }
 
 // Run implements the command.
 func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
-	if cmd.Resource != "" {
-		return cmd.line(ctx, c, all)
+	if cmd.Resource != nil { // one without a name, such as a script's empty variable, is refused
+		return line(ctx, c, all, *cmd.Resource, cmd.Output)
 	}
 	now, list, rows := time.Now(), []resourceDocument{}, [][]string(nil)
-	var unread []error
-	for r, err := range all.Resources(ctx) {
-		if err != nil {
-			unread = append(unread, err)
-			continue
-		}
-		list = append(list, resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)})
+	unread := collect(all.Resources(ctx), func(r semaphore.Resource) {
+		list = append(list, resourceDocumentOf(r))
 		paused := ""
 		if !r.Paused.IsZero() {
 			paused = moment(r.Paused, now)
 		}
 		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead), paused})
-	}
-	switch {
-	case cmd.Output == "json":
-		err = c.printJSON(list)
-	case len(rows) == 0 && len(unread) == 0:
-		_, err = fmt.Fprintln(c.out, "no resource was ever used")
-	case len(rows) > 0:
-		err = c.printTable([]string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows)
-	}
-	return errors.Join(append(unread, err)...)
+	})
+	return c.printList(cmd.Output, list, []string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
 }
 
-func (cmd *jobsListCommand) line(ctx context.Context, c *console, all *jobs) error {
+func line(ctx context.Context, c *console, all *jobs, resource, output string) error {
 	now, list := time.Now(), []jobDocument{}
-	var unread []error
-	for j, err := range all.Jobs(ctx, cmd.Resource) {
-		if err != nil {
-			unread = append(unread, err)
-			continue
-		}
-		list = append(list, queuedDocument(j, now))
-	}
-	return errors.Join(append(unread, printJobs(c, cmd.Output, list, "no job stands in the line of "+cmd.Resource, now))...)
+	unread := collect(all.Jobs(ctx, resource), func(j semaphore.JobInfo) { list = append(list, queuedDocument(j, now)) })
+	return c.printJobs(output, list, "no job stands in the line of "+resource, now, unread)
 }
 
-// printJobs writes a list of jobs, or says that there are none.
-func printJobs(c *console, output string, list []jobDocument, none string, now time.Time) error {
-	if output == "json" {
-		return c.printJSON(list)
-	}
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(c.out, none)
-		return err
-	}
+func (c *console) printJobs(output string, list []jobDocument, none string, now time.Time, unread error) error {
 	var rows [][]string
 	for _, d := range list {
 		rows = append(rows, []string{d.ID, d.stands(now), fmt.Sprint(d.Attempts), d.Error})
 	}
-	return c.printTable([]string{"job", "state", "attempts", "error"}, rows)
+	return c.printList(output, list, []string{"job", "state", "attempts", "error"}, rows, none, unread)
 }

@@ -4,20 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/dynahold/dynahold/repo"
 )
 
 type jobsDeadCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource whose dead letters are listed."`
+	resourceFlags
 }
 
 // Run implements the command.
 func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -26,75 +25,81 @@ func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
 	for j, err := range all.Dead(ctx, cmd.Resource) {
 		if err != nil {
 			unread = append(unread, err)
-			if j.ID == "" {
-				continue
-			}
 		}
-		list = append(list, deadDocument(j))
+		if j.ID != "" { // of one that cannot be read, too
+			list = append(list, deadDocument(j))
+		}
 	}
-	return errors.Join(append(unread, printJobs(c, cmd.Output, list, "no dead letter of "+cmd.Resource, time.Now()))...)
+	return c.printJobs(cmd.Output, list, "no dead letter of "+cmd.Resource, time.Now(), errors.Join(unread...))
 }
 
 // jobFlags name one job.
 type jobFlags struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource of the job."`
-	ID       string `arg:"" help:"Id of the job, as list and dead tell it."`
+	resourceFlags
+	ID string `arg:"" help:"Id of the job, as list and dead tell it."`
 }
 
 func (f *jobFlags) missing(what string) error {
 	return outcome{exitNothing, fmt.Errorf("%s %q of resource %q is not in table %q", what, f.ID, f.Resource, f.Table)}
 }
 
-// dead finds a dead letter. One whose value cannot be read is found, too.
+// find is the job among some. One that is there and cannot be read comes with an error;
+// that it is not there is known only where all others can be read.
+func find[J any](f *jobFlags, what string, all iter.Seq2[J, error], document func(J) jobDocument) (jobDocument, error) {
+	var unread []error
+	for j, err := range all {
+		if d := document(j); d.ID == f.ID && d.ID != "" {
+			return d, err
+		}
+		if err != nil {
+			unread = append(unread, err)
+		}
+	}
+	if len(unread) > 0 {
+		return jobDocument{}, fmt.Errorf("%s %q of resource %q is not among those that can be read: %w", what, f.ID, f.Resource, errors.Join(unread...))
+	}
+	return jobDocument{}, f.missing(what)
+}
+
+// dead finds a dead letter.
 func (f *jobFlags) dead(ctx context.Context, all *jobs) (jobDocument, error) {
-	var last error
-	for j, err := range all.Dead(ctx, f.Resource) {
-		if j.ID == f.ID {
-			return deadDocument(j), nil
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			last = err
-		}
-	}
-	if last != nil {
-		return jobDocument{}, last
-	}
-	return jobDocument{}, f.missing("dead letter")
+	return find(f, "dead letter", all.Dead(ctx, f.Resource), deadDocument)
 }
 
 type jobsShowCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	for j, err := range all.Jobs(ctx, cmd.Resource) {
-		if j.ID == cmd.ID {
-			return cmd.print(c, queuedDocument(j, now), now)
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
+	d, err := cmd.inLine(ctx, all)
+	if d.ID == "" {
+		if !errors.As(err, new(outcome)) && !errors.Is(err, repo.ErrSchema) {
 			return err
 		}
+		var dead error
+		if d, dead = cmd.dead(ctx, all); errors.As(err, new(outcome)) && errors.As(dead, new(outcome)) {
+			return cmd.missing("job")
+		}
+		if d.ID == "" {
+			return errors.Join(err, dead)
+		}
+		err = dead
 	}
-	d, err := cmd.dead(ctx, all)
-	if end := new(outcome); errors.As(err, end) {
-		return cmd.missing("job")
-	}
-	if err != nil {
+	switch now := time.Now(); {
+	case err != nil && d.State != "dead":
 		return err
+	case cmd.Output == "json":
+		return errors.Join(c.printJSON(d), err)
+	default:
+		return errors.Join(c.print(factsText(cmd.facts(d, now))), err)
 	}
-	return cmd.print(c, d, now)
 }
 
-func (f *jobFlags) print(c *console, d jobDocument, now time.Time) error {
-	if f.Output == "json" {
-		return c.printJSON(d)
-	}
+// facts are what is known of a job, in words.
+func (f *jobFlags) facts(d jobDocument, now time.Time) [][2]string {
 	facts := [][2]string{{"job", d.ID}, {"resource", f.Resource}, {"state", d.stands(now)}, {"attempts", fmt.Sprint(d.Attempts)}}
 	if d.Enqueued != nil {
 		facts = append(facts, [2]string{"enqueued", moment(*d.Enqueued, now)})
@@ -111,61 +116,45 @@ func (f *jobFlags) print(c *console, d jobDocument, now time.Time) error {
 	if d.Value != nil {
 		facts = append(facts, [2]string{"value", string(d.Value)})
 	}
-	return c.printFacts(facts)
+	return facts
 }
 
 type jobsRequeueCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
 	err = all.Requeue(ctx, cmd.Resource, cmd.ID)
-	return cmd.done(c, "requeued", err)
-}
-
-// done reports what was made of a dead letter.
-func (f *jobFlags) done(c *console, what string, err error) error {
 	switch {
 	case errors.Is(err, repo.ErrNotFound):
-		return f.missing("dead letter")
+		return cmd.missing("dead letter")
 	case err != nil:
 		return err
-	case f.Output == "json":
-		return c.printJSON(map[string]string{what: f.ID})
 	}
-	_, err = fmt.Fprintf(c.out, "%s: %s\n", what, printable(f.ID))
-	return err
+	return c.printDone(cmd.Output, "requeued", cmd.ID, cmd.ID)
 }
 
 type jobsDiscardCommand struct {
 	jobFlags
-	Yes bool `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Run implements the command.
 func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
 	d, err := cmd.dead(ctx, all)
-	if err != nil {
+	if d.ID == "" { // one whose value cannot be read is discarded, too
 		return err
 	}
-	told, shown := *c, cmd.jobFlags
-	told.out, shown.Output = c.err, "table" // the output is the result
-	if err := shown.print(&told, d, time.Now()); err != nil {
-		return err
-	}
-	if err := c.confirm(ctx, cmd.Yes, "Discard it?"); err != nil {
-		return err
-	}
-	err = all.Discard(ctx, cmd.Resource, cmd.ID)
-	if errors.Is(err, repo.ErrNotFound) {
-		return outcome{exitMoved, fmt.Errorf("the dead letter %q was requeued or discarded meanwhile", cmd.ID)}
-	}
-	return cmd.done(c, "discarded", err)
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts: cmd.facts(d, time.Now()), question: "Discard it?", gone: "it was requeued or discarded meanwhile",
+		act:  func() error { return all.Discard(ctx, cmd.Resource, cmd.ID) },
+		done: "discarded", name: cmd.ID, document: cmd.ID,
+	})
 }

@@ -2,39 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
 )
 
 // inLine finds a job that waits or runs.
 func (f *jobFlags) inLine(ctx context.Context, all *jobs) (jobDocument, error) {
-	for j, err := range all.Jobs(ctx, f.Resource) {
-		if j.ID == f.ID {
-			return queuedDocument(j, time.Now()), err
-		}
-		if err != nil && !errors.Is(err, repo.ErrSchema) {
-			return jobDocument{}, err
-		}
-	}
-	return jobDocument{}, f.missing("job in line")
-}
-
-// agree shows a job, and asks.
-func (f *jobFlags) agree(ctx context.Context, c *console, yes bool, d jobDocument, question string) error {
-	told, shown := *c, *f
-	told.out, shown.Output = c.err, "table" // the output is the result
-	if err := shown.print(&told, d, time.Now()); err != nil {
-		return err
-	}
-	return c.confirm(ctx, yes, question)
+	now := time.Now()
+	return find(f, "job in line", all.Jobs(ctx, f.Resource), func(j semaphore.JobInfo) jobDocument { return queuedDocument(j, now) })
 }
 
 type jobsCancelCommand struct {
 	jobFlags
-	Yes bool `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it removes.
@@ -46,7 +28,7 @@ Exit codes: 0 cancelled; 1 failed, or not agreed to; 2 usage; 3 no such job in l
 
 // Run implements the command.
 func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,23 +39,17 @@ func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
 	case d.State == "running":
 		return outcome{exitMoved, fmt.Errorf("job %q runs at %s, with token %d: break it first; nothing was changed", cmd.ID, d.Owner, d.Token)}
 	}
-	if err := cmd.agree(ctx, c, cmd.Yes, d, "Cancel it?"); err != nil {
-		return err
-	}
-	err = all.Cancel(ctx, cmd.Resource, cmd.ID)
-	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrLocked) {
-		return outcome{exitMoved, fmt.Errorf("somebody was quicker; nothing was changed: %w", err)}
-	}
-	if err != nil {
-		return err
-	}
-	return c.printDone(cmd.Output, "cancelled", cmd.ID, d)
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts: cmd.facts(d, time.Now()), question: "Cancel it?", gone: "somebody was quicker",
+		act:  func() error { return all.Cancel(ctx, cmd.Resource, cmd.ID) },
+		done: "cancelled", name: cmd.ID, document: d,
+	})
 }
 
 type jobsBreakCommand struct {
 	jobFlags
 	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the start, as show tells it: no other is ended."`
-	Yes   bool  `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -85,7 +61,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such job in line
 
 // Run implements the command.
 func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,15 +72,9 @@ func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
 	case d.State != "running" || d.Token != cmd.Token:
 		return outcome{exitMoved, fmt.Errorf("job %q does not run under token %d: it %s, token %d; nothing was changed", cmd.ID, cmd.Token, d.stands(time.Now()), d.Token)}
 	}
-	if err := cmd.agree(ctx, c, cmd.Yes, d, "Break it?"); err != nil {
-		return err
-	}
-	err = all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token)
-	if errors.Is(err, repo.ErrNotHeld) || errors.Is(err, repo.ErrNotFound) {
-		return outcome{exitMoved, fmt.Errorf("the run ended meanwhile; nothing was changed: %w", err)}
-	}
-	if err != nil {
-		return err
-	}
-	return c.printDone(cmd.Output, "broken", cmd.ID, d)
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts: cmd.facts(d, time.Now()), question: "Break it?", gone: "the run ended meanwhile",
+		act:  func() error { return all.BreakJob(ctx, cmd.Resource, cmd.ID, cmd.Token) },
+		done: "broken", name: cmd.ID, document: d,
+	})
 }

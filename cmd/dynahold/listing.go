@@ -2,16 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+	"io"
+	"iter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/grid"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 )
 
 // printJSON writes a document. Times are RFC 3339, in UTC.
@@ -22,12 +22,18 @@ func (c *console) printJSON(document any) error {
 	return e.Encode(document)
 }
 
-// printTable writes rows under a head.
-func (c *console) printTable(head []string, rows [][]string) error {
+// print writes a text.
+func (c *console) print(text string) error {
+	_, err := io.WriteString(c.out, text)
+	return err
+}
+
+// tableText is rows under a head.
+func tableText(head []string, rows [][]string) string {
 	t := grid.Table("  ")
 	line := func(cells []string) (row table.Row) {
 		for _, cell := range cells {
-			row = append(row, printable(cell))
+			row = append(row, shown.Text(cell))
 		}
 		return row
 	}
@@ -35,40 +41,54 @@ func (c *console) printTable(head []string, rows [][]string) error {
 	for _, row := range rows {
 		t.AppendRow(line(row))
 	}
-	_, err := fmt.Fprintln(c.out, t.Render())
-	return err
+	return t.Render() + "\n"
 }
 
-// printFacts writes what is known of one thing, a line for each fact.
-func (c *console) printFacts(facts [][2]string) error {
-	wide := 0
+// collect hands on what an iteration reads, and returns what could not be read.
+func collect[T any](all iter.Seq2[T, error], each func(T)) error {
+	var unread []error
+	for one, err := range all {
+		if err != nil {
+			unread = append(unread, err)
+			continue
+		}
+		each(one)
+	}
+	return errors.Join(unread...)
+}
+
+// printList prints what was read. That there is none is known only where all was.
+func (c *console) printList(output string, list any, head []string, rows [][]string, none string, unread error) (err error) {
+	switch {
+	case len(rows) == 0 && unread != nil:
+	case output == "json":
+		err = c.printJSON(list)
+	case len(rows) == 0:
+		err = c.print(shown.Text(none) + "\n")
+	default:
+		err = c.print(tableText(head, rows))
+	}
+	return errors.Join(unread, err)
+}
+
+// factsText is what is known of one thing, a line for each fact.
+func factsText(facts [][2]string) string {
+	wide, text := 0, ""
 	for _, f := range facts {
 		wide = max(wide, len(f[0]))
 	}
 	for _, f := range facts {
-		if _, err := fmt.Fprintf(c.out, "%-*s  %s\n", wide, f[0], printable(f[1])); err != nil {
-			return err
-		}
+		text += fmt.Sprintf("%-*s  %s\n", wide, f[0], shown.Text(f[1]))
 	}
-	return nil
-}
-
-// printable is a text from a table as a terminal may have it: others have
-// written it, and control characters would be commands.
-func printable(s string) string {
-	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(s)
-	}
-	return s
+	return text
 }
 
 // moment is a time, and how far it is from now.
 func moment(at, now time.Time) string {
-	away := at.Sub(now).Round(time.Second)
-	if away < 0 {
-		return fmt.Sprintf("%s (%v ago)", at.UTC().Format(time.RFC3339), -away)
+	if at.After(now) {
+		return fmt.Sprintf("%s (in %v)", at.UTC().Format(time.RFC3339), at.Sub(now).Round(time.Second))
 	}
-	return fmt.Sprintf("%s (in %v)", at.UTC().Format(time.RFC3339), away)
+	return fmt.Sprintf("%s (%v ago)", at.UTC().Format(time.RFC3339), now.Sub(at).Round(time.Second))
 }
 
 // since is a time in the past that may not be known.

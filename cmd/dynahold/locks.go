@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -24,10 +25,9 @@ type lockCommands struct {
 
 // lockFlags name one lock: of package mutex, or an item that is locked.
 type lockFlags struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
-	Name  string `arg:"" help:"Name of the lock: the value of the table's partition key; bytes in base64."`
-	Sort  string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
+	tableFlags
+	Name string `arg:"" help:"Name of the lock: the value of the table's partition key; bytes in base64."`
+	Sort string `arg:"" optional:"" help:"Value of the sort key, where the table has one."`
 }
 
 // lockDocumentOf is a lock as JSON.
@@ -36,58 +36,49 @@ func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, Lost: i.Lost,
 		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Handed: i.Handed, Waiting: i.Waiting, Payload: string(i.Payload),
 	}
+	if i.Handed {
+		d.Holder = "" // the row names none
+	}
 	if !utf8.Valid(i.Payload) {
 		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
 	}
 	return d
 }
 
-// ends says until when a lock is held.
-func ends(d record.Lock, now time.Time) string {
+// ends says until when something is held; nil: without an end.
+func ends(until *time.Time, expired bool, now time.Time) string {
 	switch {
-	case d.Until == nil:
+	case until == nil:
 		return "without an end (fail-closed)"
-	case d.Expired:
-		return moment(*d.Until, now) + ", expired: whoever asks takes it over"
+	case expired:
+		return moment(*until, now) + ", expired: whoever asks takes it over"
 	}
-	return moment(*d.Until, now)
+	return moment(*until, now)
 }
 
 type locksListCommand struct {
-	awsFlags
-	Table string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 }
 
 // Run implements the command.
 func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
-	t, err := cmd.open(ctx, cmd.Table)
-	if err != nil {
-		return err
-	}
-	locker, err := t.locker()
+	_, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
 	now, list, rows := time.Now(), []record.Lock{}, [][]string(nil)
-	var unread error
-	for info, err := range locker.List(ctx) {
-		if err != nil {
-			unread = err // the last one
-			continue
-		}
+	unread := collect(locker.List(ctx), func(info mutex.Info) {
 		d := lockDocumentOf(info, now)
-		list = append(list, d)
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, now), ends(d, now)})
-	}
-	switch {
-	case cmd.Output == "json":
-		err = c.printJSON(list)
-	case len(rows) == 0:
-		_, err = fmt.Fprintln(c.out, "nobody holds a lock")
-	default:
-		err = c.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
-	}
-	return errors.Join(err, unread)
+		list, rows = append(list, d), append(rows, lockRow(d, now))
+	})
+	return c.printList(cmd.Output, list, lockHead, rows, "nobody holds a lock", unread)
+}
+
+// lockHead are the columns of lockRow.
+var lockHead = []string{"lock", "holder", "token", "since", "until"}
+
+func lockRow(d record.Lock, now time.Time) []string {
+	return []string{strings.TrimSpace(d.Name + " " + d.Sort), shown.Holder(d.Holder, d.Handed), fmt.Sprint(d.Token), since(d.Since, now), ends(d.Until, d.Expired, now)}
 }
 
 type locksShowCommand struct{ lockFlags }
@@ -95,19 +86,19 @@ type locksShowCommand struct{ lockFlags }
 // Run implements the command.
 func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
 	_, _, info, err := cmd.inspect(ctx)
-	if err != nil {
+	switch now := time.Now(); {
+	case err != nil:
 		return err
+	case cmd.Output == "json":
+		return c.printJSON(lockDocumentOf(info, now))
+	default:
+		return c.print(factsText(lockFacts(info, now)))
 	}
-	return cmd.print(c, info)
 }
 
 // inspect reads the lock.
 func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex.Info, error) {
-	t, err := f.open(ctx, f.Table)
-	if err != nil {
-		return nil, repo.Key{}, mutex.Info{}, err
-	}
-	locker, err := t.locker()
+	t, locker, err := f.locker(ctx)
 	if err != nil {
 		return nil, repo.Key{}, mutex.Info{}, err
 	}
@@ -117,18 +108,15 @@ func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex
 	}
 	info, err := locker.Inspect(ctx, key)
 	if errors.Is(err, repo.ErrNotHeld) {
-		err = outcome{exitNothing, fmt.Errorf("nobody holds %v in table %q", key, f.Table)}
+		err = outcome{exitNothing, fmt.Errorf("nobody holds %s in table %q", keyWords(key), f.Table)}
 	}
 	return locker, key, info, err
 }
 
-func (f *lockFlags) print(c *console, info mutex.Info) error {
-	now := time.Now()
+// lockFacts are what is known of a lock, in words.
+func lockFacts(info mutex.Info, now time.Time) [][2]string {
 	d := lockDocumentOf(info, now)
-	if f.Output == "json" {
-		return c.printJSON(d)
-	}
-	facts := [][2]string{{"lock", info.Key.String()}, {"holder", holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d, now)}}
+	facts := [][2]string{{"lock", keyWords(info.Key)}, {"holder", shown.Holder(d.Holder, d.Handed)}, {"token", fmt.Sprint(d.Token)}, {"since", since(d.Since, now)}, {"until", ends(d.Until, d.Expired, now)}}
 	if d.Until != nil && info.Lease > 0 {
 		facts = append(facts, [2]string{"last sign", moment(d.Until.Add(-info.Lease), now) + ": taken or extended then, by its holder's clock"})
 	}
@@ -138,13 +126,13 @@ func (f *lockFlags) print(c *console, info mutex.Info) error {
 	if d.Payload != "" {
 		facts = append(facts, [2]string{"payload", d.Payload})
 	}
-	return c.printFacts(facts)
+	return facts
 }
 
 type locksBreakCommand struct {
 	lockFlags
 	Token int64 `required:"" placeholder:"TOKEN" help:"Token of the hold, as list or show tell it: no other hold is ended. 0: one that was taken by hand."`
-	Yes   bool  `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -163,27 +151,12 @@ func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if info.Token != cmd.Token {
-		return outcome{exitMoved, fmt.Errorf("token %d does not hold %v: %s does, with token %d; nothing was changed", cmd.Token, key, holder(info.Owner, false), info.Token)}
+		return outcome{exitMoved, fmt.Errorf("token %d does not hold %s: %s does, with token %d; nothing was changed", cmd.Token, keyWords(key), shown.Holder(info.Owner, info.Handed), info.Token)}
 	}
-	told := *c
-	told.out = c.err // the output is the result
-	shown := cmd.lockFlags
-	shown.Output = "table"
-	if err := shown.print(&told, info); err != nil {
-		return err
-	}
-	if err := c.confirm(ctx, cmd.Yes, "Break it?"); err != nil {
-		return err
-	}
-	err = locker.Break(ctx, key, cmd.Token)
-	switch {
-	case errors.Is(err, repo.ErrNotHeld):
-		return outcome{exitMoved, fmt.Errorf("the hold ended meanwhile; nothing was changed: %w", err)}
-	case err != nil:
-		return err
-	case cmd.Output == "json":
-		return c.printJSON(map[string]any{"broken": lockDocumentOf(info, time.Now())})
-	}
-	_, err = fmt.Fprintf(c.out, "broken: %v, token %d\n", key, cmd.Token)
-	return err
+	now := time.Now()
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts: lockFacts(info, now), question: "Break it?", gone: "the hold ended meanwhile",
+		act:  func() error { return locker.Break(ctx, key, cmd.Token) },
+		done: "broken", name: fmt.Sprintf("%s, token %d", keyWords(key), cmd.Token), document: lockDocumentOf(info, now),
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -24,19 +25,19 @@ type opened struct {
 }
 
 // open describes a table: one request.
-func (f *awsFlags) open(ctx context.Context, name string) (*opened, error) {
+func (f *tableFlags) open(ctx context.Context) (*opened, error) {
 	client, cfg, err := f.service(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &f.Table})
 	if missing := new(types.ResourceNotFoundException); errors.As(err, &missing) {
-		return nil, outcome{exitNothing, fmt.Errorf("there is no table %q at this endpoint, in this region and account", name)}
+		return nil, outcome{exitNothing, fmt.Errorf("there is no table %q at this endpoint, in this region and account", f.Table)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := &opened{client: client, name: name, desc: out.Table, cfg: cfg}
+	t := &opened{client: client, name: f.Table, desc: out.Table, cfg: cfg}
 	for _, key := range out.Table.KeySchema {
 		attribute := repo.KeyAttribute{Name: *key.AttributeName}
 		for _, d := range out.Table.AttributeDefinitions {
@@ -58,18 +59,23 @@ func (t *opened) keys() (*repo.KeyTable, error) {
 	return repo.NewKeyTable(t.client, t.name, t.schema, t.cfg)
 }
 
-// locker takes no locks; it lists and breaks those of others.
-func (t *opened) locker() (*mutex.Locker, error) {
-	return mutex.New(t.client, t.name, mutex.Config{Key: t.schema, Table: t.cfg})
+// locker opens a table as one of locks. It takes none; it lists and breaks those of others.
+func (f *tableFlags) locker(ctx context.Context) (*opened, *mutex.Locker, error) {
+	t, err := f.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	locker, err := mutex.New(t.client, t.name, mutex.Config{Key: t.schema, Table: t.cfg})
+	return t, locker, err
 }
 
 // key reads the parts of a key from the command line.
 func (t *opened) key(partition, sort string) (key repo.Key, err error) {
 	if (sort == "") != (t.schema.Sort.Name == "") {
 		if sort == "" {
-			return key, usageError{fmt.Sprintf("table %q has the sort key %q: give its value, too", t.name, t.schema.Sort.Name)}
+			return key, usage("table %q has the sort key %q: give its value, too", t.name, t.schema.Sort.Name)
 		}
-		return key, usageError{fmt.Sprintf("table %q has no sort key", t.name)}
+		return key, usage("table %q has no sort key", t.name)
 	}
 	if key.Partition, err = keyPart(partition, t.schema.Partition); err != nil || sort == "" {
 		return key, err
@@ -87,11 +93,25 @@ func keyPart(text string, attribute repo.KeyAttribute) (any, error) {
 	case types.ScalarAttributeTypeB:
 		b, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, usageError{fmt.Sprintf("key %q has bytes: give them in base64", attribute.Name)}
+			return nil, usage("key %q has bytes: give them in base64", attribute.Name)
 		}
 		return b, nil
 	}
 	return text, nil
+}
+
+// keyWords is a key in a sentence.
+func keyWords(key repo.Key) string {
+	part := func(v any) string {
+		if text, is := v.(string); is {
+			return strconv.Quote(text)
+		}
+		return keyText(v)
+	}
+	if key.Sort == nil {
+		return "{" + part(key.Partition) + "}"
+	}
+	return "{" + part(key.Partition) + " " + part(key.Sort) + "}"
 }
 
 // keyText is a part of a key as the command line takes it; "" for none.

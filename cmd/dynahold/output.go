@@ -43,7 +43,7 @@ func openReport(html *string) (*file, error) {
 	// As readable as the process's other files: os.CreateTemp would hide it.
 	temp, err := os.OpenFile(filepath.Join(folder, ".dynahold-"+rand.Text()+".html"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{fmt.Sprintf("--html: there is no folder %s", folder)}
+		return nil, usage("--html: there is no folder %s", folder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--html: %w", err)
@@ -65,7 +65,7 @@ func destination(given string) (path string, mode fs.FileMode, err error) {
 	path, err = filepath.EvalSymlinks(given)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(given); err == nil {
-			return "", 0, usageError{fmt.Sprintf("--html: %s is a link to a file that does not exist", given)}
+			return "", 0, usage("--html: %s is a link to a file that does not exist", given)
 		}
 		return given, 0, nil
 	}
@@ -77,15 +77,22 @@ func destination(given string) (path string, mode fs.FileMode, err error) {
 	case err != nil:
 		return "", 0, fmt.Errorf("--html: %w", err)
 	case info.IsDir():
-		return "", 0, usageError{fmt.Sprintf("--html: %s is a folder", given)}
+		return "", 0, usage("--html: %s is a folder", given)
 	case !info.Mode().IsRegular():
-		return "", 0, usageError{fmt.Sprintf("--html: %s is no regular file, and would be replaced by one", given)}
+		return "", 0, usage("--html: %s is no regular file, and would be replaced by one", given)
 	}
 	old, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return "", 0, fmt.Errorf("--html: %w", err)
 	}
 	return path, info.Mode().Perm(), old.Close()
+}
+
+// replaces reports whether it is written in place of another file.
+func (f *file) replaces(path string) bool {
+	old, oldErr := os.Stat(f.path)
+	other, err := os.Stat(path)
+	return oldErr == nil && err == nil && os.SameFile(old, other)
 }
 
 func (f *file) write(content func(io.Writer) error) error {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -27,23 +27,13 @@ func permitDocumentOf(p semaphore.PermitInfo, now time.Time) permitDocument {
 	return permitDocument{ID: p.ID, Holder: p.Owner, Since: stated(p.Since), Until: p.Until.UTC(), Expired: p.Expired(now)}
 }
 
-// ends says until when a permit is held.
-func (d permitDocument) ends(now time.Time) string {
-	if d.Expired {
-		return moment(d.Until, now) + ", expired: whoever asks takes it over"
-	}
-	return moment(d.Until, now)
-}
-
 type permitsListCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource whose permits are listed."`
+	resourceFlags
 }
 
 // Run implements the command.
 func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,24 +45,15 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 	for _, p := range permits {
 		d := permitDocumentOf(p, now)
 		list = append(list, d)
-		rows = append(rows, []string{d.ID, holder(d.Holder, false), since(d.Since, now), d.ends(now)})
+		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), ends(&d.Until, d.Expired, now)})
 	}
-	switch {
-	case cmd.Output == "json":
-		return c.printJSON(list)
-	case len(rows) == 0:
-		_, err = fmt.Fprintln(c.out, "nobody holds a permit of", printable(cmd.Resource))
-		return err
-	}
-	return c.printTable([]string{"permit", "holder", "since", "until"}, rows)
+	return c.printList(cmd.Output, list, []string{"permit", "holder", "since", "until"}, rows, "nobody holds a permit of "+cmd.Resource, nil)
 }
 
 type permitsBreakCommand struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
-	Resource string `arg:"" help:"Resource of the permit."`
-	ID       string `arg:"" help:"Id of the permit, as list tells it."`
-	Yes      bool   `short:"y" help:"Do not ask."`
+	resourceFlags
+	ID string `arg:"" help:"Id of the permit, as list tells it."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -84,7 +65,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such permit; 4 i
 
 // Run implements the command.
 func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx, cmd.Table)
+	all, err := cmd.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,24 +73,16 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	for _, p := range permits {
-		if p.ID != cmd.ID {
-			continue
-		}
-		d := permitDocumentOf(p, now)
-		facts := [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", d.ends(now)}}
-		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Break it?"); err != nil {
-			return err
-		}
-		err := all.BreakPermit(ctx, cmd.Resource, cmd.ID)
-		if errors.Is(err, repo.ErrNotHeld) {
-			return outcome{exitMoved, fmt.Errorf("the permit ended meanwhile; nothing was changed: %w", err)}
-		}
-		if err != nil {
-			return err
-		}
-		return c.printDone(cmd.Output, "broken", cmd.ID, d)
+	n := slices.IndexFunc(permits, func(p semaphore.PermitInfo) bool { return p.ID == cmd.ID })
+	if n < 0 {
+		return outcome{exitNothing, fmt.Errorf("resource %q has no permit %q", cmd.Resource, cmd.ID)}
 	}
-	return outcome{exitNothing, fmt.Errorf("resource %q has no permit %q", cmd.Resource, cmd.ID)}
+	now := time.Now()
+	d := permitDocumentOf(permits[n], now)
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", ends(&d.Until, d.Expired, now)}},
+		question: "Break it?", gone: "the permit ended meanwhile",
+		act:  func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
+		done: "broken", name: cmd.ID, document: d,
+	})
 }

@@ -20,19 +20,12 @@ type reporter interface {
 func newProgress(c *console, quiet bool, rounds int) reporter {
 	switch {
 	case quiet:
-		return silence{}
+		return &lines{w: io.Discard}
 	case c.errIsTerminal:
 		return newBar(c, rounds)
 	}
 	return &lines{w: c.err, rounds: rounds}
 }
-
-type silence struct{}
-
-func (silence) Begin(string, int) {}
-func (silence) Advance(float64)   {}
-func (silence) End(load.Result)   {}
-func (silence) stop()             {}
 
 // lines are for logs: one for each run of a mode.
 type lines struct {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -17,8 +17,7 @@ type queueCommands struct {
 
 // queueFlags name one queue.
 type queueFlags struct {
-	awsFlags
-	Table     string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Entity    string `arg:"" help:"What is queued for."`
 	Namespace string `placeholder:"NAME" help:"Namespace of the programs (ticket.Config.Namespace)."`
 }
@@ -75,24 +74,17 @@ func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	if cmd.Output == "json" {
-		return c.printJSON(list)
-	}
-	if len(list) == 0 {
-		_, err = fmt.Fprintln(c.out, "nobody stands in the queue")
-		return err
-	}
 	now, rows := time.Now(), [][]string(nil)
 	for _, d := range list {
-		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
+		rows = append(rows, []string{fmt.Sprint(d.Number), d.ID, shown.Holder(d.Owner, false), since(d.Since, now), d.stands(), moment(d.Until, now)})
 	}
-	return c.printTable([]string{"number", "entry", "owner", "since", "state", "until"}, rows)
+	return c.printList(cmd.Output, list, []string{"number", "entry", "owner", "since", "state", "until"}, rows, "nobody stands in the queue", nil)
 }
 
 type queueEvictCommand struct {
 	queueFlags
 	Number int64 `required:"" placeholder:"NUMBER" help:"Number of the ticket, as list tells it: no other is taken out."`
-	Yes    bool  `short:"y" help:"Do not ask."`
+	consent
 }
 
 // Help says what it does to whom.
@@ -108,23 +100,15 @@ func (cmd *queueEvictCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	for _, d := range list {
-		if d.Number != cmd.Number {
-			continue
-		}
-		facts := [][2]string{{"ticket", fmt.Sprint(d.Number)}, {"queue", cmd.Entity}, {"owner", holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}}
-		if err := c.confirmFacts(ctx, cmd.Yes, facts, "Take it out?"); err != nil {
-			return err
-		}
-		err := queue.Break(ctx, cmd.Entity, cmd.Number)
-		if errors.Is(err, repo.ErrNotHeld) {
-			return outcome{exitMoved, fmt.Errorf("the ticket left meanwhile; nothing was changed: %w", err)}
-		}
-		if err != nil {
-			return err
-		}
-		return c.printDone(cmd.Output, "evicted", fmt.Sprint(cmd.Number), d)
+	n := slices.IndexFunc(list, func(d entryDocument) bool { return d.Number == cmd.Number })
+	if n < 0 {
+		return outcome{exitNothing, fmt.Errorf("no ticket %d stands in the queue of %q", cmd.Number, cmd.Entity)}
 	}
-	return outcome{exitNothing, fmt.Errorf("no ticket %d stands in the queue of %q", cmd.Number, cmd.Entity)}
+	now, d, number := time.Now(), list[n], fmt.Sprint(cmd.Number)
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts:    [][2]string{{"ticket", number}, {"queue", cmd.Entity}, {"owner", shown.Holder(d.Owner, false)}, {"since", since(d.Since, now)}, {"state", d.stands()}, {"until", moment(d.Until, now)}},
+		question: "Take it out?", gone: "the ticket left meanwhile",
+		act:  func() error { return queue.Break(ctx, cmd.Entity, cmd.Number) },
+		done: "evicted", name: number, document: d,
+	})
 }

@@ -15,23 +15,35 @@ type resourceCommands struct {
 
 // resourceFlags name one resource.
 type resourceFlags struct {
-	awsFlags
-	Table    string `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Resource string `arg:"" help:"Name of the resource."`
-	Yes      bool   `short:"y" help:"Do not ask."`
 }
 
-func resourceFacts(r semaphore.Resource, now time.Time) [][2]string {
-	state := "goes on"
+// pauseFlags name a resource that is to be paused, or to go on.
+type pauseFlags struct {
+	resourceFlags
+	consent
+}
+
+// state is how things are with a resource. The counters of one that nobody has used, and
+// of one that was only mistyped, are those of one at rest: the list of all tells.
+func state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) (state string, used bool, err error) {
 	if !r.Paused.IsZero() {
-		state = "paused since " + moment(r.Paused, now)
+		return "paused since " + moment(r.Paused, now), true, nil
 	}
-	return [][2]string{{"resource", r.Name}, {"state", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
+	if r.Queued+r.Running+r.Dead > 0 {
+		return "goes on", true, nil
+	}
+	err = collect(all.Resources(ctx), func(other semaphore.Resource) { used = used || other.Name == r.Name })
+	if used {
+		return "goes on", true, nil
+	}
+	return "nobody has used it", false, err
 }
 
 // change shows a resource, asks, and changes it.
-func (f *resourceFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
-	all, err := f.jobs(ctx, f.Table)
+func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
+	all, err := f.jobs(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,19 +51,29 @@ func (f *resourceFlags) change(ctx context.Context, c *console, question, what s
 	if err != nil {
 		return err
 	}
-	if err := c.confirmFacts(ctx, f.Yes, resourceFacts(r, time.Now()), question); err != nil {
+	state, used, err := state(ctx, all, r, time.Now())
+	switch {
+	case err != nil:
+		return err
+	case !used && what == resumed:
+		return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
+	}
+	facts := [][2]string{{"resource", r.Name}, {"state", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
+	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {
 		return err
 	}
 	if err := change(all); err != nil {
 		return err
 	}
 	if r, err = all.Resource(ctx, f.Resource); err != nil {
-		return err
+		return doneBut(what, f.Resource, "its counters could not be read again", err)
 	}
-	return c.printDone(f.Output, what, f.Resource, resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)})
+	return c.printDone(f.Output, what, f.Resource, resourceDocumentOf(r))
 }
 
-type resourcesPauseCommand struct{ resourceFlags }
+const resumed = "resumed"
+
+type resourcesPauseCommand struct{ pauseFlags }
 
 // Help says what goes on.
 func (resourcesPauseCommand) Help() string {
@@ -63,9 +85,14 @@ func (cmd *resourcesPauseCommand) Run(ctx context.Context, c *console) error {
 	return cmd.change(ctx, c, "Pause it?", "paused", func(all *jobs) error { return all.Pause(ctx, cmd.Resource) })
 }
 
-type resourcesResumeCommand struct{ resourceFlags }
+type resourcesResumeCommand struct{ pauseFlags }
+
+// Help says what is no resource.
+func (resourcesResumeCommand) Help() string {
+	return `Resuming what is not paused changes nothing. Exit code 3: nobody has used a resource of this name.`
+}
 
 // Run implements the command.
 func (cmd *resourcesResumeCommand) Run(ctx context.Context, c *console) error {
-	return cmd.change(ctx, c, "Let it go on?", "resumed", func(all *jobs) error { return all.Resume(ctx, cmd.Resource) })
+	return cmd.change(ctx, c, "Let it go on?", resumed, func(all *jobs) error { return all.Resume(ctx, cmd.Resource) })
 }

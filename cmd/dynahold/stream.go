@@ -31,12 +31,14 @@ func (t *opened) stream() (*stream, error) {
 	})}, nil
 }
 
-// An empty answer need not be a shard's end, and one that is still open never says that
-// it has ended: it is taken for it after as many in a row, a pause apart, for a shard
-// answers five times a second.
+// An empty answer need not be a shard's end. One that is still open never says that it
+// has ended: it is taken for it after as many in a row, a pause apart, for a shard answers
+// five times a second. One that is closed says so, with its last record or after it, and
+// the bound is for emulators that do not.
 const (
-	emptyAnswers = 4
-	streamPause  = 250 * time.Millisecond
+	emptyAnswers       = 4
+	emptyAnswersBefore = 40 // the last record of a closed shard
+	streamPause        = 250 * time.Millisecond
 )
 
 // read hands on all records that the stream keeps, of a shard's parent before those of
@@ -96,6 +98,10 @@ func (s *stream) readShard(ctx context.Context, shard streamtypes.Shard, each fu
 	if err != nil {
 		return err
 	}
+	most, end := emptyAnswers, ""
+	if r := shard.SequenceNumberRange; r != nil && r.EndingSequenceNumber != nil {
+		most, end = emptyAnswersBefore, *r.EndingSequenceNumber
+	}
 	for next, empty := start.ShardIterator, 0; next != nil; {
 		out, err := s.client.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: next})
 		if err != nil {
@@ -105,13 +111,16 @@ func (s *stream) readShard(ctx context.Context, shard streamtypes.Shard, each fu
 			if err := each(r); err != nil {
 				return err
 			}
+			if aws.ToString(r.Dynamodb.SequenceNumber) == end {
+				most = emptyAnswers
+			}
 		}
 		next = out.NextShardIterator
 		if len(out.Records) > 0 {
 			empty = 0
 			continue
 		}
-		if empty++; empty >= emptyAnswers {
+		if empty++; next == nil || empty >= most {
 			return nil
 		}
 		select {

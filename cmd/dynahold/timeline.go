@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/timeline"
 )
 
@@ -62,6 +63,9 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	var records [][]record.Event
 	looks := 0
 	for _, name := range cmd.Files {
+		if report.replaces(kong.ExpandPath(name)) {
+			return usage("--html: %s is a record, of which the page is made: it would be gone", name)
+		}
 		events, err := readRecord(name)
 		if err != nil {
 			return err
@@ -74,7 +78,7 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	}
 	t := timeline.Build(records...)
 	if cmd.From.After(t.To) || !cmd.To.IsZero() && cmd.To.Before(t.From) {
-		return usageError{fmt.Sprintf("the record is from %s to %s", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))}
+		return usage("the record is from %s to %s", t.From.Format(time.RFC3339), t.To.Format(time.RFC3339))
 	}
 	t = t.Only(cmd.Lock).Cut(cmd.From, cmd.To)
 	if cmd.HTML != nil {
@@ -89,17 +93,14 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	if cmd.Output == "json" {
 		return c.printJSON(t)
 	}
-	if rows := t.Rows(); len(rows) == 0 {
-		_, err = fmt.Fprintln(c.out, "nobody held a lock")
-	} else {
-		err = c.printTable(timeline.Head(), rows)
+	text := "nobody held a lock\n"
+	if rows := t.Rows(); len(rows) > 0 {
+		text = tableText(timeline.Head(), rows)
 	}
 	for _, note := range t.Notes() {
-		if err == nil {
-			_, err = fmt.Fprintln(c.out, printable(note))
-		}
+		text += shown.Text(note) + "\n"
 	}
-	return err
+	return c.print(text)
 }
 
 // readRecord reads one file; "-" is what is piped in.

@@ -16,13 +16,13 @@ import (
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/live"
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
 
 type locksWatchCommand struct {
-	awsFlags
-	Table  string        `arg:"" help:"Name or ARN of the table."`
+	tableFlags
 	Every  time.Duration `default:"2s" help:"Time between two looks. Each reads the whole table."`
 	Record *string       `placeholder:"FILE" complete:"file" group:"output" help:"Also append what is seen to this file, for locks timeline."`
 }
@@ -46,11 +46,7 @@ func (cmd *locksWatchCommand) Validate() error {
 
 // Run implements the command.
 func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
-	t, err := cmd.open(ctx, cmd.Table)
-	if err != nil {
-		return err
-	}
-	locker, err := t.locker()
+	_, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,22 +61,32 @@ func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
 	}
 	if c.outIsTerminal && cmd.Output != "json" {
 		w.lines, w.errs = nil, nil
-		err = live.Run(ctx, live.Config{Out: c.out, Every: cmd.Every, Look: func(ctx context.Context) (live.Page, error) { return w.page(ctx, c) }})
+		err = live.Run(ctx, live.Config{Out: c.out, Every: cmd.Every, Look: w.page})
 	} else {
 		err = w.follow(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		return err
+		w.lines = nil
+		return errors.Join(err, w.write(w.watch.Stop()))
 	}
 	return w.write(w.watch.Stop())
 }
 
 // openRecord opens a file to which a watch appends: what an earlier one has written is
-// its part of the same timeline.
+// its part of the same timeline. Half a line of one that was killed gets an end.
 func openRecord(path string) (*os.File, error) {
-	file, err := os.OpenFile(kong.ExpandPath(path), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	file, err := os.OpenFile(kong.ExpandPath(path), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, usageError{fmt.Sprintf("--record: %v", err)}
+		return nil, usage("--record: %v", err)
+	}
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		last := make([]byte, 1)
+		if _, err = file.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+			_, err = file.WriteString("\n")
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("--record: %w", err), file.Close())
+		}
 	}
 	return file, nil
 }
@@ -129,7 +135,7 @@ func (w *watcher) look(ctx context.Context) error {
 			return err
 		}
 		if w.fault == nil && w.errs != nil {
-			fmt.Fprintf(w.errs, "%s a look failed, and more may: %v\n", at.UTC().Format(time.RFC3339), err)
+			fmt.Fprintf(w.errs, "%s a look failed, and more may: %s\n", at.UTC().Format(time.RFC3339), shown.Lines(err.Error()))
 		}
 		w.fault = err
 		return nil
@@ -152,7 +158,7 @@ func (w *watcher) write(events []record.Event) error {
 			continue
 		}
 		fmt.Fprintf(&lines, "%s %-5s %s by %s, token %d\n", e.Time.Format(time.RFC3339), e.Event,
-			printable(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), printable(holder(e.Lock.Holder, e.Lock.Handed)), e.Lock.Token)
+			shown.Text(strings.TrimSpace(e.Lock.Name+" "+e.Lock.Sort)), shown.Text(shown.Holder(e.Lock.Holder, e.Lock.Handed)), e.Lock.Token)
 	}
 	if w.file != nil && documents.Len() > 0 {
 		if _, err := w.file.Write(documents.Bytes()); err != nil {
@@ -170,27 +176,23 @@ func (w *watcher) write(events []record.Event) error {
 }
 
 // page looks once, for the view.
-func (w *watcher) page(ctx context.Context, c *console) (p live.Page, err error) {
+func (w *watcher) page(ctx context.Context) (p live.Page, err error) {
 	if err := w.look(ctx); err != nil {
 		return p, err
 	}
-	p.Title = fmt.Sprintf("%s: %d locks at %s, every %v.", printable(w.cmd.Table), len(w.locks), w.at.UTC().Format(time.RFC3339), w.cmd.Every)
+	p.Title = fmt.Sprintf("%s: %d locks at %s, every %v.", shown.Text(w.cmd.Table), len(w.locks), w.at.UTC().Format(time.RFC3339), w.cmd.Every)
 	if w.fault != nil {
-		p.Fault = "THE LATEST LOOK FAILED: " + printable(w.fault.Error())
+		p.Fault = "THE LATEST LOOK FAILED: " + shown.Text(w.fault.Error())
 	}
 	if len(w.locks) == 0 {
 		return p, nil
 	}
 	rows := [][]string(nil)
 	for _, d := range w.locks {
-		rows = append(rows, []string{strings.TrimSpace(d.Name + " " + d.Sort), d.Holder, fmt.Sprint(d.Token), since(d.Since, w.at), ends(d, w.at)})
+		rows = append(rows, lockRow(d, w.at))
 	}
-	var text bytes.Buffer
-	view := *c
-	view.out = &text
-	err = view.printTable([]string{"lock", "holder", "token", "since", "until"}, rows)
-	p.Lines, p.Head = strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n"), 2
-	return p, err
+	p.Lines, p.Head = strings.Split(strings.TrimSuffix(tableText(lockHead, rows), "\n"), "\n"), 2
+	return p, nil
 }
 
 // heldLocks are the locks of a table by name. Rows that cannot be read are no reason to

@@ -158,11 +158,7 @@ func (n *night) proxy(pass func(request map[string]any) bool) string {
 				n.Error(err)
 			}
 			if !pass(request) {
-				const refusal = `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"not now"}`
-				w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-				w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(refusal))))
-				w.WriteHeader(http.StatusBadRequest)
-				_, _ = io.WriteString(w, refusal)
+				refuse(w)
 				return
 			}
 			body, err := json.Marshal(request)
@@ -175,6 +171,15 @@ func (n *night) proxy(pass func(request map[string]any) bool) string {
 	}))
 	n.Cleanup(server.Close)
 	return server.URL
+}
+
+// refuse answers as a DynamoDB that does not let the caller do this.
+func refuse(w http.ResponseWriter) {
+	const refusal = `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"not now"}`
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.Header().Set("X-Amz-Crc32", fmt.Sprint(crc32.ChecksumIEEE([]byte(refusal))))
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, refusal)
 }
 
 // What a watch writes down becomes a timeline: who lost a lock to whom is told by the

@@ -90,6 +90,35 @@ func TestAdvice(t *testing.T) {
 			says:   []string{`"optimistic, warm" is within noise of it`, "seldom collide"},
 		},
 		{
+			name: "within noise of the choice, not of a mode that is within noise of it", settings: hot,
+			modes: []Mode{
+				mode("optimistic, warm", rated(204)), mode("optimistic", rated(196)),
+				mode("optimistic, warm, combine", rated(212), tail(104900*time.Microsecond)),
+			},
+			choice: "optimistic", runnerUp: "optimistic, warm, combine",
+			says: []string{`"optimistic, warm" is within noise of it`, "throughput counts most: 212"},
+			not:  []string{`"optimistic, warm, combine" are within`, `"optimistic, warm, combine" is within`},
+		},
+		{
+			name: "the fairest of the unfair is not called the best", settings: hot,
+			modes:  []Mode{mode("optimistic", rated(1000), jain(0.3)), mode("pessimistic", rated(300), jain(0.6))},
+			choice: "pessimistic", runnerUp: "optimistic",
+			says: []string{"the best of the three together among the fairest"},
+		},
+		{
+			name: "among those at the limit, too", settings: hot,
+			modes:  []Mode{mode("optimistic", rated(1000), jain(0.3)), mode("pessimistic", rated(900), limit(300), jain(0.6))},
+			choice: "pessimistic", runnerUp: "optimistic",
+			says: []string{"the best of rate, cost and p99 together among the fairest"},
+		},
+		{
+			name: "the fastest is who makes most within the limit", settings: hot,
+			modes: []Mode{
+				mode("optimistic, warm", rated(2000), limit(400), jain(0.25)), mode("optimistic, combine", rated(900), jain(0.25)), mode("pessimistic"),
+			},
+			choice: "pessimistic", says: []string{`"optimistic, combine" was faster, 900 changes per second`},
+		},
+		{
 			name: "what the rounds are apart is noise too", settings: hot,
 			modes:  []Mode{mode("optimistic, warm", rated(240), spreads(0.3)), mode("optimistic", rated(200), spreads(0.3))},
 			choice: "optimistic", says: []string{`"optimistic, warm" is within noise of it`},

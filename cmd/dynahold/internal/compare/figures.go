@@ -63,6 +63,9 @@ func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
+	}
 	return thousands(int64(n)) + " " + what + "s"
 }
 

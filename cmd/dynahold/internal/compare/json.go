@@ -21,18 +21,13 @@ type document struct {
 	Prices         pricesJSON     `json:"prices"`
 	RoundsMeasured int            `json:"rounds_measured"` // less than wanted: the time limit was over
 	Modes          []modeJSON     `json:"modes"`
-	Skipped        []skippedJSON  `json:"modes_not_measured"`
+	Skipped        []Skipped      `json:"modes_not_measured"`
 	Recommendation recommendation `json:"recommendation"`
 }
 
 type engineJSON struct {
 	Kind     string  `json:"kind"`     // embedded or given
 	Endpoint *string `json:"endpoint"` // null: embedded
-}
-
-type skippedJSON struct {
-	Mode   string `json:"mode"`
-	Reason string `json:"because"`
 }
 
 type workloadJSON struct {
@@ -109,7 +104,7 @@ func (r Report) JSON(w io.Writer) error {
 	l := s.Workload
 	d := document{
 		Schema: schema, Tool: r.Tool, Command: s.Command(), RoundsMeasured: r.Rounds,
-		Engine: engineJSON{Kind: "embedded"}, Skipped: []skippedJSON{}, Modes: []modeJSON{},
+		Engine: engineJSON{Kind: "embedded"}, Skipped: append([]Skipped{}, r.Skipped...), Modes: []modeJSON{},
 		Workload: workloadJSON{
 			Processes: l.Processes, WorkersPerProcess: l.Workers, Items: l.Items, ZipfExponent: l.Zipf, ItemBytes: l.Size,
 			WorkMS: ms(l.Work), PauseMS: ms(l.Pause), LatencyMedianMS: ms(l.Latency.Median), LatencyP99MS: ms(l.Latency.P99),
@@ -118,15 +113,12 @@ func (r Report) JSON(w io.Writer) error {
 		},
 		Prices: pricesJSON{Write: s.Prices.Write, Read: s.Prices.Read, Source: s.Prices.source()},
 		Recommendation: recommendation{
-			Mode: orNull(r.Advice.Choice), Go: r.Advice.Code, Reasons: orEmpty(r.Advice.Reasons), WithinNoise: orEmpty(r.Advice.Even),
-			RunnerUp: orNull(r.Advice.RunnerUp), RunnerUpWhen: orEmpty(r.Advice.When), Notes: orEmpty(r.Advice.Notes),
+			Mode: known(r.Advice.Choice != "", r.Advice.Choice), Go: r.Advice.Code, Reasons: orEmpty(r.Advice.Reasons), WithinNoise: orEmpty(r.Advice.Even),
+			RunnerUp: known(r.Advice.RunnerUp != "", r.Advice.RunnerUp), RunnerUpWhen: orEmpty(r.Advice.When), Notes: orEmpty(r.Advice.Notes),
 		},
 	}
 	if s.Endpoint != "" {
 		d.Engine = engineJSON{"given", &s.Endpoint}
-	}
-	for _, m := range r.Skipped {
-		d.Skipped = append(d.Skipped, skippedJSON{m.Name, m.Reason})
 	}
 	for _, m := range r.Modes {
 		d.Modes = append(d.Modes, r.mode(m))
@@ -139,8 +131,9 @@ func (r Report) JSON(w io.Writer) error {
 
 func (r Report) mode(m Mode) modeJSON {
 	did, began := m.Changes > 0, m.P99 > 0
-	j := modeJSON{
-		Mode: m.Name, Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name], MeasuredMS: ms(m.Measured),
+	rank := r.rank(m.Name)
+	return modeJSON{
+		Mode: m.Name, Rank: known(rank > 0, rank), PartitionMax: known(!math.IsInf(m.PartitionMax, 0), m.PartitionMax), Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name], MeasuredMS: ms(m.Measured),
 		Rate: m.Rate, RateSpread: m.RateSpread, EffectiveRate: m.effectiveRate(),
 		Requests: known(did, m.Requests), Reads: known(did, m.Reads), Writes: known(did, m.Writes), Wasted: known(did, m.Wasted),
 		WriteUnits: known(did, m.WriteUnits), ReadUnits: known(did, m.ReadUnits), Cost: known(did, m.Cost), CostSpread: m.CostSpread,
@@ -148,21 +141,16 @@ func (r Report) mode(m Mode) modeJSON {
 		Jain: known(did, m.Jain), JainSpread: m.JainSpread, Turns: m.Turns, FairnessKnown: m.fairnessKnown(r.Settings),
 		Changes: m.Changes, Failed: m.Failed, Lost: m.Lost, Extra: m.Extra, Error: m.Error,
 	}
-	if n := r.rank(m.Name); n > 0 {
-		j.Rank = &n
-	}
-	j.PartitionMax = known(!math.IsInf(m.PartitionMax, 0), m.PartitionMax)
-	return j
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// known is null for a figure that there is not.
-func known(is bool, n float64) *float64 {
+// known is null for what there is not.
+func known[T any](is bool, v T) *T {
 	if !is {
 		return nil
 	}
-	return &n
+	return &v
 }
 
 // orEmpty keeps null out of the document: readers loop over lists.
@@ -171,11 +159,4 @@ func orEmpty(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

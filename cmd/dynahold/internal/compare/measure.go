@@ -35,7 +35,10 @@ type Measured struct {
 }
 
 // Skipped is a mode that was not measured.
-type Skipped struct{ Name, Reason string }
+type Skipped struct {
+	Name   string `json:"mode"`
+	Reason string `json:"because"`
+}
 
 // errTime is the cause of the end of what the time limit cuts off.
 var errTime = errors.New("the time limit is over")

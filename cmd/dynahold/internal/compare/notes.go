@@ -89,7 +89,7 @@ func large(s Settings, best Mode, modes []Mode) string {
 func fasterButUnfair(s Settings, best Mode, modes []Mode, out map[string]string) string {
 	var fastest Mode
 	for _, m := range modes {
-		if reason := unfair(s, m); reason != "" && m.fairnessKnown(s) && out[m.Name] == reason && byRate.better(m, best) && m.Rate > fastest.Rate {
+		if reason := unfair(s, m); reason != "" && m.fairnessKnown(s) && out[m.Name] == reason && byRate.better(m, best) && m.effectiveRate() > fastest.effectiveRate() {
 			fastest = m
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // Where all are unfair, for the rule was set aside, those that are as fair as the
 // fairest go first: no rate makes up for being starved.
 //
-// Modes that are within noise of the best one in all three are even with it.
-// Of these the one with the fewest settings goes first: what is not switched
-// on needs no explanation.
+// Of the modes that are within noise of the best one in all three, the one with
+// the fewest settings goes first: what is not switched on needs no explanation.
+// Even are those of them that are within noise of that one, too.
 func rank(s Settings, modes []Mode) (ranked, even []Mode) {
 	if len(modes) == 0 {
 		return nil, nil
@@ -39,8 +39,9 @@ func rank(s Settings, modes []Mode) (ranked, even []Mode) {
 		}
 	}
 	simplest := slices.MinFunc(even, func(a, b Mode) int { return cmp.Compare(len(a.options()), len(b.options())) })
-	ranked = moveFirst(ranked, simplest.Name)
-	return ranked, moveFirst(even, simplest.Name)[1:]
+	even = slices.DeleteFunc(even, func(m Mode) bool { return m.Name == simplest.Name || !same(simplest, m) })
+	i := slices.IndexFunc(ranked, func(m Mode) bool { return m.Name == simplest.Name })
+	return slices.Insert(slices.Delete(ranked, i, i+1), 0, simplest), even
 }
 
 // score multiplies the three, by logarithms, so that only ratios count. A mode
@@ -48,13 +49,6 @@ func rank(s Settings, modes []Mode) (ranked, even []Mode) {
 // as nothing, which prices of 0 make of any cost.
 func score(m Mode) float64 {
 	return math.Log(m.effectiveRate()) - math.Log(m.P99.Seconds()) - math.Log(max(m.Cost, 0.001))
-}
-
-func moveFirst(modes []Mode, name string) []Mode {
-	i := slices.IndexFunc(modes, func(m Mode) bool { return m.Name == name })
-	first := modes[i]
-	rest := slices.Delete(slices.Clone(modes), i, i+1)
-	return slices.Insert(rest, 0, first)
 }
 
 // A measure is one of the figures by which modes are ranked.

@@ -33,11 +33,15 @@ func reasons(s Settings, best Mode, even, modes []Mode, out map[string]string) [
 // achieves leads with the limit where DynamoDB has one: then the measured rate is
 // none that anybody gets.
 func achieves(s Settings, m Mode) string {
-	if m.capped() {
-		return fmt.Sprintf("One partition of DynamoDB lets %s make about %s changes per second at most%s: with that, the best of rate, cost and p99 together. The p99 of %s was measured at %s changes per second, without the limit; at the limit it is longer.",
-			quoted(m.Name), rate(m.PartitionMax), s.priced(m), latency(m.P99), rate(m.Rate))
+	among := ""
+	if unfair(s, m) != "" { // so are all, or it would be out
+		among = " among the fairest"
 	}
-	return fmt.Sprintf("%s makes %s changes per second%s, p99 %s: the best of the three together.", quoted(m.Name), rate(m.Rate), s.priced(m), latency(m.P99))
+	if m.capped() {
+		return fmt.Sprintf("One partition of DynamoDB lets %s make about %s changes per second at most%s: with that, the best of rate, cost and p99 together%s. The p99 of %s was measured at %s changes per second, without the limit; at the limit it is longer.",
+			quoted(m.Name), rate(m.PartitionMax), s.priced(m), among, latency(m.P99), rate(m.Rate))
+	}
+	return fmt.Sprintf("%s makes %s changes per second%s, p99 %s: the best of the three together%s.", quoted(m.Name), rate(m.Rate), s.priced(m), latency(m.P99), among)
 }
 
 func correctness(modes []Mode) string {

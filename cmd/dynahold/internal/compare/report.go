@@ -41,11 +41,4 @@ func (r Report) byMerit() (modes []Mode) {
 }
 
 // rank is a mode's place, from 1; 0 if it is out of the question.
-func (r Report) rank(name string) int {
-	for i, n := range r.Advice.Ranked {
-		if n == name {
-			return i + 1
-		}
-	}
-	return 0
-}
+func (r Report) rank(name string) int { return slices.Index(r.Advice.Ranked, name) + 1 }

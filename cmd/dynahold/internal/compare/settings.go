@@ -81,12 +81,12 @@ func (s Settings) circle() time.Duration {
 
 // longer is how to measure enough changes of so many modes.
 func (s Settings) longer(modes int) string {
-	w := s.Workload
-	span := roundUp(s.circle() * time.Duration(max(5, 2*enoughChanges/(w.Processes*w.Workers))))
-	limit := roundUp(2 * span * time.Duration(modes*s.Rounds)) // changes under way are finished, too
 	if s.Virtual {
 		return "try a longer --time-limit, or fewer processes and workers"
 	}
+	w := s.Workload
+	span := roundUp(s.circle() * time.Duration(max(5, 2*enoughChanges/(w.Processes*w.Workers))))
+	limit := roundUp(2 * span * time.Duration(modes*s.Rounds)) // changes under way are finished, too
 	return fmt.Sprintf("try --span %s --time-limit %s, or leave out --real: virtual time does not wait", FormatTime(span), FormatTime(limit))
 }
 

@@ -107,14 +107,7 @@ func (r Report) fitting(width int) (list []column, gap string) {
 }
 
 // limited tells whether a mode was faster than DynamoDB allows.
-func (r Report) limited() bool {
-	for _, m := range r.Modes {
-		if m.capped() {
-			return true
-		}
-	}
-	return false
-}
+func (r Report) limited() bool { return slices.ContainsFunc(r.Modes, Mode.capped) }
 
 // Table writes the figures and the advice as text. Only a terminal gets bold
 // letters.

@@ -11,8 +11,8 @@ import (
 func (r Report) title() string {
 	w := r.Settings.Workload
 	parts := []string{
-		fmt.Sprintf("%s with %s each", many(w.Processes, "process", "processes"), many(w.Workers, "worker", "workers")),
-		fmt.Sprintf("%s of %s", many(w.Items, "item", "items"), FormatSize(w.Size)),
+		fmt.Sprintf("%s with %s each", count(w.Processes, "process"), count(w.Workers, "worker")),
+		fmt.Sprintf("%s of %s", count(w.Items, "item"), FormatSize(w.Size)),
 	}
 	if w.Zipf > 0 {
 		parts[1] += fmt.Sprintf(", zipf %s (the hottest gets %.0f %%)", plain(w.Zipf), 100*hottest(w.Items, w.Zipf))
@@ -25,13 +25,6 @@ func (r Report) title() string {
 	}
 	parts = append(parts, fmt.Sprintf("latency %s, p99 %s", FormatTime(w.Latency.Median), FormatTime(w.Latency.P99)))
 	return strings.Join(parts, "; ")
-}
-
-func many(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return thousands(int64(n)) + " " + more
 }
 
 // runnerUp says when to take the runner-up, and how it stands to the choice.
@@ -56,7 +49,7 @@ func (r Report) legend() []string {
 		share = "workers"
 	}
 	legend := []string{
-		fmt.Sprintf("Measured on %s in %s of %s, in %s; seed %d.", s.engine(), many(r.Rounds, "round", "rounds"), r.spans(), clock, s.Workload.Seed),
+		fmt.Sprintf("Measured on %s in %s of %s, in %s; seed %d.", s.engine(), count(r.Rounds, "round"), r.spans(), clock, s.Workload.Seed),
 		fmt.Sprintf("A round of a mode is longer than --span (%s) where there were fewer than %d turns of each process or %d changes in it, and shorter after %s requests.",
 			FormatTime(s.Workload.Span), enoughTurns, enoughChanges, thousands(budget)),
 		fmt.Sprintf("Differences of less than %.0f %%, or less than the rounds are apart, count as noise. ~: the rounds are more than %.0f %% apart. –: nothing to tell it from.", 100*leastNoise, 100*mostNoise),

@@ -22,14 +22,21 @@ type Lock struct {
 	Payload string     `json:"payload,omitempty"`     // text, or base64 if it is none
 }
 
-// Hold tells the holds of one table apart.
+// Hold tells the holds of one table apart: by their tokens, which are given out once. What
+// was taken by hand has none, but a holder.
 type Hold struct {
-	Name, Sort, Holder string
+	Name, Sort, ByHand string
 	Token              int64
 }
 
 // Hold is which hold of which lock it is.
-func (l Lock) Hold() Hold { return Hold{l.Name, l.Sort, l.Holder, l.Token} }
+func (l Lock) Hold() Hold {
+	h := Hold{Name: l.Name, Sort: l.Sort, Token: l.Token}
+	if l.Token == 0 {
+		h.ByHand = l.Holder
+	}
+	return h
+}
 
 // Compare orders locks by name.
 func Compare(a, b Lock) int {
@@ -43,7 +50,7 @@ type Kind string
 const (
 	Watching Kind = "watching" // the first look of a watch
 	Held     Kind = "held"     // found by the first look
-	Taken    Kind = "taken"    // found by a later look
+	Taken    Kind = "taken"    // found by a later look; once more when one that was handed over has its holder
 	Expired  Kind = "expired"  // the lease is over, and the lock is there all the same
 	Extended Kind = "extended" // the holder has extended an expired one
 	Ended    Kind = "ended"    // it is gone; Lock is as the look before saw it
@@ -107,7 +114,7 @@ func (w *Watch) Look(now []Lock, at time.Time) []Event {
 		switch {
 		case w.last.IsZero():
 			event(Held, &l)
-		case !was:
+		case !was, old.Handed && !l.Handed:
 			event(Taken, &l)
 		case l.Expired && !old.Expired:
 			event(Expired, &l)

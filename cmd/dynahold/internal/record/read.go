@@ -12,10 +12,11 @@ import (
 // maxLine bounds a line: an item of DynamoDB is smaller, in any encoding.
 const maxLine = 4 << 20
 
-// Read reads a record. name stands in errors. A last line without its end was being
-// written when the program was killed: it is left out.
+// Read reads a record. name stands in errors. A line that was being written when the
+// program was killed is left out: it is the last one, or the next watch begins after it.
 func Read(in io.Reader, name string) ([]Event, error) {
 	var all []Event
+	var torn error // of the line before, unless a watch begins here
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for n := 1; ; n++ {
 		line, last, err := readLine(lines)
@@ -24,15 +25,21 @@ func Read(in io.Reader, name string) ([]Event, error) {
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
 			e, err := parse(line)
-			switch {
+			if torn != nil && (err != nil || e.Event != Watching) {
+				return nil, torn
+			}
+			switch torn = nil; {
 			case err == nil:
 				all = append(all, e)
 			case !last || n == 1:
-				return nil, fmt.Errorf("%s, line %d is no event of locks watch: %w", name, n, err)
+				torn = fmt.Errorf("%s, line %d is no event of locks watch: %w", name, n, err)
+				if line[0] != '{' {
+					return nil, torn
+				}
 			}
 		}
 		if last {
-			return all, nil
+			return all, torn
 		}
 	}
 }

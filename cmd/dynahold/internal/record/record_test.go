@@ -67,6 +67,24 @@ func TestLooksBecomeEvents(t *testing.T) {
 	}
 }
 
+// A lock that was handed over is taken once more when its holder is known: nobody has
+// ended it.
+func TestALockThatIsHandedOver(t *testing.T) {
+	handed, taken := lock("a", 2, false), lock("a", 2, false)
+	handed.Holder, handed.Handed, taken.Holder = "", true, "till-2"
+	w := NewWatch("orders", 2*time.Second)
+	w.Look([]Lock{handed}, at(0))
+	if got := w.Look([]Lock{handed}, at(2)); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Look([]Lock{taken}, at(4)); len(got) != 1 || got[0].Event != Taken || got[0].Lock.Holder != "till-2" {
+		t.Errorf("%+v", got)
+	}
+	if got := w.Look([]Lock{taken}, at(6)); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What is written is read again, and a program that was killed while it wrote has left
 // its record all the same.
 func TestReadWhatIsWritten(t *testing.T) {
@@ -82,14 +100,16 @@ func TestReadWhatIsWritten(t *testing.T) {
 		text string
 		want int
 	}{
-		"whole":          {text.String(), 3},
-		"no last end":    {strings.TrimSuffix(text.String(), "\n"), 3},
-		"half a line":    {text.String() + `{"time":"2026-11-`, 3},
-		"empty":          {"", 0},
-		"an empty line":  {"\n" + text.String(), 3},
-		"a newer event":  {`{"time":"2026-11-22T01:00:00Z","event":"new","table":"t","more":1}` + "\n", 1},
-		"carriage ends":  {strings.ReplaceAll(text.String(), "\n", "\r\n"), 3},
-		"a long payload": {`{"time":"2026-11-22T01:00:00Z","event":"held","table":"t","lock":{"payload":"` + strings.Repeat("x", 400<<10) + `"}}` + "\n", 1},
+		"whole":              {text.String(), 3},
+		"no last end":        {strings.TrimSuffix(text.String(), "\n"), 3},
+		"half a line":        {text.String() + `{"time":"2026-11-`, 3},
+		"a watch after that": {text.String() + `{"time":"2026-11-` + "\n" + text.String(), 6},
+		"a torn beginning":   {`{"time":"2026-11-` + "\n" + text.String(), 3},
+		"empty":              {"", 0},
+		"an empty line":      {"\n" + text.String(), 3},
+		"a newer event":      {`{"time":"2026-11-22T01:00:00Z","event":"new","table":"t","more":1}` + "\n", 1},
+		"carriage ends":      {strings.ReplaceAll(text.String(), "\n", "\r\n"), 3},
+		"a long payload":     {`{"time":"2026-11-22T01:00:00Z","event":"held","table":"t","lock":{"payload":"` + strings.Repeat("x", 400<<10) + `"}}` + "\n", 1},
 	} {
 		got, err := Read(strings.NewReader(c.text), "file")
 		if err != nil || len(got) != c.want {
@@ -105,14 +125,17 @@ func TestReadWhatIsWritten(t *testing.T) {
 func TestReadRefusesWhatIsNoRecord(t *testing.T) {
 	const good = `{"time":"2026-11-22T01:00:00Z","event":"looked","table":"t"}` + "\n"
 	for text, want := range map[string]string{
-		"hello\n":                    "file, line 1 is no event of locks watch",
-		"hello":                      "file, line 1 is no event of locks watch",
-		good + "[]\n" + good:         "file, line 2 is no event of locks watch",
-		good + `{"name":"a"}` + "\n": `it has no "event"`,
-		`{"time":"2026-11-22T01:00:00Z","event":"looked"}` + "\n":           `it has no "table"`,
-		`{"event":"looked","table":"t"}` + "\n":                             `it has no "time"`,
-		`{"time":"2026-11-22T01:00:00Z","event":"held","table":"t"}` + "\n": `"held" has no "lock"`,
-		`{"time":"` + strings.Repeat("x", maxLine+100<<10) + "\"}\n" + good: "line 1: more than",
+		"hello\n":                                "file, line 1 is no event of locks watch",
+		"hello":                                  "file, line 1 is no event of locks watch",
+		good + "[]\n" + good:                     "file, line 2 is no event of locks watch",
+		good + `{"name":"a"}` + "\n":             `it has no "event"`,
+		good + `{"time":"2026-11-` + "\n" + good: "file, line 2 is no event of locks watch",
+		good + "a look failed\n" + `{"time":"2026-11-22T01:00:00Z","event":"watching","table":"t"}` + "\n": "file, line 2 is no event of locks watch",
+		good + `{"time":"2026-11-` + "\n" + `{"time":"2026-11-` + "\n":                                     "file, line 2 is no event of locks watch",
+		`{"time":"2026-11-22T01:00:00Z","event":"looked"}` + "\n":                                          `it has no "table"`,
+		`{"event":"looked","table":"t"}` + "\n":                                                            `it has no "time"`,
+		`{"time":"2026-11-22T01:00:00Z","event":"held","table":"t"}` + "\n":                                `"held" has no "lock"`,
+		`{"time":"` + strings.Repeat("x", maxLine+100<<10) + "\"}\n" + good:                                "line 1: more than",
 	} {
 		if _, err := Read(strings.NewReader(text), "file"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)

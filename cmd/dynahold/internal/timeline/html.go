@@ -85,14 +85,11 @@ func (t Timeline) HTML(w io.Writer, version string) error {
 	p.Title = clock(t.From, true) + " to " + clock(t.To, p.Dated) + " UTC"
 	p.Ticks = t.ticks(p.Dated)
 	holds, bad := 0, 0
-	for _, l := range t.Locks {
+	for id, l := range t.Locks {
 		if n := len(p.Tables); n == 0 || p.Tables[n-1].Name != l.Table {
 			p.Tables = append(p.Tables, section{Name: l.Table, Gaps: t.gaps(l.Table, p.Dated)})
 		}
-		r := row{ID: len(p.Tables[len(p.Tables)-1].Rows), Name: strings.TrimSpace(l.Name + " " + l.Sort)}
-		for _, s := range p.Tables[:len(p.Tables)-1] {
-			r.ID += len(s.Rows)
-		}
+		r := row{ID: id, Name: strings.TrimSpace(l.Name + " " + l.Sort)}
 		lost := 0
 		for i, h := range l.Holds {
 			r.Bars = append(r.Bars, t.bar(h, i, p.Dated))

@@ -41,7 +41,8 @@ type Lock struct {
 // Hold is one hold of a lock.
 type Hold struct {
 	Holder  string     `json:"holder"`
-	Token   int64      `json:"token"` // 0: taken by hand
+	Handed  bool       `json:"handed_over,omitempty"` // from the queue (Fair), and no look has seen to whom
+	Token   int64      `json:"token"`                 // 0: taken by hand
 	Mode    string     `json:"mode"`
 	Since   *time.Time `json:"since"`             // when its holder asked for it, on the holder's clock; null: not known
 	Until   *time.Time `json:"until"`             // end of its lease when it was last written down; null: without an end
@@ -146,7 +147,7 @@ func judge(holds []Hold) {
 			continue
 		}
 		if next == 0 {
-			h.Next = holds[i+1].Holder
+			h.Next = holds[i+1].Who()
 		}
 		switch {
 		case h.Overdue != nil:

@@ -36,7 +36,11 @@ func watches(events []record.Event) (all []watch) {
 		if e.Event == record.Watching || !is {
 			n = len(all)
 			running[e.Table] = n
-			all = append(all, watch{table: e.Table, every: time.Duration(e.Every) * time.Millisecond, from: e.Time, to: e.Time, open: map[record.Hold]int{}})
+			from := e.Time
+			if e.Before != nil {
+				from = *e.Before // its beginning is missing
+			}
+			all = append(all, watch{table: e.Table, every: time.Duration(e.Every) * time.Millisecond, from: from, to: e.Time, open: map[record.Hold]int{}})
 		}
 		all[n].take(e)
 		if e.Event == record.Stopped {
@@ -63,23 +67,35 @@ func (w *watch) take(e record.Event) {
 	l := *e.Lock
 	n, is := w.open[l.Hold()]
 	if !is {
-		if e.Event == record.Ended {
-			return // a line of its beginning is missing
+		first := Hold{First: e.Time}
+		switch {
+		case e.Event == record.Taken:
+			first.Absent = e.Before
+		case e.Before != nil: // a line of its beginning is missing: that look saw it
+			first.First = *e.Before
 		}
 		n = len(w.holds)
 		w.open[l.Hold()] = n
-		w.holds = append(w.holds, seen{l.Name, l.Sort, Hold{Holder: l.Holder, Token: l.Token, Absent: e.Before, First: e.Time}})
+		w.holds = append(w.holds, seen{l.Name, l.Sort, first})
 	}
 	h := &w.holds[n].Hold
+	h.Holder, h.Handed, h.Token = l.Holder, l.Handed, l.Token
 	h.Mode, h.Since, h.Until, h.Payload, h.lost = l.Mode, l.Since, l.Until, l.Payload, l.Lost
 	switch {
 	case e.Event == record.Ended:
 		delete(w.open, l.Hold())
-		h.Gone = &e.Time
-		h.Last = e.Time
+		gone := e.Time
+		h.Last = gone
 		if e.Before != nil {
 			h.Last = *e.Before
 		}
+		if h.Last.Before(h.First) { // the clock was set back
+			h.Last = h.First
+		}
+		if gone.Before(h.Last) {
+			gone = h.Last
+		}
+		h.Gone = &gone
 		if l.Expired && h.Overdue == nil {
 			h.Overdue = &h.Last
 		}
@@ -105,9 +121,9 @@ func merge(watches []watch) []seen {
 	known := map[record.Hold]int{} // which of all
 	for _, w := range watches {
 		for _, h := range w.holds {
-			id := record.Hold{Name: h.name, Sort: h.sort, Holder: h.Holder, Token: h.Token}
+			id := record.Hold{Name: h.name, Sort: h.sort, Token: h.Token}
 			n, is := known[id]
-			if !is || h.Token == 0 {
+			if !is || h.Token == 0 { // by hand: a hold of one watch
 				known[id] = len(all)
 				all = append(all, h)
 				continue
@@ -124,30 +140,46 @@ func merge(watches []watch) []seen {
 	return all
 }
 
-// join adds what a later watch has seen of the hold.
+// join adds what another watch has seen of the hold.
 func (h *seen) join(o Hold) {
 	if o.First.Before(h.First) {
-		h.First, h.Absent = o.First, o.Absent
+		h.First = o.First
 	}
-	if !o.Last.After(h.Last) {
-		return
+	h.notYet(o.Absent)
+	gone := h.Gone
+	if o.Last.After(h.Last) {
+		if o.Overdue == nil || h.Overdue == nil {
+			h.Overdue = o.Overdue
+		}
+		if !o.Handed || h.Handed {
+			h.Holder, h.Handed = o.Holder, o.Handed
+		}
+		h.Last, h.Gone, h.Until, h.lost = o.Last, o.Gone, o.Until, o.lost
 	}
-	if o.Overdue == nil || h.Overdue == nil {
-		h.Overdue = o.Overdue
-	}
-	h.Last, h.Gone, h.Until, h.lost = o.Last, o.Gone, o.Until, o.lost
+	h.noMore(gone)
+	h.noMore(o.Gone)
 }
 
 // bound says which looks of all watches did not see the hold: the last one before and
 // the first one after.
 func (h *seen) bound(watches []watch) {
 	for _, w := range watches {
-		if w.to.Before(h.First) && (h.Absent == nil || h.Absent.Before(w.to)) {
-			h.Absent = &w.to
-		}
-		if w.from.After(h.Last) && (h.Gone == nil || h.Gone.After(w.from)) {
-			h.Gone = &w.from
-		}
+		h.notYet(&w.to)
+		h.noMore(&w.from)
+	}
+}
+
+// notYet notes a look that did not see the hold, if it was before it.
+func (h *seen) notYet(at *time.Time) {
+	if at != nil && at.Before(h.First) && (h.Absent == nil || h.Absent.Before(*at) || !h.Absent.Before(h.First)) {
+		h.Absent = at
+	}
+}
+
+// noMore notes a look that did not see the hold, if it was after it.
+func (h *seen) noMore(at *time.Time) {
+	if at != nil && at.After(h.Last) && (h.Gone == nil || h.Gone.After(*at)) {
+		h.Gone = at
 	}
 }
 

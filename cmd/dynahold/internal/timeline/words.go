@@ -3,6 +3,8 @@ package timeline
 import (
 	"fmt"
 	"time"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 )
 
 // AtLeast is how long the hold lasted for certain: from the first look that saw it to
@@ -61,12 +63,7 @@ func (h Hold) Ending() string {
 }
 
 // Who is its holder in words.
-func (h Hold) Who() string {
-	if h.Holder == "" {
-		return "nobody by name"
-	}
-	return h.Holder
-}
+func (h Hold) Who() string { return shown.Holder(h.Holder, h.Handed) }
 
 // short is a length of time as people write it.
 func short(d time.Duration) string {

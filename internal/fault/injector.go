@@ -30,13 +30,14 @@ type Config struct {
 type Injector struct {
 	next Doer
 	cfg  Config
-	late sync.WaitGroup
 	held chan *Held
 
 	mu     sync.Mutex
 	rng    *rand.Rand   // guarded by mu
 	n      int          // guarded by mu
 	counts map[Kind]int // guarded by mu
+	late   int          // guarded by mu: copies that are still to be delivered
+	none   sync.Cond    // of mu: late is 0
 }
 
 // New puts an injector before next.
@@ -47,18 +48,44 @@ func New(next Doer, cfg Config) *Injector {
 	if cfg.MaxDelay <= 0 {
 		cfg.MaxDelay = 10 * time.Millisecond
 	}
-	return &Injector{
+	i := &Injector{
 		next:   next,
 		cfg:    cfg,
 		held:   make(chan *Held),
 		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), // repeatable on purpose
 		counts: map[Kind]int{},
 	}
+	i.none.L = &i.mu
+	return i
 }
 
-// Wait waits until every late duplicate has been delivered. Call it when no
-// more requests are made: one that comes meanwhile may leave another.
-func (i *Injector) Wait() { i.late.Wait() }
+// Wait waits until every late duplicate has been delivered. A request that comes
+// meanwhile may leave another.
+func (i *Injector) Wait() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for i.late > 0 { // not a WaitGroup, which must not grow from zero beside one who waits
+		i.none.Wait()
+	}
+}
+
+// duplicate delivers a copy after a while, in its own time.
+func (i *Injector) duplicate(req *http.Request, body []byte, delay time.Duration) {
+	i.mu.Lock()
+	i.late++
+	i.mu.Unlock()
+	go func() {
+		time.Sleep(delay)
+		if resp, _, err := i.surely(req, body); err == nil {
+			_ = resp.Body.Close() // nobody is left to hear the answer
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.late--; i.late == 0 {
+			i.none.Broadcast()
+		}
+	}()
+}
 
 // Counts returns how many requests were hit, by kind; None counts the others.
 func (i *Injector) Counts() map[Kind]int {
@@ -156,22 +183,13 @@ func (i *Injector) send(req *http.Request, op string, body []byte, f fate) (resp
 		err = pause(ctx, f.delay)
 	case HoldRequest:
 		err = i.hold(ctx, newHeld(op, f.n, body))
-	case LoseResponse, CutResponse, Resend, DelayResponse, Truncate, Error500After, EmptyAfter, NoImage, HoldResponse:
+	case LoseResponse, CutResponse, Resend, LateDuplicate, DelayResponse, Truncate, Error500After, EmptyAfter, NoImage, HoldResponse:
 		return i.delivered(req, op, body, f)
 	}
 	if err != nil {
 		return nil, err
 	}
-	resp, err = i.next.Do(copyOf(ctx, req, body))
-	if f.kind == LateDuplicate {
-		i.late.Go(func() {
-			time.Sleep(f.delay)
-			if resp, _, err := i.surely(req, body); err == nil {
-				_ = resp.Body.Close() // nobody is left to hear the answer
-			}
-		})
-	}
-	return resp, err
+	return i.next.Do(copyOf(ctx, req, body))
 }
 
 // delivered does what befalls a request after the engine acted on it.
@@ -195,7 +213,9 @@ func (i *Injector) delivered(req *http.Request, op string, body []byte, f fate) 
 	case NoImage:
 		return withoutImages(resp, reply)
 	case Resend:
-		return i.next.Do(copyOf(ctx, req, body))
+		resp, _, err = i.surely(req, body)
+	case LateDuplicate:
+		i.duplicate(req, body, f.delay)
 	case DelayResponse:
 		err = pause(ctx, f.delay)
 	case HoldResponse:

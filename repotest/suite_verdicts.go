@@ -92,7 +92,9 @@ func (c *check[T]) sent(a action[T]) (operations []string, counts map[string]int
 	if err := do(c.soon(), r); err != nil {
 		c.Fatalf("%s: %v", a.name, err)
 	}
-	counts = faults.count.Counts()
+	if counts = faults.count.Counts(); len(counts) == 0 {
+		c.Fatalf("%s sent no request by the client that Suite.Open was given: nothing of it can be broken", a.name)
+	}
 	c.judge(a.name, nil, times())
 	return slices.Sorted(maps.Keys(counts)), counts
 }
@@ -154,15 +156,20 @@ const forGood = 500
 func (c *check[T]) endedContext() {
 	for _, a := range c.actions() {
 		r, faults := c.process()
-		_, do, times := a.begin()
+		key, do, times := a.begin()
 		mine := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(c.Context())
 		cancel(mine)
-		err := do(ctx, r)
-		c.is(a.name+" with a context that has ended", err, context.Canceled)
-		c.is(a.name+" with a context that has ended", err, mine)
-		if n := faults.Requests(); n != 0 || times() != 0 {
-			c.Errorf("%s with a context that has ended sent %d requests", a.name, n)
+		for name, call := range map[string]func(context.Context, repo.Repository[T]) error{
+			a.name: do,
+			"Get":  func(ctx context.Context, r repo.Repository[T]) error { _, err := r.Get(ctx, key); return err },
+		} {
+			err := call(ctx, r)
+			c.is(name+" with a context that has ended", err, context.Canceled)
+			c.is(name+" with a context that has ended", err, mine)
+			if n := faults.Requests(); n != 0 || times() != 0 {
+				c.Errorf("%s with a context that has ended sent %d requests", name, n)
+			}
 		}
 	}
 }

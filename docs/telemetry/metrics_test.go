@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -15,8 +17,12 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
 )
 
 // described is a metric as the document and the program describe it.
@@ -69,6 +75,75 @@ func TestDocumentListsWhatIsRecorded(t *testing.T) {
 		if documented[name] == nil {
 			t.Errorf("%s was recorded as %+v, and is not documented", name, got)
 		}
+	}
+}
+
+// TestWhoComesIsCountedOnce looks at the depth of a queue: whoever passes a dead process's
+// ticket over looks twice, and came once, as whoever waits twice.
+func TestWhoComesIsCountedOnce(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	var passed atomic.Int64
+	cfg := ticket.Config{Table: repo.TableConfig{
+		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider(),
+		Clock: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
+	}}
+	r := rig.New(t)
+	dead, alive := rig.Must(ticket.New(r.Client, r.Table, cfg))(t), rig.Must(ticket.New(r.Peer().Client, r.Table, cfg))(t)
+	rig.Is(t, dead.EnsureTable(t.Context()))
+	rig.Must(dead.Lock(t.Context(), "printer"))(t)
+	r.Always(fault.DropRequest) // from now on it renews nothing
+	passed.Store(int64(time.Hour))
+	rig.Is(t, alive.Do(t.Context(), "printer", func(context.Context, *ticket.Turn) error { return nil }))
+	few := cfg
+	few.Wait.Attempts = 1
+	turn := rig.Must(alive.Lock(t.Context(), "scanner"))(t)
+	patient := rig.Must(rig.Must(ticket.New(r.Peer().Client, r.Table, few))(t).Join(t.Context(), "scanner"))(t)
+	for range 2 { // it comes once, and waits twice
+		_, err := patient.Wait(t.Context())
+		rig.Is(t, err, repo.ErrLocked)
+	}
+	rig.Is(t, patient.Leave(t.Context()))
+	rig.Is(t, turn.Done(t.Context()))
+	all, _ := collected(t, reader)
+	var came uint64
+	for _, p := range all["dynahold.queue.depth"].Data.(metricdata.Histogram[int64]).DataPoints {
+		came += p.Count
+	}
+	if came != 4 {
+		t.Errorf("%d came, want 4", came)
+	}
+}
+
+// TestAJobThatCannotBeReadIsNotHandled looks at how the handling of a job ends whose value is
+// no value.
+func TestAJobThatCannotBeReadIsNotHandled(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	cfg := semaphore.Config{Retry: semaphore.Retry{Attempts: 1}, Table: repo.TableConfig{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider()}}
+	r := rig.New(t)
+	texts, numbers := rig.Must(semaphore.New[string](r.Client, r.Table, cfg))(t), rig.Must(semaphore.New[int](r.Client, r.Table, cfg))(t)
+	rig.Is(t, texts.EnsureTable(t.Context()))
+	rig.Must(texts.Enqueue(t.Context(), "mail", "no number"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- numbers.Run(ctx, func(context.Context, *semaphore.Job[int]) error { return nil })
+	}()
+	rig.Await(t, "the job is dead", func() bool { return rig.Must(texts.Resource(t.Context(), "mail"))(t).Dead == 1 })
+	cancel()
+	rig.Is(t, <-ended)
+	all, _ := collected(t, reader)
+	handled := 0
+	for _, p := range all["dynahold.call.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
+		if operation, _ := p.Attributes.Value("dynahold.operation"); operation.AsString() != "Handle" {
+			continue
+		}
+		handled++
+		if _, failed := p.Attributes.Value(semconv.ErrorTypeKey); !failed {
+			t.Errorf("the handling has ended well: %v", p.Attributes)
+		}
+	}
+	if handled != 1 {
+		t.Errorf("%d ways in which jobs were handled", handled)
 	}
 }
 

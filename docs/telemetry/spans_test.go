@@ -121,6 +121,33 @@ func TestErrorsHaveATypeAndKeysAreToldWhereAskedFor(t *testing.T) {
 	}
 }
 
+// TestAPanicIsNoSuccess looks at what is told of a change that panics, which its caller gets
+// as it was.
+func TestAPanicIsNoSuccess(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	for name, r := range map[string]repo.Repository[product]{
+		"pessimistic":          rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t),
+		"pessimistic, combine": rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t),
+		"optimistic":           rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t),
+	} {
+		ctx, root := own.Start(t.Context(), "root")
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("%s: recovered %v", name, p)
+				}
+			}()
+			_, _ = r.Update(ctx, key, func(context.Context, *product) error { panic("boom") })
+		}()
+		kind, _, _ := strings.Cut(name, ",")
+		calls := below(spans.Ended(), root.SpanContext(), kind+".Update")
+		if len(calls) != 1 || calls[0].Status().Code != codes.Error || value(calls[0], semconv.ErrorTypeKey) != "panic" {
+			t.Errorf("%s: %v", name, calls)
+		}
+	}
+}
+
 // TestACombinedWriteIsLinkedToItsCallers looks at a write for several callers, in whose
 // goroutines none of the requests are sent.
 func TestACombinedWriteIsLinkedToItsCallers(t *testing.T) {

@@ -95,12 +95,20 @@ func (c *Call) Changes(n int) {
 	}
 }
 
-// End ends the call with the error that its user gets. It is for defer.
+// End ends the call with the error that its user gets. It is for defer: a panic, which goes
+// on as it was, is told as an error.
 func (c *Call) End(err *error) {
-	if c.o != nil {
-		c.end(*err)
+	if c.o == nil {
+		return
 	}
+	if p := recover(); p != nil {
+		c.end(errPanic)
+		panic(p)
+	}
+	c.end(*err)
 }
+
+var errPanic = NewError("panic", "a function of the caller's panicked")
 
 // end tells of an error by its type alone: its text may have the key.
 func (c *Call) end(err error) {

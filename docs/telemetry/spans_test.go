@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // traced is a shop, and what it has told of spans.
@@ -146,6 +148,33 @@ func TestAPanicIsNoSuccess(t *testing.T) {
 			t.Errorf("%s: %v", name, calls)
 		}
 	}
+}
+
+// TestATransactionIsACallOfNoTable looks at its span, and at those of its requests, which
+// have tables.
+func TestATransactionIsACallOfNoTable(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	r := rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t)
+	ctx, root := own.Start(t.Context(), "root")
+	rig.Is(t, txn.Config{TracerProvider: s.cfg.TracerProvider}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		_, err := r.In(tx).Update(ctx, key, take)
+		return err
+	}))
+	root.End()
+	for _, q := range spans.Ended() {
+		if q.Parent().SpanID() != root.SpanContext().SpanID() {
+			continue
+		}
+		if q.Name() != "txn.Run" || slices.ContainsFunc(q.Attributes(), func(a attribute.KeyValue) bool { return a.Key == semconv.DBCollectionNameKey }) {
+			t.Errorf("%q with %v", q.Name(), q.Attributes())
+		}
+		if len(below(spans.Ended(), q.SpanContext(), "UpdateItem")) != 1 {
+			t.Error("no request below it")
+		}
+		return
+	}
+	t.Error("no span of the transaction")
 }
 
 // TestACombinedWriteIsLinkedToItsCallers looks at a write for several callers, in whose

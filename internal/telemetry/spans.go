@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -50,7 +51,11 @@ func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind)
 	}
 	if o.Traces() {
 		name := o.text(spanName{kind + ".", op})
-		c.ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(as), trace.WithAttributes(dynamodb, kindOf.String(kind), operation.String(op), collection.String(o.Table)))
+		attributes := []attribute.KeyValue{dynamodb, kindOf.String(kind), operation.String(op), collection.String(o.Table)}
+		if o.Table == "" { // a transaction's
+			attributes = attributes[:3]
+		}
+		c.ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(as), trace.WithAttributes(attributes...))
 	}
 	return c.ctx, c
 }
@@ -63,7 +68,7 @@ func (o *Observer) text(n spanName) string {
 	if known, ok := o.known.Load(n); ok {
 		return known.(string)
 	}
-	made, _ := o.known.LoadOrStore(n, n.before+n.operation+" "+o.Table)
+	made, _ := o.known.LoadOrStore(n, strings.TrimSuffix(n.before+n.operation+" "+o.Table, " "))
 	return made.(string)
 }
 

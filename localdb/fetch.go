@@ -83,20 +83,26 @@ func clearUp(folder string) {
 	}
 }
 
+// npmDelay is how long the output of an npm that was ended is waited for.
+const npmDelay = 5 * time.Second
+
 // download lets npm bring the tarball and returns its checked content.
 func (r release) download(ctx context.Context, work string) ([]byte, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return nil, fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec())
-	cmd.Dir = work // no project's settings, nothing written elsewhere
-	cmd.WaitDelay = 5 * time.Second
-	if output, err := cmd.CombinedOutput(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output))
+	// On a leash as an engine is: it may be a launcher of the real one.
+	var output bytes.Buffer
+	p := &process{cmd: command(npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
+	p.cmd.Dir = work // no project's settings, nothing written elsewhere
+	p.cmd.Stdout, p.cmd.Stderr = &output, &output
+	p.cmd.WaitDelay = npmDelay
+	if err = p.start(); err == nil {
+		err = p.wait(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output.Bytes()))
 	}
 	found, err := fs.Glob(os.DirFS(work), "*.tgz") // of the folder's own name nothing is a pattern
 	if err != nil || len(found) != 1 {

@@ -175,6 +175,38 @@ func TestTheNextFetchClearsUp(t *testing.T) {
 	}
 }
 
+// An npm that is a launcher, as tools for many versions of it install one, ends with what it
+// has started when the fetch is given up.
+func TestNPMEndsWithItsChild(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Fatal("needs a shell")
+	}
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "begun")
+	writeFile(t, filepath.Join(dir, "npm"), []byte("#!/bin/sh\n"+sleep+" 1000 &\necho >'"+begun+"'\nwait\n"), 0o700)
+	t.Setenv("PATH", dir)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("not today")
+	ended := make(chan error, 1)
+	go func() { ended <- pinned.fetch(ctx, t.TempDir()) }()
+	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel(mine)
+	left := time.Now()
+	if err := <-ended; !errors.Is(err, mine) {
+		t.Errorf("error %v, want the context's cause", err)
+	}
+	// The child holds the output open: had it survived, only the delay would have ended the wait.
+	if took := time.Since(left); took >= npmDelay {
+		t.Errorf("the fetch ended after %v: the child survived", took)
+	}
+}
+
 // A fetch that fails while another process has brought the engine harms nobody: on some
 // systems a file that is being run cannot be replaced.
 func TestTheFetchOfAnotherProcessWillDo(t *testing.T) {

@@ -31,20 +31,24 @@ const (
 	ServerErrorLate                  // it is carried out, and answered by a 500
 )
 
-// kinds are the faults as the transport knows them.
-var kinds = map[Fault]fault.Kind{
-	RequestLost: fault.DropRequest, AnswerLost: fault.LoseResponse, ArrivesTwice: fault.Resend, ArrivesLate: fault.LateDuplicate,
-	Throttled: fault.Throttle, Conflicted: fault.TransactionConflict, ServerError: fault.Error500, ServerErrorLate: fault.Error500After,
-}
-
-var names = map[Fault]string{
-	RequestLost: "request lost", AnswerLost: "answer lost", ArrivesTwice: "arrives twice", ArrivesLate: "arrives once more later",
-	Throttled: "throttled", Conflicted: "conflicted", ServerError: "server error", ServerErrorLate: "server error after it was carried out",
+// kinds are the faults as tests read of them, and as the transport knows them.
+var kinds = map[Fault]struct {
+	name string
+	kind fault.Kind
+}{
+	RequestLost:     {"request lost", fault.DropRequest},
+	AnswerLost:      {"answer lost", fault.LoseResponse},
+	ArrivesTwice:    {"arrives twice", fault.Resend},
+	ArrivesLate:     {"arrives once more later", fault.LateDuplicate},
+	Throttled:       {"throttled", fault.Throttle},
+	Conflicted:      {"conflicted", fault.TransactionConflict},
+	ServerError:     {"server error", fault.Error500},
+	ServerErrorLate: {"server error after it was carried out", fault.Error500After},
 }
 
 func (f Fault) String() string {
-	if name, ok := names[f]; ok {
-		return name
+	if k, ok := kinds[f]; ok {
+		return k.name
 	}
 	return fmt.Sprintf("Fault(%d)", int(f))
 }
@@ -259,7 +263,7 @@ func (f transport) Do(req *http.Request) (*http.Response, error) {
 	if met.before != nil {
 		met.before()
 	}
-	resp, err := f.net.With(req, kinds[met.kind])
+	resp, err := f.net.With(req, kinds[met.kind].kind)
 	if met.after != nil {
 		met.after()
 	}

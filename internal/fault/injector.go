@@ -17,9 +17,6 @@ type Config struct {
 	Rate     float64       // share of the requests that are hit
 	Kinds    []Kind        // default: all
 	MaxDelay time.Duration // default 10 ms
-	// Operations, if set, keeps the schedule to some operations. The others
-	// pass, and draw nothing from the schedule.
-	Operations func(op string) bool
 	// Script, if set, decides instead of the schedule. n counts requests from
 	// 0. Calls follow each other; they must not call the injector.
 	Script func(op string, n int, body []byte) Kind
@@ -121,14 +118,12 @@ func (i *Injector) draw(op string, body []byte) fate {
 	defer i.mu.Unlock()
 	f := fate{n: i.n}
 	i.n++
-	if i.cfg.Script != nil || i.cfg.Operations == nil || i.cfg.Operations(op) {
-		// Always three draws: what a request draws does not depend on what
-		// befell those before it.
-		hit, which := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds))
-		f.delay = time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
-		if hit {
-			f.kind = i.cfg.Kinds[which]
-		}
+	// Always three draws: what a request draws does not depend on what
+	// befell those before it.
+	hit, which := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds))
+	f.delay = time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
+	if hit {
+		f.kind = i.cfg.Kinds[which]
 	}
 	if i.cfg.Script != nil {
 		f.kind = i.cfg.Script(op, f.n, body)
@@ -140,7 +135,7 @@ func (i *Injector) draw(op string, body []byte) fate {
 // Do implements the SDK's HTTP client.
 func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 	op := Operation(req)
-	body, err := readBody(req)
+	body, err := Body(req)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +144,7 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 
 // With is Do, but the caller decides, and neither the schedule nor the script.
 func (i *Injector) With(req *http.Request, kind Kind) (*http.Response, error) {
-	body, err := readBody(req)
+	body, err := Body(req)
 	if err != nil {
 		return nil, err
 	}

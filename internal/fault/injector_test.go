@@ -49,25 +49,13 @@ func TestScheduleIsAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
-func TestScheduleKeepsToItsKindsAndOperations(t *testing.T) {
+func TestScheduleKeepsToItsKinds(t *testing.T) {
 	s := newServer(t)
-	cfg := fault.Config{Seed: 3, Rate: 1, Kinds: []fault.Kind{fault.Throttle, fault.DropRequest},
-		Operations: func(op string) bool { return op == "UpdateItem" }}
-	mixed := schedule(t, s, cfg, slices.Repeat([]string{"GetItem", "UpdateItem"}, 20)...)
-	var updates []fault.Kind
-	for i, k := range mixed {
-		if i%2 == 1 {
-			updates = append(updates, k)
-		} else if k != fault.None {
-			t.Errorf("a read met %v", k)
-		}
-	}
-	if slices.Contains(updates, fault.None) || !slices.Contains(updates, fault.Throttle) || !slices.Contains(updates, fault.DropRequest) {
-		t.Errorf("updates met %v", updates)
-	}
-	// The reads in between drew nothing.
-	if alone := schedule(t, s, cfg, slices.Repeat([]string{"UpdateItem"}, 20)...); !slices.Equal(alone, updates) {
-		t.Errorf("with reads in between %v, without %v", updates, alone)
+	cfg := fault.Config{Seed: 3, Rate: 1, Kinds: []fault.Kind{fault.Throttle, fault.DropRequest}}
+	met := schedule(t, s, cfg, slices.Repeat([]string{"GetItem", "UpdateItem"}, 20)...)
+	others := func(k fault.Kind) bool { return !slices.Contains(cfg.Kinds, k) }
+	if slices.ContainsFunc(met, others) || !slices.Contains(met, fault.Throttle) || !slices.Contains(met, fault.DropRequest) {
+		t.Errorf("requests met %v", met)
 	}
 }
 

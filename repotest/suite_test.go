@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -102,7 +103,111 @@ var faulty = map[string]struct {
 	"does not say that it was told":   {func(w wrapper) repo.Repository[account] { return silent{w} }, "a context that ends on the way"},
 	"reads from a cache":              {func(w wrapper) repo.Repository[account] { return &caches{wrapper: w} }, "a read is of now"},
 	"remembers that there was none":   {func(w wrapper) repo.Repository[account] { return &caches{wrapper: w, none: true} }, "a read is of now"},
+	"takes unknown for written":       {func(w wrapper) repo.Repository[account] { return hopes{w} }, "verdicts under outages"},
+	"says that a change failed":       {updates(failsAfterwards()), "no change is lost"},
+	"puts the key back":               {updates(putsTheKeyBack), "a change that fails writes nothing"},
+	"writes what failed":              {updates(writesWhatFailed), "a change that fails writes nothing"},
+	"tries again what is refused":     {updates(triesAgain), "a change inside itself is refused"},
+	"makes what is not there":         {updates(wrapper.Upsert), "items come and go"},
+	"keeps what is to be removed":     {updates(keepsWhatGoes), "items come and go"},
+	"refuses to change nothing":       {updates(refusesNothing), "items come and go"},
+	"begins anew what is there":       {func(w wrapper) repo.Repository[account] { return anew{w} }, "items come and go"},
 	"reads for nobody":                {func(w wrapper) repo.Repository[account] { return detachedReads{w} }, "a context that has ended"},
+}
+
+// altered has another Update.
+type altered struct {
+	wrapper
+	update func(wrapper, context.Context, repo.Key, change) (account, error)
+}
+
+func (a altered) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return a.wrapper.Update(ctx, key, nil)
+	}
+	return a.update(a.wrapper, ctx, key, do)
+}
+
+func updates(by func(wrapper, context.Context, repo.Key, change) (account, error)) func(wrapper) repo.Repository[account] {
+	return func(w wrapper) repo.Repository[account] { return altered{w, by} }
+}
+
+// failsAfterwards says of every second change that it has failed.
+func failsAfterwards() func(wrapper, context.Context, repo.Key, change) (account, error) {
+	var n atomic.Int64
+	return func(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+		a, err := w.Update(ctx, key, do)
+		if err == nil && n.Add(1)%2 == 0 {
+			err = errors.New("try again later")
+		}
+		return a, err
+	}
+}
+
+func putsTheKeyBack(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		was := *a
+		err := do(ctx, a)
+		if a.ID != was.ID {
+			*a = was
+		}
+		return err
+	})
+}
+
+func writesWhatFailed(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+	var failed error
+	a, err := w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		if failed = do(ctx, a); errors.Is(failed, repo.Remove) {
+			return failed
+		}
+		return nil
+	})
+	if err == nil && !errors.Is(failed, repo.Remove) {
+		err = failed
+	}
+	return a, err
+}
+
+func triesAgain(w wrapper, ctx context.Context, key repo.Key, do change) (a account, err error) {
+	for range 3 {
+		if a, err = w.Update(ctx, key, do); !errors.Is(err, repo.ErrLocked) {
+			break
+		}
+	}
+	return a, err
+}
+
+func keepsWhatGoes(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		if err := do(ctx, a); !errors.Is(err, repo.Remove) {
+			return err
+		}
+		return nil
+	})
+}
+
+func refusesNothing(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		was := *a
+		if err := do(ctx, a); err != nil || *a != was {
+			return err
+		}
+		return repo.ErrConflict
+	})
+}
+
+// anew changes what is there as if it were not.
+type anew struct{ wrapper }
+
+func (w anew) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return w.Repository.Upsert(ctx, key, nil)
+	}
+	return w.Repository.Upsert(ctx, key, func(ctx context.Context, a *account) error {
+		a.Balance = 0
+		return do(ctx, a)
+	})
 }
 
 // adds changes an item without a condition, by an expression: an answer that is lost doubles it.
@@ -185,6 +290,17 @@ func (w *caches) Upsert(ctx context.Context, key repo.Key, do change) (account, 
 func (w *caches) Delete(ctx context.Context, key repo.Key) error {
 	defer w.forget(key)
 	return w.Repository.Delete(ctx, key)
+}
+
+// hopes that what nobody knows has been written.
+type hopes struct{ wrapper }
+
+func (w hopes) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	a, err := w.Repository.Update(ctx, key, do)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		err = nil
+	}
+	return a, err
 }
 
 type detachedReads struct{ wrapper }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -121,11 +122,12 @@ func (c *check[T]) verdictsUnderFaults() {
 	}
 }
 
-// verdictsUnderOutages loses the answers to some requests in a row, from each request of
-// each call on: to so many that the client gives up, too, and its caller is told that
-// nobody knows.
+// verdictsUnderOutages loses some requests in a row, or the answers to them, from each
+// request of each call on: so many that the client gives up, too, and its caller is told
+// that nobody knows. Which of the two it was the client cannot tell.
 func (c *check[T]) verdictsUnderOutages() {
 	for _, a := range c.actions() {
+		var all sync.WaitGroup
 		operations, counts := c.sent(a)
 		for _, op := range operations {
 			for nth := 1; nth <= counts[op]; nth++ {
@@ -134,17 +136,22 @@ func (c *check[T]) verdictsUnderOutages() {
 					lengths = append(lengths, forGood)
 				}
 				for _, length := range lengths {
-					r, faults := c.process()
-					_, do, times := a.begin()
-					for i := range length {
-						faults.Nth(op, nth+i, AnswerLost)
+					for _, kind := range []Fault{AnswerLost, RequestLost} {
+						r, faults := c.process()
+						_, do, times := a.begin()
+						for i := range length {
+							faults.Nth(op, nth+i, kind)
+						}
+						all.Go(func() { // most of it is waiting
+							err := do(c.soon(), r)
+							faults.Reset()
+							c.judge(fmt.Sprintf("%s, with the fault %q at %d requests from %s number %d on", a.name, kind, length, op, nth), err, times())
+						})
 					}
-					err := do(c.soon(), r)
-					faults.Reset()
-					c.judge(fmt.Sprintf("%s, with no answer to %d requests from %s number %d on", a.name, length, op, nth), err, times())
 				}
 			}
 		}
+		all.Wait()
 	}
 }
 

@@ -108,7 +108,7 @@ var faulty = map[string]struct {
 	"puts the key back":               {updates(putsTheKeyBack), "a change that fails writes nothing"},
 	"writes what failed":              {updates(writesWhatFailed), "a change that fails writes nothing"},
 	"tries again what is refused":     {updates(triesAgain), "a change inside itself is refused"},
-	"makes what is not there":         {updates(wrapper.Upsert), "items come and go"},
+	"makes what is not there":         {updates(makesIt), "items come and go"},
 	"keeps what is to be removed":     {updates(keepsWhatGoes), "items come and go"},
 	"refuses to change nothing":       {updates(refusesNothing), "items come and go"},
 	"begins anew what is there":       {func(w wrapper) repo.Repository[account] { return anew{w} }, "items come and go"},
@@ -118,24 +118,24 @@ var faulty = map[string]struct {
 // altered has another Update.
 type altered struct {
 	wrapper
-	update func(wrapper, context.Context, repo.Key, change) (account, error)
+	update func(context.Context, wrapper, repo.Key, change) (account, error)
 }
 
 func (a altered) Update(ctx context.Context, key repo.Key, do change) (account, error) {
 	if do == nil {
 		return a.wrapper.Update(ctx, key, nil)
 	}
-	return a.update(a.wrapper, ctx, key, do)
+	return a.update(ctx, a.wrapper, key, do)
 }
 
-func updates(by func(wrapper, context.Context, repo.Key, change) (account, error)) func(wrapper) repo.Repository[account] {
+func updates(by func(context.Context, wrapper, repo.Key, change) (account, error)) func(wrapper) repo.Repository[account] {
 	return func(w wrapper) repo.Repository[account] { return altered{w, by} }
 }
 
 // failsAfterwards says of every second change that it has failed.
-func failsAfterwards() func(wrapper, context.Context, repo.Key, change) (account, error) {
+func failsAfterwards() func(context.Context, wrapper, repo.Key, change) (account, error) {
 	var n atomic.Int64
-	return func(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+	return func(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
 		a, err := w.Update(ctx, key, do)
 		if err == nil && n.Add(1)%2 == 0 {
 			err = errors.New("try again later")
@@ -144,7 +144,7 @@ func failsAfterwards() func(wrapper, context.Context, repo.Key, change) (account
 	}
 }
 
-func putsTheKeyBack(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+func putsTheKeyBack(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
 	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
 		was := *a
 		err := do(ctx, a)
@@ -155,7 +155,7 @@ func putsTheKeyBack(w wrapper, ctx context.Context, key repo.Key, do change) (ac
 	})
 }
 
-func writesWhatFailed(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+func writesWhatFailed(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
 	var failed error
 	a, err := w.Update(ctx, key, func(ctx context.Context, a *account) error {
 		if failed = do(ctx, a); errors.Is(failed, repo.Remove) {
@@ -169,7 +169,11 @@ func writesWhatFailed(w wrapper, ctx context.Context, key repo.Key, do change) (
 	return a, err
 }
 
-func triesAgain(w wrapper, ctx context.Context, key repo.Key, do change) (a account, err error) {
+func makesIt(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	return w.Upsert(ctx, key, do)
+}
+
+func triesAgain(ctx context.Context, w wrapper, key repo.Key, do change) (a account, err error) {
 	for range 3 {
 		if a, err = w.Update(ctx, key, do); !errors.Is(err, repo.ErrLocked) {
 			break
@@ -178,7 +182,7 @@ func triesAgain(w wrapper, ctx context.Context, key repo.Key, do change) (a acco
 	return a, err
 }
 
-func keepsWhatGoes(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+func keepsWhatGoes(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
 	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
 		if err := do(ctx, a); !errors.Is(err, repo.Remove) {
 			return err
@@ -187,7 +191,7 @@ func keepsWhatGoes(w wrapper, ctx context.Context, key repo.Key, do change) (acc
 	})
 }
 
-func refusesNothing(w wrapper, ctx context.Context, key repo.Key, do change) (account, error) {
+func refusesNothing(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
 	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
 		was := *a
 		if err := do(ctx, a); err != nil || *a != was {

@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -79,11 +80,12 @@ func TestAChangeIsACallWithItsRequests(t *testing.T) {
 	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
+	asked := rig.Must(url.Parse(rig.Endpoint()))(t)
 	retries := 0
 	for _, q := range requests {
 		if q.SpanKind() != trace.SpanKindClient || q.Status().Code != codes.Unset ||
 			value(q, semconv.DBSystemNameKey) != semconv.DBSystemNameAWSDynamoDB.Value.AsString() || value(q, semconv.DBOperationNameKey) != "UpdateItem" ||
-			value(q, semconv.AWSDynamoDBTableNamesKey) != `["`+s.Table+`"]` || value(q, semconv.ServerAddressKey) == "" {
+			value(q, semconv.AWSDynamoDBTableNamesKey) != `["`+s.Table+`"]` || value(q, semconv.ServerAddressKey) != asked.Hostname() || value(q, semconv.ServerPortKey) != asked.Port() {
 			t.Errorf("request: %v %v %v", q.SpanKind(), q.Status(), q.Attributes())
 		}
 		for _, e := range q.Events() {

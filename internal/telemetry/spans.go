@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,7 +186,8 @@ func (r *Request) Again(n int, pause time.Duration, err error) {
 	r.o.retried(r.ctx, r.op, n, pause, err)
 }
 
-// End ends the request; a condition that failed is an answer, and no error.
+// End ends the request; a condition that failed is an answer, and no error. host is the
+// endpoint's, with its port if it has one.
 func (r *Request) End(host, where string, conditionFailed bool, err error) {
 	if r.o == nil || r.span == nil && r.began.IsZero() {
 		return
@@ -200,7 +203,10 @@ func (r *Request) End(host, where string, conditionFailed bool, err error) {
 		return
 	}
 	var attributes []attribute.KeyValue
-	if host != "" {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		n, _ := strconv.Atoi(port) // of a URL that was asked
+		attributes = append(attributes, server.String(name), serverPort.Int(n))
+	} else if host != "" {
 		attributes = append(attributes, server.String(host))
 	}
 	if where != "" {

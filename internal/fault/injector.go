@@ -135,7 +135,7 @@ func (i *Injector) draw(op string, body []byte) fate {
 // Do implements the SDK's HTTP client.
 func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 	op := Operation(req)
-	body, err := Body(req)
+	body, err := readBody(req)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (i *Injector) Do(req *http.Request) (*http.Response, error) {
 
 // With is Do, but the caller decides, and neither the schedule nor the script.
 func (i *Injector) With(req *http.Request, kind Kind) (*http.Response, error) {
-	body, err := Body(req)
+	body, err := readBody(req)
 	if err != nil {
 		return nil, err
 	}

@@ -13,14 +13,19 @@ import (
 	"strings"
 )
 
-// Body reads a request's body to its end and closes it, as every HTTP client must,
-// also where the request goes no further, and puts it back.
-func Body(req *http.Request) ([]byte, error) {
+// readBody reads a request's body to its end and closes it, as every HTTP
+// client must, also where the request goes no further.
+func readBody(req *http.Request) ([]byte, error) {
 	if req.Body == nil {
 		return nil, nil
 	}
 	body, err := io.ReadAll(req.Body)
-	err = errors.Join(err, req.Body.Close())
+	return body, errors.Join(err, req.Body.Close())
+}
+
+// Body reads a request's body, and puts it back.
+func Body(req *http.Request) ([]byte, error) {
+	body, err := readBody(req)
 	SetBody(req, body)
 	return body, err
 }

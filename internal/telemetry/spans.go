@@ -202,7 +202,7 @@ func (r *Request) End(host, where string, conditionFailed bool, err error) {
 	if r.span == nil {
 		return
 	}
-	var attributes []attribute.KeyValue
+	attributes := make([]attribute.KeyValue, 0, 5) // all that follow
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		n, _ := strconv.Atoi(port) // of a URL that was asked
 		attributes = append(attributes, server.String(name), serverPort.Int(n))

@@ -46,7 +46,8 @@
 // behind that waits for the end of that pipe, and then becomes the engine.
 // When the owner dies, however it dies, the kernel closes the pipe and the
 // watcher kills the engine's process group. The group is the engine's own, so
-// Ctrl-C reaches the owner first and the engine only through it.
+// Ctrl-C reaches the owner first and the engine only through it. An npm that
+// fetches is held in the same way.
 //
 // On other systems the engine ends with Close only; an owner that is killed
 // leaves it behind.

@@ -21,6 +21,6 @@ func noEngine(reason error) error {
 	return fmt.Errorf("%w: %w; ways out: set %s to any DynamoDB-compatible server "+
 		"(with an AWS account: Amazon DynamoDB itself), "+
 		"or install dynoxide %s on the PATH, "+
-		"or install npm, which is used to fetch it once",
+		"or install npm, which is used to fetch it once into a folder that can be written (Config.CacheDir; by default that of os.UserCacheDir, on Linux $XDG_CACHE_HOME or $HOME/.cache)",
 		ErrNoEngine, reason, envServiceEndpoint, version)
 }

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -24,21 +26,25 @@ const (
 	maxBinary  = 256 << 20
 )
 
+// workPrefix begins the names of the folders in which processes fetch.
+const workPrefix = ".fetch-"
+
 // fetch puts the release into the cache. Other processes may do the same at
 // the same time: each works in a folder of its own and moves the finished file
 // into place, so that nobody ever sees half of it.
 func (r release) fetch(ctx context.Context, cacheDir string) error {
 	folder := r.folder(cacheDir)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("localdb: cache folder: %w", err)
+		return fmt.Errorf("cache folder: %w", err)
 	}
 	// Inside the final folder, since a rename is atomic only within one file
 	// system.
-	work, err := os.MkdirTemp(folder, ".fetch-*")
+	work, err := os.MkdirTemp(folder, workPrefix+"*")
 	if err != nil {
-		return fmt.Errorf("localdb: cache folder: %w", err)
+		return fmt.Errorf("cache folder: %w", err)
 	}
 	defer os.RemoveAll(work)
+	clearUp(folder)
 
 	tarball, err := r.download(ctx, work)
 	if err != nil {
@@ -62,26 +68,47 @@ func (r release) fetch(ctx context.Context, cacheDir string) error {
 	return place(work, r.path(cacheDir), binary, 0o755)
 }
 
+// abandoned is the age from which a folder is taken for that of a process which was killed
+// while it fetched.
+const abandoned = time.Hour
+
+// clearUp removes what killed processes have left. What cannot be removed does no harm.
+func clearUp(folder string) {
+	entries, _ := os.ReadDir(folder)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && strings.HasPrefix(entry.Name(), workPrefix) && time.Since(info.ModTime()) > abandoned {
+			_ = os.RemoveAll(filepath.Join(folder, entry.Name()))
+		}
+	}
+}
+
+// npmDelay is how long the output of an npm that was ended is waited for.
+const npmDelay = 5 * time.Second
+
 // download lets npm bring the tarball and returns its checked content.
 func (r release) download(ctx context.Context, work string) ([]byte, error) {
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return nil, noEngine(fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err))
+		return nil, fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec())
-	cmd.Dir = work // no project's settings, nothing written elsewhere
-	cmd.WaitDelay = 5 * time.Second
-	if output, err := cmd.CombinedOutput(); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, noEngine(fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output)))
+	// On a leash as an engine is: it may be a launcher of the real one.
+	var output bytes.Buffer
+	p := &process{cmd: command(npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
+	p.cmd.Dir = work // no project's settings, nothing written elsewhere
+	p.cmd.Stdout, p.cmd.Stderr = &output, &output
+	p.cmd.WaitDelay = npmDelay
+	if err = p.start(); err == nil {
+		err = p.wait(ctx)
 	}
-	found, err := filepath.Glob(filepath.Join(work, "*.tgz"))
+	if err != nil {
+		return nil, fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output.Bytes()))
+	}
+	found, err := fs.Glob(os.DirFS(work), "*.tgz") // of the folder's own name nothing is a pattern
 	if err != nil || len(found) != 1 {
-		return nil, noEngine(fmt.Errorf("npm pack %s left %d tarballs instead of one", r.spec(), len(found)))
+		return nil, fmt.Errorf("npm pack %s left %d tarballs instead of one", r.spec(), len(found))
 	}
-	return r.readTarball(found[0])
+	return r.readTarball(filepath.Join(work, found[0]))
 }
 
 // readTarball reads the file once and checks those bytes, so that nothing can
@@ -89,12 +116,12 @@ func (r release) download(ctx context.Context, work string) ([]byte, error) {
 func (r release) readTarball(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("localdb: %w", err)
+		return nil, fmt.Errorf("tarball: %w", err)
 	}
 	defer f.Close()
 	content, err := readBounded(f, maxTarball)
 	if err != nil {
-		return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+		return nil, fmt.Errorf("tarball of %s: %w", r.spec(), err)
 	}
 	if r.tarballSum == "" {
 		return content, nil // npm compared it with the registry's own sum
@@ -110,23 +137,23 @@ func (r release) readTarball(path string) ([]byte, error) {
 func (r release) extract(tarball []byte) ([]byte, error) {
 	zip, err := gzip.NewReader(bytes.NewReader(tarball))
 	if err != nil {
-		return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+		return nil, fmt.Errorf("tarball of %s: %w", r.spec(), err)
 	}
 	archive := tar.NewReader(zip)
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("localdb: no package/%s in the tarball of %s", r.binary, r.spec())
+			return nil, fmt.Errorf("no package/%s in the tarball of %s", r.binary, r.spec())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+			return nil, fmt.Errorf("tarball of %s: %w", r.spec(), err)
 		}
 		if header.Name != "package/"+r.binary || header.Typeflag != tar.TypeReg {
 			continue
 		}
 		binary, err := readBounded(archive, maxBinary)
 		if err != nil {
-			return nil, fmt.Errorf("localdb: tarball of %s: %w", r.spec(), err)
+			return nil, fmt.Errorf("tarball of %s: %w", r.spec(), err)
 		}
 		return binary, nil
 	}
@@ -144,14 +171,14 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 func place(work, path string, content []byte, mode os.FileMode) error {
 	temp := filepath.Join(work, filepath.Base(path))
 	if err := os.WriteFile(temp, content, mode); err != nil {
-		return fmt.Errorf("localdb: cache folder: %w", err)
+		return fmt.Errorf("cache folder: %w", err)
 	}
 	// WriteFile's mode is narrowed by the umask.
 	if err := os.Chmod(temp, mode); err != nil {
-		return fmt.Errorf("localdb: cache folder: %w", err)
+		return fmt.Errorf("cache folder: %w", err)
 	}
 	if err := os.Rename(temp, path); err != nil {
-		return fmt.Errorf("localdb: cache folder: %w", err)
+		return fmt.Errorf("cache folder: %w", err)
 	}
 	return nil
 }

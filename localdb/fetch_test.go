@@ -92,6 +92,148 @@ func TestCorruptedTarballIsRefused(t *testing.T) {
 	}
 }
 
+// Whatever keeps the engine from being fetched, the error says what to do: the folder that
+// cannot be written, the registry that gives something else, the npm that fails.
+func TestWhatFailsNamesTheWaysOut(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	file := filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, nil, 0o600)
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		cache   string
+		tarball []byte
+		says    string
+	}{
+		"the cache is no folder":    {filepath.Join(file, "cache"), nil, "not a directory"},
+		"a tarball of another kind": {empty, []byte("hello"), "tarball of @dynoxide"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakeNPM(t, c.tarball)
+			_, err := Start(t.Context(), Config{CacheDir: c.cache})
+			if !errors.Is(err, ErrNoEngine) {
+				t.Fatalf("got %v, want ErrNoEngine", err)
+			}
+			for _, part := range []string{c.says, "AWS_ENDPOINT_URL_DYNAMODB", "install dynoxide", "Config.CacheDir"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q is not in: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+// A cache that was restored without its modes, as artifacts of CI are, holds an engine that
+// cannot be run: it is as good as none.
+func TestAnEngineThatCannotBeRunIsFetchedAnew(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
+	r := releases["linux/arm64"]
+	cache := t.TempDir()
+	if err := r.fetch(t.Context(), cache); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(r.path(cache), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.verify(cache); err == nil {
+		t.Fatal("it is held to be whole")
+	}
+	if err := errors.Join(r.fetch(t.Context(), cache), r.verify(cache)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The name of a home folder is nobody's pattern.
+func TestAnyFolderCanBeTheCache(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
+	r := releases["linux/arm64"]
+	cache := filepath.Join(t.TempDir(), "a[b]*?")
+	if err := errors.Join(r.fetch(t.Context(), cache), r.verify(cache)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a process that was killed while it fetched has left in the cache goes with the next
+// fetch; that of one which still fetches stays.
+func TestTheNextFetchClearsUp(t *testing.T) {
+	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
+	r := releases["linux/arm64"]
+	cache := t.TempDir()
+	dead, alive := filepath.Join(r.folder(cache), ".fetch-1"), filepath.Join(r.folder(cache), ".fetch-2")
+	for _, dir := range []string{dead, alive} {
+		writeFile(t, filepath.Join(dir, "half.tgz"), []byte("half"), 0o600)
+	}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	if err := errors.Join(os.Chtimes(dead, yesterday, yesterday), r.fetch(t.Context(), cache)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a dead process left is still there: %v", err)
+	}
+	if _, err := os.Stat(alive); err != nil {
+		t.Errorf("what another process works at is gone: %v", err)
+	}
+}
+
+// An npm that is a launcher, as tools for many versions of it install one, ends with what it
+// has started when the fetch is given up.
+func TestNPMEndsWithItsChild(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Fatal("needs a shell")
+	}
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "begun")
+	writeFile(t, filepath.Join(dir, "npm"), []byte("#!/bin/sh\n"+sleep+" 1000 &\necho >'"+begun+"'\nwait\n"), 0o700)
+	t.Setenv("PATH", dir)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("not today")
+	ended := make(chan error, 1)
+	go func() { ended <- pinned.fetch(ctx, t.TempDir()) }()
+	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel(mine)
+	left := time.Now()
+	if err := <-ended; !errors.Is(err, mine) {
+		t.Errorf("error %v, want the context's cause", err)
+	}
+	// The child holds the output open: had it survived, only the delay would have ended the wait.
+	if took := time.Since(left); took >= npmDelay {
+		t.Errorf("the fetch ended after %v: the child survived", took)
+	}
+}
+
+// A fetch that fails while another process has brought the engine harms nobody: on some
+// systems a file that is being run cannot be replaced.
+func TestTheFetchOfAnotherProcessWillDo(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Fatal("needs a shell")
+	}
+	real, err := fetched(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := currentRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, dir := t.TempDir(), t.TempDir()
+	cp, err := exec.LookPath("cp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n" + cp + " -p '" + filepath.Dir(real) + "'/* '" + here.folder(cache) + "'\nexit 1\n"
+	writeFile(t, filepath.Join(dir, "npm"), []byte(script), 0o700)
+	t.Setenv("PATH", dir)
+	if path, err := fetched(t.Context(), Config{CacheDir: cache}); err != nil || path != here.path(cache) {
+		t.Errorf("found %q, %v", path, err)
+	}
+}
+
 // The second line of defence: a tarball that passes, with a binary that does not.
 func TestCorruptedBinaryInTarballIsRefused(t *testing.T) {
 	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("#!/bin/sh\nexit 0\n")))

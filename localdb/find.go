@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -82,21 +83,23 @@ func fetched(ctx context.Context, cfg Config) (string, error) {
 	if cacheErr == nil {
 		return r.path(dir), nil
 	}
-	if errors.Is(cacheErr, ErrChecksum) {
+	if errors.Is(cacheErr, fs.ErrNotExist) {
+		cacheErr = nil // not there yet: nothing worth reporting
+	} else {
 		// It is replaced and not merely reported: a file that a full disk
 		// cut short must not stop every later run.
 		cfg.logger().WarnContext(ctx, "cached engine refused, fetching a fresh one", "error", cacheErr)
-	} else {
-		cacheErr = nil // not there yet: nothing worth reporting
 	}
 	cfg.logger().InfoContext(ctx, "fetching the engine through npm", "package", r.spec())
-	if err := r.fetch(ctx, dir); err != nil {
-		return "", errors.Join(err, cacheErr)
+	// Where it fails another process may have brought the engine meanwhile, and run it: some
+	// systems do not let a file be replaced that is being run.
+	if err := r.fetch(ctx, dir); err != nil && r.verify(dir) != nil {
+		return "", noEngine(errors.Join(err, cacheErr))
 	}
 	return r.path(dir), nil
 }
 
-// verify returns nil where the cache holds the release, unchanged.
+// verify returns nil where the cache holds the release, unchanged, and it can be run.
 func (r release) verify(cacheDir string) error {
 	want, err := r.expectedSum(cacheDir)
 	if err != nil {
@@ -113,6 +116,9 @@ func (r release) verify(cacheDir string) error {
 	}
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "verify", Path: r.path(cacheDir), Err: ErrChecksum}
+	}
+	if runtime.GOOS != "windows" && info.Mode()&0o100 == 0 { // such as a cache that was restored without its modes
+		return &fs.PathError{Op: "run", Path: r.path(cacheDir), Err: fs.ErrPermission}
 	}
 	hash := sha512.New()
 	if _, err := io.Copy(hash, f); err != nil {

@@ -24,7 +24,7 @@ const (
 	firstPause    = 5 * time.Millisecond // doubled from attempt to attempt
 )
 
-// A process is a running engine that belongs to this process.
+// A process is a running engine, or the npm that fetches one, which belongs to this process.
 type process struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -38,6 +38,7 @@ type process struct {
 	ending sync.Once
 
 	exited chan struct{} // closed when the engine is gone and its output read
+	err    error         // how it ended; written before exited is closed
 }
 
 // launch starts the engine on a free port and waits until it answers.
@@ -119,11 +120,21 @@ func (p *process) start() error {
 	}
 	go func() {
 		defer close(p.exited)
-		// An engine's exit status says nothing that its output does not.
-		_ = p.cmd.Wait()
+		p.err = p.cmd.Wait() // of an engine it says nothing that its output does not
 		p.end()
 	}()
 	return nil
+}
+
+// wait waits for the end, which it brings about when ctx ends, and returns how it was.
+func (p *process) wait(ctx context.Context) error {
+	select {
+	case <-p.exited:
+		return p.err
+	case <-ctx.Done():
+		p.stop()
+		return context.Cause(ctx)
+	}
 }
 
 // stop ends the engine and returns when it is gone.

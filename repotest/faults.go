@@ -31,20 +31,24 @@ const (
 	ServerErrorLate                  // it is carried out, and answered by a 500
 )
 
-// kinds are the faults as the transport knows them.
-var kinds = map[Fault]fault.Kind{
-	RequestLost: fault.DropRequest, AnswerLost: fault.LoseResponse, ArrivesTwice: fault.Resend, ArrivesLate: fault.LateDuplicate,
-	Throttled: fault.Throttle, Conflicted: fault.TransactionConflict, ServerError: fault.Error500, ServerErrorLate: fault.Error500After,
-}
-
-var names = map[Fault]string{
-	RequestLost: "request lost", AnswerLost: "answer lost", ArrivesTwice: "arrives twice", ArrivesLate: "arrives once more later",
-	Throttled: "throttled", Conflicted: "conflicted", ServerError: "server error", ServerErrorLate: "server error after it was carried out",
+// kinds are the faults as tests read of them, and as the transport knows them.
+var kinds = map[Fault]struct {
+	name string
+	kind fault.Kind
+}{
+	RequestLost:     {"request lost", fault.DropRequest},
+	AnswerLost:      {"answer lost", fault.LoseResponse},
+	ArrivesTwice:    {"arrives twice", fault.Resend},
+	ArrivesLate:     {"arrives once more later", fault.LateDuplicate},
+	Throttled:       {"throttled", fault.Throttle},
+	Conflicted:      {"conflicted", fault.TransactionConflict},
+	ServerError:     {"server error", fault.Error500},
+	ServerErrorLate: {"server error after it was carried out", fault.Error500After},
 }
 
 func (f Fault) String() string {
-	if name, ok := names[f]; ok {
-		return name
+	if k, ok := kinds[f]; ok {
+		return k.name
 	}
 	return fmt.Sprintf("Fault(%d)", int(f))
 }
@@ -55,7 +59,8 @@ func AllFaults() []Fault { return slices.Sorted(maps.Keys(kinds)) }
 // operations are what can be asked of the service. A name that is none of them, such as
 // one misspelt, would be a fault that never happens.
 var operations = []string{
-	"BatchGetItem", "BatchWriteItem", "CreateTable", "DeleteItem", "DeleteTable", "DescribeTable", "DescribeTimeToLive", "ExecuteStatement", "GetItem",
+	"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "CreateTable", "DeleteItem", "DeleteTable", "DescribeTable", "DescribeTimeToLive",
+	"ExecuteStatement", "ExecuteTransaction", "GetItem",
 	"ListTables", "PutItem", "Query", "Scan", "TransactGetItems", "TransactWriteItems", "UpdateItem", "UpdateTable", "UpdateTimeToLive",
 }
 
@@ -100,8 +105,9 @@ func (r *rule) String() string {
 }
 
 // NewFaults makes a client that sends its requests through client, by the same
-// retry policy but for its pauses, which are 20 ms at most. When the test ends it fails if
-// a fault that was asked for has not happened: it would have tested nothing.
+// retry policy but for its pauses, which are 20 ms at most. When the test ends, and at a
+// [Faults.Reset], it fails if a fault that was asked for has not happened: it would have
+// tested nothing.
 func NewFaults(tb testing.TB, client *dynamodb.Client) *Faults {
 	tb.Helper()
 	if client == nil {
@@ -118,6 +124,7 @@ func newFaults(tb testing.TB, client *dynamodb.Client, attempts int) *Faults {
 		f.net = fault.New(o.HTTPClient, fault.Config{})
 		f.count = fault.NewCounter(transport{f})
 		o.HTTPClient = f.count
+		o.RetryMaxAttempts = 0 // by which the copy's policy would be wrapped once more
 		o.Retryer = retry.AddWithMaxAttempts(retry.AddWithMaxBackoffDelay(o.Retryer, 20*time.Millisecond), attempts)
 	})
 	tb.Cleanup(f.finish)
@@ -167,12 +174,11 @@ func (f *Faults) Requests(ofOperations ...string) (n int) {
 }
 
 // Reset begins anew: nothing breaks any more, and no request is counted. It waits for
-// what arrives late.
+// what arrives late. The test fails if something that was asked for has not happened, as
+// it does at its end.
 func (f *Faults) Reset() {
-	f.mu.Lock()
-	f.rules = nil
-	f.mu.Unlock()
-	f.net.Wait()
+	f.tb.Helper()
+	f.finish()
 	f.count.Reset()
 }
 
@@ -210,12 +216,15 @@ func (f *Faults) known(kind Fault) Fault {
 	return kind
 }
 
-// finish tells of faults that have not happened.
+// finish ends all orders, and tells of those that have not happened.
 func (f *Faults) finish() {
-	f.net.Wait()
+	f.tb.Helper()
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, r := range f.rules {
+	rules := f.rules
+	f.rules = nil
+	f.mu.Unlock()
+	f.net.Wait()
+	for _, r := range rules { // nobody writes in them any more
 		if !r.happened && !f.lenient && !f.tb.Failed() {
 			f.tb.Errorf("a fault did not happen: %v; %d of its operation were sent since. All requests: %v", r, r.seen, f.count.Counts())
 		}
@@ -254,7 +263,7 @@ func (f transport) Do(req *http.Request) (*http.Response, error) {
 	if met.before != nil {
 		met.before()
 	}
-	resp, err := f.net.With(req, kinds[met.kind])
+	resp, err := f.net.With(req, kinds[met.kind].kind)
 	if met.after != nil {
 		met.after()
 	}

@@ -135,6 +135,10 @@ func TestFaultsThatTestNothing(t *testing.T) {
 		"a fault did not happen: GetItem number 2 (answer lost); 0 of its operation were sent since": func(f *repotest.Faults) {
 			f.Nth("GetItem", 2, repotest.AnswerLost)
 		},
+		"a fault did not happen: GetItem number 3 (throttled); 0 of its operation": func(f *repotest.Faults) {
+			f.Nth("GetItem", 3, repotest.Throttled)
+			f.Reset() // does not forget it
+		},
 		"a fault did not happen: Query, each (throttled)":                func(f *repotest.Faults) { f.Each("Query", repotest.Throttled) },
 		"a fault did not happen: Scan number 1 (something is to be done": func(f *repotest.Faults) { f.After("Scan", 1, func() {}) },
 	} {

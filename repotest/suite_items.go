@@ -40,7 +40,7 @@ func (c *check[T]) itemsComeAndGo() {
 	_, key = c.fresh()
 	from := 0
 	got, err = r.Upsert(c.soon(), key, func(_ context.Context, item *T) error {
-		if c.Key(*item) != key {
+		if !same(c.Key(*item), key) {
 			c.Errorf("Upsert of no item gives its change one of the key %v, want %v", c.Key(*item), key)
 		}
 		from = c.Count(*item)
@@ -61,7 +61,7 @@ func (c *check[T]) expect(call string, got T, key repo.Key, err error, count int
 	if err != nil {
 		c.Fatalf("%s: %v", call, err)
 	}
-	if n := c.Count(got); n != count || c.Key(got) != key {
+	if n := c.Count(got); n != count || !same(c.Key(got), key) {
 		c.Errorf("%s returned an item of the key %v whose count is %d, want %v and %d", call, c.Key(got), n, key, count)
 	}
 	if n := c.counts(key); n != count {

@@ -88,6 +88,37 @@ func (c *check[T]) noChangeIsLost() {
 	c.goesOn(key)
 }
 
+// readsAreOfNow checks that a process reads what others have written, whatever it has read
+// before.
+func (c *check[T]) readsAreOfNow() {
+	item, key := c.fresh()
+	other := c.Open(c.T, c.Client)
+	reads := func(after string, is error, want int) {
+		c.Helper()
+		for range 2 { // what the first read keeps must not answer the one behind the next write
+			got, err := c.plain.Get(c.soon(), key)
+			if !errors.Is(err, is) || err == nil && c.Count(got) != want {
+				c.Errorf("Get after %s by another process: the count is %d, error %v; want %d, error %v", after, c.Count(got), err, want, is)
+			}
+		}
+	}
+	did := func(what string, err error) {
+		c.Helper()
+		if err != nil {
+			c.Fatalf("%s: %v", what, err)
+		}
+	}
+	reads("nothing", repo.ErrNotFound, 0)
+	made, err := other.Create(c.soon(), item)
+	did("Create", err)
+	reads("Create", nil, c.Count(made))
+	_, err = other.Update(c.soon(), key, c.add)
+	did("Update", err)
+	reads("Update", nil, c.Count(made)+1)
+	did("Delete", other.Delete(c.soon(), key))
+	reads("Delete", repo.ErrNotFound, 0)
+}
+
 // changeInTheMiddle lets another process change an item, or delete it, while a change of
 // it is under way: a lock keeps it waiting, and else the change is made anew.
 func (c *check[T]) changeInTheMiddle() {

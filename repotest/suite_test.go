@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
@@ -46,6 +49,30 @@ func TestAStrategyPasses(t *testing.T) {
 	repotest.Run(t, suiteOf(t, unwrapped))
 }
 
+// blob is an item whose key is binary, which Go does not compare by ==.
+type blob struct {
+	ID      []byte `dynamodbav:"id" repo:"pk"`
+	Balance int    `dynamodbav:"balance"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+func TestBinaryKeysPass(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t)
+	repotest.Run(t, repotest.Suite[blob]{
+		Open: func(tb testing.TB, client *dynamodb.Client) repo.Repository[blob] {
+			table := rig.Must(repo.NewTable[blob](client, r.Table, repo.TableConfig{}))(tb)
+			rig.Is(tb, table.EnsureTable(context.Background()))
+			return rig.Must(optimistic.New(table, optimistic.Config{Attempts: 1000}))(tb)
+		},
+		New:    func(id string) blob { return blob{ID: []byte(id)} },
+		Key:    func(b blob) repo.Key { return repo.Key{Partition: b.ID} },
+		Add:    func(b *blob) { b.Balance++ },
+		Count:  func(b blob) int { return b.Balance },
+		Client: r.Client,
+	})
+}
+
 // wrapper is a repository in which one method is not as it was.
 type wrapper struct {
 	repo.Repository[account]
@@ -71,6 +98,219 @@ var faulty = map[string]struct {
 	"hides its change from the inner": {func(w wrapper) repo.Repository[account] { return hides{w} }, "a change inside itself is refused"},
 	"recovers panics":                 {func(w wrapper) repo.Repository[account] { return recovers{w} }, "a change that fails writes nothing"},
 	"does not check its input":        {func(w wrapper) repo.Repository[account] { return unchecked{w} }, "bad input is refused"},
+	"excludes nobody elsewhere":       {func(w wrapper) repo.Repository[account] { return writes{w} }, "no change is lost"},
+	"adds once more when repeated":    {func(w wrapper) repo.Repository[account] { return adds{w} }, "verdicts under faults"},
+	"does not say that it was told":   {func(w wrapper) repo.Repository[account] { return silent{w} }, "a context that ends on the way"},
+	"reads from a cache":              {func(w wrapper) repo.Repository[account] { return &caches{wrapper: w} }, "a read is of now"},
+	"remembers that there was none":   {func(w wrapper) repo.Repository[account] { return &caches{wrapper: w, none: true} }, "a read is of now"},
+	"takes unknown for written":       {func(w wrapper) repo.Repository[account] { return hopes{w} }, "verdicts under outages"},
+	"says that a change failed":       {updates(failsAfterwards()), "no change is lost"},
+	"puts the key back":               {updates(putsTheKeyBack), "a change that fails writes nothing"},
+	"writes what failed":              {updates(writesWhatFailed), "a change that fails writes nothing"},
+	"tries again what is refused":     {updates(triesAgain), "a change inside itself is refused"},
+	"makes what is not there":         {updates(makesIt), "items come and go"},
+	"keeps what is to be removed":     {updates(keepsWhatGoes), "items come and go"},
+	"refuses to change nothing":       {updates(refusesNothing), "items come and go"},
+	"begins anew what is there":       {func(w wrapper) repo.Repository[account] { return anew{w} }, "items come and go"},
+	"reads for nobody":                {func(w wrapper) repo.Repository[account] { return detachedReads{w} }, "a context that has ended"},
+}
+
+// altered has another Update.
+type altered struct {
+	wrapper
+	update func(context.Context, wrapper, repo.Key, change) (account, error)
+}
+
+func (a altered) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return a.wrapper.Update(ctx, key, nil)
+	}
+	return a.update(ctx, a.wrapper, key, do)
+}
+
+func updates(by func(context.Context, wrapper, repo.Key, change) (account, error)) func(wrapper) repo.Repository[account] {
+	return func(w wrapper) repo.Repository[account] { return altered{w, by} }
+}
+
+// failsAfterwards says of every second change that it has failed.
+func failsAfterwards() func(context.Context, wrapper, repo.Key, change) (account, error) {
+	var n atomic.Int64
+	return func(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+		a, err := w.Update(ctx, key, do)
+		if err == nil && n.Add(1)%2 == 0 {
+			err = errors.New("try again later")
+		}
+		return a, err
+	}
+}
+
+func putsTheKeyBack(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		was := *a
+		err := do(ctx, a)
+		if a.ID != was.ID {
+			*a = was
+		}
+		return err
+	})
+}
+
+func writesWhatFailed(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	var failed error
+	a, err := w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		if failed = do(ctx, a); errors.Is(failed, repo.Remove) {
+			return failed
+		}
+		return nil
+	})
+	if err == nil && !errors.Is(failed, repo.Remove) {
+		err = failed
+	}
+	return a, err
+}
+
+func makesIt(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	return w.Upsert(ctx, key, do)
+}
+
+func triesAgain(ctx context.Context, w wrapper, key repo.Key, do change) (a account, err error) {
+	for range 3 {
+		if a, err = w.Update(ctx, key, do); !errors.Is(err, repo.ErrLocked) {
+			break
+		}
+	}
+	return a, err
+}
+
+func keepsWhatGoes(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		if err := do(ctx, a); !errors.Is(err, repo.Remove) {
+			return err
+		}
+		return nil
+	})
+}
+
+func refusesNothing(ctx context.Context, w wrapper, key repo.Key, do change) (account, error) {
+	return w.Update(ctx, key, func(ctx context.Context, a *account) error {
+		was := *a
+		if err := do(ctx, a); err != nil || *a != was {
+			return err
+		}
+		return repo.ErrConflict
+	})
+}
+
+// anew changes what is there as if it were not.
+type anew struct{ wrapper }
+
+func (w anew) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	if do == nil {
+		return w.Repository.Upsert(ctx, key, nil)
+	}
+	return w.Repository.Upsert(ctx, key, func(ctx context.Context, a *account) error {
+		a.Balance = 0
+		return do(ctx, a)
+	})
+}
+
+// adds changes an item without a condition, by an expression: an answer that is lost doubles it.
+type adds struct{ wrapper }
+
+func (w adds) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	before, err := w.Get(ctx, key)
+	after := before
+	if err == nil {
+		err = do(ctx, &after)
+	}
+	if err != nil {
+		return account{}, err
+	}
+	name, add := w.table.Name(), "ADD balance :n"
+	_, err = w.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &name, Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: before.ID}},
+		UpdateExpression: &add, ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: fmt.Sprint(after.Balance - before.Balance)}}})
+	return after, err
+}
+
+// silent has errors of its own where its caller has left.
+type silent struct{ wrapper }
+
+func (w silent) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	a, err := w.Repository.Update(ctx, key, do)
+	if err != nil && ctx.Err() != nil && repo.VerdictOf(err) == repo.NotWritten {
+		err = errors.New("not available")
+	}
+	return a, err
+}
+
+// caches keeps what it has read, items or that there is none, until it changes something itself.
+type caches struct {
+	wrapper
+	none bool
+	mu   sync.Mutex
+	seen map[repo.Key]func() (account, error)
+}
+
+func (w *caches) Get(ctx context.Context, key repo.Key) (account, error) {
+	w.mu.Lock()
+	known := w.seen[key]
+	w.mu.Unlock()
+	if known != nil {
+		return known()
+	}
+	a, err := w.Repository.Get(ctx, key)
+	if err == nil && !w.none || w.none && errors.Is(err, repo.ErrNotFound) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.seen == nil {
+			w.seen = map[repo.Key]func() (account, error){}
+		}
+		w.seen[key] = func() (account, error) { return a, err }
+	}
+	return a, err
+}
+
+func (w *caches) forget(key repo.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.seen, key)
+}
+
+func (w *caches) Create(ctx context.Context, a account) (account, error) {
+	defer w.forget(repo.Key{Partition: a.ID})
+	return w.Repository.Create(ctx, a)
+}
+
+func (w *caches) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	defer w.forget(key)
+	return w.Repository.Update(ctx, key, do)
+}
+
+func (w *caches) Upsert(ctx context.Context, key repo.Key, do change) (account, error) {
+	defer w.forget(key)
+	return w.Repository.Upsert(ctx, key, do)
+}
+
+func (w *caches) Delete(ctx context.Context, key repo.Key) error {
+	defer w.forget(key)
+	return w.Repository.Delete(ctx, key)
+}
+
+// hopes that what nobody knows has been written.
+type hopes struct{ wrapper }
+
+func (w hopes) Update(ctx context.Context, key repo.Key, do change) (account, error) {
+	a, err := w.Repository.Update(ctx, key, do)
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		err = nil
+	}
+	return a, err
+}
+
+type detachedReads struct{ wrapper }
+
+func (w detachedReads) Get(ctx context.Context, key repo.Key) (account, error) {
+	return w.Repository.Get(context.WithoutCancel(ctx), key)
 }
 
 type swallows struct{ wrapper }
@@ -238,6 +478,9 @@ func TestSuitesThatTestNothing(t *testing.T) {
 		s.Add = func(*account) {}
 	case "one key":
 		s.New = func(string) account { return account{ID: "x"} }
+	case "another client":
+		inner := s.Open
+		s.Open = func(tb testing.TB, _ *dynamodb.Client) repo.Repository[account] { return inner(tb, s.Client) }
 	}
 	repotest.Run(t, s)
 }
@@ -246,4 +489,5 @@ var badSuites = map[string]string{
 	"no Open":          "Suite.Open is nil",
 	"Add adds nothing": "Suite.Add must make Count one more: it was 0, and is 0",
 	"one key":          "Suite.New must give another id another key",
+	"another client":   "Create sent no request by the client that Suite.Open was given",
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -92,7 +93,9 @@ func (c *check[T]) sent(a action[T]) (operations []string, counts map[string]int
 	if err := do(c.soon(), r); err != nil {
 		c.Fatalf("%s: %v", a.name, err)
 	}
-	counts = faults.count.Counts()
+	if counts = faults.count.Counts(); len(counts) == 0 {
+		c.Fatalf("%s sent no request by the client that Suite.Open was given: nothing of it can be broken", a.name)
+	}
 	c.judge(a.name, nil, times())
 	return slices.Sorted(maps.Keys(counts)), counts
 }
@@ -119,11 +122,12 @@ func (c *check[T]) verdictsUnderFaults() {
 	}
 }
 
-// verdictsUnderOutages loses the answers to some requests in a row, from each request of
-// each call on: to so many that the client gives up, too, and its caller is told that
-// nobody knows.
+// verdictsUnderOutages loses some requests in a row, or the answers to them, from each
+// request of each call on: so many that the client gives up, too, and its caller is told
+// that nobody knows. Which of the two it was the client cannot tell.
 func (c *check[T]) verdictsUnderOutages() {
 	for _, a := range c.actions() {
+		var all sync.WaitGroup
 		operations, counts := c.sent(a)
 		for _, op := range operations {
 			for nth := 1; nth <= counts[op]; nth++ {
@@ -132,17 +136,22 @@ func (c *check[T]) verdictsUnderOutages() {
 					lengths = append(lengths, forGood)
 				}
 				for _, length := range lengths {
-					r, faults := c.process()
-					_, do, times := a.begin()
-					for i := range length {
-						faults.Nth(op, nth+i, AnswerLost)
+					for _, kind := range []Fault{AnswerLost, RequestLost} {
+						r, faults := c.process()
+						_, do, times := a.begin()
+						for i := range length {
+							faults.Nth(op, nth+i, kind)
+						}
+						all.Go(func() { // most of it is waiting
+							err := do(c.soon(), r)
+							faults.Reset()
+							c.judge(fmt.Sprintf("%s, with the fault %q at %d requests from %s number %d on", a.name, kind, length, op, nth), err, times())
+						})
 					}
-					err := do(c.soon(), r)
-					faults.Reset()
-					c.judge(fmt.Sprintf("%s, with no answer to %d requests from %s number %d on", a.name, length, op, nth), err, times())
 				}
 			}
 		}
+		all.Wait()
 	}
 }
 
@@ -154,15 +163,20 @@ const forGood = 500
 func (c *check[T]) endedContext() {
 	for _, a := range c.actions() {
 		r, faults := c.process()
-		_, do, times := a.begin()
+		key, do, times := a.begin()
 		mine := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(c.Context())
 		cancel(mine)
-		err := do(ctx, r)
-		c.is(a.name+" with a context that has ended", err, context.Canceled)
-		c.is(a.name+" with a context that has ended", err, mine)
-		if n := faults.Requests(); n != 0 || times() != 0 {
-			c.Errorf("%s with a context that has ended sent %d requests", a.name, n)
+		for name, call := range map[string]func(context.Context, repo.Repository[T]) error{
+			a.name: do,
+			"Get":  func(ctx context.Context, r repo.Repository[T]) error { _, err := r.Get(ctx, key); return err },
+		} {
+			err := call(ctx, r)
+			c.is(name+" with a context that has ended", err, context.Canceled)
+			c.is(name+" with a context that has ended", err, mine)
+			if n := faults.Requests(); n != 0 || times() != 0 {
+				c.Errorf("%s with a context that has ended sent %d requests", name, n)
+			}
 		}
 	}
 }

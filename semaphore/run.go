@@ -129,9 +129,9 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 	var failed error // the handler's
 	defer told.End(&failed)
 	end := job.Return // for ctx may have ended while the job was started
-	if err := d.s.read(ctx, job); err != nil {
-		end = func(ctx context.Context) error { return job.Fail(ctx, err) }
-	} else if ctx.Err() == nil {
+	if failed = d.s.read(ctx, job); failed != nil {
+		end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
+	} else if failed = ddb.CtxError(ctx); failed == nil {
 		failed = d.call(ctx, job)
 		switch {
 		case errors.Is(failed, errLeftBehind):

@@ -43,6 +43,8 @@ func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, asked t
 		waiting: make(chan struct{}, 1), news: make(chan struct{}, 1),
 		judge: judge{skew: q.cfg.ClockSkew, clockless: q.cfg.Clockless}}
 	t.fresh = &look{l, t.drawn}
+	ahead, _ := l.before(t.id, t.number)
+	q.core.Observe.Depth(ctx, telemetry.Ticket, len(ahead))
 	t.lease = lease.New(&q.lease, (*leasedTicket)(t), asked.Add(q.cfg.Lease), e.until)
 	_ = q.open.Add(t) // whoever draws it looks whether the queue is closed
 	q.stands(t)

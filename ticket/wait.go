@@ -144,9 +144,6 @@ func (w *waiter) use(ctx context.Context, seen look) (*Turn, time.Duration, erro
 		w.last = seen.line
 		w.judge.see(seen.line, seen.at)
 		ahead, present := seen.line.before(w.id, w.number)
-		if w.looks == 1 {
-			w.q.core.Observe.Depth(ctx, telemetry.Ticket, len(ahead))
-		}
 		if !present {
 			return nil, 0, w.missing(ctx, seen.line)
 		}

@@ -66,7 +66,7 @@ func TestEventsHaveTheirNames(t *testing.T) {
 			continue
 		}
 		for _, r := range records {
-			if levels[r.Level] != row[0] || attr(r, "table") == "" || !strings.HasPrefix(r.Message, "dynahold: ") {
+			if strings.Contains(r.Message, "pessimistic") || strings.Contains(r.Message, "a once") || levels[r.Level] != row[0] || attr(r, "table") == "" || !strings.HasPrefix(r.Message, "dynahold: ") {
 				t.Errorf("%s: level %v, table %q, %q", name, r.Level, attr(r, "table"), r.Message)
 			}
 			for _, want := range strings.Split(strings.SplitN(row[1], ", and", 2)[0], ", ") {

@@ -7,16 +7,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/dbconv"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
 )
 
 // described is a metric as the document and the program describe it.
@@ -72,6 +79,75 @@ func TestDocumentListsWhatIsRecorded(t *testing.T) {
 	}
 }
 
+// TestWhoComesIsCountedOnce looks at the depth of a queue: whoever passes a dead process's
+// ticket over looks twice, and came once, as whoever waits twice.
+func TestWhoComesIsCountedOnce(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	var passed atomic.Int64
+	cfg := ticket.Config{Table: repo.TableConfig{
+		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider(),
+		Clock: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
+	}}
+	r := rig.New(t)
+	dead, alive := rig.Must(ticket.New(r.Client, r.Table, cfg))(t), rig.Must(ticket.New(r.Peer().Client, r.Table, cfg))(t)
+	rig.Is(t, dead.EnsureTable(t.Context()))
+	rig.Must(dead.Lock(t.Context(), "printer"))(t)
+	r.Always(fault.DropRequest) // from now on it renews nothing
+	passed.Store(int64(time.Hour))
+	rig.Is(t, alive.Do(t.Context(), "printer", func(context.Context, *ticket.Turn) error { return nil }))
+	few := cfg
+	few.Wait.Attempts = 1
+	turn := rig.Must(alive.Lock(t.Context(), "scanner"))(t)
+	patient := rig.Must(rig.Must(ticket.New(r.Peer().Client, r.Table, few))(t).Join(t.Context(), "scanner"))(t)
+	for range 2 { // it comes once, and waits twice
+		_, err := patient.Wait(t.Context())
+		rig.Is(t, err, repo.ErrLocked)
+	}
+	rig.Is(t, patient.Leave(t.Context()))
+	rig.Is(t, turn.Done(t.Context()))
+	all, _ := collected(t, reader)
+	var came uint64
+	for _, p := range all["dynahold.queue.depth"].Data.(metricdata.Histogram[int64]).DataPoints {
+		came += p.Count
+	}
+	if came != 4 {
+		t.Errorf("%d came, want 4", came)
+	}
+}
+
+// TestAJobThatCannotBeReadIsNotHandled looks at how the handling of a job ends whose value is
+// no value.
+func TestAJobThatCannotBeReadIsNotHandled(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	cfg := semaphore.Config{Retry: semaphore.Retry{Attempts: 1}, Table: repo.TableConfig{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider()}}
+	r := rig.New(t)
+	texts, numbers := rig.Must(semaphore.New[string](r.Client, r.Table, cfg))(t), rig.Must(semaphore.New[int](r.Client, r.Table, cfg))(t)
+	rig.Is(t, texts.EnsureTable(t.Context()))
+	rig.Must(texts.Enqueue(t.Context(), "mail", "no number"))(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- numbers.Run(ctx, func(context.Context, *semaphore.Job[int]) error { return nil })
+	}()
+	rig.Await(t, "the job is dead", func() bool { return rig.Must(texts.Resource(t.Context(), "mail"))(t).Dead == 1 })
+	cancel()
+	rig.Is(t, <-ended)
+	all, _ := collected(t, reader)
+	handled := 0
+	for _, p := range all["dynahold.call.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
+		if operation, _ := p.Attributes.Value("dynahold.operation"); operation.AsString() != "Handle" {
+			continue
+		}
+		handled++
+		if _, failed := p.Attributes.Value(semconv.ErrorTypeKey); !failed {
+			t.Errorf("the handling has ended well: %v", p.Attributes)
+		}
+	}
+	if handled != 1 {
+		t.Errorf("%d ways in which jobs were handled", handled)
+	}
+}
+
 // describe is what is seen of a metric; boundaries must fit.
 func describe(t *testing.T, m metricdata.Metrics) described {
 	d := described{unit: m.Unit}
@@ -90,7 +166,8 @@ func describe(t *testing.T, m metricdata.Metrics) described {
 		d.kind = "histogram"
 		for _, p := range data.DataPoints {
 			sets = append(sets, p.Attributes)
-			if p.Bounds[0] != 0.001 || p.Bounds[len(p.Bounds)-1] < 10 {
+			conventions := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10} // of requests
+			if p.Bounds[0] != 0.001 || p.Bounds[len(p.Bounds)-1] < 10 || strings.HasPrefix(m.Name, "db.") && !slices.Equal(p.Bounds, conventions) {
 				t.Errorf("%s has the boundaries %v", m.Name, p.Bounds)
 			}
 		}
@@ -156,13 +233,15 @@ func table(t *testing.T, heading string) map[string][]string {
 	return rows
 }
 
-// TestSchemaIsTheConventions holds the names that the library spells out to those of the
-// conventions.
+// TestSchemaIsTheConventions holds the names that the document has, which are those that are
+// recorded, to those of the conventions. Names on spans are compared where spans are.
 func TestSchemaIsTheConventions(t *testing.T) {
 	if telemetry.SchemaURL != semconv.SchemaURL {
 		t.Errorf("%s, the conventions have %s", telemetry.SchemaURL, semconv.SchemaURL)
 	}
-	if fmt.Sprint(semconv.DBSystemNameAWSDynamoDB.Value.AsString()) != "aws.dynamodb" {
-		t.Error(semconv.DBSystemNameAWSDynamoDB)
+	var theirs dbconv.ClientOperationDuration
+	keys := fmt.Sprintf("%s, %s, %s, %s", semconv.DBCollectionNameKey, semconv.DBOperationNameKey, semconv.DBSystemNameKey, semconv.ErrorTypeKey)
+	if ours := table(t, "metric")[theirs.Name()]; len(ours) == 0 || ours[0] != theirs.Unit() || ours[1] != "histogram" || ours[2] != keys {
+		t.Errorf("%s: %v, the conventions have the unit %s and %s", theirs.Name(), ours, theirs.Unit(), keys)
 	}
 }

@@ -2,6 +2,8 @@ package telemetry_test
 
 import (
 	"context"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // traced is a shop, and what it has told of spans.
@@ -77,11 +80,12 @@ func TestAChangeIsACallWithItsRequests(t *testing.T) {
 	if len(requests) != 2 {
 		t.Fatalf("%d requests", len(requests))
 	}
+	asked := rig.Must(url.Parse(rig.Endpoint()))(t)
 	retries := 0
 	for _, q := range requests {
 		if q.SpanKind() != trace.SpanKindClient || q.Status().Code != codes.Unset ||
 			value(q, semconv.DBSystemNameKey) != semconv.DBSystemNameAWSDynamoDB.Value.AsString() || value(q, semconv.DBOperationNameKey) != "UpdateItem" ||
-			value(q, semconv.AWSDynamoDBTableNamesKey) != `["`+s.Table+`"]` || value(q, semconv.ServerAddressKey) == "" {
+			value(q, semconv.AWSDynamoDBTableNamesKey) != `["`+s.Table+`"]` || value(q, semconv.ServerAddressKey) != asked.Hostname() || value(q, semconv.ServerPortKey) != asked.Port() {
 			t.Errorf("request: %v %v %v", q.SpanKind(), q.Status(), q.Attributes())
 		}
 		for _, e := range q.Events() {
@@ -119,6 +123,60 @@ func TestErrorsHaveATypeAndKeysAreToldWhereAskedFor(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAPanicIsNoSuccess looks at what is told of a change that panics, which its caller gets
+// as it was.
+func TestAPanicIsNoSuccess(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	for name, r := range map[string]repo.Repository[product]{
+		"pessimistic":          rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t),
+		"pessimistic, combine": rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t),
+		"optimistic":           rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t),
+	} {
+		ctx, root := own.Start(t.Context(), "root")
+		func() {
+			defer func() {
+				if p := recover(); p != "boom" {
+					t.Errorf("%s: recovered %v", name, p)
+				}
+			}()
+			_, _ = r.Update(ctx, key, func(context.Context, *product) error { panic("boom") })
+		}()
+		kind, _, _ := strings.Cut(name, ",")
+		calls := below(spans.Ended(), root.SpanContext(), kind+".Update")
+		if len(calls) != 1 || calls[0].Status().Code != codes.Error || value(calls[0], semconv.ErrorTypeKey) != "panic" {
+			t.Errorf("%s: %v", name, calls)
+		}
+	}
+}
+
+// TestATransactionIsACallOfNoTable looks at its span, and at those of its requests, which
+// have tables.
+func TestATransactionIsACallOfNoTable(t *testing.T) {
+	s, spans, own := traced(t, false)
+	key := s.put(t, "apple")
+	r := rig.Must(optimistic.New(s.table(t), optimistic.Config{}))(t)
+	ctx, root := own.Start(t.Context(), "root")
+	rig.Is(t, txn.Config{TracerProvider: s.cfg.TracerProvider}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		_, err := r.In(tx).Update(ctx, key, take)
+		return err
+	}))
+	root.End()
+	for _, q := range spans.Ended() {
+		if q.Parent().SpanID() != root.SpanContext().SpanID() {
+			continue
+		}
+		if q.Name() != "txn.Run" || slices.ContainsFunc(q.Attributes(), func(a attribute.KeyValue) bool { return a.Key == semconv.DBCollectionNameKey }) {
+			t.Errorf("%q with %v", q.Name(), q.Attributes())
+		}
+		if len(below(spans.Ended(), q.SpanContext(), "UpdateItem")) != 1 {
+			t.Error("no request below it")
+		}
+		return
+	}
+	t.Error("no span of the transaction")
 }
 
 // TestACombinedWriteIsLinkedToItsCallers looks at a write for several callers, in whose

@@ -39,12 +39,12 @@ func (c *Counter) Do(req *http.Request) (*http.Response, error) {
 	if watch == nil {
 		return c.next.Do(req)
 	}
-	body, err := readBody(req)
+	body, err := Body(req)
 	if err != nil {
 		return nil, err
 	}
 	watch(op, body)
-	return c.next.Do(copyOf(req.Context(), req, body))
+	return c.next.Do(req)
 }
 
 // Operation is the DynamoDB operation of a request, such as "UpdateItem".

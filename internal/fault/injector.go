@@ -17,9 +17,6 @@ type Config struct {
 	Rate     float64       // share of the requests that are hit
 	Kinds    []Kind        // default: all
 	MaxDelay time.Duration // default 10 ms
-	// Operations, if set, keeps the schedule to some operations. The others
-	// pass, and draw nothing from the schedule.
-	Operations func(op string) bool
 	// Script, if set, decides instead of the schedule. n counts requests from
 	// 0. Calls follow each other; they must not call the injector.
 	Script func(op string, n int, body []byte) Kind
@@ -30,13 +27,14 @@ type Config struct {
 type Injector struct {
 	next Doer
 	cfg  Config
-	late sync.WaitGroup
 	held chan *Held
 
 	mu     sync.Mutex
 	rng    *rand.Rand   // guarded by mu
 	n      int          // guarded by mu
 	counts map[Kind]int // guarded by mu
+	late   int          // guarded by mu: copies that are still to be delivered
+	none   sync.Cond    // of mu: late is 0
 }
 
 // New puts an injector before next.
@@ -47,18 +45,44 @@ func New(next Doer, cfg Config) *Injector {
 	if cfg.MaxDelay <= 0 {
 		cfg.MaxDelay = 10 * time.Millisecond
 	}
-	return &Injector{
+	i := &Injector{
 		next:   next,
 		cfg:    cfg,
 		held:   make(chan *Held),
 		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), // repeatable on purpose
 		counts: map[Kind]int{},
 	}
+	i.none.L = &i.mu
+	return i
 }
 
-// Wait waits until every late duplicate has been delivered. Call it when no
-// more requests are made: one that comes meanwhile may leave another.
-func (i *Injector) Wait() { i.late.Wait() }
+// Wait waits until every late duplicate has been delivered. A request that comes
+// meanwhile may leave another.
+func (i *Injector) Wait() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for i.late > 0 { // not a WaitGroup, which must not grow from zero beside one who waits
+		i.none.Wait()
+	}
+}
+
+// duplicate delivers a copy after a while, in its own time.
+func (i *Injector) duplicate(req *http.Request, body []byte, delay time.Duration) {
+	i.mu.Lock()
+	i.late++
+	i.mu.Unlock()
+	go func() {
+		time.Sleep(delay)
+		if resp, _, err := i.surely(req, body); err == nil {
+			_ = resp.Body.Close() // nobody is left to hear the answer
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.late--; i.late == 0 {
+			i.none.Broadcast()
+		}
+	}()
+}
 
 // Counts returns how many requests were hit, by kind; None counts the others.
 func (i *Injector) Counts() map[Kind]int {
@@ -94,14 +118,12 @@ func (i *Injector) draw(op string, body []byte) fate {
 	defer i.mu.Unlock()
 	f := fate{n: i.n}
 	i.n++
-	if i.cfg.Script != nil || i.cfg.Operations == nil || i.cfg.Operations(op) {
-		// Always three draws: what a request draws does not depend on what
-		// befell those before it.
-		hit, which := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds))
-		f.delay = time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
-		if hit {
-			f.kind = i.cfg.Kinds[which]
-		}
+	// Always three draws: what a request draws does not depend on what
+	// befell those before it.
+	hit, which := i.rng.Float64() < i.cfg.Rate, i.rng.IntN(len(i.cfg.Kinds))
+	f.delay = time.Duration(i.rng.Int64N(int64(i.cfg.MaxDelay)))
+	if hit {
+		f.kind = i.cfg.Kinds[which]
 	}
 	if i.cfg.Script != nil {
 		f.kind = i.cfg.Script(op, f.n, body)
@@ -156,22 +178,13 @@ func (i *Injector) send(req *http.Request, op string, body []byte, f fate) (resp
 		err = pause(ctx, f.delay)
 	case HoldRequest:
 		err = i.hold(ctx, newHeld(op, f.n, body))
-	case LoseResponse, CutResponse, Resend, DelayResponse, Truncate, Error500After, EmptyAfter, NoImage, HoldResponse:
+	case LoseResponse, CutResponse, Resend, LateDuplicate, DelayResponse, Truncate, Error500After, EmptyAfter, NoImage, HoldResponse:
 		return i.delivered(req, op, body, f)
 	}
 	if err != nil {
 		return nil, err
 	}
-	resp, err = i.next.Do(copyOf(ctx, req, body))
-	if f.kind == LateDuplicate {
-		i.late.Go(func() {
-			time.Sleep(f.delay)
-			if resp, _, err := i.surely(req, body); err == nil {
-				_ = resp.Body.Close() // nobody is left to hear the answer
-			}
-		})
-	}
-	return resp, err
+	return i.next.Do(copyOf(ctx, req, body))
 }
 
 // delivered does what befalls a request after the engine acted on it.
@@ -195,7 +208,9 @@ func (i *Injector) delivered(req *http.Request, op string, body []byte, f fate) 
 	case NoImage:
 		return withoutImages(resp, reply)
 	case Resend:
-		return i.next.Do(copyOf(ctx, req, body))
+		resp, _, err = i.surely(req, body)
+	case LateDuplicate:
+		i.duplicate(req, body, f.delay)
 	case DelayResponse:
 		err = pause(ctx, f.delay)
 	case HoldResponse:

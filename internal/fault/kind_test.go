@@ -119,6 +119,19 @@ func TestEveryKindDoesWhatItSays(t *testing.T) {
 	}
 }
 
+// A transaction that meets another one is cancelled, with a reason for each item.
+func TestAConflictOfATransaction(t *testing.T) {
+	for _, op := range []string{"TransactWriteItems", "TransactGetItems"} {
+		s := newServer(t)
+		o := s.call(t, s.always(fault.TransactionConflict), op, `{"TransactItems":[{},{},{}]}`)
+		want := `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","message":"injected","CancellationReasons":[` +
+			`{"Code":"TransactionConflict","Message":"injected"},{"Code":"None"},{"Code":"None"}]}`
+		if o.err != nil || o.resp.StatusCode != 400 || o.body != want || s.delivered() != 0 {
+			t.Errorf("%s: delivered %d times, %+v", op, s.delivered(), o)
+		}
+	}
+}
+
 func TestNamesOfKinds(t *testing.T) {
 	names := map[string]fault.Kind{}
 	for k := fault.None; k <= fault.NoImage; k++ {

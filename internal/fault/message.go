@@ -23,14 +23,26 @@ func readBody(req *http.Request) ([]byte, error) {
 	return body, errors.Join(err, req.Body.Close())
 }
 
+// Body reads a request's body, and puts it back.
+func Body(req *http.Request) ([]byte, error) {
+	body, err := readBody(req)
+	SetBody(req, body)
+	return body, err
+}
+
+// SetBody gives a request another body.
+func SetBody(req *http.Request, body []byte) {
+	req.Body, req.ContentLength = http.NoBody, int64(len(body))
+	if len(body) > 0 {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+}
+
 // copyOf is the request once more: headers and signature are the same, so that
 // the engine cannot tell a copy from the original.
 func copyOf(ctx context.Context, req *http.Request, body []byte) *http.Request {
 	c := req.Clone(ctx)
-	c.Body, c.ContentLength = http.NoBody, int64(len(body))
-	if len(body) > 0 {
-		c.Body = io.NopCloser(bytes.NewReader(body))
-	}
+	SetBody(c, body)
 	return c
 }
 

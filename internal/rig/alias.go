@@ -1,9 +1,7 @@
 package rig
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 
@@ -27,11 +25,10 @@ type aliased struct {
 
 // Do implements the SDK's HTTP client.
 func (a aliased) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
+	body, err := fault.Body(req)
 	if err != nil {
 		return nil, err
 	}
-	body = a.names.ReplaceAll(body, a.table)
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	fault.SetBody(req, a.names.ReplaceAll(body, a.table))
 	return a.next.Do(req)
 }

@@ -1,10 +1,8 @@
 package rig
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -50,11 +48,10 @@ type conflictDoer struct {
 
 // Do implements the SDK's HTTP client.
 func (c conflictDoer) Do(req *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(req.Body)
+	body, err := fault.Body(req)
 	if err != nil {
 		return nil, err
 	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
 	op := fault.Operation(req)
 	if c.Saw != nil {
 		c.Saw(op, body)

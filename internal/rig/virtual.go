@@ -1,9 +1,7 @@
 package rig
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -52,11 +50,10 @@ var errDead = errors.New("this process is dead")
 func (m *Mortal) Do(req *http.Request) (*http.Response, error) {
 	var before, after bool
 	if m.Lost != nil {
-		body, err := io.ReadAll(req.Body)
+		body, err := fault.Body(req)
 		if err != nil {
 			return nil, err
 		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
 		before, after = m.Lost(fault.Operation(req), string(body))
 	}
 	time.Sleep(m.Latency)

@@ -10,6 +10,7 @@ const (
 	tableNames  = attribute.Key("aws.dynamodb.table_names")
 	errorType   = attribute.Key("error.type")
 	server      = attribute.Key("server.address")
+	serverPort  = attribute.Key("server.port")
 	region      = attribute.Key("cloud.region")
 
 	kindOf    = attribute.Key("dynahold.kind")

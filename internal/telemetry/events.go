@@ -61,20 +61,24 @@ func (o *Observer) TakenOver(ctx context.Context, kind string, n int, which ...s
 	if o.Measures() {
 		o.metrics.takenOver.Add(ctx, int64(n), o.with(set{kind: kind}).add...)
 	}
-	o.Event(ctx, slog.LevelWarn, eventTakenOver, "the lease of a "+kind+" was over, and it was taken over", append(which, slog.String("kind", kind))...)
+	o.Event(ctx, slog.LevelWarn, eventTakenOver, "the lease of "+held(kind)+" was over, and it was taken over", append(which, slog.String("kind", kind))...)
 }
 
 // Broken tells that something held was ended by somebody who does not take it: an [Operator],
 // or a writer that found a lock [Expired].
 func (o *Observer) Broken(ctx context.Context, kind, reason string, which ...slog.Attr) {
-	what := "a lock"
-	if kind == Ticket || kind == Permit || kind == Job {
-		what = "a " + kind
-	}
 	if o.Measures() {
 		o.metrics.broken.Add(ctx, 1, o.with(set{kind: kind, reason: reason}).add...)
 	}
-	o.Event(ctx, slog.LevelWarn, eventBroken, what+" was broken", append(which, slog.String("kind", kind), slog.String("reason", reason))...)
+	o.Event(ctx, slog.LevelWarn, eventBroken, held(kind)+" was broken", append(which, slog.String("kind", kind), slog.String("reason", reason))...)
+}
+
+// held is what is held of a kind.
+func held(kind string) string {
+	if kind == Ticket || kind == Permit || kind == Job {
+		return "a " + kind
+	}
+	return "a lock"
 }
 
 // DeadLettered tells that a job failed for good.

@@ -110,8 +110,8 @@ var version = sync.OnceValue(func() string {
 	return ""
 })
 
-// set are the attributes of a measurement beside the table; those that are empty are left
-// out.
+// set are the attributes of a measurement beside the table. Those that are empty are left
+// out, as is the table of what has none.
 type set struct{ kind, operation, request, reason, state, errorType string }
 
 // labels are the attributes of a measurement, in the forms that instruments take: made
@@ -125,11 +125,11 @@ func (o *Observer) with(s set) *labels {
 	if known, ok := o.known.Load(s); ok {
 		return known.(*labels)
 	}
-	attributes := []attribute.KeyValue{collection.String(o.Table)}
+	var attributes []attribute.KeyValue
 	if s.request != "" {
 		attributes = append(attributes, dynamodb)
 	}
-	for _, a := range []attribute.KeyValue{kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType)} {
+	for _, a := range []attribute.KeyValue{collection.String(o.Table), kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType)} {
 		if a.Value.AsString() != "" {
 			attributes = append(attributes, a)
 		}

@@ -2,6 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -25,9 +28,6 @@ type Call struct {
 
 // Call begins a call. Its context has the span: all that is sent for the call is below it.
 func (o *Observer) Call(ctx context.Context, kind, operation string) (context.Context, Call) {
-	if o == nil {
-		return ctx, Call{}
-	}
 	return o.call(ctx, kind, operation, trace.SpanKindInternal)
 }
 
@@ -50,7 +50,11 @@ func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind)
 	}
 	if o.Traces() {
 		name := o.text(spanName{kind + ".", op})
-		c.ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(as), trace.WithAttributes(dynamodb, kindOf.String(kind), operation.String(op), collection.String(o.Table)))
+		attributes := []attribute.KeyValue{dynamodb, kindOf.String(kind), operation.String(op), collection.String(o.Table)}
+		if o.Table == "" { // a transaction's
+			attributes = attributes[:3]
+		}
+		c.ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(as), trace.WithAttributes(attributes...))
 	}
 	return c.ctx, c
 }
@@ -63,7 +67,7 @@ func (o *Observer) text(n spanName) string {
 	if known, ok := o.known.Load(n); ok {
 		return known.(string)
 	}
-	made, _ := o.known.LoadOrStore(n, n.before+n.operation+" "+o.Table)
+	made, _ := o.known.LoadOrStore(n, strings.TrimSuffix(n.before+n.operation+" "+o.Table, " "))
 	return made.(string)
 }
 
@@ -95,12 +99,20 @@ func (c *Call) Changes(n int) {
 	}
 }
 
-// End ends the call with the error that its user gets. It is for defer.
+// End ends the call with the error that its user gets. It is for defer: a panic, which goes
+// on as it was, is told as an error.
 func (c *Call) End(err *error) {
-	if c.o != nil {
-		c.end(*err)
+	if c.o == nil {
+		return
 	}
+	if p := recover(); p != nil {
+		c.end(errPanic)
+		panic(p)
+	}
+	c.end(*err)
 }
+
+var errPanic = NewError("panic", "a function of the caller's panicked")
 
 // end tells of an error by its type alone: its text may have the key.
 func (c *Call) end(err error) {
@@ -142,9 +154,6 @@ type Request struct {
 
 // Request begins a request. Its context has the span.
 func (o *Observer) Request(ctx context.Context, op string) (context.Context, Request) {
-	if o == nil {
-		return ctx, Request{}
-	}
 	r := Request{o: o, ctx: ctx, op: op}
 	if o.Measures() {
 		r.began = time.Now()
@@ -177,7 +186,8 @@ func (r *Request) Again(n int, pause time.Duration, err error) {
 	r.o.retried(r.ctx, r.op, n, pause, err)
 }
 
-// End ends the request; a condition that failed is an answer, and no error.
+// End ends the request; a condition that failed is an answer, and no error. host is the
+// endpoint's, with its port if it has one.
 func (r *Request) End(host, where string, conditionFailed bool, err error) {
 	if r.o == nil || r.span == nil && r.began.IsZero() {
 		return
@@ -192,8 +202,11 @@ func (r *Request) End(host, where string, conditionFailed bool, err error) {
 	if r.span == nil {
 		return
 	}
-	var attributes []attribute.KeyValue
-	if host != "" {
+	attributes := make([]attribute.KeyValue, 0, 5) // all that follow
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		n, _ := strconv.Atoi(port) // of a URL that was asked
+		attributes = append(attributes, server.String(name), serverPort.Int(n))
+	} else if host != "" {
 		attributes = append(attributes, server.String(host))
 	}
 	if where != "" {

@@ -131,18 +131,21 @@ func TestConsumed(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	tally := newTally(3000)
-	for body, want := range map[string]struct {
-		units  float64
-		wasted bool
+	const cancelled = `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"X"}]}`
+	for _, c := range []struct {
+		operation, body string
+		units           float64
+		wasted          bool
 	}{
-		`{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`:                                                   {3, true},
-		`{"__type":"ConditionalCheckFailedException","Item":{"id":{"S":"a"}}}`:                                                            {1, true},
-		`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"X"}]}`: {12, true},
-		`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`:                                            {0, false},
-		`no answer of an engine`: {0, false},
+		{"UpdateItem", `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`, 3, true},
+		{"UpdateItem", `{"__type":"ConditionalCheckFailedException","Item":{"id":{"S":"a"}}}`, 1, true},
+		{transactWrite, cancelled, 12, true},
+		{"TransactGetItems", cancelled, 4, false},
+		{"UpdateItem", `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`, 0, false},
+		{"UpdateItem", `no answer of an engine`, 0, false},
 	} {
-		if units, wasted := tally.refused([]byte(body)); units != want.units || wasted != want.wasted {
-			t.Errorf("%s: %v, %v", body, units, wasted)
+		if units, wasted := tally.weigh(c.operation, 400, []byte(c.body)); units != c.units || wasted != c.wasted {
+			t.Errorf("%s, %s: %v, %v", c.operation, c.body, units, wasted)
 		}
 	}
 }

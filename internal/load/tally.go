@@ -48,11 +48,8 @@ func (t *tally) weigh(operation string, status int, body []byte) (units float64,
 	if status == http.StatusOK {
 		return consumed(body), false
 	}
-	units, wasted = t.refused(body)
-	if isRead(operation) { // a transaction that was cancelled
-		return math.Ceil(units / readPerWrite), false
-	}
-	return units, wasted
+	units, wasted = t.refused(operation, body)
+	return units, wasted && !isRead(operation)
 }
 
 // readPerWrite is how many KB a unit reads; one writes 1 KB.
@@ -103,10 +100,10 @@ func consumed(body []byte) (units float64) {
 	return units
 }
 
-// refused is what a write bills whose condition failed or that was cancelled:
-// the item's size, as if it had been applied. Engines do not tell it. The item
+// refused is what a request bills whose condition failed or that was cancelled: the
+// item's size, as if it had been answered with success. Engines do not tell it. The item
 // is weighed where the answer shows it.
-func (t *tally) refused(body []byte) (units float64, wasted bool) {
+func (t *tally) refused(operation string, body []byte) (units float64, wasted bool) {
 	var failure struct {
 		Type                string `json:"__type"`
 		Item                map[string]value
@@ -128,8 +125,12 @@ func (t *tally) refused(body []byte) (units float64, wasted bool) {
 		return kilobytes(size), true
 	case "TransactionConflictException":
 		return 0, true
-	case "TransactionCanceledException": // writes of transactions bill twice
-		return 2 * kilobytes(t.size) * float64(max(1, len(failure.CancellationReasons))), true
+	case "TransactionCanceledException": // transactions bill twice, each item for itself
+		units = kilobytes(t.size)
+		if isRead(operation) {
+			units = math.Ceil(units / readPerWrite)
+		}
+		return 2 * units * float64(max(1, len(failure.CancellationReasons))), true
 	}
 	return 0, false
 }

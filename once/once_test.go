@@ -297,6 +297,37 @@ func TestForgotten(t *testing.T) {
 	rig.Is(t, err, once.ErrNoResult)
 }
 
+// TTL, which removes what has its time behind it, does not remove a run that begins where
+// one is forgotten, nor its result before it is forgotten: whenever TTL comes, and whatever
+// the network delivers again.
+func TestTTLOfWhatIsForgotten(t *testing.T) {
+	s := newStore(t)
+	sent := &rig.Intercept{Client: s.Client}
+	mine := s.open(t, sent, once.Config{})
+	var runs atomic.Int64
+	rig.Must(once.Do(t.Context(), mine, "order", giving(&runs)))(t)
+	s.set(t, "order", "SET lockTime = :n, expiresAt = :n", time.Now().Add(-time.Hour).Unix())
+	var copies []*dynamodb.UpdateItemInput
+	sent.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		copies = append(copies, in)
+		out, err := send()
+		_, _ = s.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: rawKey("order"), ConditionExpression: aws.String("expiresAt < :now"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":now": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix())}}})
+		return out, err
+	}
+	got, err := once.Do(t.Context(), mine, "order", giving(&runs))
+	rig.Is(t, err)
+	if got.Number != 2 {
+		t.Errorf("%+v", got)
+	}
+	for _, in := range copies {
+		_, _ = s.Client.UpdateItem(t.Context(), in)
+	}
+	if row := s.Item(t, rawKey("order")); row["result"] == nil || row["expiresAt"] == nil {
+		t.Errorf("%v", row)
+	}
+}
+
 // A row that somebody has locked by hand has no token: it is waited for, and not taken
 // for one that was completed without a result.
 func TestLockedByHand(t *testing.T) {

@@ -118,7 +118,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 		if errors.Is(err, repo.ErrNotFound) && h.fresh {
 			err = nil // a new item that is not wanted after all
 		}
-		return nil, err
+		return nil, h.settled(ctx, err)
 	}
 	n := int64(0)
 	if call.Count != nil {
@@ -126,18 +126,25 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	}
 	made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
 	item, err := h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
-	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		_ = h.release(ctx) // finds out, if anybody can
-		switch h.lock.OutcomeOfUndecided() {
-		case protocol.Committed:
-			return item, nil
-		case protocol.Lost:
-			err = lock.Unwritten(h.l.line.Core, h.lock.Key(), err)
-		}
-	}
-	if err != nil {
+	if err = h.settled(ctx, err); err != nil {
 		return nil, err
 	}
 	ended = true
 	return item, nil
+}
+
+// settled is the error of a write that ends the hold. Of one that had no verdict the release
+// finds out, if anybody can.
+func (h *hold) settled(ctx context.Context, err error) error {
+	if !errors.Is(err, repo.ErrOutcomeUnknown) {
+		return err
+	}
+	_ = h.release(ctx)
+	switch h.lock.OutcomeOfUndecided() {
+	case protocol.Committed:
+		return nil
+	case protocol.Lost:
+		return lock.Unwritten(h.l.line.Core, h.lock.Key(), err)
+	}
+	return err
 }

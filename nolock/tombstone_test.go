@@ -197,9 +197,14 @@ func TestADeleteThatReadsLeavesNothing(t *testing.T) {
 	}
 }
 
-// An image of a stub or a tombstone was decoded to an item that nobody has.
+// An image of a stub or a tombstone, and one that a record does not have, were decoded to
+// an item that nobody has.
 func TestDecodeOfWhatReadersDoNotSee(t *testing.T) {
 	r, table, client := open[order](t, nolock.Config{})
+	for _, none := range []map[string]types.AttributeValue{nil, {}} {
+		_, err := table.Decode(none)
+		rig.Is(t, err, repo.ErrNotFound)
+	}
 	rig.Is(t, r.DeleteAt(t.Context(), key, 5))
 	_, err := table.Decode(itemOf(t, client, table.Name(), "o1"))
 	rig.Is(t, err, repo.ErrNotFound)

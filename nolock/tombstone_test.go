@@ -2,6 +2,8 @@ package nolock_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // older is the type of a program that knows less of an order.
@@ -64,6 +67,23 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 			return err
 		},
 	}
+	for by, update := range map[string]expression.UpdateBuilder{
+		"Apply":                expression.Set(expression.Name("status"), expression.Value("new")),
+		"Apply that counts":    expression.Add(expression.Name("visits"), expression.Value(1)),
+		"Apply of the unknown": expression.Add(expression.Name("stranger"), expression.Value(1)),
+	} {
+		for _, reads := range []bool{false, true} {
+			revivals[fmt.Sprintf("%s, in a transaction that reads: %v", by, reads)] = func(k repo.Key) error {
+				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+					if reads {
+						_, err := r.In(tx).Get(ctx, k)
+						rig.Is(t, err, repo.ErrNotFound)
+					}
+					return r.In(tx).Apply(ctx, k, 30, update)
+				})
+			}
+		}
+	}
 	for how, remove := range deletions {
 		for by, revive := range revivals {
 			name := how + ", " + by
@@ -76,10 +96,10 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 			}
 			now := itemOf(t, client, table.Name(), name)
 			visits, stranger := number(now["visits"]), number(now["stranger"])
-			if by == "Apply that counts" {
+			if strings.HasPrefix(by, "Apply that counts") {
 				visits += "-" // it counts from nothing: "1-"
 			}
-			if by == "Apply of the unknown" {
+			if strings.HasPrefix(by, "Apply of the unknown") {
 				stranger += "-"
 			}
 			if now["meta"] != nil || visits != "" && visits != "1-" || stranger != "" && stranger != "1-" || now["tombstone"] != nil || now["expiresAt"] != nil {
@@ -141,7 +161,7 @@ func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
 		order
 		Until int64 `dynamodbav:"expiresAt,omitempty"`
 	}
-	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub"} {
+	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub", "tombstone, in a transaction": "tombstone", "stub, in a transaction": "lockStub"} {
 		put(map[string]types.AttributeValue{"id": text(id), mark: &types.AttributeValueMemberBOOL{Value: true}, "expiresAt": number("77")})
 		step := &rig.Intercept{Client: client}
 		step.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
@@ -161,7 +181,18 @@ func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
 		}
 		r := rig.Must(nolock.New(rig.Must(repo.NewTable[ending](step, of.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
 		name := expression.Name("expiresAt")
-		rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, expression.Set(name, expression.IfNotExists(name, expression.Value(99)))))
+		update := expression.Set(name, expression.IfNotExists(name, expression.Value(99)))
+		if strings.HasSuffix(id, "transaction") {
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				return r.In(tx).Apply(ctx, repo.Key{Partition: id}, 30, update)
+			}))
+		} else {
+			rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, update))
+		}
+		now := itemOf(t, client, of.Name(), id)
+		if at, ok := now["at"].(*types.AttributeValueMemberN); !ok || at.Value != "30" {
+			t.Errorf("%s: stored %v", id, now)
+		}
 	}
 }
 

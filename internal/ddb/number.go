@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// canonical is the one form of all texts that DynamoDB takes for the same number: its digits
-// without zeros at either end, and the power of ten they are multiplied by where that is not
-// one. No number is computed: 1e-999999999 would take the memory of all its digits. What is
-// no number stays as it is.
+// canonical is the one form of all texts that DynamoDB takes for the same number: an integer
+// as encoders write it, anything else as its digits without zeros at either end, and the
+// power of ten that they are multiplied by. So is what is longer than any number of
+// DynamoDB's: 1e999999999 would take the memory of all its digits. What is no number stays
+// as it is.
 func canonical(s string) string {
-	if plain(s) && (s == "0" || s[len(s)-1] != '0') {
+	if len(s) <= mostDigits && plain(s) {
 		return s
 	}
 	mantissa, power, scientific := strings.Cut(strings.ToLower(s), "e")
@@ -38,11 +39,14 @@ func canonical(s string) string {
 	}
 	// Zeros at the end are in the exponent.
 	exponent += len(strings.TrimLeft(all, "0")) - len(digits) - len(fraction)
-	if exponent == 0 {
-		return sign + digits
+	if exponent >= 0 && exponent < mostDigits && len(sign)+len(digits)+exponent <= mostDigits {
+		return sign + digits + strings.Repeat("0", exponent)
 	}
 	return sign + digits + "e" + strconv.Itoa(exponent)
 }
+
+// mostDigits is more than any integer of DynamoDB's has, with its sign.
+const mostDigits = 130
 
 // plain reports whether a number is written as encoders write integers.
 func plain(s string) bool {

@@ -34,6 +34,7 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 	known := rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t)
 	unaware := rig.Must(nolock.New(known, nolock.Config{}))(t)
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	combining := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t)
 	ctx := t.Context()
 	deletions := map[string]func(repo.Key) error{
 		"by an event": func(k repo.Key) error { return unaware.DeleteAt(ctx, k, 20) },
@@ -57,6 +58,7 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 		},
 		"Upsert":              func(k repo.Key) error { _, err := r.Upsert(ctx, k, set); return err },
 		"Upsert, pessimistic": func(k repo.Key) error { _, err := locks.Upsert(ctx, k, set); return err },
+		"Upsert, combining":   func(k repo.Key) error { _, err := combining.Upsert(ctx, k, set); return err },
 		"Create, pessimistic": func(k repo.Key) error {
 			_, err := locks.Create(ctx, order{ID: k.Partition.(string), Status: "new", At: 30})
 			return err

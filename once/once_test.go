@@ -268,6 +268,29 @@ func TestACompletionInDoubtStays(t *testing.T) {
 	}
 }
 
+// A completion that the table throttles for longer than the client's policy bears goes on
+// while the lease lasts: else the operation would be made again.
+func TestAThrottledCompletion(t *testing.T) {
+	s := newStore(t)
+	busy := s.Peer()
+	mine := s.open(t, busy.Client, once.Config{Lease: time.Minute})
+	var runs, refused atomic.Int64
+	got, err := once.Do(t.Context(), mine, "order", func(ctx context.Context, r once.Run) (receipt, error) {
+		busy.Faults(func(string, int, []byte) fault.Kind {
+			if refused.Add(1) <= 30 {
+				return fault.Throttle
+			}
+			return fault.None
+		})
+		return giving(&runs)(ctx, r)
+	})
+	rig.Is(t, err)
+	quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
+	if again := rig.Must(once.Do(t.Context(), quick, "order", never(t)))(t); got.Number != 1 || again != got || refused.Load() <= 30 {
+		t.Errorf("%+v, then %+v, after %d requests", got, again, refused.Load())
+	}
+}
+
 // An id is a new one when it is forgotten, and what was kept of it is out of the way: its
 // result is nobody's while it runs again, and TTL does not remove it.
 func TestForgotten(t *testing.T) {

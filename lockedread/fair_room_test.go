@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
@@ -31,15 +32,20 @@ func (b bench) putWithRoom(t *testing.T, room int, item map[string]types.Attribu
 // but not for an entry: engines count numbers a little larger.
 func (b bench) putDeadWithoutRoom(t *testing.T) {
 	t.Helper()
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+	item := lockAttributes(time.Now(), 1)
+	item["lockQueue"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberB{Value: []byte("BBBB")}, &types.AttributeValueMemberB{Value: []byte("CCCC")}}}
+	b.putWithRoom(t, 100, item)
+}
+
+// lockAttributes are those of a lock that somebody has, for a lease of so many seconds.
+func lockAttributes(until time.Time, lease int64) map[string]types.AttributeValue {
 	number := func(n int64) types.AttributeValue {
 		return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 	}
-	now := time.Now()
-	b.putWithRoom(t, 100, map[string]types.AttributeValue{
-		"lockedBy": text("somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"), "lockTime": number(now.Unix()), "lockLease": number(1),
-		"lockHeld": number(now.UnixMicro()), "lockToken": number(now.UnixMicro() + 3), "lockStolen": number(now.UnixMicro() - 1),
-		"lockQueue": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberB{Value: []byte("BBBB")}, &types.AttributeValueMemberB{Value: []byte("CCCC")}}}})
+	now := time.Now().UnixMicro()
+	return map[string]types.AttributeValue{
+		"lockedBy": &types.AttributeValueMemberS{Value: "somebody on some host/123#AAAAAAAAAAAAAAAAAAAAAA"}, "lockTime": number(until.Unix()), "lockLease": number(lease),
+		"lockHeld": number(now), "lockToken": number(now + 3), "lockStolen": number(now - 1)}
 }
 
 // Where the item has no room for one more in its queue, the next one waits for
@@ -98,6 +104,38 @@ func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
 	defer cancel()
 	held := rig.Must(b.lockerOf(t, slow, cfg).Acquire(ctx, key))(t)
 	rig.Is(t, held.Release(t.Context()))
+}
+
+// An enqueue that has an answer is news of the item: a look that is lost after it does not
+// count together with one that was lost while there was no room, however long ago.
+func TestALookWithoutAnAnswerAfterThereWasNoRoom(t *testing.T) {
+	b := newBench(t)
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		here := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+		held := func() map[string]types.AttributeValue { // for so long that looks are sent
+			return lockAttributes(time.Now().Add(20*time.Second), 30)
+		}
+		here.putWithRoom(t, 100, held())
+		var reads, updates atomic.Int64
+		lost := func(op, _ string) (before, after bool) {
+			if op == "GetItem" {
+				return reads.Add(1) <= 2, false // one while there is no room, one behind the enqueue
+			}
+			n := updates.Add(1)
+			if n == 2 {
+				here.put(t, held())
+			}
+			return n >= 2 && n <= 6, false // for longer than a lease
+		}
+		l := b.over(t, &rig.Mortal{Next: network, Lost: lost}, lockedread.Config{Fair: true, Lease: 10 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		next := rig.Must(l.Acquire(ctx, key))(t)
+		rig.Is(t, next.Release(t.Context()))
+		if reads.Load() < 3 || updates.Load() < 8 {
+			t.Errorf("%d reads, %d updates: the test shows nothing", reads.Load(), updates.Load())
+		}
+	})
 }
 
 // Where holder and queue are dead, nobody makes room: the next one takes the

@@ -95,7 +95,7 @@ func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *local.Gro
 }
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
-func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
+func (h *hold) apply(ctx context.Context, call cas.Request) (item any, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	ended := false
@@ -113,20 +113,21 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 		return nil, errors.Join(err, h.lock.Cause())
 	case err != nil:
 		return nil, err
+	case edit.Remove && h.fresh:
+		return nil, nil // a new item that is not wanted after all
 	case edit.Remove:
-		err := h.delete(ctx)
-		if errors.Is(err, repo.ErrNotFound) && h.fresh {
-			err = nil // a new item that is not wanted after all
+		err = h.delete(ctx)
+	default:
+		n := int64(0)
+		if call.Count != nil {
+			n = call.Count()
 		}
-		return nil, err
+		made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
+		item, err = h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
 	}
-	n := int64(0)
-	if call.Count != nil {
-		n = call.Count()
-	}
-	made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
-	item, err := h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
+	ended = err == nil
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		ended = true
 		_ = h.release(ctx) // finds out, if anybody can
 		switch h.lock.OutcomeOfUndecided() {
 		case protocol.Committed:
@@ -138,6 +139,5 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ended = true
 	return item, nil
 }

@@ -2,6 +2,7 @@ package nolock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,19 +67,31 @@ func (v *View[T]) Put(ctx context.Context, item T) error {
 
 // Apply makes a partial change under the same guard. It must be the only operation
 // of the transaction on its item: what it makes of the item is known to DynamoDB
-// alone.
+// alone. Where a tombstone has kept what the update builds on, one request more clears that
+// beforehand, which no reader sees, whatever becomes of the transaction.
 func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
 	raw, err := v.r.event(key, at)
 	if err != nil {
 		return err
 	}
-	return v.event(ctx, key, transaction.Event{Raw: raw, Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
-		if err := v.r.merge(w, raw, update, hidden); err != nil {
-			return err
-		}
-		v.r.guard(w, raw, id, true)
-		return nil
-	}})
+	return v.event(ctx, key, transaction.Event{
+		Raw: raw,
+		Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
+			if err := v.r.merge(w, raw, update, hidden); err != nil {
+				return err
+			}
+			v.r.guard(w, raw, id, true)
+			return nil
+		},
+		Clear: func(ctx context.Context, hidden ddb.Item) (ddb.Item, error) {
+			var left leftovers
+			err := v.r.merge(v.r.core.NewWrite(), raw, update, hidden)
+			if errors.As(err, &left) {
+				return v.r.sweep(ctx, key, hidden, left)
+			}
+			return hidden, err
+		},
+	})
 }
 
 // DeleteAt applies a delete event.

@@ -45,7 +45,7 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	w := e.core.NewWrite()
 	err := e.fill(w, e.hidden)
 	for left := (leftovers)(nil); errors.As(err, &left); {
-		if e.hidden, err = e.sweep(ctx, left); err != nil {
+		if e.hidden, err = e.sweep(ctx, e.Key, e.hidden, left); err != nil {
 			return ddb.Result{}, err
 		}
 		w = e.core.NewWrite()
@@ -123,26 +123,26 @@ type leftovers []string
 
 func (leftovers) Error() string { return "the tombstone has leftovers that the update changes" }
 
-// sweep clears the stub or tombstone of leftovers, if it is as it was seen, and returns
+// sweep clears a stub or tombstone of leftovers, if it is as it was seen, and returns
 // it as it is then; nil if it has changed.
-func (e *eventWrite) sweep(ctx context.Context, left leftovers) (ddb.Item, error) {
-	w := e.core.NewWrite()
+func (r *engine) sweep(ctx context.Context, key repo.Key, hidden ddb.Item, left leftovers) (ddb.Item, error) {
+	w := r.core.NewWrite()
 	w.Remove(left...)
-	if e.hidden[e.core.Attr.LockStub] != nil {
-		w.IfSeen(e.hidden, e.core.Attr.LockStub)
+	if hidden[r.core.Attr.LockStub] != nil {
+		w.IfSeen(hidden, r.core.Attr.LockStub)
 	}
-	w.IfSeen(e.hidden, e.core.Attr.Tombstone, e.core.EventTime)
-	if e.core.EventID != "" {
-		w.IfSeen(e.hidden, e.core.EventID)
+	w.IfSeen(hidden, r.core.Attr.Tombstone, r.core.EventTime)
+	if r.core.EventID != "" {
+		w.IfSeen(hidden, r.core.EventID)
 	}
 	w.IfUnlocked()
-	in, err := w.Update(e.Raw)
+	in, err := w.Update(r.core.Key(hidden))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
+		return nil, fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}
-	switch res := e.core.Update(ctx, in, ddb.Options{}); res.Outcome {
+	switch res := r.core.Update(ctx, in, ddb.Options{}); res.Outcome {
 	case ddb.Applied:
-		swept := maps.Clone(e.hidden)
+		swept := maps.Clone(hidden)
 		for _, name := range left {
 			delete(swept, name)
 		}
@@ -150,7 +150,7 @@ func (e *eventWrite) sweep(ctx context.Context, left leftovers) (ddb.Item, error
 	case ddb.Condition:
 		return nil, nil
 	default:
-		return nil, lock.Unwritten(e.core, e.Key, res.Err) // the event itself was not sent
+		return nil, lock.Unwritten(r.core, key, res.Err) // the event itself was not sent
 	}
 }
 

@@ -2,6 +2,8 @@ package nolock_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // older is the type of a program that knows less of an order.
@@ -31,6 +34,7 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 	known := rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t)
 	unaware := rig.Must(nolock.New(known, nolock.Config{}))(t)
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	combining := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t)
 	ctx := t.Context()
 	deletions := map[string]func(repo.Key) error{
 		"by an event": func(k repo.Key) error { return unaware.DeleteAt(ctx, k, 20) },
@@ -54,6 +58,7 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 		},
 		"Upsert":              func(k repo.Key) error { _, err := r.Upsert(ctx, k, set); return err },
 		"Upsert, pessimistic": func(k repo.Key) error { _, err := locks.Upsert(ctx, k, set); return err },
+		"Upsert, combining":   func(k repo.Key) error { _, err := combining.Upsert(ctx, k, set); return err },
 		"Create, pessimistic": func(k repo.Key) error {
 			_, err := locks.Create(ctx, order{ID: k.Partition.(string), Status: "new", At: 30})
 			return err
@@ -63,6 +68,23 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 			_, err := unaware.Create(ctx, older{ID: k.Partition.(string), At: 30})
 			return err
 		},
+	}
+	for by, update := range map[string]expression.UpdateBuilder{
+		"Apply":                expression.Set(expression.Name("status"), expression.Value("new")),
+		"Apply that counts":    expression.Add(expression.Name("visits"), expression.Value(1)),
+		"Apply of the unknown": expression.Add(expression.Name("stranger"), expression.Value(1)),
+	} {
+		for _, reads := range []bool{false, true} {
+			revivals[fmt.Sprintf("%s, in a transaction that reads: %v", by, reads)] = func(k repo.Key) error {
+				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+					if reads {
+						_, err := r.In(tx).Get(ctx, k)
+						rig.Is(t, err, repo.ErrNotFound)
+					}
+					return r.In(tx).Apply(ctx, k, 30, update)
+				})
+			}
+		}
 	}
 	for how, remove := range deletions {
 		for by, revive := range revivals {
@@ -76,10 +98,10 @@ func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 			}
 			now := itemOf(t, client, table.Name(), name)
 			visits, stranger := number(now["visits"]), number(now["stranger"])
-			if by == "Apply that counts" {
+			if strings.HasPrefix(by, "Apply that counts") {
 				visits += "-" // it counts from nothing: "1-"
 			}
-			if by == "Apply of the unknown" {
+			if strings.HasPrefix(by, "Apply of the unknown") {
 				stranger += "-"
 			}
 			if now["meta"] != nil || visits != "" && visits != "1-" || stranger != "" && stranger != "1-" || now["tombstone"] != nil || now["expiresAt"] != nil {
@@ -141,7 +163,7 @@ func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
 		order
 		Until int64 `dynamodbav:"expiresAt,omitempty"`
 	}
-	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub"} {
+	for id, mark := range map[string]string{"tombstone": "tombstone", "stub": "lockStub", "tombstone, in a transaction": "tombstone", "stub, in a transaction": "lockStub"} {
 		put(map[string]types.AttributeValue{"id": text(id), mark: &types.AttributeValueMemberBOOL{Value: true}, "expiresAt": number("77")})
 		step := &rig.Intercept{Client: client}
 		step.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
@@ -161,7 +183,18 @@ func TestOnlyWhatWasSeenIsCleared(t *testing.T) {
 		}
 		r := rig.Must(nolock.New(rig.Must(repo.NewTable[ending](step, of.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
 		name := expression.Name("expiresAt")
-		rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, expression.Set(name, expression.IfNotExists(name, expression.Value(99)))))
+		update := expression.Set(name, expression.IfNotExists(name, expression.Value(99)))
+		if strings.HasSuffix(id, "transaction") {
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				return r.In(tx).Apply(ctx, repo.Key{Partition: id}, 30, update)
+			}))
+		} else {
+			rig.Is(t, r.Apply(t.Context(), repo.Key{Partition: id}, 30, update))
+		}
+		now := itemOf(t, client, of.Name(), id)
+		if at, ok := now["at"].(*types.AttributeValueMemberN); !ok || at.Value != "30" {
+			t.Errorf("%s: stored %v", id, now)
+		}
 	}
 }
 
@@ -197,9 +230,14 @@ func TestADeleteThatReadsLeavesNothing(t *testing.T) {
 	}
 }
 
-// An image of a stub or a tombstone was decoded to an item that nobody has.
+// An image of a stub or a tombstone, and one that a record does not have, were decoded to
+// an item that nobody has.
 func TestDecodeOfWhatReadersDoNotSee(t *testing.T) {
 	r, table, client := open[order](t, nolock.Config{})
+	for _, none := range []map[string]types.AttributeValue{nil, {}} {
+		_, err := table.Decode(none)
+		rig.Is(t, err, repo.ErrNotFound)
+	}
 	rig.Is(t, r.DeleteAt(t.Context(), key, 5))
 	_, err := table.Decode(itemOf(t, client, table.Name(), "o1"))
 	rig.Is(t, err, repo.ErrNotFound)

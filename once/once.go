@@ -48,7 +48,8 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, "Do")
 	told.Key(key.String)
 	defer told.End(&err)
-	hold, row, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, Needless: s.completed})
+	// What TTL is to remove is of a run that is forgotten.
+	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, NoTTL: true, Needless: s.completed})
 	var made *completed
 	switch {
 	case errors.As(err, &made):
@@ -62,11 +63,6 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 			_, _ = hold.End(ctx, lock.End{As: lock.Drop})
 		}
 	}()
-	if row[s.locker.Core.Attr.TTL] != nil { // of a run that is forgotten: TTL must not remove this one
-		if err := hold.Write(ctx, func(w *protocol.Write) { w.Remove(s.locker.Core.Attr.TTL) }); err != nil {
-			return result, err
-		}
-	}
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
 	if result, err = fn(inner, Run{id, hold.Token(), hold}); err != nil {

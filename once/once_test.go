@@ -268,6 +268,29 @@ func TestACompletionInDoubtStays(t *testing.T) {
 	}
 }
 
+// A completion that the table throttles for longer than the client's policy bears goes on
+// while the lease lasts: else the operation would be made again.
+func TestAThrottledCompletion(t *testing.T) {
+	s := newStore(t)
+	busy := s.Peer()
+	mine := s.open(t, busy.Client, once.Config{Lease: time.Minute})
+	var runs, refused atomic.Int64
+	got, err := once.Do(t.Context(), mine, "order", func(ctx context.Context, r once.Run) (receipt, error) {
+		busy.Faults(func(string, int, []byte) fault.Kind {
+			if refused.Add(1) <= 30 {
+				return fault.Throttle
+			}
+			return fault.None
+		})
+		return giving(&runs)(ctx, r)
+	})
+	rig.Is(t, err)
+	quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
+	if again := rig.Must(once.Do(t.Context(), quick, "order", never(t)))(t); got.Number != 1 || again != got || refused.Load() <= 30 {
+		t.Errorf("%+v, then %+v, after %d requests", got, again, refused.Load())
+	}
+}
+
 // An id is a new one when it is forgotten, and what was kept of it is out of the way: its
 // result is nobody's while it runs again, and TTL does not remove it.
 func TestForgotten(t *testing.T) {
@@ -295,6 +318,37 @@ func TestForgotten(t *testing.T) {
 	rig.Is(t, err, once.ErrNoResult)
 	_, err = once.Do(t.Context(), s.Store, "order", never(t))
 	rig.Is(t, err, once.ErrNoResult)
+}
+
+// TTL, which removes what has its time behind it, does not remove a run that begins where
+// one is forgotten, nor its result before it is forgotten: whenever TTL comes, and whatever
+// the network delivers again.
+func TestTTLOfWhatIsForgotten(t *testing.T) {
+	s := newStore(t)
+	sent := &rig.Intercept{Client: s.Client}
+	mine := s.open(t, sent, once.Config{})
+	var runs atomic.Int64
+	rig.Must(once.Do(t.Context(), mine, "order", giving(&runs)))(t)
+	s.set(t, "order", "SET lockTime = :n, expiresAt = :n", time.Now().Add(-time.Hour).Unix())
+	var copies []*dynamodb.UpdateItemInput
+	sent.Update = func(_ int, in *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		copies = append(copies, in)
+		out, err := send()
+		_, _ = s.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: rawKey("order"), ConditionExpression: aws.String("expiresAt < :now"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":now": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix())}}})
+		return out, err
+	}
+	got, err := once.Do(t.Context(), mine, "order", giving(&runs))
+	rig.Is(t, err)
+	if got.Number != 2 {
+		t.Errorf("%+v", got)
+	}
+	for _, in := range copies {
+		_, _ = s.Client.UpdateItem(t.Context(), in)
+	}
+	if row := s.Item(t, rawKey("order")); row["result"] == nil || row["expiresAt"] == nil {
+		t.Errorf("%v", row)
+	}
 }
 
 // A row that somebody has locked by hand has no token: it is waited for, and not taken

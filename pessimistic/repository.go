@@ -93,13 +93,13 @@ func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ct
 }
 
 // Delete locks an item and deletes it. Two requests.
-func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
-	held, err := r.locker.Acquire(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = held.Release(ctx) }() // if it fails, the lock ends with its lease
-	return held.Delete(ctx)
+func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) (err error) {
+	ctx, told := r.inner.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
+	told.Key(key.String)
+	defer told.End(&err)
+	told.Delegated()
+	_, err = r.locker.Update(ctx, key, func(context.Context, *T) error { return repo.Remove })
+	return err
 }
 
 // Apply changes an item by an expression, without reading it and without taking its

@@ -150,13 +150,16 @@ func (t *mapping) checkEventTime(item any) error {
 
 // Decode is [Table.Decode].
 func (t *mapping) Decode(raw ddb.Item) (any, error) {
+	if len(raw) == 0 {
+		return nil, fmt.Errorf("%w: an image without attributes, of table %q", ErrNotFound, t.Name())
+	}
 	if err := t.core.CheckType(raw); err != nil {
 		return nil, err
 	}
 	if err := t.checkShape(raw); err != nil {
 		return nil, err
 	}
-	if len(raw) > 0 && t.core.Hidden(raw) {
+	if t.core.Hidden(raw) {
 		return nil, fmt.Errorf("%w: %v in table %q is a stub or a tombstone", ErrNotFound, t.DecodeKey(raw), t.Name())
 	}
 	return t.decode(raw)

@@ -16,7 +16,8 @@ import (
 
 // Key is the primary key of an item. Each part is a string, []byte or a
 // number, as the table has it, but without the prefix that its field's role may
-// name; Sort is nil where the table has no sort key.
+// name; Sort is nil where the table has no sort key. Equal numbers are one key, however
+// they are written.
 type Key struct{ Partition, Sort any }
 
 func (k Key) String() string {

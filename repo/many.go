@@ -3,7 +3,6 @@ package repo
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -54,7 +53,7 @@ func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		wanted[i] = t.keyText(raw)
+		wanted[i] = t.core.KeyText(raw)
 		if _, twice := found[wanted[i]]; !twice {
 			found[wanted[i]] = nil
 			missing = append(missing, raw)
@@ -95,7 +94,7 @@ func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[s
 		for _, items := range out.Responses {
 			for _, raw := range items {
 				t.core.Saw(raw)
-				found[t.keyText(raw)] = raw
+				found[t.core.KeyText(raw)] = raw
 				read++
 			}
 		}
@@ -115,18 +114,4 @@ func (t *mapping) getBatch(ctx context.Context, client batchReader, keys []map[s
 			return fmt.Errorf("%d of %d items of table %q were not read: %w", left, len(found), t.Name(), err)
 		}
 	}
-}
-
-// keyText is a text for the key of an item. The service writes numbers in a form of
-// its own: equal ones get the same text.
-func (t *mapping) keyText(raw ddb.Item) string {
-	key := t.core.Key(raw)
-	for name, v := range key {
-		if n, ok := v.(*types.AttributeValueMemberN); ok {
-			if exact, ok := new(big.Rat).SetString(n.Value); ok {
-				key[name] = ddb.Number(exact.RatString())
-			}
-		}
-	}
-	return t.core.KeyText(key)
 }

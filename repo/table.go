@@ -38,7 +38,7 @@ func (t *Table[T]) Encode(item T) (map[string]types.AttributeValue, error) {
 }
 
 // Decode reads an item, for example an image of a stream record. Attributes
-// that T does not know are left out. ErrNotFound for the image of a stub or a
+// that T does not know are left out. ErrNotFound for no image, and for that of a stub or a
 // tombstone, which readers take for no item; *TypeError (ErrSchema) for one of
 // another type, ErrSchema for one that does not fit T, has a key without T's prefix,
 // or has foreign attributes under the library's names.

@@ -121,7 +121,10 @@ func (j heldJob) Settle(ctx context.Context) (verdict protocol.Verdict) {
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := j.returned(w)
-	send := func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }
+	send := func() (ddb.Result, bool) {
+		res := j.s.submit(ctx, j.resource, c)
+		return res, ddb.Throttled(res.Err) // nobody else will try again
+	}
 	_ = j.lease.End(ctx, repo.ErrReleased, send, func(res ddb.Result) error {
 		failed := res.Outcome == ddb.Condition && res.Images[0].Failed
 		switch {

@@ -158,6 +158,33 @@ func TestReleaseTells(t *testing.T) {
 	}
 }
 
+// So is one that deletes what it has locked: the release finds an item gone that nobody else
+// could delete.
+func TestReleaseTellsOfDeletes(t *testing.T) {
+	for kind, applied := range map[fault.Kind]bool{fault.LoseResponse: true, fault.DropRequest: false} {
+		w := newWorld(t)
+		a, b, x, y := w.stores["pessimistic"], w.stores["fair"], w.id("x"), w.id("y")
+		rig.Is(t, a.create(t.Context(), x, 10))
+		rig.Is(t, b.create(t.Context(), y, 10))
+		w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" {
+				return kind
+			}
+			return fault.None
+		})
+		err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			return errors.Join(a.in(tx).remove(ctx, x), b.in(tx).remove(ctx, y))
+		})
+		w.Faults(nil)
+		if (err == nil) != applied || errors.Is(err, repo.ErrOutcomeUnknown) {
+			t.Errorf("%v: error %v", kind, err)
+		}
+		want := map[bool]int{true: -1, false: 10}[applied]
+		has(t, a, x, want)
+		has(t, b, y, want)
+	}
+}
+
 // loseAnswers loses the answers of all commits, and of the reads after the first of
 // them where nothing is to be shown.
 func (w *world) loseAnswers(shown bool) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -245,6 +246,39 @@ func TestEvidenceInTheRows(t *testing.T) {
 	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) }))
 	h.line(t, line, 0, 0)
 	rig.Is(t, job.Done(t.Context()), repo.ErrReleased)
+}
+
+// What gives a job back, to find out whether a transaction without an answer was applied, goes
+// on where the table throttles it for longer than the client's policy bears.
+func TestAThrottledReturnTellsOfATransaction(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, nil)
+	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
+	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	returns := 0
+	w.Faults(func(op string, _ int, body []byte) fault.Kind {
+		switch isReturn := strings.Contains(string(body), `"queued"`); {
+		case op != "TransactWriteItems":
+			return fault.None
+		case !isReturn:
+			return fault.DropRequest
+		default:
+			if returns++; returns <= 30 {
+				return fault.Throttle
+			}
+		}
+		return fault.None
+	})
+	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		return errors.Join(job.DoneIn(tx), s.in(tx).create(ctx, x, 1))
+	})
+	w.Faults(nil)
+	if err == nil || errors.Is(err, repo.ErrOutcomeUnknown) || returns <= 30 {
+		t.Errorf("error %v after %d requests for the return", err, returns)
+	}
+	has(t, s, x, -1)
+	h.line(t, line, 1, 0)
 }
 
 // Transactions and single calls on one resource: each job is queued, and each done,

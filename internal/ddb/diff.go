@@ -3,10 +3,8 @@ package ddb
 import (
 	"bytes"
 	"maps"
-	"math/big"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -102,24 +100,7 @@ func Equal(a, b types.AttributeValue) bool {
 // EqualItems compares maps of values.
 func EqualItems(a, b Item) bool { return maps.EqualFunc(a, b, Equal) }
 
-func equalNumber(a, b string) bool {
-	if a == b || (plain(a) && plain(b)) {
-		return a == b
-	}
-	x, okX := new(big.Rat).SetString(a)
-	y, okY := new(big.Rat).SetString(b)
-	return okX && okY && x.Cmp(y) == 0
-}
-
-// plain reports whether a number is written as encoders write integers: then
-// different texts are different numbers.
-func plain(s string) bool {
-	digits := strings.TrimPrefix(s, "-")
-	if digits == "" || digits[0] == '0' {
-		return s == "0"
-	}
-	return strings.Trim(digits, "0123456789") == ""
-}
+func equalNumber(a, b string) bool { return a == b || canonical(a) == canonical(b) }
 
 func equalSets[E any](a, b []E, eq func(E, E) bool) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(x E) bool {

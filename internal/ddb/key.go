@@ -7,7 +7,7 @@ import (
 )
 
 // KeyText is a text for a primary key that no other key of the table has, for
-// use as the key of a map.
+// use as the key of a map. Equal numbers have the same text, however they are written.
 func (t *Table) KeyText(key Item) string {
 	pk := scalarText(key[t.Partition])
 	if t.Sort == "" {
@@ -43,7 +43,7 @@ func scalarText(v types.AttributeValue) string {
 	case *types.AttributeValueMemberS:
 		return v.Value
 	case *types.AttributeValueMemberN:
-		return v.Value
+		return canonical(v.Value)
 	case *types.AttributeValueMemberB:
 		return string(v.Value)
 	}

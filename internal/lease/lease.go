@@ -171,20 +171,23 @@ func (l *Lease) report(why error) {
 // Context is cancelled, with the cause, when the lease is over.
 func (l *Lease) Context() context.Context {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	late := false
 	if l.watched == nil {
 		l.watched = &watched{}
 		l.watched.ctx, l.watched.cancel = context.WithCancelCause(context.Background())
-		if l.over == nil && l.passed() {
-			l.over = l.expired()
-		}
+		late = l.over == nil && l.passed()
 		if l.over != nil {
 			l.watched.cancel(l.over)
-		} else if l.cfg.Every == 0 && !l.reported {
+		} else if !late && l.cfg.Every == 0 && !l.reported {
 			l.arm() // from now on somebody is to be told
 		}
 	}
-	return l.watched.ctx
+	ctx := l.watched.ctx
+	l.mu.Unlock()
+	if late {
+		l.Expire()
+	}
+	return ctx
 }
 
 // Report lets the deadline be told at once, as Context does, without the cost of one:

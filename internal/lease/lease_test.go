@@ -92,6 +92,29 @@ func TestTheDeadlineIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+// Who asks for the context first when the deadline has passed gets one that has ended, and
+// the end is told as if the timer had found it.
+func TestAContextAfterTheDeadlineReportsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		observe, err := telemetry.New(telemetry.Options{Log: slog.New(counting{n: &n}), ErrorType: func(error) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := keep(lease.Config{Length: length, Observe: observe}, nil)
+		time.Sleep(length)
+		for range 2 {
+			if cause := context.Cause(l.Context()); !errors.Is(cause, repo.ErrLockExpired) || n != 1 {
+				t.Errorf("cause %v, told %d times", cause, n)
+			}
+		}
+		finish(l)
+		if n != 1 {
+			t.Errorf("told %d times", n)
+		}
+	})
+}
+
 func TestDeadlineEndsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := keep(lease.Config{Length: length}, nil)

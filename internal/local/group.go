@@ -42,6 +42,7 @@ type Group struct {
 type run struct {
 	*Participant
 	answer
+	asked int  // how often its change was to run
 	alone bool // it must run again, alone
 }
 
@@ -109,6 +110,7 @@ func (b *Group) Edit(ctx context.Context, from cas.Snapshot) (cas.Edit, error) {
 			return cas.Edit{}, err
 		}
 		m := b.parts[i]
+		m.asked++
 		m.answer = m.ask(ctx, ask{table: b.table, from: start, fresh: b.fresh && b.count == 0})
 		m.alone = m.ran && errors.Is(m.err, repo.Remove)
 		if m.changed {
@@ -183,15 +185,15 @@ func (b *Group) Conclude(err error) (again []*Participant) {
 		switch {
 		case !m.ran && err == nil:
 			m.tellEnd(nil, ddb.CtxError(m.ctx)) // its caller has left
-		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && affectsAll(err), errors.Is(err, lock.ErrContended):
+		case len(b.parts) == 1 && (err != nil || m.alone), !m.ran, err != nil && m.changed && affectsAll(err) && !b.hasAttempts(m, err), errors.Is(err, lock.ErrContended):
 			reason := err
 			if over {
 				reason = m.own(err)
 			}
 			m.tellEnd(nil, reason)
 		case m.alone, err != nil:
-			// It wants to be alone, saw what never was, or may not be the one
-			// for whom the write failed.
+			// It wants to be alone, saw what never was, may not be the one for whom the
+			// write failed, or has joined later than those whose attempts are used up.
 			m.unwritten.Store(true)
 			again = append(again, m.Participant)
 		default:
@@ -199,6 +201,12 @@ func (b *Group) Conclude(err error) (again []*Participant) {
 		}
 	}
 	return again
+}
+
+// hasAttempts reports whether a part may try again where others wrote first in each attempt
+// of the group: it has had fewer than the one that began it.
+func (b *Group) hasAttempts(m *run, err error) bool {
+	return errors.Is(err, repo.ErrConflict) && m.asked < b.parts[0].asked && b.live.Load() > 0
 }
 
 // tell says which changes the group has written. It does so before their callers go on.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/cas"
@@ -78,7 +79,13 @@ func (s *total) add(e edit) {
 func (s *total) edit() cas.Edit {
 	e := cas.Edit{Item: s.from.Item, After: s.after}
 	once := s.table.Core.Attr.OnceNames()
-	for _, name := range slices.Concat(s.table.Core.Mapped, once[:]) {
+	names := slices.Concat(s.table.Core.Mapped, once[:])
+	for _, name := range slices.Sorted(maps.Keys(s.touched)) { // what a tombstone has kept may be unknown to the type
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		v, there := s.raw[name]
 		switch {
 		case s.touched[name] && there:

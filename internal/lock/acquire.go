@@ -21,6 +21,8 @@ type Request struct {
 	// What to do about a key without an item: by default ErrNotFound.
 	Stub bool // lock it by an item that readers do not see
 	Row  bool // make the item in the same request: the item is nothing but its lock
+	// NoTTL lets TTL not remove the row from then on. Not of a fair lock.
+	NoTTL bool
 	// Orphan is a hold that an earlier write of this process may have left: ours
 	// if it is there.
 	Orphan *Orphan
@@ -112,7 +114,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		return a.queue.request()
 	}
 	t := a.newTry()
-	t.Skew, t.Row, t.Clockless, t.Seen = a.Skew, a.Row, a.locker.Clockless, a.seen
+	t.Skew, t.Row, t.NoTTL, t.Clockless, t.Seen = a.Skew, a.Row, a.NoTTL, a.locker.Clockless, a.seen
 	t.Watched = a.observed.expired(a.watchTime())
 	a.first = t.Floor()
 	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true, Holding: true, // others of the process wait behind it

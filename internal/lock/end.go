@@ -156,7 +156,9 @@ func (e *ending) judge(res ddb.Result) error {
 			err = UnknownOutcome(h.locker.Core, h.key, errReplaced)
 		}
 		if unknown := errors.Is(err, repo.ErrOutcomeUnknown); unknown {
-			h.inDoubt = h.inDoubt || e.writes()
+			if e.writes() {
+				h.doubt(e.As == Delete)
+			}
 			if e.Made != nil && res.Outcome == ddb.Condition && e.Made(res.Image) {
 				h.outcome.Store(int64(protocol.Committed))
 			}
@@ -170,6 +172,11 @@ func (e *ending) judge(res ddb.Result) error {
 	}
 	h.Finish(repo.ErrReleased)
 	return nil
+}
+
+// doubt notes a write that ends the hold and had no verdict. The caller holds op.
+func (h *Lock) doubt(deletes bool) {
+	h.deleting, h.inDoubt = deletes && (h.deleting || !h.inDoubt), true
 }
 
 // Why a write that ends a hold has no verdict, where it is not that an answer was
@@ -202,11 +209,16 @@ func (h *Lock) replaced(image ddb.Item) bool {
 // settleUndecided draws the conclusion from a release about the earlier write in doubt.
 // One that was applied found the hold in place, which that write would have
 // ended and now never can. One that was refused, in its only attempt, by a hold
-// that nobody else has ended found that write's work. The caller holds op.
+// that nobody else has ended found that write's work; of a delete the image tells, as it
+// would have told the delete itself. The caller holds op.
 func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 	switch {
 	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
 		h.outcome.Store(int64(protocol.Lost))
+	case released.Outcome == ddb.Condition && h.deleting:
+		if l, err := h.locker.Core.ParseRecord(released.Image); err == nil {
+			h.outcome.Store(int64(l.JudgeDelete(h.holder(), !h.locker.Core.Absent(released.Image), false, !h.Expired())))
+		}
 	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
 		h.outcome.Store(int64(protocol.Committed))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
@@ -187,17 +188,41 @@ func (p *process) endsAtUnsettled(t *testing.T, kind fault.Kind) context.Context
 	return ctx
 }
 
-// The release after a commit without a verdict tells what became of it.
-func TestReleaseTellsOfACommit(t *testing.T) {
-	for kind, want := range map[fault.Kind]protocol.Verdict{fault.LoseResponse: protocol.Committed, fault.DropRequest: protocol.Lost} {
+// The release after a commit or a delete without a verdict tells what became of it. Where
+// both were sent, or the lease was over, that the item is gone tells nothing.
+func TestReleaseTellsOfWhatWasInDoubt(t *testing.T) {
+	for _, row := range []struct {
+		kind   fault.Kind
+		writes []Ending
+		late   bool
+		want   protocol.Verdict
+	}{
+		{fault.LoseResponse, []Ending{Commit}, false, protocol.Committed},
+		{fault.DropRequest, []Ending{Commit}, false, protocol.Lost},
+		{fault.LoseResponse, []Ending{Delete}, false, protocol.Committed},
+		{fault.DropRequest, []Ending{Delete}, false, protocol.Lost},
+		{fault.LoseResponse, []Ending{Delete}, true, protocol.Undecided},
+		{fault.DropRequest, []Ending{Delete, Delete}, false, protocol.Lost},
+		{fault.LoseResponse, []Ending{Delete, Delete}, false, protocol.Committed},
+		{fault.LoseResponse, []Ending{Commit, Delete}, false, protocol.Undecided},
+		{fault.LoseResponse, []Ending{Delete, Commit}, false, protocol.Undecided},
+	} {
 		p := open(t, Config{})
 		h := p.take(t)
-		_, err := h.End(p.endsAtUnsettled(t, kind), endAs(Commit))
-		rig.Is(t, err, repo.ErrOutcomeUnknown)
+		for i, as := range row.writes {
+			_, err := h.End(p.endsAtUnsettled(t, row.kind), endAs(as))
+			rig.Is(t, err, repo.ErrOutcomeUnknown)
+			if i > 0 && row.want == protocol.Undecided {
+				p.delete(t) // by others, once the lock was over
+			}
+		}
 		p.Faults(nil)
+		if row.late {
+			h.Lease = lease.New(&p.lease, h, time.Now(), time.Now())
+		}
 		_, _ = h.End(t.Context(), End{})
-		if got := h.OutcomeOfUndecided(); got != want {
-			t.Errorf("%v: %v, want %v", kind, got, want)
+		if got := h.OutcomeOfUndecided(); got != row.want {
+			t.Errorf("%+v: %v", row, got)
 		}
 	}
 }

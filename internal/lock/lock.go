@@ -24,7 +24,8 @@ type Lock struct {
 	token     int64
 	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
 
-	inDoubt bool // guarded by op: an earlier write that ends the hold had no verdict
+	inDoubt  bool // guarded by op: an earlier write that ends the hold had no verdict
+	deleting bool // guarded by op: and all such were deletes of the item
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
 	outcome atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
@@ -185,12 +186,12 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 		return err
 	}
 	defer h.Done()
-	return h.write(ctx, set)
+	return h.write(ctx, set, func(*ddb.Result) bool { return false })
 }
 
 // Leave sends an update of the item that leaves the lock in place, until the time that
-// set gives it, and ends the hold: nobody looks after it any more. It may be repeated,
-// as Write.
+// set gives it, and ends the hold: nobody looks after it any more. It is repeated as a
+// commit is, as long as ctx allows and until the deadline has passed.
 func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
 	if err := h.BeginLast(ctx); err != nil {
 		return err
@@ -201,7 +202,8 @@ func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
 		return err
 	}
 	h.Halt()
-	err := h.write(ctx, set)
+	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: true, Late: h.Expired}
+	err := h.write(ctx, set, func(res *ddb.Result) bool { return repetition.Again(ctx, res, ddb.Throttled(res.Err)) })
 	if err == nil {
 		h.Finish(repo.ErrReleased)
 	} else {
@@ -210,8 +212,8 @@ func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
 	return err
 }
 
-// write sends an update of the item. The caller holds op.
-func (h *Lock) write(ctx context.Context, set func(*protocol.Write)) error {
+// write sends an update of the item, as often as again says. The caller holds op.
+func (h *Lock) write(ctx context.Context, set func(*protocol.Write), again func(*ddb.Result) bool) error {
 	if err := h.Usable(); err != nil {
 		return err
 	}
@@ -222,7 +224,11 @@ func (h *Lock) write(ctx context.Context, set func(*protocol.Write)) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
 	}
-	res := h.locker.Core.Update(ctx, in, ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true})
+	opt := ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true}
+	res := h.locker.Core.Update(ctx, in, opt)
+	for again(&res) {
+		res = h.locker.Core.Update(ctx, in, opt)
+	}
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil

@@ -86,9 +86,9 @@ func (p *Part) Ended(ctx context.Context) (next *Lock) {
 }
 
 // InDoubt notes that nobody knows whether the transaction was applied: the release
-// after it may tell (OutcomeOfUndecided).
-func (p *Part) InDoubt() {
-	p.lock.inDoubt = true
+// after it may tell (OutcomeOfUndecided). deletes says that the item was to go.
+func (p *Part) InDoubt(deletes bool) {
+	p.lock.doubt(deletes)
 	if p.next != nil {
 		p.next.doubt()
 	}

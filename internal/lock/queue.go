@@ -91,6 +91,9 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 		return nil, nil
 	}
 	q.enqueue = nil
+	if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+		q.failed = 0 // looks without an answer before it are not in a row with those after it
+	}
 	switch res.Outcome {
 	case ddb.Applied:
 		_, ahead, _ := q.Core.ParseQueue(res.Item).Find(q.entry)

@@ -139,19 +139,21 @@ func TestUnknownOutcomeClaimsNothing(t *testing.T) {
 	}
 }
 
-// A context may be that of another lock, and end with its loss. Of a call in doubt that
+// A context may be that of another lock, and end with its loss or its release. Of a call in doubt that
 // says why nobody looked any further, and not that nothing was written.
 func TestTheEndOfAnotherLockIsNoVerdict(t *testing.T) {
 	p := open(t, Config{})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	w := p.waiter()
-	err := w.Do(ctx, func() error {
-		w.Doubt.Sent(false)
-		cancel(repo.ErrLockLost)
-		return UnknownOutcome(p.Core, key, nil)
-	})
-	rig.Is(t, err, repo.ErrOutcomeUnknown, context.Canceled)
-	if errors.Is(err, repo.ErrLockLost) {
-		t.Errorf("%v says that nothing was written", err)
+	for _, end := range []error{repo.ErrLockLost, repo.ErrLockExpired, repo.ErrReleased, repo.ErrNotHeld} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := p.waiter()
+		err := w.Do(ctx, func() error {
+			w.Doubt.Sent(false)
+			cancel(end)
+			return UnknownOutcome(p.Core, key, nil)
+		})
+		rig.Is(t, err, repo.ErrOutcomeUnknown, context.Canceled)
+		if errors.Is(err, end) {
+			t.Errorf("%v says that nothing was written", err)
+		}
 	}
 }

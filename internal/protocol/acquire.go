@@ -43,6 +43,7 @@ type Acquire struct {
 	Skew   time.Duration // how far a hold must be past its end to be taken over
 	Hidden bool          // also take stubs and tombstones
 	Row    bool          // also take a key without an item, in the same request
+	NoTTL  bool          // of a row: TTL does not remove it from then on
 	// Clockless trusts no clock: only a free item is taken, or Watched.
 	Clockless bool
 	Watched   ddb.Item // take over this hold, seen unchanged for a full lease
@@ -83,6 +84,9 @@ func (t *Acquire) values() ddb.Item {
 
 // of is the fixed text of a try.
 func (s *lockTemplates) of(t Acquire) *template {
+	if t.NoTTL {
+		return &s.noTTL
+	}
 	return t.choose(&s.acquire, &s.any, &s.row, &s.closed)
 }
 

@@ -24,6 +24,7 @@ type lockTemplates struct {
 	any     template // any item, also a stub or a tombstone
 	stub    template // a key without an item
 	row     template // any item or none, which is then made
+	noTTL   template // the same, and TTL does not remove it from then on
 	closed  template // the same for a hold that never ends by itself
 	// What was watched, of any item, by its takeover; the condition is made of what
 	// was seen.
@@ -84,6 +85,12 @@ func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
 			update:  exprTakeLock,
 			cond:    oursMarked + " AND " + freeAndOurs,
 			names:   pick(slices.Concat(lock[:6], rest)...),
+			returns: types.ReturnValueAllNew,
+		},
+		noTTL: template{
+			update:  exprTakeLock + " REMOVE #ttl",
+			cond:    oursMarked + " AND " + freeAndOurs,
+			names:   pick(slices.Concat(lock[:6], rest, []string{"#ttl"})...),
 			returns: types.ReturnValueAllNew,
 		},
 		closed: template{

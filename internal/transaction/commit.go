@@ -221,7 +221,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
 		case err == nil:
 			p.passOn(m.call, p.ending.Ended(ctx))
 		case errors.Is(err, errDoubt):
-			p.ending.InDoubt()
+			p.ending.InDoubt(p.removed())
 		}
 	}
 	return res, err

@@ -26,6 +26,9 @@ type Event struct {
 	Check func(now ddb.Item) error
 	// Do is what it makes of an item that was read; nil: only DynamoDB knows.
 	Do func(now ddb.Item) (ddb.Item, error)
+	// Clear, if set, makes ready the stub or tombstone that was read, before Fill takes its
+	// place, and returns it as it is then; nil if it has changed.
+	Clear func(ctx context.Context, hidden ddb.Item) (ddb.Item, error)
 	// Whole is, for an item that has to be as in an encoding, that encoding.
 	Whole ddb.Item
 	// Deletes says that it is the item's deletion, and Single that it must not be sent
@@ -44,7 +47,7 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		if unread && (!ev.Deletes || v.tx.call.once == nil) { // a deletion leaves no id: the item is asked for it
 			e.blind = &event{Event: ev, fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
 			if ev.Do != nil || ev.Whole != nil || ev.Deletes {
-				e.blind.replay = func(e *entry) error { return v.apply(e, ev, nil) }
+				e.blind.replay = func(e *entry) error { return v.apply(ctx, e, ev, nil) }
 			}
 			return nil
 		}
@@ -57,7 +60,7 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		case made:
 			return nil
 		}
-		return v.apply(e, ev, once)
+		return v.apply(ctx, e, ev, once)
 	})
 }
 
@@ -65,7 +68,7 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 var errDuplicate = errors.New("the event is stored already")
 
 // apply does an event to the item, which is known.
-func (v *View) apply(e *entry, ev Event, once *cas.Once) error {
+func (v *View) apply(ctx context.Context, e *entry, ev Event, once *cas.Once) error {
 	check := ev.Check
 	if check == nil {
 		check = func(ddb.Item) error { return e.checkNewer(ev.Raw) }
@@ -88,6 +91,17 @@ func (v *View) apply(e *entry, ev Event, once *cas.Once) error {
 		return err
 	case e.changed():
 		return e.unreadable()
+	}
+	if ev.Clear != nil && len(e.image) > 0 && e.core.Hidden(e.image) {
+		cleared, err := ev.Clear(ctx, e.image)
+		if err != nil {
+			return err
+		}
+		if cleared == nil {
+			e.known = false
+			return v.tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
+		}
+		e.image, e.now = cleared, cleared
 	}
 	image := e.image
 	e.blind = &event{Event: ev, once: once, fill: func(w *protocol.Write, id protocol.WriteID) error {

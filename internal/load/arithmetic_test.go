@@ -139,6 +139,8 @@ func TestRefused(t *testing.T) {
 		`{"__type":"ConditionalCheckFailedException","Item":{"id":{"S":"a"}}}`:                                                            {1, true},
 		`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"X"}]}`: {12, true},
 		`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`:                                            {0, false},
+		`{"__type":"TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"ThrottlingError"}]}`:                    {0, false},
+		`{"__type":"TransactionCanceledException","CancellationReasons":[{"Code":"TransactionConflict"},{"Code":"ThrottlingError"}]}`:     {12, true},
 		`no answer of an engine`: {0, false},
 	} {
 		if units, wasted := tally.refused([]byte(body)); units != want.units || wasted != want.wasted {

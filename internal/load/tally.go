@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -107,10 +108,11 @@ func consumed(body []byte) (units float64) {
 // the item's size, as if it had been applied. Engines do not tell it. The item
 // is weighed where the answer shows it.
 func (t *tally) refused(body []byte) (units float64, wasted bool) {
+	type reason struct{ Code string }
 	var failure struct {
 		Type                string `json:"__type"`
 		Item                map[string]value
-		CancellationReasons []struct{ Code string }
+		CancellationReasons []reason
 	}
 	if json.Unmarshal(body, &failure) != nil {
 		return 0, false
@@ -128,8 +130,12 @@ func (t *tally) refused(body []byte) (units float64, wasted bool) {
 		return kilobytes(size), true
 	case "TransactionConflictException":
 		return 0, true
-	case "TransactionCanceledException": // writes of transactions bill twice
-		return 2 * kilobytes(t.size) * float64(max(1, len(failure.CancellationReasons))), true
+	case "TransactionCanceledException":
+		slow := slices.Contains(failure.CancellationReasons, reason{throttled})
+		if slow && !slices.ContainsFunc(failure.CancellationReasons, func(r reason) bool { return r.Code != throttled && r.Code != "None" }) {
+			return 0, false // as of a single write: nothing was tried
+		}
+		return 2 * kilobytes(t.size) * float64(max(1, len(failure.CancellationReasons))), true // writes of transactions bill twice
 	}
 	return 0, false
 }

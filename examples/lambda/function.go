@@ -49,9 +49,9 @@ type function struct {
 const remember = 24 * time.Hour
 
 // reserve is what is left of a call's time when its work must end: enough to learn
-// what became of the last write, and to answer. A call that takes longer is ended by
-// Lambda, and its whole batch comes again.
-const reserve = 2 * time.Second
+// what became of the last write, for which the library takes up to 3 s, and to answer.
+// A call that takes longer is ended by Lambda, and its whole batch comes again.
+const reserve = 4 * time.Second
 
 // serve is the program in Lambda. The template makes the table, so that the function
 // needs no right to.

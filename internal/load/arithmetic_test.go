@@ -141,6 +141,8 @@ func TestRefused(t *testing.T) {
 		{"UpdateItem", `{"__type":"ConditionalCheckFailedException","Item":{"id":{"S":"a"}}}`, 1, true},
 		{transactWrite, cancelled, 12, true},
 		{"TransactGetItems", cancelled, 4, false},
+		{transactWrite, `{"__type":"TransactionCanceledException","CancellationReasons":[{"Code":"None"},{"Code":"ThrottlingError"}]}`, 0, false},
+		{transactWrite, `{"__type":"TransactionCanceledException","CancellationReasons":[{"Code":"TransactionConflict"},{"Code":"ThrottlingError"}]}`, 12, true},
 		{"UpdateItem", `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`, 0, false},
 		{"UpdateItem", `no answer of an engine`, 0, false},
 	} {

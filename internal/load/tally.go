@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -104,10 +105,11 @@ func consumed(body []byte) (units float64) {
 // item's size, as if it had been answered with success. Engines do not tell it. The item
 // is weighed where the answer shows it.
 func (t *tally) refused(operation string, body []byte) (units float64, wasted bool) {
+	type reason struct{ Code string }
 	var failure struct {
 		Type                string `json:"__type"`
 		Item                map[string]value
-		CancellationReasons []struct{ Code string }
+		CancellationReasons []reason
 	}
 	if json.Unmarshal(body, &failure) != nil {
 		return 0, false
@@ -125,12 +127,16 @@ func (t *tally) refused(operation string, body []byte) (units float64, wasted bo
 		return kilobytes(size), true
 	case "TransactionConflictException":
 		return 0, true
-	case "TransactionCanceledException": // transactions bill twice, each item for itself
+	case "TransactionCanceledException":
+		slow := slices.Contains(failure.CancellationReasons, reason{throttled})
+		if slow && !slices.ContainsFunc(failure.CancellationReasons, func(r reason) bool { return r.Code != throttled && r.Code != "None" }) {
+			return 0, false // as of a single write: nothing was tried
+		}
 		units = kilobytes(t.size)
 		if isRead(operation) {
 			units = math.Ceil(units / readPerWrite)
 		}
-		return 2 * units * float64(max(1, len(failure.CancellationReasons))), true
+		return 2 * units * float64(max(1, len(failure.CancellationReasons))), true // transactions bill twice, each item for itself
 	}
 	return 0, false
 }

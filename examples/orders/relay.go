@@ -20,7 +20,8 @@ const idle = 50 * time.Millisecond
 // relay sends the notices in the outbox to the warehouse, until ctx ends. Each server
 // does; the lock of a notice says whose it is. A server that dies between sending and
 // deleting leaves the notice to another, who sends it again: the warehouse gets it at
-// least once, and tells it by its id.
+// least once, and tells it by its id. Nor do they come in order: who hears that an order
+// is cancelled must stand it that the order itself comes later.
 func (s *shop) relay(ctx context.Context, warehouse string) {
 	for ctx.Err() == nil {
 		sent := 0

@@ -57,7 +57,8 @@ func (s *shop) deliver(ctx context.Context, warehouse string, n notice) error {
 	return err
 }
 
-// send tells the warehouse.
+// send tells the warehouse. One that does not answer is left when the lock's lease is
+// over, for ctx ends with the lock.
 func send(ctx context.Context, warehouse string, n notice) error {
 	body, err := json.Marshal(n)
 	if err != nil {

@@ -146,6 +146,15 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// Who watches is told all that is wrong, as whoever reads the table.
+func TestProgressTellsWhatIsWrong(t *testing.T) {
+	var out strings.Builder
+	newProgress(&out, 1).end(result{Scenario: orders, Result: load.Result{Contender: articleName, Rate: 9, Extra: 2, Imbalance: -1}})
+	if want := orders + ": " + articleName + ": 9.00 changes/s, lost: 0, 2 extra, balances -1\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	results := []result{
 		{Scenario: eightOf8, Result: load.Result{Contender: "other", Rate: 300}},

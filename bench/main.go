@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/load"
@@ -19,7 +20,8 @@ import (
 
 func main() {
 	load.Main(func(h *load.Harness) int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 		defer stop()
 		err := bench(ctx, h, os.Args[1:])
 		switch {

@@ -82,7 +82,7 @@ func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([
 					continue
 				}
 				results[i] = result{Scenario: runs[i].scenario, Result: r}
-				p.end(runs[i].scenario, r)
+				p.end(results[i])
 			}
 		})
 	}

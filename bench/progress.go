@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync"
 	"time"
-
-	"github.com/dynahold/dynahold/internal/load"
 )
 
 // progress tells how far the runs are, a line for each that has ended.
@@ -23,10 +21,10 @@ func newProgress(out io.Writer, runs int) *progress {
 	return &progress{runs: runs, began: time.Now(), out: out}
 }
 
-func (p *progress) end(scenario string, r load.Result) {
+func (p *progress) end(r result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done++
-	_, _ = fmt.Fprintf(p.out, "[%d/%d, %v] %s: %s: %s changes/s, %d lost\n",
-		p.done, p.runs, time.Since(p.began).Round(time.Second), scenario, r.Contender, figures(r.Rate), r.Lost)
+	_, _ = fmt.Fprintf(p.out, "[%d/%d, %v] %s: %s: %s changes/s, lost: %s\n",
+		p.done, p.runs, time.Since(p.began).Round(time.Second), r.Scenario, r.Contender, figures(r.Rate), wrong(r))
 }

@@ -44,10 +44,10 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if o.work, err = open(client, s, prefix); err != nil {
 		return err
 	}
+	defer crew.Drop(ctx, "deployments", errs, client, prefix+"-work", prefix+"-site")
 	if err := o.prepare(ctx, client); err != nil {
 		return err
 	}
-	defer crew.Drop(ctx, "deployments", errs, client, prefix+"-work", prefix+"-site")
 	fmt.Fprintf(out, "%d deployments to %d environments, %d dispatcher processes, lease %v\n\n", len(o.plan), len(o.board.order), s.dispatchers, s.lease)
 	began := time.Now()
 	running, stop := context.WithCancel(ctx)

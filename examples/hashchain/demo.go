@@ -29,10 +29,10 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer crew.Drop(ctx, "hashchain", errs, engine.Client(), name)
 	if err := table.EnsureTable(ctx); err != nil {
 		return err
 	}
-	defer crew.Drop(ctx, "hashchain", errs, engine.Client(), name)
 	chains, err := pessimistic.New(table, pessimistic.Config{})
 	if err != nil {
 		return err

@@ -148,9 +148,10 @@ func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
 }
 
 // auditRejections: stock only shrinks, so a rejected order must ask for more
-// of a product than is left at the end.
+// of a product than is left at the end. Of which order came first nothing is
+// stored: one that was rejected too early, for what others got, is not found here.
 func auditRejections(orders []auditOrder, left map[string]int64) check {
-	c := check{name: "no order rejected that could have been served"}
+	c := check{name: "no order rejected that what is left would serve"}
 	for _, o := range orders {
 		if !o.Accepted {
 			c.looked++

@@ -78,10 +78,10 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer crew.Drop(ctx, "lambda", errs, engine.Client(), name)
 	if err := table.EnsureTable(ctx); err != nil {
 		return err
 	}
-	defer crew.Drop(ctx, "lambda", errs, engine.Client(), name)
 	messages := 0
 	for _, f := range files {
 		messages += len(f.records)
@@ -141,12 +141,16 @@ func (d *drama) play(ctx context.Context, engine *localdb.Engine, table string, 
 	defer func() { _ = server.Close() }()
 
 	running, stop := context.WithCancel(ctx)
-	defer stop()
 	if d.crew, err = start(running, d.settings, engine, table, listener.Addr().String()); err != nil {
+		stop()
 		return err
 	}
 	close(d.began)
 	heard := make(chan struct{})
+	defer func() {
+		stop()
+		<-heard // all have ended
+	}()
 	go func() {
 		defer close(heard)
 		for l := range d.crew.Heard {
@@ -173,10 +177,7 @@ func (d *drama) play(ctx context.Context, engine *localdb.Engine, table string, 
 	if err := d.settled(ctx, heard); err != nil {
 		return err
 	}
-	died := d.crew.Errs()
-	stop()
-	<-heard
-	if len(died) > d.killed {
+	if died := d.crew.Errs(); len(died) > d.killed {
 		return errors.Join(died...)
 	}
 	return nil

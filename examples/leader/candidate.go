@@ -78,7 +78,7 @@ func lead(ctx context.Context, who string, lock *mutex.Lock, to ledger) {
 			tell(refused, err)
 		case err == nil:
 			tell(wrote, nil)
-		}
+		} // else nobody knows whether it is written: nothing is said of it
 	}
 	if err := lock.Unlock(ctx); err != nil {
 		tell(lost, err)

@@ -24,10 +24,10 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	}
 	defer func() { _ = engine.Close() }()
 	prefix := "dynahold-leader-" + rand.Text()[:8]
+	defer crew.Drop(ctx, "leader", errs, engine.Client(), prefix+"-locks", prefix+"-ledger")
 	if err := prepare(ctx, engine.Client(), prefix); err != nil {
 		return err
 	}
-	defer crew.Drop(ctx, "leader", errs, engine.Client(), prefix+"-locks", prefix+"-ledger")
 	fmt.Fprintf(out, "%d candidates, lease %v\n\n", s.candidates, s.lease)
 	running, stop := context.WithCancel(ctx)
 	defer stop()

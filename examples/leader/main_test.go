@@ -3,12 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/localdb"
 )
 
 // TestMain makes the test binary the program when a crew starts it.
@@ -77,5 +84,41 @@ func TestForgedLinesAreFound(t *testing.T) {
 	}}
 	if err := demonstrate(t.Context(), s, &out, &errs); err == nil || !strings.Contains(out.String(), "and of nobody") {
 		t.Errorf("%v\n%s%s", err, &out, &errs)
+	}
+}
+
+// TestNoTableStaysBehind interrupts the program when the first of its tables is made.
+func TestNoTableStaysBehind(t *testing.T) {
+	engine, err := localdb.Start(t.Context(), localdb.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	address, err := url.Parse(engine.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	forward := httputil.NewSingleHostReverseProxy(address)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		forward.ServeHTTP(w, r)
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".CreateTable") {
+			interrupt()
+		}
+	}))
+	defer proxy.Close()
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", proxy.URL)
+	var out, errs bytes.Buffer
+	if code := run(ctx, nil, &out, &errs); code != 1 {
+		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
+	}
+	from := "dynahold-leader"
+	left, err := engine.Client().ListTables(t.Context(), &dynamodb.ListTablesInput{ExclusiveStartTableName: &from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() == nil || len(left.TableNames) > 0 && strings.HasPrefix(left.TableNames[0], from) {
+		t.Errorf("interrupted: %v, tables %v\n%s", ctx.Err(), left.TableNames, &errs)
 	}
 }

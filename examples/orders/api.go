@@ -45,7 +45,7 @@ func (s *shop) postOrder(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o, repeated, err := s.place(r.Context(), wanted)
-	markRepeated(w, repeated)
+	markRepeated(w, repeated && err == nil)
 	answer(w, http.StatusCreated, o, err)
 }
 
@@ -54,15 +54,15 @@ func (s *shop) postDeposit(w http.ResponseWriter, r *http.Request) {
 		Cents int64 `json:"cents"`
 	}
 	err := read(r, &body)
-	if err == nil && body.Cents < 1 {
-		err = fmt.Errorf("%w: %d cents", errRequest, body.Cents)
+	if err == nil && (body.Cents < 1 || body.Cents > maxCents) {
+		err = fmt.Errorf("%w: %d cents, want 1 to %d", errRequest, body.Cents, maxCents)
 	}
 	if err != nil {
 		answer(w, 0, nil, err)
 		return
 	}
 	c, repeated, err := s.deposit(r.Context(), r.Header.Get("Idempotency-Key"), r.PathValue("id"), body.Cents)
-	markRepeated(w, repeated)
+	markRepeated(w, repeated && err == nil)
 	answer(w, http.StatusOK, c, err)
 }
 
@@ -79,6 +79,7 @@ var errRequest = errors.New("bad request")
 const (
 	maxLines  = 20 // a transaction has at most 100 items
 	maxPieces = 1000
+	maxCents  = 1_000_000_00 // DynamoDB adds up to 38 digits: what no int64 holds nobody could read again
 	maxBody   = 64 << 10
 )
 

@@ -84,8 +84,8 @@ func TestAnOrderIsPlacedOnceAndAsAWhole(t *testing.T) {
 		t.Errorf("no money: %d %s", status, text)
 	}
 	has(t, s, 8, 0, 500)
-	if status, _, text := post(t, s, "/orders", "k1", `{"customer":"ann","lines":[{"sku":"tea","pieces":1}]}`); status != http.StatusUnprocessableEntity {
-		t.Errorf("another order with the key: %d %s", status, text)
+	if status, repeated, text := post(t, s, "/orders", "k1", `{"customer":"ann","lines":[{"sku":"tea","pieces":1}]}`); status != http.StatusUnprocessableEntity || repeated {
+		t.Errorf("another order with the key: %d %v %s", status, repeated, text)
 	}
 	for range 2 {
 		if status, _, text := post(t, s, "/orders/k1/cancellation", "", ""); status != http.StatusOK || !strings.Contains(text, `"cancelled"`) {
@@ -139,6 +139,8 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 		{"/orders/k1/cancellation", "k1", "", http.StatusNotFound},
 		{"/customers/eve/deposits", "k1", `{"cents":1}`, http.StatusNotFound},
 		{"/customers/ann/deposits", "k1", `{"cents":-1}`, http.StatusBadRequest},
+		{"/customers/ann/deposits", "k1", `{"cents":9223372036854775807}`, http.StatusBadRequest},
+		{"/customers/ann/deposits", "k2", `{"cents":9223372036854775807}`, http.StatusBadRequest},
 		{"/elsewhere", "k1", "", http.StatusNotFound},
 	} {
 		if status, _, text := post(t, s, c.path, c.key, c.body); status != c.want {

@@ -89,15 +89,15 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// bought is a stage without servers of its own, on which clients have bought.
-func bought(t *testing.T) (*stage, []*purchase) {
+// stocked is a stage without servers, and the endpoint of its engine.
+func stocked(t *testing.T) (d *stage, endpoint string) {
 	t.Helper()
 	engine, err := localdb.Start(t.Context(), localdb.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close() })
-	d := &stage{settings: settings{tables: "orders-test-" + rand.Text()[:8] + "-"}, out: io.Discard, client: engine.Client(), market: newMarket()}
+	d = &stage{settings: settings{tables: "orders-test-" + rand.Text()[:8] + "-"}, out: io.Discard, client: engine.Client(), market: newMarket()}
 	if d.shop, err = openShop(d.client, d.tables); err == nil {
 		err = d.fill(t.Context())
 	}
@@ -108,6 +108,13 @@ func bought(t *testing.T) (*stage, []*purchase) {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.warehouse.close)
+	return d, engine.Endpoint()
+}
+
+// bought is a stage without servers of its own, on which clients have bought.
+func bought(t *testing.T) (*stage, []*purchase) {
+	t.Helper()
+	d, _ := stocked(t)
 	server := httptest.NewServer(d.shop.api())
 	t.Cleanup(server.Close)
 	d.market.servers["s1"] = server.Listener.Addr().String()

@@ -55,9 +55,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 	if d.shop, err = openShop(d.client, s.tables); err != nil {
 		return err
 	}
-	for _, name := range tableNames {
-		defer crew.Drop(ctx, "orders", errs, d.client, s.tables+name)
-	}
+	defer crew.Drop(ctx, "orders", errs, d.client, s.tables+"products", s.tables+"customers", s.tables+"orders", s.tables+"notices")
 	if err := d.fill(ctx); err != nil {
 		return err
 	}
@@ -100,13 +98,19 @@ func (d *stage) fill(ctx context.Context) error {
 // run starts the servers, lets the clients buy, and waits until the warehouse knows.
 func (d *stage) run(ctx context.Context, endpoint string, all []*purchase) (err error) {
 	running, stop := context.WithCancel(ctx)
-	defer stop()
 	d.crew, err = crew.Start[event](running, crew.Config{Prefix: "s", Size: d.servers, Endpoint: endpoint, Grace: 10 * time.Second, Args: func(name string) []string {
 		return []string{"-server", name, "-tables", d.tables, "-warehouse", d.warehouse.url}
 	}})
 	if err != nil {
+		stop()
 		return err
 	}
+	defer func() {
+		stop()
+		d.market.client.CloseIdleConnections() // else servers wait for their requests
+		for range d.crew.Heard {               // until all have ended
+		}
+	}()
 	for range d.servers {
 		select {
 		case e, ok := <-d.crew.Heard:
@@ -124,11 +128,7 @@ func (d *stage) run(ctx context.Context, endpoint string, all []*purchase) (err 
 	if err := d.relayed(ctx); err != nil {
 		return err
 	}
-	died := d.crew.Errs()
-	stop()
-	for range d.crew.Heard { // until all have ended
-	}
-	if len(died) > d.killed {
+	if died := d.crew.Errs(); len(died) > d.killed {
 		return errors.Join(died...)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"strings"
@@ -56,6 +57,28 @@ func TestServersWithoutKeysAreFound(t *testing.T) {
 	if code := run(t.Context(), []string{"-n", "20", "-servers", "2", "-clients", "4"}, &out, &errs); code != 1 || !strings.Contains(out.String(), "was never answered") {
 		t.Fatalf("exit code %d\n%s%s", code, &out, &errs)
 	}
+}
+
+// TestNoServerOutlivesTheProgram interrupts it while clients buy.
+func TestNoServerOutlivesTheProgram(t *testing.T) {
+	d, endpoint := stocked(t)
+	d.servers, d.clients, d.n = 2, 4, 400
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	house := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { interrupt() })) // at the first notice
+	defer house.Close()
+	d.warehouse.url = house.URL
+	if err := d.run(ctx, endpoint, wishes(d.n, 1)); ctx.Err() == nil || err == nil {
+		t.Errorf("interrupted: %v, %v", ctx.Err(), err)
+	}
+	select {
+	case _, running := <-d.crew.Heard:
+		if !running {
+			return
+		}
+	default:
+	}
+	t.Error("servers are still at work")
 }
 
 func TestBadFlags(t *testing.T) {

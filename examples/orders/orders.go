@@ -94,7 +94,7 @@ func (s *shop) cancel(ctx context.Context, id string) (o order, err error) {
 }
 
 // deposit adds to a customer's money, once for each key: the customer's item remembers
-// it. It reads nothing, so it is one request.
+// it for an hour, but not how much it was. It reads nothing, so it is one request.
 func (s *shop) deposit(ctx context.Context, key, id string, cents int64) (c customer, repeated bool, err error) {
 	once := s.customers.Once(key)
 	c, err = once.Apply(ctx, repo.Key{Partition: id}, expression.Add(expression.Name("balance"), expression.Value(cents)))

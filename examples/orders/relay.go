@@ -20,7 +20,8 @@ const idle = 50 * time.Millisecond
 // relay sends the notices in the outbox to the warehouse, until ctx ends. Each server
 // does; the lock of a notice says whose it is. A server that dies between sending and
 // deleting leaves the notice to another, who sends it again: the warehouse gets it at
-// least once, and tells it by its id.
+// least once, and tells it by its id. Nor do they come in order: who hears that an order
+// is cancelled must stand it that the order itself comes later.
 func (s *shop) relay(ctx context.Context, warehouse string) {
 	for ctx.Err() == nil {
 		sent := 0
@@ -56,7 +57,8 @@ func (s *shop) deliver(ctx context.Context, warehouse string, n notice) error {
 	return err
 }
 
-// send tells the warehouse.
+// send tells the warehouse. One that does not answer is left when the lock's lease is
+// over, for ctx ends with the lock.
 func send(ctx context.Context, warehouse string, n notice) error {
 	body, err := json.Marshal(n)
 	if err != nil {

@@ -38,7 +38,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: wrap(shop.api()), ReadHeaderTimeout: patience}
+	server := &http.Server{Handler: wrap(shop.api()), ReadHeaderTimeout: patience, ReadTimeout: 2 * patience}
 	var running sync.WaitGroup
 	running.Go(func() { shop.relay(ctx, s.warehouse) })
 	running.Go(func() {

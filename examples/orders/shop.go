@@ -66,8 +66,6 @@ type shop struct {
 	notices   *pessimistic.Repository[notice] // a lock, so that one server at a time sends it
 }
 
-var tableNames = []string{"products", "customers", "orders", "notices"}
-
 // openShop makes the repositories; prefix begins the tables' names.
 func openShop(client repo.Client, prefix string) (*shop, error) {
 	products, err1 := repo.NewTable[product](client, prefix+"products", repo.TableConfig{})

@@ -1,14 +1,22 @@
 package crew
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 type event struct{ Who, What string }
@@ -20,6 +28,13 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	what, who := os.Args[1], os.Args[2]
+	if what == "stubborn" {
+		Main(func(ctx context.Context, _ []string, _, _ io.Writer) int {
+			Say(event{who, "began"})
+			<-ctx.Done()
+			select {}
+		})
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	ctx, cancel := WithParent(ctx)
 	Say(event{who, "began"})
@@ -90,4 +105,79 @@ func TestMembersEndWithTheirParent(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "ended") {
 		t.Errorf("%s, %v", out, err)
 	}
+}
+
+// TestASecondInterruptEndsTheProgram although the program has not ended by the first.
+func TestASecondInterruptEndsTheProgram(t *testing.T) {
+	if !CanPause {
+		t.Skip("processes cannot be asked to end here")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "stubborn", "m1")
+	cmd.Env = append(os.Environ(), memberEnv+"=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	again := time.NewTicker(50 * time.Millisecond) // a person who loses patience
+	defer again.Stop()
+	for {
+		select {
+		case err = <-ended:
+			if ctx.Err() != nil {
+				t.Errorf("interrupted again and again, and goes on: %v", err)
+			}
+			return
+		case <-again.C:
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
+	}
+}
+
+// TestDropEndsAndTells: a table that was never made is passed over, and a server that
+// does not answer holds up the end of the program for a bounded time.
+func TestDropEndsAndTells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: server{}})
+		var errs bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		Drop(ctx, "test", &errs, client, "there", "never", "mute")
+		if took := time.Since(began); took > dropping {
+			t.Errorf("it took %v", took)
+		}
+		if text := errs.String(); strings.Count(text, "stay behind") != 1 || !strings.Contains(text, "table mute may stay behind") {
+			t.Errorf("said %q", text)
+		}
+	})
+}
+
+// server deletes tables: one there is not, and of another it says nothing.
+type server struct{}
+
+// Do implements dynamodb.HTTPClient.
+func (server) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	status, text := http.StatusOK, "{}"
+	switch {
+	case bytes.Contains(body, []byte("never")):
+		status, text = http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException"}`
+	case bytes.Contains(body, []byte("mute")):
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(text)), Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}}, nil
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Program is an example as a command.
@@ -25,6 +27,7 @@ type Program struct {
 // its code.
 func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -70,12 +73,19 @@ func (p Program) parse(args []string, errs io.Writer) error {
 	return err
 }
 
+// dropping is how long Drop may take.
+const dropping = 10 * time.Second
+
 // Drop deletes the tables of a program when it ends, however it ends, and tells of
-// those that stay behind.
+// those that may stay behind. One that was never made is none of them.
 func Drop(ctx context.Context, program string, errs io.Writer, client *dynamodb.Client, tables ...string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropping)
+	defer cancel()
 	for _, name := range tables {
-		if _, err := client.DeleteTable(context.WithoutCancel(ctx), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
-			fmt.Fprintf(errs, "%s: table %s stays behind: %v\n", program, name, err)
+		_, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &name})
+		var none *types.ResourceNotFoundException
+		if err != nil && !errors.As(err, &none) {
+			fmt.Fprintf(errs, "%s: table %s may stay behind: %v\n", program, name, err)
 		}
 	}
 }

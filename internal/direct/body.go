@@ -121,10 +121,11 @@ func (w *writer) quote(s string) {
 	w.text = append(w.text, '"')
 	written := 0 // s up to here
 	for i := 0; i < len(s); {
-		r, size := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(s[i:])
+		if plain[s[i]] {
+			i++
+			continue
 		}
+		r, size := utf8.DecodeRuneInString(s[i:])
 		if as := escaped(r, size); as != "" {
 			w.text = append(append(w.text, s[written:i]...), as...)
 			written = i + size
@@ -133,6 +134,14 @@ func (w *writer) quote(s string) {
 	}
 	w.text = append(append(w.text, s[written:]...), '"')
 }
+
+// plain are the bytes that are written as they are, whatever stands beside them.
+var plain = func() (is [256]bool) {
+	for b := ' '; b < '\x7f'; b++ {
+		is[b] = b != '"' && b != '\\'
+	}
+	return is
+}()
 
 // escaped is how the SDK writes a rune of so many bytes, which is more often than it
 // must; "": as it is.

@@ -26,7 +26,7 @@ var (
 	// is used up, or it is paused. Nothing was written. See [BusyError].
 	ErrBusy = telemetry.NewError("busy", "resource is busy")
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
-	ErrNoWork = telemetry.NewError("no_work", "no work")
+	ErrNoWork = telemetry.NoWork
 	// ErrClosed is why a closed semaphore takes no permit and starts no job.
 	// Nothing is held.
 	ErrClosed = telemetry.NewError("closed", "semaphore is closed")

@@ -54,7 +54,7 @@ func Retryable(err error) bool {
 			return false
 		}
 	}
-	for _, passing := range []error{ErrConflict, ErrLocked, ErrLockExpired, ErrLockLost, telemetry.NoWork} {
+	for _, passing := range []error{ErrConflict, ErrLocked, ErrLockExpired, ErrLockLost, telemetry.Busy, telemetry.NoWork} {
 		if errors.Is(err, passing) {
 			return true
 		}

@@ -14,6 +14,8 @@ func (e *namedError) ErrorType() string { return e.name }
 var (
 	// NoResult is once.ErrNoResult: the operation was made.
 	NoResult = NewError("no_result", "operation completed, but its result was not kept")
+	// Busy is semaphore.ErrBusy.
+	Busy = NewError("busy", "resource is busy")
 	// NoWork is semaphore.ErrNoWork: there may be some later.
 	NoWork = NewError("no_work", "no work")
 )

@@ -19,7 +19,7 @@ import (
 // ErrNoResult is the error of a call whose operation was completed, but whose result was
 // not kept: it could not be encoded, or does not fit into an item. The run that has made
 // it returns it beside the error.
-var ErrNoResult = telemetry.NewError("no_result", "operation completed, but its result was not kept")
+var ErrNoResult = telemetry.NoResult
 
 // Run is what a run can pass on, so that an outside service does its part once. A
 // transaction can require it, by txn.Tx.Require.

@@ -20,8 +20,9 @@
 // # Items that many want
 //
 // Callers of one process stand in line and pass the lock on: one write per
-// change. Config.Combine lets one write commit the changes of all who wait.
-// Between processes the default is random backoff: the best rate, some wasted
-// tries, long tails. Config.Fair is a queue on the item: no try is wasted and
-// the longest wait is close to the usual one, for some reads.
+// change. Config.Combine lets one write commit the changes of all who wait; a
+// change may then run again. Between processes the default is random backoff:
+// the best rate, some wasted tries, long tails. Config.Fair is a queue on the
+// item: no try is wasted and the longest wait is close to the usual one, for
+// some reads.
 package pessimistic

@@ -30,8 +30,8 @@ var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
 // what clocks differ by, and with the item: a deletion leaves nothing, so a
 // repeated Delete is ErrNotFound, and a repeated Create or Upsert makes the item
 // anew. Each id takes 12 bytes of the item, and with them its price, for up to twice
-// that long as long as others come; 4,096 in that time are the most (ErrTooLarge, and
-// none is forgotten).
+// that long as long as others come; 4,096 in one TableConfig.Remember are the most
+// (ErrTooLarge, and none is forgotten).
 //
 // No call costs more requests, but the first Apply of an epoch (a span of
 // TableConfig.Remember), which costs one more. An empty id is ErrConfig.

@@ -70,6 +70,7 @@
 //		EncoderOptions: func(o *attributevalue.EncoderOptions) { o.TagKey, o.UseEncodingMarshalers = "dynamo", true },
 //		DecoderOptions: func(o *attributevalue.DecoderOptions) { o.TagKey, o.UseEncodingUnmarshalers = "dynamo", true },
 //	}
+//	_, err := repo.NewTable[order](client, "orders", cfg)
 //
 // Tags of another mapper whose meaning would be lost in writing are ErrSchema:
 // docs/migration.md names them, and what to write in their place.

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // errorTypes are the names of errors in spans and metrics (error.type). The first that
@@ -14,6 +16,7 @@ var errorTypes = []struct {
 	name string
 }{
 	{ErrOutcomeUnknown, "outcome_unknown"},
+	{telemetry.NoResult, "no_result"}, // wraps why it was not kept
 	{ErrConflict, "conflict"},
 	{ErrLockLost, "lock_lost"},
 	{ErrLockExpired, "lock_expired"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -27,6 +28,7 @@ func TestErrorType(t *testing.T) {
 		{&semaphore.BusyError{Resource: "r", Limit: 1}, "locked"}, // for those who wait
 		{fmt.Errorf("%w: it has jobs", semaphore.ErrBusy), "busy"},
 		{semaphore.ErrNoWork, "no_work"},
+		{fmt.Errorf("%w: %w", telemetry.NoResult, repo.ErrTooLarge), "no_result"}, // the latter is why
 		{fmt.Errorf("pay: %w", declined{errors.New("no")}), "card_declined"},
 		{errors.Join(declined{errors.New("no")}, repo.ErrLockLost), "lock_lost"},
 		{&types.ProvisionedThroughputExceededException{}, "ProvisionedThroughputExceededException"},

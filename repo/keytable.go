@@ -99,6 +99,9 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	case cfg.Remember < time.Minute:
 		return nil, fmt.Errorf("%w: Remember is %v: ids of operations are remembered for a minute at least", ErrConfig, cfg.Remember)
 	}
+	if n := len(cfg.PageSecret); n > 0 && n < minSecret {
+		return nil, fmt.Errorf("%w: PageSecret has %d bytes, page tokens need %d at least, the same in all processes", ErrConfig, n, minSecret)
+	}
 	jumps := cfg.Clock != nil
 	if !jumps {
 		cfg.Clock = time.Now

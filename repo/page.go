@@ -85,8 +85,8 @@ const minSecret = 16
 
 func (t *mapping) sealOf(q *query) (*seal, error) {
 	secret := t.cfg.PageSecret
-	if len(secret) < minSecret {
-		return nil, fmt.Errorf("%w: TableConfig.PageSecret has %d bytes, page tokens need %d at least, the same in all processes", ErrConfig, len(secret), minSecret)
+	if len(secret) == 0 {
+		return nil, fmt.Errorf("%w: page tokens need a TableConfig.PageSecret, the same in all processes", ErrConfig)
 	}
 	key := sha256.Sum256(append([]byte("dynahold page token 1\x00"), secret...))
 	block, err := aes.NewCipher(key[:])

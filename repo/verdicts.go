@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
 // Verdict is what became of a change.
@@ -27,10 +29,10 @@ func (v Verdict) String() string {
 // VerdictOf tells by the error of a call what became of its change: whoever keeps
 // accounts of what was done needs no more than this. It knows the errors of all
 // packages of this module; nil is Written, also where the change had nothing to
-// write.
+// write, and so is once.ErrNoResult.
 func VerdictOf(err error) Verdict {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, telemetry.NoResult): // of the latter the result alone is missing
 		return Written
 	case errors.Is(err, ErrOutcomeUnknown):
 		return Unknown
@@ -39,8 +41,8 @@ func VerdictOf(err error) Verdict {
 }
 
 // Retryable reports whether a call that failed wrote nothing and may go through if
-// it is made again: others held the item or wrote first, a lock was lost, the
-// service was busy or out of reach. Not after [ErrOutcomeUnknown], which only a
+// it is made again: others held the item or wrote first, a lock was lost, no job was
+// due, the service was busy or out of reach. Not after [ErrOutcomeUnknown], which only a
 // change under an id (Once) may follow, nor after an error of the program's own, nor
 // where nothing but the caller's context ended the call.
 func Retryable(err error) bool {
@@ -52,7 +54,7 @@ func Retryable(err error) bool {
 			return false
 		}
 	}
-	for _, passing := range []error{ErrConflict, ErrLocked, ErrLockExpired, ErrLockLost} {
+	for _, passing := range []error{ErrConflict, ErrLocked, ErrLockExpired, ErrLockLost, telemetry.Busy, telemetry.NoWork} {
 		if errors.Is(err, passing) {
 			return true
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -75,6 +77,27 @@ func TestEachRequestBreaks(t *testing.T) {
 	}
 	faults.Reset()
 	rig.Must(accounts.Update(t.Context(), key, addOne))(t)
+}
+
+// An unknown outcome, as docs/testing.md says how to make one: nothing is left to ask.
+func TestAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	faults, table := broken(t)
+	locks, versions := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t), rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	more := expression.Add(expression.Name("balance"), expression.Value(1))
+	for _, apply := range []func(context.Context, repo.Key, expression.UpdateBuilder, ...expression.ConditionBuilder) (account, error){locks.Apply, versions.Apply} {
+		faults.Reset()
+		faults.Nth("UpdateItem", 1, repotest.AnswerLost)
+		faults.Each("GetItem", repotest.RequestLost)
+		_, err := apply(soon(t), key, more)
+		rig.Is(t, err, repo.ErrOutcomeUnknown)
+	}
+	faults.Reset()
+	if got := rig.Must(table.Get(t.Context(), key))(t); got.Balance != 2 {
+		t.Errorf("%+v", got)
+	}
+	faults.Nth("DeleteItem", 1, repotest.AnswerLost)
+	rig.Is(t, versions.Delete(soon(t), key), repo.ErrOutcomeUnknown)
 }
 
 // A conflict: another writes between the read and the write. And an answer that comes

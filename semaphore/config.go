@@ -23,10 +23,11 @@ var _ Client = (*dynamodb.Client)(nil)
 
 var (
 	// ErrBusy is why no permit or job could be had: the limit of the resource
-	// is used up, or it is paused. Nothing was written. See [BusyError].
-	ErrBusy = telemetry.NewError("busy", "resource is busy")
+	// is used up, or it is paused. Nothing was written. See [BusyError]. Of Forget: the
+	// resource is in use.
+	ErrBusy = telemetry.Busy
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
-	ErrNoWork = telemetry.NewError("no_work", "no work")
+	ErrNoWork = telemetry.NoWork
 	// ErrClosed is why a closed semaphore takes no permit and starts no job.
 	// Nothing is held.
 	ErrClosed = telemetry.NewError("closed", "semaphore is closed")

@@ -1,10 +1,37 @@
 package main
 
 import (
+	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
 )
+
+// The tool's document has every command and every flag.
+func TestTheReadmeHasEveryCommandAndFlag(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, flag := regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)  `), regexp.MustCompile(`--[a-z][a-z0-9-]*`)
+	_, help, _ := call(t.Context(), &fake{}, "--help")
+	commands := command.FindAllStringSubmatch(help, -1)
+	if len(commands) < 20 {
+		t.Fatalf("%d commands in the help:\n%s", len(commands), help)
+	}
+	for _, c := range commands {
+		if !strings.Contains(string(readme), "`"+c[1]) && !strings.Contains(string(readme), "dynahold "+c[1]) {
+			t.Errorf("README.md does not have %s", c[1])
+		}
+		_, help, _ := call(t.Context(), &fake{}, append(strings.Fields(c[1]), "--help")...)
+		for _, f := range flag.FindAllString(help, -1) {
+			if short := f == "--help" || f == "--output" || f == "--quiet"; !short && !regexp.MustCompile(f+`\b`).Match(readme) {
+				t.Errorf("README.md does not have the flag %s of %s", f, c[1])
+			}
+		}
+	}
+}
 
 func TestUsageErrors(t *testing.T) {
 	for _, c := range []struct {

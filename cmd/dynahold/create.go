@@ -17,7 +17,7 @@ import (
 type tableCreateCommand struct {
 	awsFlags
 	Table     string `arg:"" help:"Name of the table."`
-	For       string `enum:"items,mutex,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, ticket, semaphore."`
+	For       string `enum:"items,mutex,once,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, once, ticket, semaphore."`
 	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
 	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
 	consent
@@ -38,6 +38,8 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 	switch cmd.For {
 	case "mutex":
 		key.Partition.Name = "name"
+	case "once":
+		key.Partition.Name = "id"
 	case "ticket":
 		key.Partition.Name = "queue"
 	case "semaphore":

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -75,10 +76,13 @@ func TestTablesAreCreatedAsTheyAreShown(t *testing.T) {
 	n.says("table create bills --partition id --sort at:N --yes", exitOK, "created: bills")
 	n.says("table describe bills", exitOK, "id (S)", "at (N)", "on expiresAt")
 	n.says("table create bills --partition id --yes", exitMoved, "there already")
-	for _, kind := range []string{"mutex", "ticket", "semaphore"} {
+	for _, kind := range []string{"mutex", "once", "ticket", "semaphore"} {
 		n.says("table create new-"+kind+" --yes --for "+kind, exitOK, "created", "(S)")
 	}
 	n.says("locks list new-mutex", exitOK, "nobody holds a lock")
+	runs, err := once.New(n.client, "new-once", once.Config{})
+	n.is(err)
+	n.is(runs.EnsureTable(t.Context()))
 	n.says("queue list new-ticket printer", exitOK, "nobody stands")
 	n.says("jobs list new-semaphore", exitOK, "no resource")
 }

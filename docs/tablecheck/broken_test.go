@@ -42,6 +42,7 @@ func TestBrokenDocumentsAreRefused(t *testing.T) {
 		"HCL, format":         {"  billing_mode ", "  billing_mode  ", "not formatted"},
 		"policy, action":      {`"dynamodb:Scan"`, `"dynamodb:ScanTable"`, "is no action of DynamoDB"},
 		"policy, table":       {"table/mutex", "table/mutes", "none of the tables"},
+		"policy, require":     {"        \"arn:aws:dynamodb:REGION:ACCOUNT:table/ticket\",\n        \"arn", "        \"arn", "statement Require"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -122,6 +122,20 @@ func TestErrorsHaveATypeAndKeysAreToldWhereAskedFor(t *testing.T) {
 				t.Errorf("keys asked for: %v; %v, %v", keys, q.Status(), q.Attributes())
 			}
 		}
+
+		// What the service says of a request may have a value. Before there was a table it
+		// has refused to describe one.
+		refused := 0
+		for _, q := range spans.Ended() {
+			if typ := value(q, semconv.ErrorTypeKey); q.SpanKind() == trace.SpanKindClient && q.Status().Code == codes.Error {
+				if refused++; (q.Status().Description == typ) == keys {
+					t.Errorf("texts asked for: %v; %v, %v", keys, q.Status(), typ)
+				}
+			}
+		}
+		if refused == 0 {
+			t.Error("no request was refused")
+		}
 	}
 }
 

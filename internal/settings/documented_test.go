@@ -6,20 +6,25 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// docs/settings.md names every field of every configuration, and of which packages
-// it is.
+// docs/settings.md names every field of every configuration, of which packages it is,
+// and the defaults that are numbers or times as the field's comment has them.
 func TestEverySettingIsDocumented(t *testing.T) {
-	built := map[string][]string{} // field -> packages
+	built := map[string][]string{}    // field -> packages
+	defaults := map[string][]string{} // field -> what comments say
 	for folder, name := range map[string]string{
 		"lockedread": "Config", "optimistic": "Config", "nolock": "Config", "mutex": "Config", "once": "Config", "ticket": "Config", "semaphore": "Config", "repo": "TableConfig",
 	} {
-		for _, field := range fieldsOf(t, filepath.Join("..", "..", folder), name) {
+		for field, comment := range fieldsOf(t, filepath.Join("..", "..", folder), name) {
 			built[field] = append(built[field], folder)
+			for _, found := range defaultOf.FindAllStringSubmatch(strings.Join(strings.Fields(comment), " "), -1) {
+				defaults[field] = append(defaults[field], found[1])
+			}
 		}
 	}
 	text, err := os.ReadFile("../../docs/settings.md")
@@ -32,7 +37,16 @@ func TestEverySettingIsDocumented(t *testing.T) {
 		if len(cells) != 6 || !strings.HasPrefix(cells[1], " `") {
 			continue
 		}
-		documented[strings.Trim(cells[1], " `")] = strings.Split(strings.TrimSpace(cells[2]), ", ")
+		field := strings.Trim(cells[1], " `")
+		documented[field] = strings.Split(strings.TrimSpace(cells[2]), ", ")
+		for _, value := range defaults[field] {
+			if !strings.Contains(cells[3]+" ", " "+value+" ") && !strings.Contains(cells[3], " "+value+",") {
+				t.Errorf("%s: default %s in a comment, documented:%s", field, value, cells[3])
+			}
+		}
+	}
+	if len(defaults) < 8 {
+		t.Errorf("defaults of %d settings were found in comments: the test looks at the wrong place", len(defaults))
 	}
 	for field, packages := range built {
 		slices.Sort(packages)
@@ -47,15 +61,20 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// fieldsOf are the fields of a struct, read from the sources of its package.
-func fieldsOf(t *testing.T, dir, name string) (fields []string) {
+// defaultOf is a default in a comment, but 0, which the document has in words.
+var defaultOf = regexp.MustCompile(`\bDefault:? ([1-9]\d*(?: (?:ms|s|min|h|days))?)\b`)
+
+// fieldsOf are the fields of a struct with their comments, read from the sources of its
+// package.
+func fieldsOf(t *testing.T, dir, name string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	fields := map[string]string{}
 	for _, path := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +86,7 @@ func fieldsOf(t *testing.T, dir, name string) (fields []string) {
 			if s, ok := spec.Type.(*ast.StructType); ok {
 				for _, field := range s.Fields.List {
 					for _, id := range field.Names {
-						fields = append(fields, id.Name)
+						fields[id.Name] = field.Doc.Text()
 					}
 				}
 			}

@@ -9,3 +9,13 @@ type namedError struct{ name, text string }
 
 func (e *namedError) Error() string     { return e.text }
 func (e *namedError) ErrorType() string { return e.name }
+
+// Errors of packages that package repo must not import, and which its verdicts must know.
+var (
+	// NoResult is once.ErrNoResult: the operation was made.
+	NoResult = NewError("no_result", "operation completed, but its result was not kept")
+	// Busy is semaphore.ErrBusy.
+	Busy = NewError("busy", "resource is busy")
+	// NoWork is semaphore.ErrNoWork: there may be some later.
+	NoWork = NewError("no_work", "no work")
+)

@@ -112,9 +112,17 @@ func (c *Call) End(err *error) {
 	c.end(*err)
 }
 
+// said is what a span says of an error: its type, for its text may have a key or a value,
+// unless these are asked for.
+func (o *Observer) said(err error, typ string) string {
+	if o.Keys {
+		return err.Error()
+	}
+	return typ
+}
+
 var errPanic = NewError("panic", "a function of the caller's panicked")
 
-// end tells of an error by its type alone: its text may have the key.
 func (c *Call) end(err error) {
 	if c.span == nil && c.began.IsZero() && err == nil {
 		return
@@ -133,12 +141,8 @@ func (c *Call) end(err error) {
 		return
 	}
 	if err != nil {
-		text := typ
-		if c.o.Keys {
-			text = err.Error()
-		}
 		c.span.SetAttributes(errorType.String(typ))
-		c.span.SetStatus(codes.Error, text)
+		c.span.SetStatus(codes.Error, c.o.said(err, typ))
 	}
 	c.span.End()
 }
@@ -217,7 +221,7 @@ func (r *Request) End(host, where string, conditionFailed bool, err error) {
 	}
 	if err != nil {
 		attributes = append(attributes, errorType.String(typ))
-		r.span.SetStatus(codes.Error, err.Error())
+		r.span.SetStatus(codes.Error, r.o.said(err, typ))
 	}
 	r.span.SetAttributes(attributes...)
 	r.span.End()

@@ -187,7 +187,9 @@ func TestPages(t *testing.T) {
 		t.Errorf("the token %q shows where it points", token)
 	}
 	other := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: []byte("another secret that nobody knows")}))(t)
-	open := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: []byte("short")}))(t)
+	open := rig.Must(repo.NewTable[order](f.Client, f.Table, repo.TableConfig{}))(t)
+	_, err = repo.NewTable[order](f.Client, f.Table, repo.TableConfig{PageSecret: []byte("of 15 bytes....")})
+	rig.Is(t, err, repo.ErrConfig)
 	for name, c := range map[string]struct {
 		table     *repo.Table[order]
 		partition string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/lockedread"
@@ -36,8 +37,9 @@ type (
 	product  struct{ Stock int }
 	customer struct{}
 	order    struct {
-		Customer string
-		Lines    []line
+		ID, Customer string
+		Amount       int
+		Lines        []line
 	}
 	line struct{ SKU string }
 )
@@ -229,6 +231,63 @@ func packageLockedread(ctx context.Context, table *repo.Table[product]) error {
 	return err
 }
 
+// shop has the repositories of package txn's program.
+type shop struct {
+	accounts *pessimistic.Repository[product]
+	orders   *optimistic.Repository[order]
+}
+
+func packageTxn(ctx context.Context, s shop, key repo.Key, charge func(context.Context, *product) error, order order) error {
+	// shown
+	err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		accounts, orders := s.accounts.In(tx), s.orders.In(tx)
+		if _, err := accounts.Update(ctx, key, charge); err != nil {
+			return err // nothing of the whole is written
+		}
+		_, err := orders.Create(ctx, order)
+		return err
+	})
+	return err
+}
+
+func packageTxnRequire(ctx context.Context, locks *mutex.Locker, reports *optimistic.Repository[order], report order) error {
+	// shown
+	err := locks.Do(ctx, "nightly-report", func(ctx context.Context, lock *mutex.Lock) error {
+		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+			if err := tx.Require(lock); err != nil {
+				return err
+			}
+			_, err := reports.In(tx).Create(ctx, report)
+			return err
+		})
+	})
+	return err
+}
+
+// payer takes money, once for each id.
+type payer interface {
+	Charge(ctx context.Context, amount int, id string) (Receipt, error)
+}
+
+func packageOnce(ctx context.Context, payments *once.Store, provider payer, order order) error {
+	// shown
+	receipt, err := once.Do(ctx, payments, order.ID, func(ctx context.Context, run once.Run) (Receipt, error) {
+		return provider.Charge(ctx, order.Amount, run.ID) // the provider knows the id too
+	})
+	_ = receipt
+	return err
+}
+
+func packageRepo(client repo.Client) error {
+	// shown
+	cfg := repo.TableConfig{
+		EncoderOptions: func(o *attributevalue.EncoderOptions) { o.TagKey, o.UseEncodingMarshalers = "dynamo", true },
+		DecoderOptions: func(o *attributevalue.DecoderOptions) { o.TagKey, o.UseEncodingUnmarshalers = "dynamo", true },
+	}
+	_, err := repo.NewTable[order](client, "orders", cfg)
+	return err
+}
+
 // The programs are used here so that they stay: nothing calls them.
 var _ = []any{
 	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
@@ -243,4 +302,8 @@ var _ = []any{
 	func() error { return packageOptimistic(context.Background(), nil) },
 	func() error { return packageNolock(context.Background(), nil, 1) },
 	func() error { return packageLockedread(context.Background(), nil) },
+	func() error { return packageTxn(context.Background(), shop{}, repo.Key{}, nil, order{}) },
+	func() error { return packageTxnRequire(context.Background(), nil, nil, order{}) },
+	func() error { return packageOnce(context.Background(), nil, nil, order{}) },
+	func() error { return packageRepo(nil) },
 }

@@ -135,6 +135,18 @@ func TestEvidenceOnOneItem(t *testing.T) {
 	}
 }
 
+// whileCommitsMeet runs something while every commit of a transaction meets a fault.
+func (w *world) whileCommitsMeet(kind fault.Kind, run func() error) error {
+	w.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" {
+			return kind
+		}
+		return fault.None
+	})
+	defer w.Faults(nil)
+	return run()
+}
+
 // A commit that never gets an answer is decided by the release of a lock that it
 // would have ended.
 func TestReleaseTells(t *testing.T) {
@@ -143,14 +155,7 @@ func TestReleaseTells(t *testing.T) {
 		a, b, x, y := w.stores["optimistic"], w.stores["pessimistic"], w.id("x"), w.id("y")
 		rig.Is(t, a.create(t.Context(), x, 10))
 		rig.Is(t, b.create(t.Context(), y, 10))
-		w.Faults(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "TransactWriteItems" {
-				return kind
-			}
-			return fault.None
-		})
-		err := move(t.Context(), a, b, x, y)
-		w.Faults(nil)
+		err := w.whileCommitsMeet(kind, func() error { return move(t.Context(), a, b, x, y) })
 		if (err == nil) != applied || errors.Is(err, repo.ErrOutcomeUnknown) {
 			t.Errorf("%v: error %v", kind, err)
 		}
@@ -166,16 +171,11 @@ func TestReleaseTellsOfDeletes(t *testing.T) {
 		a, b, x, y := w.stores["pessimistic"], w.stores["fair"], w.id("x"), w.id("y")
 		rig.Is(t, a.create(t.Context(), x, 10))
 		rig.Is(t, b.create(t.Context(), y, 10))
-		w.Faults(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "TransactWriteItems" {
-				return kind
-			}
-			return fault.None
+		err := w.whileCommitsMeet(kind, func() error {
+			return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				return errors.Join(a.in(tx).remove(ctx, x), b.in(tx).remove(ctx, y))
+			})
 		})
-		err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-			return errors.Join(a.in(tx).remove(ctx, x), b.in(tx).remove(ctx, y))
-		})
-		w.Faults(nil)
 		if (err == nil) != applied || errors.Is(err, repo.ErrOutcomeUnknown) {
 			t.Errorf("%v: error %v", kind, err)
 		}

@@ -105,20 +105,23 @@
 // under its number: two write units per KB, no request. Later numbers are greater, so it
 // is the turn's still.
 //
-// Failures. Whoever dies is passed over after its lease. A request to join
-// whose caller gives up is waited for, 1 s at most; one without any answer is
-// taken back by its id, and reported; all that ends 3 s after the caller's
-// context at the latest, as do Done and Leave, while Close keeps to its own
-// context, and gives back 16 tickets at a time. A call for a ticket waits for
-// another one of the same ticket no longer than that; an extension or a renewal
-// gives way to it. The answer to a look, or to a passing over, is waited for 1 s
-// at first, whatever the attempt time-out: one that is lost costs the line a
-// second. A late copy of such a request, delivered
-// after its owner has left, makes an entry that nobody owns: it stalls the line
-// until the end that its request named, a lease after it was first sent at
-// most. An operator who deletes the item ends all turns and places; their
-// owners learn it from their next renewal, and for up to a third of a lease a
-// new holder may stand beside the old one, with a greater token.
+// Failures:
+//
+//   - Whoever dies is passed over after its lease.
+//   - A request to join whose caller gives up is waited for, 1 s at most. One without
+//     any answer is taken back by its id, and reported. All that ends 3 s after the
+//     caller's context at the latest, as do Done and Leave; Close keeps to its own
+//     context, and gives back 16 tickets at a time.
+//   - A call for a ticket waits for another one of the same ticket no longer than that;
+//     an extension or a renewal gives way to it.
+//   - The answer to a look, or to a passing over, is waited for 1 s at first, whatever
+//     the attempt time-out: one that is lost costs the line a second.
+//   - A late copy of a request to join, delivered after its owner has left, makes an
+//     entry that nobody owns: it stalls the line until the end that its request named,
+//     a lease after it was first sent at most.
+//   - An operator who deletes the item ends all turns and places. Their owners learn it
+//     from their next renewal, and for up to a third of a lease a new holder may stand
+//     beside the old one, with a greater token.
 //
 // # Requests
 //

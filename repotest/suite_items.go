@@ -134,7 +134,7 @@ func (c *check[T]) nestedChanges() {
 			return err
 		})
 		if !errors.Is(err, repo.ErrLocked) || ctx.Err() != nil {
-			c.Errorf("%s inside a change of the same item: error %v, want ErrLocked at once", name, err)
+			c.Fatalf("%s inside a change of the same item: error %v, want ErrLocked at once", name, err)
 		}
 		if runs != 1 {
 			c.Errorf("a change with %s inside ran %d times", name, runs)

@@ -131,35 +131,27 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 }
 
 // stand waits in the line of an item. pass ends the turn, and says which version is
-// stored then, 0 if that is not known.
+// stored then, 0 if that is not known; stored is what the caller before has said.
 //
 // Of two that write the same version one is refused in any case. One that overtook
 // another in doubt would take away the evidence of what became of it, and be in doubt
 // itself without need: that its version was gone before it was sent shows nowhere later.
-func (r *engine) stand(ctx context.Context, key repo.Key) (o *call, pass func(stored int64), err error) {
-	o, err = r.one(key)
+func (r *engine) stand(ctx context.Context, key repo.Key) (stored int64, pass func(stored int64), err error) {
+	o, err := r.one(key)
 	if err != nil {
-		return nil, nil, err
+		return 0, nil, err
 	}
 	if o.mark.In(ctx) {
-		return o, func(int64) {}, nil
+		return 0, func(int64) {}, nil
 	}
 	p := r.queues.Join(o.text, nil)
 	began := time.Now()
 	if _, err := p.Wait(ctx, local.Patience); err != nil {
-		return nil, nil, ddb.Join(o.behind(), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
+		return 0, nil, ddb.Join(o.behind(), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
 	}
-	o.place = p
-	return o, func(stored int64) { p.Pass(written{version: stored}) }, nil
-}
-
-// handed is the version that is stored as the caller before has said; 0: not known.
-func (o *call) handed() int64 {
-	if o.place == nil {
-		return 0
-	}
-	before := o.place.Handoff()
-	return max(before.version, cas.Version(o.r.table.Core, before.item))
+	before := p.Handoff()
+	stored = max(before.version, cas.Version(r.table.Core, before.item))
+	return stored, func(stored int64) { p.Pass(written{version: stored}) }, nil
 }
 
 // behind is what a caller waits for that stands in the queue of its process.

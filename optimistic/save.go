@@ -99,14 +99,13 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	told.Key(r.table.KeyOf(item).String)
 	defer told.End(&err)
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
-	o, pass, err := r.stand(ctx, turn.Key)
+	stored, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {
 		return err
 	}
-	var stored int64
 	defer func() { pass(stored) }()
 	given := r.table.Version(item)
-	if stored = o.handed(); stored > given {
+	if stored > given {
 		core.Observe.Conflict(ctx, telemetry.Optimistic)
 		return otherVersion(turn, stored, given)
 	}

@@ -24,7 +24,7 @@ func TestReadmeShowsTheQuickstart(t *testing.T) {
 func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "internal/suite/documents/snippets_test.go")
 	for name, documents := range map[string][]string{
-		"readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"}, "readmeOnceDo": {"README.md"},
+		"readmeUpdate": {"README.md"}, "readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"}, "readmeOnceDo": {"README.md"},
 		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"},
 		"packagePessimistic": {"pessimistic/doc.go"}, "packageOptimistic": {"optimistic/doc.go"}, "packageNolock": {"nolock/doc.go"},
 		"packageLockedread": {"lockedread/doc.go"}, "migrationMutex": {"docs/migration.md"},

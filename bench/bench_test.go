@@ -89,8 +89,11 @@ func checkReport(t *testing.T, results []result, want []string) {
 	if err != nil || len(back.Results) != len(want) || back.Results[0].Rate != results[0].Rate || back.Results[0].Scenario == "" {
 		t.Errorf("%v: %+v", err, back)
 	}
-	if markdown, err := os.ReadFile(filepath.Join(folder, "results.md")); err != nil || !back.Short || !strings.Contains(string(markdown), shortWarning) {
+	if rows, err := os.ReadFile(filepath.Join(folder, "results.csv")); err != nil || !back.Short || !strings.Contains(string(rows), shortWarning) {
 		t.Errorf("a short run looks like a real one: %v", err)
+	}
+	if rows, err := rowsOf(filepath.Join(folder, "results.csv"), "", ""); err != nil || len(rows) != len(want) || rows[0]["contender"] != want[0] {
+		t.Errorf("%v: %v", err, rows)
 	}
 	svg, err := os.ReadFile(filepath.Join(folder, "results.svg"))
 	if err != nil || xml.Unmarshal(svg, new(struct{})) != nil {

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"regexp"
 	"slices"
@@ -45,6 +46,7 @@ type settings struct {
 	span                  time.Duration
 	seed                  uint64
 	out                   string
+	document              string
 }
 
 var (
@@ -63,7 +65,8 @@ func parse(args []string) (s settings, err error) {
 	flags.BoolVar(&s.both, "both", false, "run everything twice, without the limits of a partition and with them")
 	flags.DurationVar(&s.span, "span", 0, "measure for this long instead of the scenario's own time")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of latencies and of the choice of items")
-	flags.StringVar(&s.out, "out", "", "write results.json, results.md and results.svg to this `folder`")
+	flags.StringVar(&s.document, "document", "", "measure nothing, but fill the tables of this `file` from the results that it names")
+	flags.StringVar(&s.out, "out", "", "write results.json, results.csv and charts to this `folder`")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return s, err
@@ -146,6 +149,9 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.document != "" {
+		return fillFile(s.document)
+	}
 	results, err := measure(ctx, h, s, os.Stderr)
 	if len(results) == 0 {
 		return err
@@ -156,9 +162,25 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 		fmt.Println(shortWarning)
 	}
 	if s.out != "" {
-		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Partition: s.partition, Seed: s.seed, Results: results}))
+		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Partition: s.partition, Seed: s.seed, Command: command(ctx, args), Results: results}))
 	}
 	return errors.Join(err, verdict(results))
+}
+
+// command is how this run was started, with the commit where git knows it.
+func command(ctx context.Context, args []string) string {
+	var quoted []string
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " |()[]$^*?") {
+			arg = "'" + arg + "'"
+		}
+		quoted = append(quoted, arg)
+	}
+	line := "cd bench && go run . " + strings.Join(quoted, " ")
+	if commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
+		line += "; commit " + strings.TrimSpace(string(commit))
+	}
+	return line + "; " + time.Now().Format(time.DateOnly)
 }
 
 // verdict is an error if anything was lost.

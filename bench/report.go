@@ -15,6 +15,7 @@ type report struct {
 	Short     bool // a trial with few callers, whatever the names of the scenarios say
 	Partition bool // every item had the limits of a partition
 	Seed      uint64
+	Command   string // with the commit and the day, where they are known
 	Results   []result
 }
 
@@ -22,7 +23,7 @@ type report struct {
 var shortWarning = fmt.Sprintf("A trial by -short, with at most %d processes of %d workers and %d items, whatever the names of the scenarios say: these are no results.",
 	shortCrowd, shortCrowd, 4*shortCrowd)
 
-// write makes results.json, results.md, and the charts: of bars, and of what grows, each
+// write makes results.json, results.csv, and the charts: of bars, and of what grows, each
 // twice where both worlds were run.
 func write(folder string, r report) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -33,28 +34,14 @@ func write(folder string, r report) error {
 		return err
 	}
 	files := map[string][]byte{"results.json": append(data, '\n')}
-	images := ""
 	all, err := charts(r)
 	if err != nil {
 		return fmt.Errorf("chart: %w", err)
 	}
 	for _, c := range all {
 		files[c.file] = c.svg
-		images += fmt.Sprintf("![%s](%s)\n\n", c.title, c.file)
 	}
-	clock := "real time"
-	if r.Virtual {
-		clock = "virtual time"
-	}
-	if r.Partition {
-		clock += ", with the limits of a partition for each item"
-	}
-	warning := ""
-	if r.Short {
-		warning = "**" + shortWarning + "**\n\n"
-	}
-	page := warning + fmt.Sprintf("Measured in %s, seed %d.\n\n%s%s\n", clock, r.Seed, images, tabulate(r.Results).RenderMarkdown())
-	files["results.md"] = []byte(page)
+	files["results.csv"] = []byte(r.origin() + "\n" + separated(r.Results))
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil { // for everybody to read
 			return err
@@ -63,10 +50,26 @@ func write(folder string, r report) error {
 	return nil
 }
 
+// origin is the first line of results.csv: how its figures came about.
+func (r report) origin() string {
+	clock := "real time"
+	if r.Virtual {
+		clock = "virtual time"
+	}
+	if r.Partition {
+		clock += ", with the limits of a partition for each item"
+	}
+	line := fmt.Sprintf("# %s; %s, seed %d", r.Command, clock, r.Seed)
+	if r.Short {
+		line += "; " + shortWarning
+	}
+	return line
+}
+
 // image is a chart in a file.
 type image struct {
-	file, title string
-	svg         []byte
+	file string
+	svg  []byte
 }
 
 // charts are those of a report: of bars first, then of what grows.
@@ -77,7 +80,7 @@ func charts(r report) (all []image, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, image{"results" + w.ending, "Changes per second by scenario and contender" + w.where, svg})
+			all = append(all, image{"results" + w.ending, svg})
 		}
 		for _, g := range growths {
 			svg, err := lineChart(g, w.results, r.Short)
@@ -85,7 +88,7 @@ func charts(r report) (all []image, err error) {
 				return nil, err
 			}
 			if svg != nil {
-				all = append(all, image{g.file + w.ending, g.title + w.where, svg})
+				all = append(all, image{g.file + w.ending, svg})
 			}
 		}
 	}

@@ -1,39 +1,68 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// tabulate makes one table of all scenarios.
+// columns are the names of what is told of a contender.
+var columns = table.Row{"scenario", "contender", "changes/s", "× first", "× best peer", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"}
+
+// row is what is told of one contender.
+func row(r result) table.Row {
+	return table.Row{
+		r.Scenario, r.Contender, figures(r.Rate), ratio(r.Ratio), ratio(r.Best),
+		figures(r.Requests), figures(r.Wasted), figures(r.WriteUnits), figures(r.ReadUnits),
+		milliseconds(r.P50), milliseconds(r.P99), strconv.FormatFloat(r.Jain, 'f', 2, 64), r.Failed, wrong(r),
+	}
+}
+
+// separated are the results for a file, every row with its scenario.
+func separated(results []result) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	write := func(cells table.Row) {
+		texts := make([]string, len(cells))
+		for i, cell := range cells {
+			texts[i] = fmt.Sprint(cell)
+		}
+		_ = w.Write(texts) // to memory
+	}
+	write(columns)
+	for _, r := range results {
+		write(row(r))
+	}
+	w.Flush()
+	return b.String()
+}
+
+// tabulate makes one table of all scenarios, for the terminal.
 func tabulate(results []result) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"scenario", "contender", "changes/s", "× first", "× best peer", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"})
-	var columns []table.ColumnConfig
-	for n := 3; n <= 14; n++ {
-		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	t.AppendHeader(columns)
+	var aligned []table.ColumnConfig
+	for n := 3; n <= len(columns); n++ {
+		aligned = append(aligned, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
-	t.SetColumnConfigs(columns)
+	t.SetColumnConfigs(aligned)
 	before := ""
 	for _, r := range results {
-		scenario := r.Scenario
-		if scenario == before {
-			scenario = "" // once for its rows
+		cells := row(r)
+		if r.Scenario == before {
+			cells[0] = "" // once for its rows
 		} else if before != "" {
 			t.AppendSeparator()
 		}
 		before = r.Scenario
-		t.AppendRow(table.Row{
-			scenario, r.Contender, figures(r.Rate), ratio(r.Ratio), ratio(r.Best),
-			figures(r.Requests), figures(r.Wasted), figures(r.WriteUnits), figures(r.ReadUnits),
-			milliseconds(r.P50), milliseconds(r.P99), strconv.FormatFloat(r.Jain, 'f', 2, 64), r.Failed, wrong(r),
-		})
+		t.AppendRow(cells)
 	}
 	return t
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Validates the CloudFormation templates, that of ../tables.md and those of the
+# Validates the CloudFormation templates, that of ../tables and those of the
 # examples, with AWS's own offline validator, which knows the schemas of all resources:
 #
 #     docs/tablecheck/cloudformation.sh [FILE.md|FILE.yaml...]
@@ -9,7 +9,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 files=("$@")
 if [[ $# == 0 ]]; then
-	files=("$here/../tables.md" "$here"/../../examples/*/template.yaml)
+	files=("$here/../tables/cloudformation.yaml" "$here"/../../examples/*/template.yaml)
 fi
 
 dir=$(mktemp -d)

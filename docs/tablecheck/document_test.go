@@ -22,7 +22,7 @@ type table struct {
 
 type key struct{ Name, Type string }
 
-// A document is docs/tables.md, taken apart.
+// A document is docs/tables.md with the templates beside it, taken apart.
 type document struct {
 	cloudFormation, terraform, policy string
 	schemas                           map[string]table // of the Markdown table: keys alone
@@ -30,11 +30,20 @@ type document struct {
 
 func readDocument(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../tables.md")
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	return string(text)
+	document := read("../tables.md")
+	for _, part := range []struct{ language, file string }{
+		{"yaml", "cloudformation.yaml"}, {"hcl", "tables.tf"}, {"json", "policy.json"},
+	} {
+		document += "\n```" + part.language + "\n" + read("../tables/"+part.file) + "```\n"
+	}
+	return document
 }
 
 func takeApart(text string) (d document, err error) {

@@ -2,6 +2,7 @@ package documents_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -47,6 +48,24 @@ type (
 func (line) take(context.Context, *product) error { return nil }
 
 func (order) charge(context.Context, *customer) error { return nil }
+
+// Product is the item of the README's change.
+type Product struct{ Stock int }
+
+var errSoldOut = errors.New("sold out")
+
+func readmeUpdate(ctx context.Context, products *pessimistic.Repository[Product], n int) error {
+	// shown
+	apple, err := products.Update(ctx, repo.Key{Partition: "apple"}, func(ctx context.Context, p *Product) error {
+		if p.Stock < n {
+			return errSoldOut // nothing is written
+		}
+		p.Stock -= n // nobody else changes this apple meanwhile
+		return nil
+	})
+	_ = apple
+	return err
+}
 
 func readmeTransaction(ctx context.Context, products *pessimistic.Repository[product], customers *optimistic.Repository[customer], orders *optimistic.Repository[order], order order) error {
 	// shown

@@ -59,13 +59,9 @@ func (l *Locker) List(ctx context.Context) iter.Seq2[Info, error] {
 		consistent, held := true, "attribute_exists(#by)"
 		in := &dynamodb.ScanInput{TableName: &core.Name, ConsistentRead: &consistent,
 			FilterExpression: &held, ExpressionAttributeNames: map[string]string{"#by": core.Attr.LockedBy}}
-		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+		page := func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 			in.ExclusiveStartKey = start
-			out, err := l.client.Scan(ctx, in, o)
-			if err != nil {
-				return nil, nil, err
-			}
-			return out.Items, out.LastEvaluatedKey, nil
+			return l.client.Scan(ctx, in, o)
 		}
 		var unread unreadable
 		for row, err := range core.Pages(ctx, "Scan", ddb.Options{}, page) {

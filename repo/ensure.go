@@ -65,9 +65,9 @@ func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error
 
 // ask sends a request that changes no item.
 func ask[In, Out any](ctx context.Context, t *KeyTable, op string, call func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error), in *In) (out *Out, err error) {
-	err = t.core.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+	err = t.core.ReadWith(ctx, op, func(ctx context.Context, o func(*dynamodb.Options)) (_ any, err error) {
 		out, err = call(ctx, in, o)
-		return err
+		return out, err
 	})
 	return out, err
 }

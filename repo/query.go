@@ -219,16 +219,12 @@ func (t *mapping) startKeys(more ...field) []string {
 func (t *mapping) queryPages(ctx context.Context, q *query) iter.Seq2[ddb.Item, error] {
 	in := q.input
 	first := in.ExclusiveStartKey
-	return t.core.Pages(ctx, "Query", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+	return t.core.Pages(ctx, "Query", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		if in.ExclusiveStartKey = start; start == nil {
 			in.ExclusiveStartKey = first
 		} else if in.Limit != nil && q.plan.pageSize == 0 {
 			in.Limit = aws.Int32(min(2**in.Limit, maxPageSize))
 		}
-		out, err := t.client.Query(ctx, in, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.Items, out.LastEvaluatedKey, nil
+		return t.client.Query(ctx, in, o)
 	})
 }

@@ -117,12 +117,8 @@ func (t *mapping) segments(ctx context.Context, client scanner, plan *queryPlan,
 
 // scanPages iterates over the items of all pages of a scan.
 func (t *mapping) scanPages(ctx context.Context, client scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
-	return t.core.Pages(ctx, "Scan", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+	return t.core.Pages(ctx, "Scan", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		in.ExclusiveStartKey = start
-		out, err := client.Scan(ctx, &in, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.Items, out.LastEvaluatedKey, nil
+		return client.Scan(ctx, &in, o)
 	})
 }

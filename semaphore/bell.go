@@ -65,17 +65,17 @@ func (s *store) ring(ctx context.Context, resource string) {
 // heard reads when was rung last for each shard, which may be out of date by a moment.
 // What cannot be read is the zero time.
 func (s *store) heard(ctx context.Context) (at [shards]time.Time, err error) {
-	err = s.core.ReadWith(ctx, "GetItem", func(ctx context.Context, o func(*dynamodb.Options)) error {
+	err = s.core.ReadWith(ctx, "GetItem", func(ctx context.Context, o func(*dynamodb.Options)) (any, error) {
 		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.core.Name, Key: rowKey(bellName, bellName)}, o)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range at {
 			if v := out.Item[rings(i)]; v != nil {
 				at[i], _ = ddb.Time(v)
 			}
 		}
-		return nil
+		return out, nil
 	})
 	return at, err
 }

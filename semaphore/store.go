@@ -90,7 +90,7 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 	cond, consistent := "#pk = :pk", !p.eventual
 	in := &dynamodb.QueryInput{TableName: &s.core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 		ExpressionAttributeNames: map[string]string{"#pk": pkName}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
-	return s.core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) ([]ddb.Item, ddb.Item, error) {
+	return s.core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		limit := p.next
 		if in.ExclusiveStartKey = start; len(start) == 0 {
 			limit = p.first
@@ -101,11 +101,7 @@ func (s *store) rows(ctx context.Context, pk string, p page) iter.Seq2[ddb.Item,
 		if in.Limit = nil; limit > 0 {
 			in.Limit = aws.Int32(int32(limit))
 		}
-		out, err := s.client.Query(ctx, in, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		return out.Items, out.LastEvaluatedKey, nil
+		return s.client.Query(ctx, in, o)
 	})
 }
 

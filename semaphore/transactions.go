@@ -23,10 +23,10 @@ func (s *store) explain(ctx context.Context, err error) error {
 		return err
 	}
 	strong := false
-	_ = s.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) error {
+	_ = s.core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (any, error) {
 		out, err := s.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.core.Name}, o)
-		strong = err == nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong
-		return err
+		strong = err == nil && out.Table != nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong
+		return out, err
 	})
 	if !strong {
 		return err

@@ -52,6 +52,7 @@ type sight struct {
 	reply  *reply              // the last one, nil without
 	result middleware.Metadata // of the call's output
 	strict bool                // checksums are asked for
+	parts  int                 // items of a transaction
 	host   string              // endpoint that was asked
 	region string
 	policy aws.Retryer // the client's own, nil until options ran
@@ -165,6 +166,24 @@ func (a *attempt) answered(result middleware.Metadata) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result = result
+}
+
+// took keeps the same of an output. One that lacks what such a request is always
+// answered with is not whole.
+func (a *attempt) took(out any) error {
+	result, whole := contents(out)
+	a.answered(result)
+	if !whole {
+		return &ReplyError{errNoAttributes}
+	}
+	return nil
+}
+
+// of says of how many items a transaction is.
+func (a *attempt) of(parts int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parts = parts
 }
 
 // judged ends the attempt: from here on nothing is sent for it.

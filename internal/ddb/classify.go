@@ -44,8 +44,6 @@ func (s *sight) classify(err error) class {
 		return ambiguous
 	case reply == nil && api.ErrorFault() == smithy.FaultServer:
 		return ambiguous
-	case s.reply != nil && s.reply.damaged(s.strict) != nil:
-		return ambiguous // an intermediary's answer, or what is left of the service's
 	}
 	var used *types.IdempotentParameterMismatchException
 	var running *types.TransactionInProgressException

@@ -20,7 +20,8 @@
 // An attempt is clean when it certainly changed nothing: it never left the
 // process, the connection was refused, or the service answered with a 4xx
 // error. It is ambiguous after a time-out, a reset, a 5xx, or a reply that
-// cannot be decoded or is not whole (reply.go). Once an attempt was ambiguous,
+// cannot be decoded, is not whole (reply.go), or is not certainly the service's own
+// (answer.go: one function for all operations). Once an attempt was ambiguous,
 // a later refusal proves nothing about it, and a failed condition is judged
 // from the image alone.
 //

@@ -13,6 +13,7 @@ import (
 // endpoint is what was found out about the endpoint of a table's client.
 type endpoint struct {
 	sums   atomic.Bool // its replies carry a checksum
+	ids    atomic.Bool // and the id of the request
 	images atomic.Bool // a failed condition has shown its item
 	blind  atomic.Bool // a failed condition has not, though there was one
 	doubt  atomic.Pointer[doubt]

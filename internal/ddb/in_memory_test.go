@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,7 @@ func TestRequestsAreSentInOnePiece(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		case err == nil:
 			resp := whole(req)
+			maps.Copy(w.Header(), resp.Header)
 			_, err = io.Copy(w, resp.Body)
 			err = errors.Join(err, resp.Body.Close())
 		}

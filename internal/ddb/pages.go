@@ -7,9 +7,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Page sends one request for a page that begins after start, nil for the first.
-// last is where the next one begins, empty after the last.
-type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) (items []Item, last Item, err error)
+// Page sends one request for a page that begins after start, nil for the first. It
+// returns the SDK's output, of a query or a scan.
+type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) (out any, err error)
 
 // Pages iterates over the items of all pages of a query or a scan. An error ends
 // the iteration.
@@ -19,9 +19,18 @@ func (t *Table) Pages(ctx context.Context, op string, opt Options, page Page) it
 			var items []Item
 			var last Item
 			opt.NoGrace = true
-			err := t.send(ctx, op, opt, func(ctx context.Context, a *attempt) (_ Item, err error) {
-				items, last, err = page(ctx, start, a.options)
-				return nil, err
+			err := t.send(ctx, op, opt, func(ctx context.Context, a *attempt) (Item, error) {
+				out, err := page(ctx, start, a.options)
+				if err != nil {
+					return nil, err
+				}
+				switch out := out.(type) {
+				case *dynamodb.QueryOutput:
+					items, last = out.Items, out.LastEvaluatedKey
+				case *dynamodb.ScanOutput:
+					items, last = out.Items, out.LastEvaluatedKey
+				}
+				return nil, a.took(out)
 			}).Err
 			if err != nil {
 				yield(nil, err)

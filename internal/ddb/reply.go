@@ -1,14 +1,18 @@
 package ddb
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
@@ -17,20 +21,34 @@ import (
 // wrong.
 type reply struct {
 	io.ReadCloser
-	status   int
-	checksum string // as the service gave it, "" without one
-	packed   bool   // the bytes are not JSON as such
-	altered  bool   // the transport unpacked them: they have no checksum
-	size     int64
-	first    byte // of what is no space
-	sum      uint32
-	end      bool // read to its end
+	head           // what stands before it
+	packed  string // how its bytes are packed; "": they are JSON as such
+	altered bool   // the transport unpacked them: their checksum cannot be compared
+	kept    []byte // of an error, or without a checksum: what was read
+	size    int64
+	first   byte // of what is no space
+	sum     uint32
+	end     bool // read to its end
+}
+
+// head is what the status and the headers of an answer say.
+type head struct {
+	status     int
+	redirected bool
+	content    string // media type
+	checksum   string // as the service gave it, "" without one
+	id         bool
+}
+
+func headOf(resp *http.Response) head {
+	content, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return head{status: resp.StatusCode, redirected: resp.Request != nil && resp.Request.Method != http.MethodPost, content: strings.ToLower(strings.TrimSpace(content)),
+		checksum: resp.Header.Get(checksumHeader), id: resp.Header.Get(idHeader) != ""}
 }
 
 // watch puts the reply in the place of a response's body.
 func (r *reply) watch(resp *http.Response) {
-	*r = reply{ReadCloser: resp.Body, status: resp.StatusCode, checksum: resp.Header.Get(checksumHeader),
-		packed: resp.Header.Get("Content-Encoding") != "", altered: resp.Uncompressed}
+	*r = reply{ReadCloser: resp.Body, head: headOf(resp), packed: resp.Header.Get("Content-Encoding"), altered: resp.Uncompressed}
 	if resp.Body == nil {
 		r.ReadCloser = http.NoBody
 	}
@@ -41,6 +59,9 @@ func (r *reply) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.size += int64(n)
 	r.sum = crc32.Update(r.sum, crc32.IEEETable, p[:n])
+	if r.keeps() {
+		r.kept = append(r.kept, p[:n]...)
+	}
 	for _, b := range p[:n] {
 		if r.first != 0 {
 			break
@@ -53,6 +74,26 @@ func (r *reply) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// keeps reports whether it is looked at what the reply says, and not only what the SDK
+// makes of it.
+func (r *reply) keeps() bool { return r.status != http.StatusOK || r.checksum == "" }
+
+// text is what was kept, as JSON.
+func (r *reply) text() []byte {
+	if r.packed != "gzip" {
+		return r.kept
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(r.kept))
+	if err != nil {
+		return nil
+	}
+	all, err := io.ReadAll(unpacked)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
 // damaged says why a reply is not whole; nil: it is. strict asks for the
 // checksum to fit, where there is one.
 func (r *reply) damaged(strict bool) error {
@@ -61,7 +102,7 @@ func (r *reply) damaged(strict bool) error {
 		return errEmpty
 	case !r.end:
 		return errors.New("it ended too early")
-	case !r.packed && r.first != '{':
+	case r.packed == "" && r.first != '{':
 		return errors.New("it is not a JSON object")
 	case !strict || r.altered || r.checksum == "":
 		return nil
@@ -75,43 +116,104 @@ func (r *reply) damaged(strict bool) error {
 // ReplyError is why a reply cannot be believed, whatever it says.
 type ReplyError struct{ Why error }
 
-func (e *ReplyError) Error() string { return "the reply is not whole: " + e.Why.Error() }
+func (e *ReplyError) Error() string { return "the reply proves nothing: " + e.Why.Error() }
 func (e *ReplyError) Unwrap() error { return e.Why }
+
+// RetryableError tells the SDK's policies, and whoever asks as they do, that another
+// attempt may have the service's reply.
+func (e *ReplyError) RetryableError() bool { return true }
 
 // checksumHeader has the CRC-32 of a reply's body.
 const checksumHeader = "X-Amz-Crc32"
 
+// idHeader has the id of a request, as the service's log knows it.
+const idHeader = "X-Amzn-Requestid"
+
 var (
 	errEmpty        = errors.New("it is empty")
-	errNoChecksum   = errors.New("it has no checksum, as replies of this endpoint had before")
 	errNoAttributes = errors.New("it lacks the attributes that were asked for")
 )
 
-// believable checks a reply that says yes, or that a condition failed. A service
-// that has once given a checksum always does; some that are compatible never do.
-func (t *Table) believable(seen *sight) error {
-	read := seen.reply
-	var err error
-	if read != nil {
-		err = read.damaged(seen.strict)
-	} else if raw, ok := awsmiddleware.GetRawResponse(seen.result).(*smithyhttp.Response); ok {
-		// Sent out of sight: its body is gone, but not what was said about it.
-		read = &reply{checksum: raw.Header.Get(checksumHeader), altered: raw.Uncompressed}
-		if raw.ContentLength == 0 {
-			err = errEmpty
-		}
-	} else {
+// unproven is the error of a reply that is not certainly the service's own, in the place of
+// err; nil: it is, or there is none. A 5xx proves nothing as it is.
+func (t *Table) unproven(op string, seen *sight, err error) error {
+	a, ok := seen.answer(op, err)
+	if !ok || a.status >= http.StatusInternalServerError {
 		return nil
 	}
-	switch has := read.checksum != ""; {
-	case err != nil:
-	case has && !t.endpoint.sums.Load():
-		t.endpoint.sums.Store(true)
-	case !has && (seen.strict || !seen.ran) && !read.altered && t.endpoint.sums.Load():
-		err = errNoChecksum
+	before := habits{t.endpoint.sums.Load(), t.endpoint.ids.Load()}
+	if seen.ran && !seen.strict {
+		before = habits{} // its user wants no checksums
 	}
-	if err != nil {
-		return &ReplyError{err}
+	if why := a.foreign(before); why != nil {
+		return &ReplyError{why}
+	}
+	if _, failed := conditionFailed(err); err != nil && !failed {
+		return nil // what is granted now and then teaches enough
+	}
+	if a.checksum && !before.checksums {
+		t.endpoint.sums.Store(true)
+	}
+	if a.id && !before.ids {
+		t.endpoint.ids.Store(true)
+	}
+	return nil
+}
+
+// answer is what was seen of an attempt's answer; false: nothing that could be judged, for
+// there was none, or it could not be read to its end.
+func (s *sight) answer(op string, err error) (a answer, ok bool) {
+	var api smithy.APIError
+	var undecoded *smithy.DeserializationError
+	if err != nil && !errors.As(err, &api) && !errors.As(err, &undecoded) || s.unsent() {
+		return a, false
+	}
+	a = answer{op: op, parts: s.parts}
+	if api != nil {
+		a.code, a.reasons = api.ErrorCode(), codesOf(err)
+	}
+	switch read := s.reply; {
+	case read != nil && read.status == 0:
+		return a, false
+	case read != nil:
+		a.of(read.head)
+		a.broken, a.seen = read.damaged(s.strict), true
+		if a.code == "" && undecoded == nil && !read.keeps() {
+			return a, true
+		}
+		if a.code != "" {
+			a.kind = typeOf(read.text())
+		} else {
+			a.members = membersOf(read.text())
+		}
+	default:
+		raw := s.raw(err)
+		if raw == nil {
+			return a, false
+		}
+		a.of(headOf(raw)) // sent out of sight: its body is gone, but not what was said about it
+		if raw.ContentLength == 0 {
+			a.broken = errEmpty
+		}
+	}
+	if undecoded != nil { // by the SDK, which says more of one that has not arrived
+		return a, (s.reply == nil || s.reply.end) && (a.broken != nil || a.status != http.StatusOK)
+	}
+	return a, true
+}
+
+func (a *answer) of(h head) {
+	a.status, a.redirected, a.content, a.checksum, a.id = h.status, h.redirected, h.content, h.checksum != "", h.id
+}
+
+// raw is the response of a request that was sent out of sight; nil: it is not known.
+func (s *sight) raw(err error) *http.Response {
+	var failed *smithyhttp.ResponseError
+	if errors.As(err, &failed) && failed.Response != nil {
+		return failed.Response.Response
+	}
+	if resp, ok := awsmiddleware.GetRawResponse(s.result).(*smithyhttp.Response); ok && resp != nil {
+		return resp.Response
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package ddb_test
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -202,8 +204,9 @@ func TestAUsedTokenIsNoRefusal(t *testing.T) {
 			// A copy that the network made came first, and was applied.
 			o.HTTPClient = &altering{inner: in, nth: -1, alter: func(resp *http.Response, _ []byte) []byte {
 				resp.StatusCode = http.StatusBadRequest
-				resp.Header.Del("X-Amz-Crc32")
-				return []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"}`)
+				body := []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"}`)
+				resp.Header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
+				return body
 			}}
 		})
 		transactor, _ := s.Client.(ddb.Transactor)

@@ -79,6 +79,10 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	item, err := c.do(actx, c.attempt)
 	c.seen = c.attempt.judged()
 	res := &c.res
+	if unproven := c.unproven(c.op, &c.seen, err); unproven != nil {
+		res.Err = unproven
+		return false
+	}
 	var image Item
 	var images []Image
 	var failed, cancelled bool
@@ -87,10 +91,6 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		images, cancelled = transactionFailed(err)
 	}
 	if err == nil || failed || cancelled {
-		if partial := c.believable(&c.seen); partial != nil {
-			res.Err = partial
-			return false
-		}
 		// A client that repeats out of sight, or by itself, answers for the last
 		// request alone.
 		res.Clean = res.Clean && !c.seen.hidden()

@@ -96,9 +96,14 @@ func (t *Table) saw(item Item) {
 }
 
 // ReadWith sends a request that changes no item, such as a query or the description
-// of a table, by the same policy and with the same explanation of errors.
-func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) error) error {
+// of a table, by the same policy and with the same explanation of errors. The output of
+// the SDK that call returns is looked at here.
+func (t *Table) ReadWith(ctx context.Context, op string, call func(context.Context, func(*dynamodb.Options)) (any, error)) error {
 	return t.send(ctx, op, Options{NoGrace: true}, func(ctx context.Context, a *attempt) (Item, error) {
-		return nil, call(ctx, a.options)
+		out, err := call(ctx, a.options)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.took(out)
 	}).Err
 }

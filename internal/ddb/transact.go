@@ -31,6 +31,7 @@ func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, wr
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
 	res := t.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		t.Observe.Tables(ctx, func() []string { return tablesOf(writes) })
+		a.of(len(writes))
 		out, err := client.TransactWriteItems(ctx, in, a.options)
 		if err == nil {
 			a.answered(out.ResultMetadata)
@@ -104,6 +105,7 @@ func (t *Table) TransactGet(ctx context.Context, client TransactReader, opt Opti
 	in := &dynamodb.TransactGetItemsInput{TransactItems: reads}
 	opt.NoGrace = true
 	res := t.send(ctx, "TransactGetItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
+		a.of(len(reads))
 		out, err := client.TransactGetItems(ctx, in, a.options)
 		if err != nil {
 			return nil, err
@@ -188,6 +190,19 @@ func transactionFailed(err error) ([]Image, bool) {
 		images[i] = Image{Failed: aws.ToString(r.Code) == conditionalCheckFailed, Item: r.Item}
 	}
 	return images, slices.ContainsFunc(images, func(i Image) bool { return i.Failed })
+}
+
+// codesOf are the codes of what cancelled a transaction; nil: it was not cancelled.
+func codesOf(err error) []string {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return nil
+	}
+	codes := make([]string, len(cancelled.CancellationReasons))
+	for i, r := range cancelled.CancellationReasons {
+		codes[i] = aws.ToString(r.Code)
+	}
+	return codes
 }
 
 // Reasons are why each item of a cancelled transaction stood in its way, as the

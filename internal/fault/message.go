@@ -84,6 +84,8 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // blank is a success that the service did not send: it has no checksum.
 func blank(req *http.Request, body string) *http.Response {
 	resp := answer(req, http.StatusOK, "")
+	resp.Header.Del("X-Amz-Crc32")
+	resp.Header.Del("X-Amzn-Requestid")
 	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	return resp
 }
@@ -137,13 +139,14 @@ func answer(req *http.Request, status int, code string) *http.Response {
 func failure(req *http.Request, status int, code, more string) *http.Response {
 	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + code + `","message":"injected"` + more + `}`
 	return &http.Response{
-		Status:        strconv.Itoa(status) + " " + http.StatusText(status),
-		StatusCode:    status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Request:       req,
-		Header:        http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Status:     strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode: status,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Request:    req,
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"INJECTED"},
+			"X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(body))), 10)}},
 		ContentLength: int64(len(body)),
 		Body:          io.NopCloser(bytes.NewReader([]byte(body))),
 	}

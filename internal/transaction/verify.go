@@ -123,9 +123,9 @@ func (c *call) explain(ctx context.Context, cores []*protocol.Core, err error) e
 		}
 		asked[core.Name] = true
 		var out *dynamodb.DescribeTableOutput
-		failed := core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (err error) {
+		failed := core.ReadWith(ctx, "DescribeTable", func(ctx context.Context, o func(*dynamodb.Options)) (_ any, err error) {
 			out, err = client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &core.Name}, o)
-			return err
+			return out, err
 		})
 		if failed == nil && out.Table.MultiRegionConsistency == types.MultiRegionConsistencyStrong {
 			return fmt.Errorf("table %q is a global table with strong consistency, which has no transactions: two or more items need a table in one Region: %w", core.Name, err)

@@ -31,6 +31,38 @@
 // completion. After that it is a new one. What stands under an id that was completed is
 // removed by TTL then; an id whose process died stays until it comes again.
 //
+// # Ids
+//
+// An id has no owner: two requests with the same id are one operation, whoever sends
+// them. That of a message of a queue is taken as it is. What a client chooses, such as an
+// idempotency key, goes together with the client: customer + "/" + key.
+//
+// # Results
+//
+// A result is kept as attributevalue encodes it, with the options of Config.Table. All
+// callers get what is decoded of that, the first one too. So a time has no monotonic
+// clock and may have another location, and nil may have become empty, or the reverse.
+//
+// What does not survive that is refused, never given as a zero. By its type, before
+// anything is sent (repo.ErrSchema): if it has, at any depth,
+//
+//   - a field that is unexported, and has not the tag `dynamodbav:"-"`, by which its owner says
+//     that results go without it; with that tag any field is left out;
+//   - two fields of one name, of which one may be in an embedded struct;
+//   - a channel, function, complex number, uintptr or unsafe pointer;
+//   - an interface with methods, such as error;
+//   - a map whose keys are no texts, numbers or bools and do not encode themselves;
+//   - a [][]byte that has not the tag binaryset, for its encoding has no order.
+//
+// A type that encodes and decodes itself may have all of that. By its value, after fn
+// ([ErrNoResult] with repo.ErrSchema): if the result cannot be encoded; if DynamoDB does
+// not take it (infinities and NaN, magnitudes beyond 1e-130 and 1e126, more than 38
+// digits, sets that are empty or have an element twice, texts that are not UTF-8, more
+// than 32 levels); if it cannot be decoded; if what was decoded is encoded to something
+// else; or if it differs, field by field: an interface must get back the type that it
+// had, so a float64 and no int. Such a result, and one of more than 396 KB
+// (repo.ErrTooLarge), is no failure of the operation: the id is completed without it.
+//
 // # Protocol
 //
 // The row of an id is the item lock (package lockedread): the run acquires it, with the
@@ -51,10 +83,11 @@
 //
 // The error of fn comes back as it is. repo.ErrKey: the id is empty, or has more than
 // 2,048 bytes. repo.ErrLocked: another runs the id, and ctx or Config.Wait ended the
-// waiting. [ErrNoResult]: completed, but there is no result to return; a result of
-// more than 396 KB is not kept, for it does not fit into an item. repo.ErrSchema: the result that is kept does
-// not fit the type that is asked for. repo.ErrOutcomeUnknown: fn has returned, and whether
-// that is known to others nobody can tell; the same call tells, or runs it again.
+// waiting. repo.ErrSchema alone: results of this type are not kept; nothing was sent.
+// [ErrNoResult]: completed, but there is no result to return, or what is kept does not fit
+// the type that is asked for (repo.ErrSchema beside it). repo.ErrOutcomeUnknown: fn has
+// returned, and whether that is known to others nobody can tell; the same call tells, or
+// runs it again.
 //
 // # Sources
 //

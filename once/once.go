@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -17,8 +17,9 @@ import (
 )
 
 // ErrNoResult is the error of a call whose operation was completed, but whose result was
-// not kept: it could not be encoded, or does not fit into an item. The run that has made
-// it returns it beside the error.
+// not kept: it does not survive its encoding (repo.ErrSchema beside it), DynamoDB does not
+// take it (the same), or it does not fit into an item (repo.ErrTooLarge). The run that has
+// made it returns it beside the error; every later call has the same errors.
 var ErrNoResult = telemetry.NoResult
 
 // Run is what a run can pass on, so that an outside service does its part once. A
@@ -40,6 +41,9 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	if fn == nil {
 		return result, fmt.Errorf("%w: the operation is nil", repo.ErrConfig)
 	}
+	if err := s.coding.facts(reflect.TypeFor[T]()).err; err != nil {
+		return result, err
+	}
 	key := repo.Key{Partition: id}
 	raw, err := s.table.EncodeKey(key)
 	if err != nil {
@@ -53,7 +57,7 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	var made *completed
 	switch {
 	case errors.As(err, &made):
-		return decode[T](id, made.result)
+		return readResult[T](s, id, made)
 	case err != nil:
 		return result, err
 	}
@@ -70,16 +74,22 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 		return zero, err
 	}
 	done = true // whatever comes of it: fn has done its work
-	kept, why := encode(result)
-	if err := s.complete(ctx, hold, kept); err != nil {
+	kept, read, why := keep(s.coding, result)
+	if why == nil {
+		result = read // as others get it
+	}
+	if why, err = s.complete(ctx, hold, kept, why); err != nil {
 		var zero T
 		return zero, err
 	}
-	return result, why
+	if why != nil {
+		return result, fmt.Errorf("id %q: %w", id, why)
+	}
+	return result, nil
 }
 
 // completed is what ends the waiting for a run: another has completed the id.
-type completed struct{ result types.AttributeValue }
+type completed struct{ result, reason types.AttributeValue }
 
 func (*completed) Error() string { return "the operation was completed" }
 
@@ -88,19 +98,24 @@ func (s *Store) completed(row ddb.Item) error {
 	if !ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld]) {
 		return nil
 	}
-	return &completed{row[attrResult]}
+	return &completed{row[attrResult], row[attrReason]}
 }
 
-// complete leaves the lock of a run in its row, with its result.
-func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.AttributeValue) error {
+// complete leaves the lock of a run in its row, with its result, or why there is none:
+// DynamoDB may have the last word in that.
+func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.AttributeValue, why *unkept) (*unkept, error) {
 	ctx, cancel := ddb.Cleaning(ctx) // what fn has done is done, also if ctx has ended meanwhile
 	defer cancel()
 	core := s.locker.Core
 	end := s.locker.Clock().Add(core.Retention)
-	return hold.Leave(ctx, func(w *protocol.Write) {
+	err := hold.Leave(ctx, func(w *protocol.Write, refused error) {
+		if refused != nil {
+			result, why = nil, unkeptBy(refused)
+		}
 		w.Set(attrDone, ddb.Integer(hold.Token()))
 		if result == nil {
 			w.Remove(attrResult) // of a run that is forgotten
+			w.Set(attrReason, ddb.Text(why.reason()))
 		} else {
 			w.Set(attrResult, result)
 		}
@@ -108,40 +123,18 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 		w.Set(core.Attr.LockLease, ddb.Number(ddb.LeaseSeconds(core.Retention)))
 		w.Set(core.Attr.TTL, ddb.Integer(end.Add(s.locker.Skew+time.Second).Unix()))
 	})
+	return why, err
 }
 
-// maxResult is how many bytes a result may have: an item, less its key and its lock.
-const maxResult = 396 << 10
-
-// encode is a result as it is kept; nil, and why, if it cannot be.
-func encode(result any) (_ types.AttributeValue, err error) {
-	defer func() { // what fn has done is done: it must not run again
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %w: %T cannot be encoded: %v", ErrNoResult, repo.ErrSchema, result, p)
-		}
-	}()
-	kept, err := attributevalue.Marshal(result)
+// readResult is the result of a run that has completed the id.
+func readResult[T any](s *Store, id string, made *completed) (result T, err error) {
+	if made.result == nil {
+		err = whyNone(made.reason)
+	} else {
+		result, err = decode[T](s.coding, made.result)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w: %w", ErrNoResult, repo.ErrSchema, err)
+		err = fmt.Errorf("id %q: %w", id, err)
 	}
-	if size := protocol.Size(ddb.Item{"": kept}); size > maxResult {
-		return nil, fmt.Errorf("%w: %w: it has about %d bytes, at most %d are kept", ErrNoResult, repo.ErrTooLarge, size, maxResult)
-	}
-	return kept, nil
-}
-
-func decode[T any](id string, kept types.AttributeValue) (result T, err error) {
-	if kept == nil {
-		return result, fmt.Errorf("id %q: %w", id, ErrNoResult)
-	}
-	var zero T
-	defer func() { // bytes that are longer than the array they are for, for example
-		if p := recover(); p != nil {
-			result, err = zero, fmt.Errorf("%w: id %q: the result that is kept does not fit %T: %v", repo.ErrSchema, id, zero, p)
-		}
-	}()
-	if err := attributevalue.Unmarshal(kept, &result); err != nil {
-		return zero, fmt.Errorf("%w: id %q: the result that is kept does not fit %T: %w", repo.ErrSchema, id, zero, err)
-	}
-	return result, nil
+	return result, err
 }

@@ -26,7 +26,8 @@ type Config struct {
 	// number.
 	Wait repo.Wait
 	// Table has the names of the library's attributes, for how long an id is remembered
-	// (Remember), the attempt time-out of requests, logger, meter and tracer.
+	// (Remember), the options by which results are coded, the attempt time-out of requests,
+	// logger, meter and tracer.
 	Table repo.TableConfig
 }
 
@@ -35,12 +36,14 @@ const (
 	attrID     = "id"
 	attrDone   = "done"   // token of the run that has completed it
 	attrResult = "result" // of that run
+	attrReason = "reason" // why it has none; of that run, where there is no result
 )
 
 // Store keeps what came of operations, in one table. It is safe for concurrent use.
 type Store struct {
 	table  *repo.KeyTable
 	locker *lock.Locker
+	coding *coding // of results
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -52,15 +55,17 @@ func New(client repo.Client, tableName string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	taking.Every = taking.Lease / 3
+	coding, made := newCoding(&cfg.Table)
 	table, err := repo.NewKeyTable(client, tableName, repo.KeySchema{Partition: repo.KeyAttribute{Name: attrID}}, cfg.Table)
 	if err != nil {
 		return nil, err
 	}
+	made()
 	core := link.Core(table)
-	if name := core.Attr.Clash([]string{attrID, attrDone, attrResult}, nil); name != "" {
+	if name := core.Attr.Clash([]string{attrID, attrDone, attrResult, attrReason}, nil); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a row keeps for itself", repo.ErrConfig, name)
 	}
-	return &Store{table, lock.NewLocker(core, taking)}, nil
+	return &Store{table, lock.NewLocker(core, taking), coding}, nil
 }
 
 // EnsureTable creates the table if it does not exist, with TTL, waits until it is

@@ -2,10 +2,13 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -191,8 +194,9 @@ func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
 
 // Leave sends an update of the item that leaves the lock in place, until the time that
 // set gives it, and ends the hold: nobody looks after it any more. It is repeated as a
-// commit is, as long as ctx allows and until the deadline has passed.
-func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
+// commit is, as long as ctx allows and until the deadline has passed. If the service
+// refuses it as invalid, set is asked for another one, and told why.
+func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused error)) error {
 	if err := h.BeginLast(ctx); err != nil {
 		return err
 	}
@@ -203,13 +207,25 @@ func (h *Lock) Leave(ctx context.Context, set func(*protocol.Write)) error {
 	}
 	h.Halt()
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: true, Late: h.Expired}
-	err := h.write(ctx, set, func(res *ddb.Result) bool { return repetition.Again(ctx, res, ddb.Throttled(res.Err)) })
+	again := func(res *ddb.Result) bool { return repetition.Again(ctx, res, ddb.Throttled(res.Err)) }
+	err := h.write(ctx, func(w *protocol.Write) { set(w, nil) }, again)
+	if invalid(err) {
+		why := err
+		err = h.write(ctx, func(w *protocol.Write) { set(w, why) }, again)
+	}
 	if err == nil {
 		h.Finish(repo.ErrReleased)
 	} else {
 		h.Forget(repo.ErrReleased) // it ends with its lease at the latest
 	}
 	return err
+}
+
+// invalid reports whether the service has refused a request for what it says, whenever it
+// would come: no attempt of it was applied.
+func invalid(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && (api.ErrorCode() == "ValidationException" || api.ErrorCode() == "SerializationException")
 }
 
 // write sends an update of the item, as often as again says. The caller holds op.

@@ -27,4 +27,5 @@ type Doer interface {
 var (
 	_ aws.HTTPClient = (*Counter)(nil)
 	_ aws.HTTPClient = (*Injector)(nil)
+	_ aws.HTTPClient = (*Copier)(nil)
 )

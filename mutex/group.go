@@ -3,6 +3,7 @@ package mutex
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -136,6 +137,9 @@ func (g *Group) refresh(ctx context.Context) error {
 
 // Locks are the locks of the group, in the order of their keys.
 func (g *Group) Locks() []*Lock { return slices.Clone(g.locks) }
+
+// Format prints the locks.
+func (g *Group) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, g.locks) }
 
 // Context is cancelled, with the cause, when the first of the locks ends.
 func (g *Group) Context() context.Context { return g.ctx }

@@ -83,6 +83,11 @@ func (l *Lock) Until() time.Time { return l.hold.Until() }
 // ErrLockExpired (joined with why the last heartbeat failed), or ErrReleased.
 func (l *Lock) Context() context.Context { return l.hold.Context() }
 
+// Format prints the name and the token.
+func (l *Lock) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "lock %v, token %d", l.Key(), l.Token())
+}
+
 // Extend moves the end of the lease to a full lease from now. One request;
 // ErrLockExpired, ErrLockLost or ErrReleased when it is too late. For a
 // fail-closed lock it verifies that it is still held.

@@ -45,6 +45,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	core := link.Core(table)
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
@@ -57,6 +58,9 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	line.Yields = !cfg.Fair // a queue on the row knows whose turn it is
 	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}, nil
 }
+
+// Format prints the locker's table.
+func (l *Locker) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "locks of %v", l.table) }
 
 // EnsureTable creates the table if it does not exist, waits until it is
 // active, and verifies the key schema of an existing one (ErrSchema).

@@ -15,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -150,7 +151,9 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 		return nil, fmt.Errorf("%w: an event id is given, but the type has no field tagged repo:\"eventid\"", repo.ErrSchema)
 	}
 	id, err := attributevalue.Marshal(e.ID)
-	if err == nil && ddb.TypeName(id) != r.core.IDKind {
+	if err != nil {
+		err = redact.Error(err)
+	} else if ddb.TypeName(id) != r.core.IDKind {
 		err = fmt.Errorf("%T is stored as %s, the field tagged repo:\"eventid\" as %s", e.ID, ddb.TypeName(id), r.core.IDKind)
 	}
 	if err == nil {
@@ -174,7 +177,7 @@ func (r *engine) encodeTime(at any) (types.AttributeValue, error) {
 	}
 	av, err := attributevalue.Marshal(at)
 	if err != nil {
-		return nil, err
+		return nil, redact.Error(err)
 	}
 	if _, err := ddb.Int(av); err != nil {
 		return nil, fmt.Errorf("%T: %w", at, err)

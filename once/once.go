@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -30,6 +31,9 @@ type Run struct {
 
 	lock *lock.Lock
 }
+
+// Format prints the id and the token.
+func (r Run) Format(f fmt.State, _ rune) { redact.Exported(f, "once.Run", r) }
 
 // Do returns the result of the operation of an id: that of an earlier run, or that of fn,
 // which runs if there is none. It waits, as long as ctx allows, while another run of the

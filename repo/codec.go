@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // Encode is [Table.Encode].
@@ -34,7 +35,7 @@ func (t *mapping) Encode(item any) (ddb.Item, error) {
 func (t *mapping) encoded(encode func() (ddb.Item, error)) (raw ddb.Item, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: encoding %v: %v", ErrSchema, t.typ, p)
+			err = fmt.Errorf("%w: encoding %v: %w", ErrSchema, t.typ, redact.Panic(p))
 		}
 	}()
 	if raw, err = encode(); err != nil {
@@ -168,24 +169,32 @@ func (t *mapping) Decode(raw ddb.Item) (any, error) {
 // checkShape refuses an item with foreign attributes under the library's names.
 func (t *mapping) checkShape(raw ddb.Item) error {
 	if err := t.core.CheckShape(raw); err != nil {
-		return fmt.Errorf("%w: item %v in table %q: %w", ErrSchema, t.DecodeKey(raw), t.Name(), err)
+		return t.unreadable(raw, fmt.Errorf("%w: %w", ErrSchema, err))
 	}
 	return nil
 }
 
 // decode is Decode of an item that readers see.
 func (t *mapping) decode(raw ddb.Item) (item any, err error) {
+	bare, mine := t.bared(t.own(raw))
+	if !mine {
+		return nil, t.unreadable(raw, fmt.Errorf("%w: its key has not the prefix of %v", ErrSchema, t.typ))
+	}
+	if item, err = t.decodeBare(bare); err != nil {
+		return nil, t.unreadable(raw, t.unfit(bare, err))
+	}
+	return item, nil
+}
+
+// decodeBare is decode of an item with a bare key. Its error may have values.
+func (t *mapping) decodeBare(raw ddb.Item) (item any, err error) {
 	// The decoder panics on some values, such as bytes that are longer than
 	// the array they are for.
 	defer func() {
 		if p := recover(); p != nil {
-			item, err = nil, fmt.Errorf("%w: the item does not fit %v: %v", ErrSchema, t.typ, p)
+			item, err = nil, redact.Panic(p)
 		}
 	}()
-	raw, mine := t.bared(t.own(raw))
-	if !mine {
-		return nil, fmt.Errorf("%w: item %v in table %q: its key has not the prefix of %v", ErrSchema, t.DecodeKey(raw), t.Name(), t.typ)
-	}
 	made := reflect.New(t.typ)
 	if t.plan != nil {
 		if t.plan.decode(raw, made.Elem()) {
@@ -201,8 +210,5 @@ func (t *mapping) decode(raw ddb.Item) (item any, err error) {
 			known[name] = v
 		}
 	}
-	if err := t.codec.decodeItem(known, made.Interface()); err != nil {
-		return nil, fmt.Errorf("%w: the item does not fit %v: %w", ErrSchema, t.typ, err)
-	}
-	return made.Interface(), nil
+	return made.Interface(), t.codec.decodeItem(known, made.Interface())
 }

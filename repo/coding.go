@@ -79,7 +79,7 @@ func encodeValue(by *attributevalue.Encoder, v reflect.Value) (types.AttributeVa
 func (c *codec) encodeItem(item any) (ddb.Item, error) {
 	av, err := c.encoder.Encode(item)
 	if err != nil {
-		return nil, err
+		return nil, unencoded(err)
 	}
 	m, ok := av.(*types.AttributeValueMemberM)
 	if !ok {

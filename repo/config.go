@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // Client is what a table needs of *dynamodb.Client. It gets no more methods
@@ -89,6 +90,14 @@ type TableConfig struct {
 	// they may be personal data. Metrics never have them.
 	TraceKeys bool
 }
+
+// Format prints the settings that are set, and never PageSecret.
+func (c TableConfig) Format(f fmt.State, _ rune) {
+	redact.Exported(f, "repo.TableConfig", c, "PageSecret")
+}
+
+// LogValue is what a log has of the settings: as Format.
+func (c TableConfig) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
 
 // Attributes are the names of the attributes that the library keeps on items.
 // An empty name means the default.

@@ -85,12 +85,13 @@
 //
 // Reads are consistent, but of an index, and with [Eventually]. A locked item is
 // read as it was committed last. Stubs, tombstones and items of other types never come
-// out.
+// out. One that cannot be read is an [*ItemError] and ends the reading, but with
+// [Unreadable].
 //
 // # Contexts and errors
 //
 // A context governs waiting and sending. Cancelled in the middle of a write,
 // one short attempt on a detached context finds out what became of it. Errors
 // are sentinels for "which" and structs for "who and until when"; use
-// errors.Is and errors.As.
+// errors.Is and errors.As. They have keys of items, and never other values.
 package repo

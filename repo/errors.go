@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // The sentinels: which error it is. Test with errors.Is.
@@ -141,6 +142,7 @@ func classify(err error) error {
 	if err == nil {
 		return nil
 	}
+	redact.Answer(err)
 	switch {
 	case is[*ddb.SizeError](err), protocol.Oversize(err):
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)

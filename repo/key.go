@@ -3,7 +3,6 @@ package repo
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -49,7 +48,7 @@ func (c *codec) encodePart(which string, v any, f field, limit int) (types.Attri
 	}
 	av, err := c.encodeScalar(v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, err)
+		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, unencoded(err))
 	}
 	av = f.stored(av)
 	return av, checkPart(which, av, f, limit)
@@ -104,8 +103,8 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 	switch {
 	case isText && !utf8.ValidString(text.Value):
 		return fmt.Errorf("%w: the %s key (attribute %q) is not valid UTF-8, which is all that DynamoDB keeps in strings: use bytes", ErrKey, which, f.name)
-	case isNumber && !kept(number.Value):
-		return fmt.Errorf("%w: the %s key (attribute %q): %s is not a number that DynamoDB keeps (below 10^126)", ErrKey, which, f.name, number.Value)
+	case isNumber && !ddb.Kept(number.Value):
+		return fmt.Errorf("%w: the %s key (attribute %q): %s is not a number that DynamoDB keeps (at most 38 digits, from 10^-130 to below 10^126)", ErrKey, which, f.name, number.Value)
 	case ddb.TypeName(av) != f.kind:
 		return fmt.Errorf("%w: the %s key (attribute %q) must be %s, got %s", ErrKey, which, f.name, kindName(f.kind), kindName(ddb.TypeName(av)))
 	case size == 0:
@@ -114,13 +113,6 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 		return fmt.Errorf("%w: the %s key (attribute %q) has %d bytes, DynamoDB takes %d", ErrKey, which, f.name, size, limit)
 	}
 	return nil
-}
-
-// kept reports whether DynamoDB can keep a number.
-func kept(s string) bool {
-	v, err := strconv.ParseFloat(s, 64)
-	a := math.Abs(v)
-	return err == nil && a < 1e126 && (a == 0 || a >= 1e-130)
 }
 
 func kindName(kind string) string {

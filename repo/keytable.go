@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"crypto/cipher"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -20,6 +21,7 @@ import (
 type KeyTable struct {
 	client Client
 	cfg    TableConfig
+	pages  cipher.AEAD // of page tokens; nil without a secret
 	pk, sk field
 	codec  *codec
 	core   *protocol.Core
@@ -99,9 +101,11 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	case cfg.Remember < time.Minute:
 		return nil, fmt.Errorf("%w: Remember is %v: ids of operations are remembered for a minute at least", ErrConfig, cfg.Remember)
 	}
-	if n := len(cfg.PageSecret); n > 0 && n < minSecret {
-		return nil, fmt.Errorf("%w: PageSecret has %d bytes, page tokens need %d at least, the same in all processes", ErrConfig, n, minSecret)
+	pages, err := newCipher(cfg.PageSecret)
+	if err != nil {
+		return nil, err
 	}
+	cfg.PageSecret = nil
 	jumps := cfg.Clock != nil
 	if !jumps {
 		cfg.Clock = time.Now
@@ -114,7 +118,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if err != nil {
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
-	t := &KeyTable{client: client, cfg: cfg, pk: s.pk, sk: s.sk, codec: s.codec}
+	t := &KeyTable{client: client, cfg: cfg, pages: pages, pk: s.pk, sk: s.sk, codec: s.codec}
 	t.core = protocol.NewCore(protocol.Core{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         protocol.Attributes(attrs),
@@ -144,6 +148,9 @@ func isNil(v any) bool {
 	r := reflect.ValueOf(v)
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
+
+// Format prints the table's name.
+func (t *KeyTable) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "table %q", t.Name()) }
 
 // Name is the table's name.
 func (t *KeyTable) Name() string { return t.core.Name }

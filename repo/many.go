@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,20 +24,21 @@ const maxBatch = 100
 // GetMany reads items with consistent reads, each by itself: they may be of
 // different moments (see txn for one). The result has one element for each key, in
 // their order, nil where there is no item. An item of another type is an error, as of
-// Get (*TypeError): its key was asked for. On an error nothing is returned. One
+// Get (*TypeError): its key was asked for. On an error nothing is returned, but where
+// items cannot be read: then the others are, with the [*ItemError] of each. One
 // request per 100 keys, one read unit per 4 KB of each item; what the service leaves
 // over (16 MB a request, throttling) is asked for again, after pauses of up to
 // 20 ms that double up to 1 s. ErrConfig if the client has no method BatchGetItem.
 func (t *Table[T]) GetMany(ctx context.Context, keys ...Key) ([]*T, error) {
 	found, err := t.m.getMany(ctx, keys)
-	if err != nil {
+	if found == nil {
 		return nil, err
 	}
 	items := make([]*T, len(keys))
 	for i := range items {
 		items[i], _ = found[i].(*T)
 	}
-	return items, nil
+	return items, err
 }
 
 // getMany returns nil for what is not there.
@@ -67,17 +69,19 @@ func (t *mapping) getMany(ctx context.Context, keys []Key) ([]any, error) {
 		missing = missing[n:]
 	}
 	items := make([]any, len(keys))
+	var unread []error
 	for i, text := range wanted {
 		if err := t.core.CheckType(found[text]); err != nil {
 			return nil, err
 		}
 		item, _, err := t.shown(found[text], false)
 		if err != nil {
-			return nil, err
+			unread = append(unread, err)
+			continue
 		}
 		items[i] = item
 	}
-	return items, nil
+	return items, errors.Join(unread...)
 }
 
 // getBatch reads items until none is left over.

@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -159,7 +160,11 @@ func (in *values) field(f *planned, v reflect.Value) (types.AttributeValue, erro
 	}
 	switch f.kind {
 	case reflect.Invalid:
-		return encodeValue(encoder, v)
+		av, err := encodeValue(encoder, v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %q: %w", f.name, unencoded(err))
+		}
+		return av, nil
 	case reflect.String:
 		in.texts = append(in.texts, types.AttributeValueMemberS{Value: v.String()})
 		return &in.texts[len(in.texts)-1], nil

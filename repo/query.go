@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -16,7 +17,8 @@ import (
 
 // Query iterates over the items of a partition in the order of their sort
 // keys, with consistent reads. Stubs and tombstones are left out. An error
-// ends the iteration. One request per page, one read unit per 4 KB read.
+// ends the iteration, also that of an item that cannot be read (*ItemError), but
+// with [Unreadable]. One request per page, one read unit per 4 KB read.
 func (t *Table[T]) Query(ctx context.Context, partition any, options ...QueryOption) iter.Seq2[T, error] {
 	return each[T](func(yield func(any, error) bool) { t.m.query(ctx, partition, options, yield) })
 }
@@ -54,7 +56,7 @@ func (t *mapping) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yie
 		if err == nil {
 			item, shown, err = t.shown(raw, plan.unexpired)
 		}
-		if !shown {
+		if !shown || plan.passes(err) {
 			continue
 		}
 		if !yield(item, err) || err != nil {
@@ -64,6 +66,17 @@ func (t *mapping) deliver(items iter.Seq2[ddb.Item, error], plan *queryPlan, yie
 			return
 		}
 	}
+}
+
+// passes reports whether an error is that of an item past which the reading goes on,
+// and reports the item.
+func (p *queryPlan) passes(err error) bool {
+	var item *ItemError
+	if p.unreadable == nil || !errors.As(err, &item) {
+		return false
+	}
+	p.unreadable(item)
+	return true
 }
 
 // filterType lets DynamoDB leave out the items of other types.
@@ -112,8 +125,6 @@ type query struct {
 	plan  *queryPlan
 	input *dynamodb.QueryInput
 	keys  []string // the attributes by which a page begins
-
-	partition types.AttributeValue
 }
 
 func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error) {
@@ -156,7 +167,7 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	q := &query{plan: plan, keys: t.startKeys(pk, sk), partition: of}
+	q := &query{plan: plan, keys: t.startKeys(pk, sk)}
 	q.input = &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),

@@ -20,6 +20,7 @@ type queryPlan struct {
 	descending bool
 	eventually bool
 	unexpired  bool
+	unreadable func(*ItemError)
 	pageSize   int32
 	limit      int
 	segments   int
@@ -28,7 +29,11 @@ type queryPlan struct {
 
 func planOf(options []QueryOption) (*queryPlan, error) {
 	plan := &queryPlan{}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			plan.refuse("option %d of the query is nil", i+1)
+			continue
+		}
 		o(plan)
 	}
 	return plan, plan.err
@@ -49,6 +54,17 @@ func Eventually() QueryOption { return func(p *queryPlan) { p.eventually = true 
 // Unexpired leaves out items whose time to live is over (TableConfig.Attributes.TTL,
 // in Unix seconds), by the local clock: DynamoDB removes them within days.
 func Unexpired() QueryOption { return func(p *queryPlan) { p.unexpired = true } }
+
+// Unreadable goes on past items that cannot be read, and hands each to report, in the
+// goroutine that reads. They count for no Limit, and the next page begins behind them.
+// Without this option the first one ends the reading.
+func Unreadable(report func(*ItemError)) QueryOption {
+	return func(p *queryPlan) {
+		if p.unreadable = report; report == nil {
+			p.refuse("Unreadable(nil): give a function that hears of the items")
+		}
+	}
+}
 
 // Limit ends the reading after n items that come out. Of a Page it is the greatest
 // number of its items.

@@ -22,7 +22,7 @@ type scanner interface {
 // Scan iterates over all items of the table, or of an index, in no order, with
 // consistent reads (of an index: eventually consistent ones). What is written
 // meanwhile may come out or not. Stubs and tombstones are left out. An error ends
-// the iteration. One request per page of 1 MB, one read unit per 4 KB read: a scan
+// the iteration, as of Query. One request per page of 1 MB, one read unit per 4 KB read: a scan
 // reads, and costs, the whole table. ErrConfig if the client has no method Scan.
 func (t *Table[T]) Scan(ctx context.Context, options ...QueryOption) iter.Seq2[T, error] {
 	return each[T](func(yield func(any, error) bool) { t.m.scan(ctx, options, yield) })

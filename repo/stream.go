@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // Images decodes the two images of a stream's record, in the types of the package
@@ -43,8 +44,8 @@ func (t *mapping) images(before, after ddb.Item) (was, is any, changed bool, err
 // no image. ErrSchema for anything else.
 func ParseImage(image []byte) (map[string]types.AttributeValue, error) {
 	item, err := attributevalue.UnmarshalMapJSON(image)
-	if err != nil {
-		return nil, fmt.Errorf("%w: the image is not DynamoDB's JSON: %w", ErrSchema, err)
+	if err != nil { // whose text may have values
+		return nil, fmt.Errorf("%w: the image is not DynamoDB's JSON: %w", ErrSchema, redact.Error(err))
 	}
 	if len(item) == 0 {
 		return nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"time"
 
@@ -20,10 +21,10 @@ type Tally struct {
 // Counted is what the rows of a resource add up to.
 type Counted struct{ Queued, Running, Permits, Dead int }
 
-// OK reports whether the counters were found right. Of a resource that was
-// Changing nothing was found.
+// OK reports whether nothing was found to be wrong. Of a resource that was Changing
+// nothing was found.
 func (t Tally) OK() bool {
-	return !t.Changing && t.Queued == t.Counted.Queued && t.Running == t.Counted.Running+t.Counted.Permits && t.Dead == t.Counted.Dead
+	return t.Changing || t.Queued == t.Counted.Queued && t.Running == t.Counted.Running+t.Counted.Permits && t.Dead == t.Counted.Dead
 }
 
 func (t Tally) String() string {
@@ -31,9 +32,16 @@ func (t Tally) String() string {
 	if !t.Paused.IsZero() {
 		paused = "; paused since " + t.Paused.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("resource %q: counters %d queued, %d running, %d dead; rows %d queued, %d running, %d dead; %d permits%s",
-		t.Name, t.Queued, t.Running, t.Dead, t.Counted.Queued, t.Counted.Running, t.Counted.Dead, t.Counted.Permits, paused)
+	changing := ""
+	if t.Changing {
+		changing = "; changing"
+	}
+	return fmt.Sprintf("resource %q: counters %d queued, %d running, %d dead; rows %d queued, %d running, %d dead; %d permits%s%s",
+		t.Name, t.Queued, t.Running, t.Dead, t.Counted.Queued, t.Counted.Running, t.Counted.Dead, t.Counted.Permits, paused, changing)
 }
+
+// Format prints it as String does.
+func (t Tally) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()) }
 
 // audits is how often the rows of a resource are counted before it is said to
 // change all the time.

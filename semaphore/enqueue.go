@@ -17,6 +17,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -50,6 +51,16 @@ type EnqueueOption func(*enqueuing)
 type enqueuing struct {
 	id    string
 	given bool
+}
+
+func enqueuingOf(options []EnqueueOption) (e enqueuing, err error) {
+	for i, o := range options {
+		if o == nil {
+			return e, fmt.Errorf("%w: option %d of the job is nil", repo.ErrConfig, i+1)
+		}
+		o(&e)
+	}
+	return e, nil
 }
 
 // WithID gives a job its id, so that enqueuing it again, after
@@ -91,9 +102,9 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 }
 
 func (s *store) enqueue(ctx context.Context, resource string, job any, options []EnqueueOption) (id string, err error) {
-	var e enqueuing
-	for _, o := range options {
-		o(&e)
+	e, err := enqueuingOf(options)
+	if err != nil {
+		return "", err
 	}
 	ctx, told := s.core.Observe.Call(ctx, telemetry.Job, "Enqueue")
 	told.Key(func() string { return resource })
@@ -128,7 +139,7 @@ func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id 
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, err)
+		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, redact.Error(err))
 	}
 	j := jobRow{id: id, row: ddb.Item{aJob: ddb.Text(string(value))}}
 	if e.given && !again {

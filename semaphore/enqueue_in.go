@@ -31,9 +31,9 @@ func (s *Semaphore[J]) In(tx *txn.Tx) *View[J] { return &View[J]{s.store, tx} }
 // one request more. An id that Enqueue made cannot be repeated here (ErrConfig). The
 // id of the job is that of the closure's last run.
 func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...EnqueueOption) (id string, err error) {
-	var e enqueuing
-	for _, o := range options {
-		o(&e)
+	e, err := enqueuingOf(options)
+	if err != nil {
+		return "", err
 	}
 	if _, made := madeAt(e.id); made {
 		return "", fmt.Errorf("%w: the id %s was made by Enqueue: in a transaction it cannot be told whether its job is done already; use an id of your own", repo.ErrConfig, e.id)

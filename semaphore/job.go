@@ -50,6 +50,11 @@ func (j *job) ID() string { return j.row.id }
 // Resource is the resource that the job is for.
 func (j *job) Resource() string { return j.resource }
 
+// Format prints the id, the resource and the attempt.
+func (j *job) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "job %s of %q, attempt %d", j.row.id, j.resource, j.row.attempts)
+}
+
 // Attempt counts the starts of the job, from 1.
 func (j *job) Attempt() int { return j.row.attempts }
 

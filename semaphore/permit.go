@@ -124,6 +124,11 @@ func (h *Permit) ID() string { return strings.TrimPrefix(h.attr, permitPrefix) }
 // Resource is the resource that may be used.
 func (h *Permit) Resource() string { return h.name }
 
+// Format prints the resource and the token.
+func (h *Permit) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "permit for %q, token %d", h.name, h.token)
+}
+
 // Token is the fencing token: it grows with every permit and every start of a
 // job of the resource. Where the limit is 1, an outside resource that refuses
 // smaller ones is protected.

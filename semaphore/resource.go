@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,6 +32,9 @@ type Resource struct {
 	swept   []string             // whose permits were removed, lately, as those of dead holders
 	broken  map[string]time.Time // what was ended by force, by the name of its attribute, and the end that it had
 }
+
+// Format prints what can be read of it.
+func (r Resource) Format(f fmt.State, _ rune) { redact.Exported(f, "semaphore.Resource", r) }
 
 // ending is when a permit ends, and how its row says so.
 type ending struct {

@@ -36,6 +36,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 		return nil, err
 	}
 	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked, aPaused, aDied}
+	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	core := link.Core(table)
 	if name := core.Attr.Clash(own, []string{permitPrefix, ownerPrefix, brokenPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
@@ -58,6 +59,9 @@ func checkJob[J any]() (err error) {
 	}
 	return nil
 }
+
+// Format prints the semaphore's table.
+func (s *store) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "resources of %v", s.table) }
 
 // EnsureTable creates the table if it does not exist, waits until it is
 // active, and verifies the key schema of an existing one (ErrSchema). A global

@@ -82,7 +82,7 @@ func integer(row ddb.Item, name string, most int64) (int64, error) {
 	}
 	n, err := ddb.Int(v)
 	if err == nil && (n < 0 || n > most) {
-		err = fmt.Errorf("%d is not between 0 and %d", n, most)
+		err = fmt.Errorf("it is not between 0 and %d", most)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("attribute %q: %w", name, err)

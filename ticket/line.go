@@ -112,7 +112,7 @@ func parse(image ddb.Item) (l line, err error) {
 func whole(name string, v types.AttributeValue, least, most int64) (int64, error) {
 	n, err := ddb.Int(v)
 	if err == nil && (n < least || n > most) {
-		err = fmt.Errorf("%d is not between %d and %d", n, least, most)
+		err = fmt.Errorf("it is not between %d and %d", least, most)
 	}
 	if err != nil {
 		return 0, schemaError(name, err)
@@ -128,7 +128,7 @@ func seconds(name string, v types.AttributeValue, most float64) (time.Time, erro
 	}
 	n, _ := v.(*types.AttributeValueMemberN) // as Time has found
 	if s, err := strconv.ParseFloat(n.Value, 64); err != nil || s <= 0 || s > most {
-		return at, schemaError(name, fmt.Errorf("%s seconds are not between 0 and %.0f", n.Value, most))
+		return at, schemaError(name, fmt.Errorf("its seconds are not between 0 and %.0f", most))
 	}
 	return at, nil
 }

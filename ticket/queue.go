@@ -45,6 +45,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Table.PageSecret = nil
 	core := link.Core(table)
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
@@ -54,6 +55,9 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		Clock: func() time.Time { return q.clock() }, Jumps: core.Jumps, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil
 }
+
+// Format prints the queue's table.
+func (q *Queue) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "queues of %v", q.table) }
 
 // EnsureTable creates the table if it does not exist (partition key "queue", a
 // string; TTL on expiresAt), and verifies an existing one. See

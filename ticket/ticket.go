@@ -3,6 +3,7 @@ package ticket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -55,6 +56,11 @@ func (q *Queue) newTicket(ctx context.Context, p place, e entry, l line, asked t
 
 // Number is the ticket. Numbers of a queue only grow.
 func (t *Ticket) Number() int64 { return t.number }
+
+// Format prints the entity and the number.
+func (t *Ticket) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "ticket for %q, number %d", t.entity, t.number)
+}
 
 // Context ends, with the cause, when the place is lost (ErrLockLost), its
 // deadline passes (ErrLockExpired), it is left (ErrReleased) or the queue is

@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -27,6 +28,11 @@ func (t *Turn) Number() int64 { return t.t.number }
 
 // Entity is what the turn is about, without the namespace.
 func (t *Turn) Entity() string { return t.t.entity }
+
+// Format prints the entity and the number.
+func (t *Turn) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "turn for %q, number %d", t.t.entity, t.t.number)
+}
 
 // Until is when the holder must stop if no renewal comes through, on its own
 // clock.

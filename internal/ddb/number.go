@@ -56,3 +56,29 @@ func plain(s string) bool {
 	}
 	return strings.Trim(digits, "0123456789") == ""
 }
+
+// DynamoDB's limits for numbers, all included: digits without zeros at either end, and the
+// powers of ten of the first of them.
+const (
+	keptDigits    = 38
+	leastPower    = -130
+	greatestPower = 125
+)
+
+// Kept reports whether DynamoDB keeps a number as it is.
+func Kept(s string) bool {
+	s, power, scientific := strings.Cut(canonical(s), "e")
+	digits := strings.TrimPrefix(s, "-")
+	if !plain(s) {
+		return false
+	}
+	exponent := len(digits) - 1
+	if scientific {
+		n, err := strconv.Atoi(power)
+		if err != nil {
+			return false
+		}
+		exponent += n
+	}
+	return digits == "0" || len(strings.TrimRight(digits, "0")) <= keptDigits && exponent >= leastPower && exponent <= greatestPower
+}

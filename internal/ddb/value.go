@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -43,7 +44,7 @@ func Int(v types.AttributeValue) (int64, error) {
 	}
 	i, err := strconv.ParseInt(n.Value, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("not a whole number: %w", err)
+		return 0, errors.New("not a whole number of 64 bits")
 	}
 	return i, nil
 }
@@ -53,7 +54,7 @@ func Int(v types.AttributeValue) (int64, error) {
 // would name something else.
 func KeptText(v types.AttributeValue) error {
 	if s, ok := v.(*types.AttributeValueMemberS); ok && !utf8.ValidString(s.Value) {
-		return fmt.Errorf("%q is not valid UTF-8, which is all that DynamoDB keeps in strings", s.Value)
+		return errors.New("it is not valid UTF-8, which is all that DynamoDB keeps in strings")
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"math/big"
 	"strings"
 	"time"
@@ -60,5 +60,5 @@ func WholeSeconds(at time.Time) error {
 	if at.Nanosecond() == 0 {
 		return nil
 	}
-	return fmt.Errorf("the event time %v has a fraction of a second, which its attribute cannot keep: truncate it, or use an integer of milliseconds with nolock.Config.Unit", at)
+	return errors.New("the event time has a fraction of a second, which its attribute cannot keep: truncate it, or use an integer of milliseconds with nolock.Config.Unit")
 }

@@ -129,7 +129,7 @@ func parseNumber(v types.AttributeValue) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(n.Value, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > maxNumber {
-		return 0, fmt.Errorf("%s is not a number from 0 to %d", n.Value, int64(maxNumber))
+		return 0, fmt.Errorf("it is not a number from 0 to %d", int64(maxNumber))
 	}
 	return f, nil
 }

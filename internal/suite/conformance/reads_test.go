@@ -203,6 +203,11 @@ func TestPages(t *testing.T) {
 		"other partition": {table, "south", token, nil, repo.ErrPage},
 		"other order":     {table, "north", token, []repo.QueryOption{repo.Descending()}, repo.ErrPage},
 		"other index":     {table, "north", token, []repo.QueryOption{byCustomer}, repo.ErrPage},
+		"other bounds":    {table, "north", token, []repo.QueryOption{repo.SortBetween(0, 9)}, repo.ErrPage},
+		"a filter":        {table, "north", token, []repo.QueryOption{repo.Filter(expression.Name("customer").Equal(expression.Value("ann")))}, repo.ErrPage},
+		"unexpired":       {table, "north", token, []repo.QueryOption{repo.Unexpired()}, repo.ErrPage},
+		"a line feed":     {table, "north", token[:9] + "\n" + token[9:], nil, repo.ErrPage},
+		"a return at end": {table, "north", token + "\r\n", nil, repo.ErrPage},
 		"other secret":    {other, "north", token, nil, repo.ErrPage},
 		"no secret":       {open, "north", "", nil, repo.ErrConfig},
 	} {

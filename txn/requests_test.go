@@ -72,7 +72,8 @@ func TestRequests(t *testing.T) {
 }
 
 // Where another transaction is at an item, all that is not locked is read anew by one
-// request: what was read before is old, and would be committed in vain.
+// request: what was read before is old, and would be committed in vain. If it is as it was
+// the same goes out again, and the closure does not run.
 func TestAConflictIsReadOnce(t *testing.T) {
 	for kind, want := range map[string]map[string]int{"optimistic": {"GetItem": 3, "TransactGetItems": 1}, "pessimistic": {}} {
 		t.Run(kind, func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestAConflictIsReadOnce(t *testing.T) {
 			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { runs++; return three(ctx, tx, s.in(tx), w) }))
 			got := w.Count.Counts()
 			maps.DeleteFunc(got, func(op string, _ int) bool { return op != "GetItem" && op != "TransactGetItems" })
-			if !maps.Equal(got, want) || runs != 1+want["TransactGetItems"] {
+			if !maps.Equal(got, want) || runs != 1 {
 				t.Errorf("%d runs, reads %v, want %v", runs, got, want)
 			}
 		})

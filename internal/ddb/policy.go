@@ -50,6 +50,9 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if err != nil {
 		return c.decides(ctx, n, errors.Join(c.res.Err, err))
 	}
+	if c.opt.Sending.lapsed(delay) {
+		return c.decides(ctx, n, c.res.Err) // behind that sleep it would be too late
+	}
 	if c.opt.Holding {
 		c.slept = time.Now().Add(delay)
 		c.sleepShortly(ctx, n, delay)
@@ -78,10 +81,14 @@ func (c *call) decides(ctx context.Context, n int, err error) bool {
 
 // patience is how long the next attempt may last.
 func (c *call) patience() time.Duration {
-	if c.ended.IsZero() {
-		return c.timeout
+	most := c.timeout
+	if c.attempt != nil { // the first one may be as slow as it likes
+		most = min(most, c.opt.Sending.left())
 	}
-	return min(c.timeout, max(shortest, Settle-time.Since(c.ended)))
+	if c.ended.IsZero() {
+		return most
+	}
+	return min(most, max(shortest, Settle-time.Since(c.ended)))
 }
 
 // sleepShortly sleeps before another attempt of a call behind which others wait, for

@@ -69,8 +69,16 @@ type Options struct {
 	// Token is the ClientRequestToken of a transaction; "" makes a new one. Calls
 	// with the same token and the same writes are one, for ten minutes.
 	Token string
-	// Conflicts says that the caller makes the writes anew when another
-	// transaction was in the way: it is told at once, unless an earlier attempt
-	// may have been applied.
+	// Sending is what was sent of the write by calls before; nil: there were none.
+	Sending *Sending
+	// Conflicts says that the caller sends the write again when another transaction was
+	// in the way: it is told at once, unless an earlier attempt may have been applied.
 	Conflicts bool
+}
+
+// Shorten bounds an attempt.
+func (o *Options) Shorten(most time.Duration) {
+	if o.Timeout == 0 || most < o.Timeout {
+		o.Timeout = most
+	}
 }

@@ -40,6 +40,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	}
 	c.short = Backoff{Min: shortest, Max: c.timeout}
 	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
+	c.begin()
 	ctx, c.told = t.Observe.Request(ctx, op)
 	c.caller = ctx
 	if opt.AwaitAnswer && ctx.Err() == nil {
@@ -52,6 +53,9 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			c.cancelled(ctx)
 			break
 		}
+		if c.tooLate() {
+			break
+		}
 		if c.once(ctx, c.patience()) {
 			_ = c.release(nil)
 			break
@@ -61,6 +65,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			break
 		}
 	}
+	c.end()
 	c.told.End(c.seen.host, c.seen.region, c.res.Outcome == Condition, c.res.Err)
 	c.res.Err = t.Classify(c.res.Err)
 	return c.res
@@ -114,7 +119,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(c.caller)
-	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once {
+	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once || c.opt.Sending.lapsed(settleFor) {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return
 	}

@@ -2,7 +2,6 @@ package ddb
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -21,14 +20,14 @@ type Transactor interface {
 
 // Transact sends writes that are applied all or none. All attempts carry one
 // ClientRequestToken: the service answers a repeated one that was applied with
-// success, for ten minutes, so a failed condition is about all attempts.
+// success, for ten minutes, so a failed condition is about all attempts; and none is sent
+// that could come behind that.
 // [Result.Images] then has, for each write whose condition failed, its item.
 func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
-	token := opt.Token
-	if token == "" {
-		token = rand.Text()
+	if opt.Sending == nil {
+		opt.Sending = NewSending(opt.Token)
 	}
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: writes}
+	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &opt.Sending.token, TransactItems: writes}
 	res := t.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		t.Observe.Tables(ctx, func() []string { return tablesOf(writes) })
 		a.of(len(writes))
@@ -174,6 +173,9 @@ func (t *Table) PutOf(item Item) types.TransactWriteItem {
 type Image struct {
 	Failed bool
 	Item   Item // empty: none exists
+	// Busy is why nothing was found out about the write's condition: others were at the
+	// item, or there were too many requests.
+	Busy error
 }
 
 const conditionalCheckFailed = "ConditionalCheckFailed"
@@ -185,9 +187,12 @@ func transactionFailed(err error) ([]Image, bool) {
 	if !errors.As(err, &cancelled) {
 		return nil, false
 	}
-	images := make([]Image, len(cancelled.CancellationReasons))
+	images, reasons := make([]Image, len(cancelled.CancellationReasons)), Reasons(err)
 	for i, r := range cancelled.CancellationReasons {
 		images[i] = Image{Failed: aws.ToString(r.Code) == conditionalCheckFailed, Item: r.Item}
+		if busy(aws.ToString(r.Code)) {
+			images[i].Busy = reasons[i]
+		}
 	}
 	return images, slices.ContainsFunc(images, func(i Image) bool { return i.Failed })
 }
@@ -240,20 +245,22 @@ func Throttled(err error) bool {
 }
 
 // Conflicted reports whether a transaction was cancelled because of another one
-// on the same items: nothing was written, and it may be tried again.
+// on the same items: this request has written nothing, and it may be sent again. The other
+// one may be a copy of it.
 func Conflicted(err error) bool {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
 		return slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
-			switch aws.ToString(r.Code) {
-			case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
-				return true
-			}
-			return false
+			return busy(aws.ToString(r.Code))
 		})
 	}
 	var inProgress *types.TransactionInProgressException
 	return errors.As(err, &inProgress) || Ongoing(err)
+}
+
+// busy reports whether a reason passes.
+func busy(code string) bool {
+	return code == "TransactionConflict" || code == "ThrottlingError" || code == "ProvisionedThroughputExceeded"
 }
 
 // Ongoing reports whether a write of one item was refused because a transaction was

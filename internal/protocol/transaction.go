@@ -55,10 +55,10 @@ func (c *Core) AsRead(base, now ddb.Item) bool {
 
 // JudgePart says what the image of one item, whose condition has refused a
 // transaction, tells of the whole. id is that of the transaction's writes; clean
-// says that no earlier attempt of it may have been applied.
+// says that no earlier attempt of it may have been applied, nor a copy of it: it has a
+// token, by which the service knows both.
 func (c *Core) JudgePart(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	now := c.Ring(image)
-	if p.Writes && RingVerdict(id, nil, now) == Committed {
+	if p.Writes && RingVerdict(id, nil, c.Ring(image)) == Committed {
 		return Committed
 	}
 	if p.Hold != nil {
@@ -67,13 +67,37 @@ func (c *Core) JudgePart(p Part, id WriteID, image ddb.Item, clean bool) Verdict
 	switch {
 	case clean:
 		return Lost
-	case (p.Writes || p.Removes) && RingVerdict(id, c.Ring(p.Base), now) == Lost && !c.AsRead(p.Base, image):
+	case (p.Writes || p.Removes) && c.RingSince(id, p.Base, image) == Lost && !c.AsRead(p.Base, image):
 		// Everything since the item was read is in sight, and the transaction is
 		// not: nor will it be, for what it demands has gone.
 		return Lost
 	}
 	// An item that was only checked keeps no trace of what was applied around it.
 	return Undecided
+}
+
+// JudgeAlone is JudgePart of a transaction of one part, which is sent as the plain write
+// of its item. No token tells a copy of that: where the item was read, the image has to.
+func (c *Core) JudgeAlone(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
+	covered := p.Hold == nil && p.Writes && c.Ring(p.Base) != nil && !c.Absent(image) && c.RingSince(id, p.Base, image) == Undecided
+	return c.JudgePart(p, id, image, clean && !covered)
+}
+
+// RingSince is [RingVerdict] of what was read of an item and of a later image of it. The
+// newest id that was read may be out of sight there, because others have written more
+// often than a ring has places, or because a write has begun a new one. If the version has
+// moved by as much as there are ids, they are those of all writes since.
+func (c *Core) RingSince(id WriteID, base, now ddb.Item) Verdict {
+	v := RingVerdict(id, c.Ring(base), c.Ring(now))
+	if v != Undecided || c.Version == "" || c.Absent(base) || c.Absent(now) {
+		return v
+	}
+	was, err := ddb.Int(base[c.Version])
+	is, other := ddb.Int(now[c.Version])
+	if err == nil && other == nil && is > was && is-was == int64(c.Writes(now)) {
+		return Lost
+	}
+	return v
 }
 
 func (c *Core) judgeHeld(p Part, image ddb.Item, clean bool) Verdict {
@@ -103,6 +127,82 @@ func JudgeParts(parts ...Verdict) Verdict {
 		}
 	}
 	return verdict
+}
+
+// Look is what one item, read while nobody knows what became of a transaction, tells of
+// the whole.
+type Look struct {
+	Applied bool // it has the id of the transaction
+	Without bool // it did not have it until then: everything since it was read is in sight
+	Moved   bool // it is not as the transaction demands it, and never will be again
+}
+
+// LookAt draws the conclusion from the image of an item that was read and is not held.
+func (c *Core) LookAt(p Part, id WriteID, image ddb.Item) Look {
+	return Look{
+		Applied: p.Writes && RingVerdict(id, nil, c.Ring(image)) == Committed,
+		Without: p.Writes && c.RingSince(id, p.Base, image) == Lost,
+		Moved:   !c.Absent(p.Base) && !c.AsRead(p.Base, image),
+	}
+}
+
+// JudgeLooks is the verdict on a transaction from looks at its items, all of one moment.
+// Lost: it was not applied until then, and cannot be any more.
+func JudgeLooks(looks ...Look) Verdict {
+	var all Look
+	for _, l := range looks {
+		all = Look{all.Applied || l.Applied, all.Without || l.Without, all.Moved || l.Moved}
+	}
+	switch {
+	case all.Applied:
+		return Committed
+	case all.Without && all.Moved:
+		return Lost
+	}
+	return Undecided
+}
+
+// Answer is what came of sending a transaction, as far as the answer tells.
+type Answer int
+
+// The answers. The zero value proves nothing.
+const (
+	Silence   Answer = iota // none, or none that can be believed
+	Success                 // it is applied, by this request or by another of the same token
+	Condition               // conditions failed: their images are evidence
+	Busy                    // others were at its items, or there were too many requests: a copy may be among them
+	Denied                  // it is refused for what it is: no copy of it fares better
+)
+
+// Step is what the sender of a transaction does next.
+type Step int
+
+// The steps. The zero value is the harmless one.
+const (
+	FindOut   Step = iota // no more of it is sent: what is held is released, and the items are looked at
+	Conclude              // it is applied
+	SendSame              // nothing is decided: the same bytes go out again, under the same token
+	SendOther             // it is not applied, nor will be: others may be sent in its place, or an error is told
+	Fail                  // it is not applied: the error stands
+)
+
+// Next is the step after an answer. evidence is what the images tell, with the answer or
+// by a look at the items behind it; last says that the same may not be sent any more.
+//
+// An answer that does not prove that a transaction was never applied is followed by the
+// same transaction, and by no other: the other could be applied beside it.
+func (a Answer) Next(evidence Verdict, last bool) Step {
+	switch {
+	case a == Success, evidence == Committed:
+		return Conclude
+	case a == Denied:
+		return Fail
+	case a != Silence && JudgeParts(evidence) == Lost:
+		return SendOther
+	case a == Busy && !last:
+		return SendSame
+	}
+	return FindOut
 }
 
 // MayWait reports whether a transaction that holds the locks of some items may

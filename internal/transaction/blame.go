@@ -28,7 +28,7 @@ func (m *commit) exhausted(res ddb.Result) error {
 		}
 		return &repo.ConflictError{Table: core.Name, Key: key, Attempts: m.call.tried()}
 	}
-	at := m.blamed(ddb.Reasons(res.Err), conflict)
+	at := m.blamed(reasons(res), conflict)
 	if at == nil {
 		at = m.all(res.Err, conflict)
 	}

@@ -34,6 +34,8 @@ type call struct {
 	entries map[string]*entry // guarded by mu: by place
 	moments int64             // guarded by mu: counts reads and locks
 	old     time.Time         // guarded by mu: what was read before is stale
+
+	requests []*sent // guarded by mu: all that were sent to commit a run
 }
 
 // atOnce is how many refused commits in a row are answered at once, with the
@@ -82,6 +84,9 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 	err = tx.run(fn)
 	made, again, doomed := tx.fate()
 	switch lost := c.lost(); {
+	case made && tx.own != nil: // of what an earlier run has sent
+		tx.own.applied()
+		return false, false, nil
 	case made:
 		return true, false, errMade
 	case lost != nil && err != nil && ctx.Err() == nil:
@@ -224,10 +229,15 @@ func (c *call) readAgain(ctx context.Context, items []*entry) error {
 		return err
 	}
 	for i, e := range items {
-		e.image, e.moment = images[i], moment
-		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
+		e.readAs(images[i], moment)
 	}
 	return nil
+}
+
+// readAs notes what was read of an item.
+func (e *entry) readAs(image ddb.Item, moment moment) {
+	e.image, e.moment = image, moment
+	e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
 }
 
 // lineUp makes the call wait in the queues of items at which others were, where their

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,111 +16,110 @@ import (
 type commit struct {
 	call  *call
 	parts []*part
-	held  []*part // those whose locks it ends, in the order of items
-	rows  []*Row  // what is no item of a repository, in the same order
-	sent  []*Row  // those that are in the last request, behind the items
+	held  []*part  // those whose locks it ends, in the order of items
+	rows  []*Row   // what is no item of a repository, in the same order
+	sent  []*Row   // those that are in the request, behind the items
+	out   *request // nil: it is to be made
+	mine  *sent    // what the call remembers of it, or of another one that is found applied
 	id    protocol.WriteID
-	seen  []*protocol.Evidence // of the last request, in what the process gets to see of its items
+	seen  []*protocol.Evidence // of the request, in what the process gets to see of its items
 	wrote []*entry             // items that others have written first
+
+	looked bool // what the request demands as it was read was read again behind it
 }
 
-// What becomes of a request that has not committed, beside another run (errAgain)
-// and an error for the user.
-var (
-	errBusy  = errors.New("others were at the items")                // to be read and sent again, after a sleep
-	errForm  = errors.New("an item or a row wants another write")    // to be sent again, in another form
-	errDoubt = errors.New("nobody knows whether it was applied yet") // to be asked for by releasing
-)
+// errForm says of a request that has not committed, and never will, that an item or a row
+// wants another write: the same run is sent in another form.
+var errForm = errors.New("an item or a row wants another write")
 
 // commit writes what a run has made of the items that it touched.
 func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error {
-	m := &commit{call: c, rows: rows}
-	changed, size := false, 0
-	for _, e := range touched {
-		if !e.known && e.blind == nil {
-			continue // an operation that failed
-		}
-		p := &part{entry: e}
-		m.parts = append(m.parts, p)
-		changed = changed || e.changed()
-		size += p.size()
-	}
-	for _, e := range c.held() {
-		i := slices.IndexFunc(m.parts, func(p *part) bool { return p.entry == e })
-		m.held = append(m.held, m.parts[i])
-	}
-	for _, r := range rows {
-		size += r.Size
-	}
+	m, changed := c.parts(touched, rows)
 	n := len(m.parts) + len(rows)
 	switch {
 	case len(rows) == 0 && !changed && len(m.held) == 0:
 		return c.verify(ctx, touched)
 	case n == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
 		return m.end(ctx, m.parts[0])
-	case n > maxItems:
-		return tooMany()
-	case n > 1 && size > maxBytes:
-		return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
+	}
+	if err := m.checkSize(n); err != nil {
+		return err
 	}
 	if err := m.checkRows(); err != nil {
 		return err
 	}
 	defer m.endSeen()
 	for {
-		res, err := m.send(ctx)
-		switch {
-		case errors.Is(err, errBusy):
-			waits := c.lineUp(m.conflicting(res))
-			tries, last := c.refused()
-			if last {
-				return m.exhausted(res)
-			}
-			if waits {
-				return errAgain
-			}
-			if len(m.held) == 0 || tries > atOnce { // else others wait for what is held
-				c.sleep(ctx)
-			}
-			if ctx.Err() != nil {
-				return because(m.exhausted(res), ddb.CtxError(ctx))
-			}
-			if unlocked := m.unlocked(); len(unlocked) > 0 {
-				if err := c.readAgain(ctx, unlocked); err != nil {
-					return err
-				}
-				return errAgain
-			}
-		case errors.Is(err, errForm):
-		case errors.Is(err, errDoubt):
-			return m.settle(ctx, res)
-		case errors.Is(err, errAgain) && len(m.wrote) > 0:
-			c.lineUp(m.wrote)
-			return c.conflict(ctx, m.wrote, m.unlocked())
-		default:
+		if err := m.deliver(ctx); !errors.Is(err, errForm) {
 			return err
 		}
+		m.out = nil
 	}
 }
 
-// conflicting are the items at which others were when the request came.
-func (m *commit) conflicting(res ddb.Result) (items []*entry) {
-	for i, err := range ddb.Reasons(res.Err) {
-		if err != nil && i < len(m.parts) {
-			items = append(items, m.parts[i].entry)
+// parts are those of a commit; changed says that it writes any of them.
+func (c *call) parts(touched []*entry, rows []*Row) (m *commit, changed bool) {
+	m = &commit{call: c, rows: rows}
+	for _, e := range touched {
+		if !e.known && e.blind == nil {
+			continue // an operation that failed
 		}
+		m.parts = append(m.parts, &part{entry: e})
+		changed = changed || e.changed()
 	}
-	return items
+	for _, e := range c.held() {
+		i := slices.IndexFunc(m.parts, func(p *part) bool { return p.entry == e })
+		m.held = append(m.held, m.parts[i])
+	}
+	return m, changed
 }
 
-// unlocked are the items that were read, and of which no lock is held.
-func (m *commit) unlocked() (items []*entry) {
+// checkSize refuses what is too much for one transaction.
+func (m *commit) checkSize(n int) error {
+	size := 0
 	for _, p := range m.parts {
-		if p.known && !p.moment.assumed() && p.locker == nil {
-			items = append(items, p.entry)
+		size += p.size()
+	}
+	for _, r := range m.rows {
+		size += r.Size
+	}
+	switch {
+	case n > maxItems:
+		return tooMany()
+	case n > 1 && size > maxBytes:
+		return fmt.Errorf("%w: the items of the transaction have about %d bytes; DynamoDB takes %d: nothing was written", repo.ErrTooLarge, size, maxBytes)
+	}
+	return nil
+}
+
+// deliver sends a request until it is decided, and the same one each time: what an answer
+// does not prove never to be applied could be applied beside another one.
+func (m *commit) deliver(ctx context.Context) error {
+	for {
+		res, step, err := m.send(ctx)
+		switch {
+		case err != nil && m.out != nil && m.out.doubted:
+			return m.settle(ctx, res, err)
+		case err != nil:
+			return err
+		case step == protocol.SendSame:
+			m.out.doubted = true
+			step, err = m.among(ctx, res)
+		case step == protocol.SendOther:
+			err = m.other(ctx, res)
+		}
+		switch step {
+		case protocol.SendSame:
+		case protocol.Conclude:
+			return nil
+		case protocol.SendOther:
+			return err
+		case protocol.Fail:
+			return m.denied(ctx, res)
+		default:
+			return m.settle(ctx, res, err)
 		}
 	}
-	return items
 }
 
 // end commits a transaction of one item that is locked: as if it were alone.
@@ -156,73 +152,4 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	}
 	p.passOn(m.call, next)
 	return nil
-}
-
-// send sends the transaction once, and says what came of it. The result is that of
-// the request.
-func (m *commit) send(ctx context.Context) (res ddb.Result, err error) {
-	opt := ddb.Options{Conflicts: true, Holding: len(m.held) > 0, Decide: len(m.held)+len(m.rows) == 0} // what is held is released, which tells
-	for _, p := range m.held {
-		h := p.turn.Lock
-		if err := h.BeginLast(ctx); err != nil {
-			return res, fail(p.failure(err))
-		}
-		defer h.Done()
-		if err := h.Usable(); err != nil {
-			return res, fail(p.failure(err))
-		}
-		p.ending = h.Part(p.turn.KeepLocalInTransaction() && !p.removed() && p.blind == nil)
-		if d := h.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
-			opt.Timeout = d
-		}
-	}
-	m.id = protocol.NewWriteID()
-	m.endSeen()
-	var writes []types.TransactWriteItem
-	single := false
-	for i, p := range m.parts {
-		p.image, p.failed = nil, false
-		w, err := p.write(m.id, m.call.once)
-		if err != nil {
-			return res, fail(p.failure(err))
-		}
-		writes = append(writes, w)
-		m.expect(p)
-		if len(p.entry.image) == 0 && p.blind == nil {
-			opt.OnItems = append(opt.OnItems, i)
-		}
-		single = p.blind != nil && p.blind.Single && !p.known
-	}
-	more, done, err := m.beginRows(ctx, &opt)
-	if err != nil {
-		return res, err
-	}
-	defer done()
-	if writes = append(writes, more...); len(writes) == 0 {
-		return res, nil // jobs that are queued already, and nothing else
-	}
-	if single && len(writes) == 1 { // it has no token
-		opt.Once, opt.AwaitAnswer = true, true
-	}
-	core := m.cores(m.sent)[0]
-	if len(writes) == 1 && writes[0].ConditionCheck == nil && writes[0].Put == nil {
-		res = core.Alone(ctx, opt, writes[0])
-	} else if client, ok := core.Client.(ddb.Transactor); ok {
-		res = core.Transact(ctx, client, opt, writes...)
-	} else {
-		return res, fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
-	}
-	if err = m.judge(ctx, res); err == nil {
-		m.call.Observe.Batch(ctx, telemetry.Transaction, len(writes))
-		m.appliedRows()
-	}
-	for _, p := range m.held {
-		switch {
-		case err == nil:
-			p.passOn(m.call, p.ending.Ended(ctx))
-		case errors.Is(err, errDoubt):
-			p.ending.InDoubt(p.removed())
-		}
-	}
-	return res, err
 }

@@ -25,8 +25,8 @@ func NewOperation(id string) *Operation {
 func (o *Operation) Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
 	return o.calls.Do(func(once *cas.Once) error {
 		made, err := run(ctx, cfg, once, fn)
-		if made {
-			once.Note(true)
+		if made || err == nil {
+			once.Note(made)
 			return nil
 		}
 		return err
@@ -42,12 +42,13 @@ var errMade = errors.New("the transaction was applied before, under the same id:
 // refuseMade ends a run where what was read of an item shows that the transaction was
 // applied before: whatever its closure would do then, or return.
 func (tx *Tx) refuseMade(e *entry) error {
-	if !tx.call.once.In(e.core, e.image) {
+	own := tx.call.landed(e.core, e.image)
+	if own == nil && !tx.call.once.In(e.core, e.image) {
 		return nil
 	}
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
-	tx.made = true
+	tx.made, tx.own = true, own
 	return errMade
 }
 

@@ -168,7 +168,10 @@ func (p *part) conditionFails(once *cas.Once) bool {
 
 // judged is what the item's image can prove.
 func (p *part) judged() protocol.Part {
-	j := protocol.Part{Base: p.entry.image, Writes: p.changed() && !p.removed(), Removes: p.removed()}
+	j := protocol.Part{Writes: p.changed() && !p.removed(), Removes: p.removed()}
+	if p.known {
+		j.Base = p.entry.image
+	}
 	if p.ending != nil {
 		j.Hold, j.Valid = p.ending.Holder(), p.ending.Valid()
 	}

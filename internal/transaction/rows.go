@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
@@ -45,48 +43,11 @@ func (m *commit) cores(rows []*Row) (cores []*protocol.Core) {
 	return cores
 }
 
-// beginRows begins the ends of what is held, and makes the parts of the rows.
-func (m *commit) beginRows(ctx context.Context, opt *ddb.Options) (writes []types.TransactWriteItem, done func(), err error) {
-	var begun []Ending
-	done = func() {
-		for _, e := range begun {
-			e.Done()
-		}
-	}
-	m.sent = nil
-	for _, r := range m.rows {
-		if e, ok := r.ending(); ok {
-			if err = e.Begin(ctx); err != nil {
-				err = fail(r.failure(err))
-				break
-			}
-			begun = append(begun, e)
-			opt.Holding = true
-			if d := e.Timeout(); opt.Timeout == 0 || d < opt.Timeout {
-				opt.Timeout = d
-			}
-		}
-		part, some, wrong := r.write()
-		if wrong != nil {
-			err = fail(r.failure(wrong))
-			break
-		}
-		if some {
-			m.sent, writes = append(m.sent, r), append(writes, part)
-		}
-	}
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return writes, done, nil
-}
-
 // judgeRows says what the rows whose condition has failed tell.
-func (m *commit) judgeRows(ctx context.Context, res ddb.Result) (verdicts []protocol.Verdict) {
+func (m *commit) judgeRows(ctx context.Context, res ddb.Result, clean bool) (verdicts []protocol.Verdict) {
 	for i, r := range m.sent {
 		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
-			verdicts = append(verdicts, r.judge(ctx, m.id, res.Images[n].Item, res.Clean))
+			verdicts = append(verdicts, r.judge(ctx, m.id, res.Images[n].Item, clean))
 		}
 	}
 	return verdicts
@@ -107,15 +68,6 @@ func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Fail
 		}
 	}
 	return broken, again
-}
-
-// appliedRows tells the rows that the transaction was applied.
-func (m *commit) appliedRows() {
-	for _, r := range m.sent {
-		if r.Action != nil {
-			r.Action.Applied()
-		}
-	}
 }
 
 // settleRows gives back what the transaction was to end, after a request without a

@@ -21,6 +21,7 @@ type Tx struct {
 	mu     sync.Mutex
 	over   bool          // guarded by mu: the closure has returned
 	made   bool          // guarded by mu: it was applied before, under its id
+	own    *sent         // guarded by mu: and that was by this call; nil: by another
 	again  bool          // guarded by mu: what it does cannot be committed, it will run again
 	doomed error         // guarded by mu: why it cannot be committed, nor run again
 	used   []*entry      // guarded by mu: in the order of touching

@@ -2,64 +2,79 @@ package transaction
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// judge says what came of a request; nil: it was applied.
-func (m *commit) judge(ctx context.Context, res ddb.Result) error {
-	switch res.Outcome {
-	case ddb.Applied:
-		return nil
-	case ddb.Condition:
-		return m.refused(ctx, res)
-	case ddb.Unknown:
-		return errDoubt
+// judge says what is to be done after a request, by its answer.
+func (m *commit) judge(ctx context.Context, res ddb.Result) protocol.Step {
+	answer := m.answered(res)
+	evidence := protocol.Undecided
+	if res.Outcome == ddb.Condition {
+		evidence = m.evidence(ctx, res, res.Clean && answer == protocol.Condition)
+		if evidence != protocol.Committed && m.made() {
+			evidence = protocol.Lost // this request; by which one it was made is all the same
+		}
 	}
-	valid := len(m.held) > 0 && !slices.ContainsFunc(m.held, func(p *part) bool { return !p.ending.Valid() })
-	if ddb.Conflicted(res.Err) || valid && ddb.Throttled(res.Err) {
-		return errBusy
-	}
-	if failed := m.reasons(res.Err); failed != nil {
-		return failed
-	}
-	if len(m.parts) == 1 && len(m.sent) == 0 {
-		return fail(m.parts[0].failure(res.Err))
-	}
-	return m.call.explain(ctx, m.cores(m.sent), res.Err)
+	return answer.Next(evidence, false)
 }
 
-// refused draws the conclusion from the images of the items whose condition failed.
-func (m *commit) refused(ctx context.Context, res ddb.Result) error {
-	verdicts := m.judgeRows(ctx, res)
-	queue := false
+// answered is the kind of an answer.
+func (m *commit) answered(res ddb.Result) protocol.Answer {
+	switch res.Outcome {
+	case ddb.Applied:
+		return protocol.Success
+	case ddb.Unknown:
+		return protocol.Silence
+	case ddb.Condition:
+		if slices.ContainsFunc(res.Images, func(i ddb.Image) bool { return i.Busy != nil }) {
+			return protocol.Busy // what was found at the others may have stood beside a copy that was at work
+		}
+		return protocol.Condition
+	}
+	if ddb.Conflicted(res.Err) || ddb.Throttled(res.Err) {
+		return protocol.Busy
+	}
+	return protocol.Denied
+}
+
+// evidence is what the images of the items tell whose condition has failed; clean says
+// that no attempt of the request may have been applied before.
+func (m *commit) evidence(ctx context.Context, res ddb.Result, clean bool) protocol.Verdict {
+	verdicts := m.judgeRows(ctx, res, clean)
 	for i, p := range m.parts {
 		if i >= len(res.Images) || !res.Images[i].Failed {
 			continue
 		}
 		p.failed, p.image = true, res.Images[i].Item
 		p.core.Saw(p.image)
-		verdicts = append(verdicts, p.core.JudgePart(p.judged(), m.id, p.image, res.Clean))
+		judge := p.core.JudgePart
+		if m.out.alone {
+			judge = p.core.JudgeAlone
+		}
+		again := m.out.alone && m.out.doubted && p.removed() // it may have deleted the item itself
+		verdicts = append(verdicts, judge(p.judged(), m.id, p.image, clean && !again), m.landed(p.core, p.image))
 		if p.queue = p.ending != nil && p.ending.RefusedByQueue(p.image); p.queue {
-			queue = true
-			verdicts = append(verdicts, protocol.Lost) // and the request is refused for ever
+			verdicts = append(verdicts, protocol.Lost) // the request is refused for ever
 		}
 	}
 	if protocol.JudgeParts(verdicts...) == protocol.Undecided {
 		verdicts = append(verdicts, m.witnessed())
 	}
-	switch verdict := protocol.JudgeParts(verdicts...); {
-	case verdict == protocol.Committed:
-		return nil
-	case slices.ContainsFunc(m.parts, func(p *part) bool { return p.failed && m.call.once.In(p.core, p.image) }):
-		return errMade // by another run of the same, or by an attempt that others have covered
-	case verdict == protocol.Undecided:
-		return errDoubt
-	}
+	return protocol.JudgeParts(verdicts...)
+}
+
+// made reports whether an item shows that the transaction was applied by another run of the
+// same id, or by an attempt that others have covered.
+func (m *commit) made() bool {
+	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.failed && m.call.once.In(p.core, p.image) })
+}
+
+// other draws the conclusion from the images of the items whose condition failed, when
+// nothing of the request was applied, nor will be.
+func (m *commit) other(ctx context.Context, res ddb.Result) error {
 	broken, again := m.refusedRows(ctx, res)
 	var refused []Failure
 	failed := 0
@@ -68,6 +83,7 @@ func (m *commit) refused(ctx context.Context, res ddb.Result) error {
 			continue
 		}
 		failed++
+		again = again || p.queue
 		if err := p.waiter.CheckShape(p.image); err != nil {
 			broken = append(broken, p.failure(err))
 		} else if p.conditionFails(m.call.once) {
@@ -76,20 +92,23 @@ func (m *commit) refused(ctx context.Context, res ddb.Result) error {
 			broken = append(broken, p.failure(p.ending.Lost(p.image)))
 		}
 	}
-	if broken != nil {
+	switch {
+	case m.made():
+		return errMade
+	case broken != nil:
 		return fail(broken...)
+	case failed > 0 && len(refused) == failed && m.answered(res) == protocol.Condition:
+		return fail(refused...) // all else that the transaction demands was there at that moment
 	}
-	if failed > 0 && len(refused) == failed { // all else that the transaction demands was there at that moment
-		return fail(refused...)
-	}
-	return m.runAgain(queue || again)
+	return m.runAgain(ctx, again)
 }
 
-// runAgain notes what the images show, for another run. What somebody else holds is
-// waited for before that, which is no try in vain. form says that the same run may be
-// written in another form.
-func (m *commit) runAgain(form bool) error {
+// runAgain notes what the images show, for another run, and asks for that. What somebody
+// else holds is waited for before that, which is no try in vain. form says that the same
+// run may be written in another form.
+func (m *commit) runAgain(ctx context.Context, form bool) error {
 	awaited := false
+	m.wrote = nil
 	for _, p := range m.parts {
 		if !p.failed || p.ending != nil {
 			continue
@@ -109,45 +128,41 @@ func (m *commit) runAgain(form bool) error {
 			m.wrote = append(m.wrote, e)
 		}
 	}
-	if form && !awaited && len(m.wrote) == 0 {
+	switch {
+	case form && !awaited && len(m.wrote) == 0:
 		return errForm
+	case len(m.wrote) == 0:
+		return errAgain
 	}
-	return errAgain
+	m.call.lineUp(m.wrote)
+	return m.call.conflict(ctx, m.wrote, m.unlocked())
 }
 
-// settle finds out, by releasing what is held, whether a transaction in doubt was
-// applied: each release finds its lock in place, or ended by the transaction.
-func (m *commit) settle(ctx context.Context, res ddb.Result) error {
-	back, cancel := ddb.Cleaning(ctx) // for all releases together
-	defer cancel()
-	verdict := protocol.Undecided
-	for _, p := range m.held {
-		h := p.turn.Lock
-		p.release(back, m.call)
-		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
+// denied is the error of a request that was refused for what it is.
+func (m *commit) denied(ctx context.Context, res ddb.Result) error {
+	if failed := m.reasons(res.Err); failed != nil {
+		return failed
 	}
-	verdict = protocol.JudgeParts(verdict, m.settleRows(back))
-	if verdict == protocol.Undecided && m.shown(ctx) {
-		verdict = protocol.Committed
+	if len(m.parts) == 1 && len(m.sent) == 0 {
+		return fail(m.parts[0].failure(res.Err))
 	}
-	if verdict == protocol.Undecided {
-		verdict = m.witnessed()
-	}
-	why := res.Err
-	if why == nil {
-		why = errNoEvidence
-	}
-	switch verdict {
-	case protocol.Committed:
-		m.appliedRows()
-		return nil
-	case protocol.Lost:
-		return fail(m.all(why, lock.Unwritten)...)
-	}
-	return fail(m.all(why, lock.UnknownOutcome)...)
+	return m.call.explain(ctx, m.cores(m.sent), res.Err)
 }
 
-// expect looks for the last request in what the process gets to see of an item that it
+// unlocked are the items that were read, and of which no lock is held.
+func (m *commit) unlocked() (items []*entry) {
+	for _, p := range m.parts {
+		if p.bound() {
+			items = append(items, p.entry)
+		}
+	}
+	return items
+}
+
+// bound reports whether the request demands that the item is as it was read.
+func (p *part) bound() bool { return p.known && !p.moment.assumed() && p.locker == nil }
+
+// expect looks for the request in what the process gets to see of an item that it
 // writes: one that is evidence for it, or against it, is that for the whole.
 func (m *commit) expect(p *part) {
 	if !p.changed() {
@@ -168,7 +183,7 @@ func (m *commit) endSeen() {
 	m.seen = nil
 }
 
-// witnessed is what the process has seen of the last request.
+// witnessed is what the process has seen of the request.
 func (m *commit) witnessed() protocol.Verdict {
 	verdict := protocol.Undecided
 	for _, e := range m.seen {
@@ -177,23 +192,3 @@ func (m *commit) witnessed() protocol.Verdict {
 	}
 	return verdict
 }
-
-// shown reads the items that the transaction writes, until one shows that it was
-// applied. That none does proves nothing: others may have written since, or the
-// request may still be on its way.
-func (m *commit) shown(ctx context.Context) bool {
-	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
-	defer cancel()
-	for _, p := range m.parts {
-		if !p.changed() || p.removed() || p.ending != nil {
-			continue
-		}
-		image, err := p.core.Get(ctx, p.raw)
-		if err == nil && m.call.once.Shown(p.core, m.id, image) {
-			return true
-		}
-	}
-	return false
-}
-
-var errNoEvidence = errors.New("an attempt of the transaction had no clear answer, and the items show no evidence of it, nor against it")

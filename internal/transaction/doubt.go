@@ -1,0 +1,177 @@
+package transaction
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// among goes on after an answer that says that others were at the items: it sleeps, and
+// looks at what it has read before the same is sent again. What was read before others
+// wrote would be committed in vain, while its items refuse everybody else.
+func (m *commit) among(ctx context.Context, res ddb.Result) (protocol.Step, error) {
+	c := m.call
+	bound := m.unlocked()
+	waits := c.lineUp(m.conflicting(res))
+	tries, last := c.refused()
+	if ddb.Throttled(res.Err) && !ddb.Conflicted(res.Err) {
+		last = last || !m.valid() // the client's policy has been patient enough
+	}
+	if !last && !waits && (len(m.held) == 0 || tries > atOnce) { // else others wait for what is held
+		c.sleep(ctx)
+	}
+	why := m.exhausted(res)
+	if ctx.Err() != nil {
+		return protocol.FindOut, because(why, ddb.CtxError(ctx))
+	}
+	if len(bound) == 0 {
+		return protocol.Busy.Next(protocol.Undecided, last), why
+	}
+	m.looked = true
+	moment := c.tick()
+	images, err := c.readAll(ctx, bound)
+	if err != nil {
+		return protocol.FindOut, err
+	}
+	evidence := m.lookAt(bound, images)
+	switch step := protocol.Busy.Next(evidence, last); {
+	case step == protocol.Conclude:
+		m.concludeLate(ctx)
+		return step, nil
+	case step == protocol.SendOther && last:
+		return step, why
+	case step == protocol.SendOther || step == protocol.SendSame && waits:
+		// The lock that is waited for ends what the request demands.
+		for i, e := range bound {
+			e.readAs(images[i], moment)
+		}
+		return protocol.SendOther, errAgain
+	default:
+		return step, why
+	}
+}
+
+// conflicting are the items, of those that the request demands as they were read, at which
+// others were when it came.
+func (m *commit) conflicting(res ddb.Result) (items []*entry) {
+	for i, err := range reasons(res) {
+		if err != nil && i < len(m.parts) && m.parts[i].bound() {
+			items = append(items, m.parts[i].entry)
+		}
+	}
+	return items
+}
+
+// reasons are why parts of a request stood in its way, beside their conditions.
+func reasons(res ddb.Result) []error {
+	if res.Outcome != ddb.Condition {
+		return ddb.Reasons(res.Err)
+	}
+	all := make([]error, len(res.Images))
+	for i, image := range res.Images {
+		all[i] = image.Busy
+	}
+	return all
+}
+
+// lookAt is what items tell of the request that were read after its answer.
+func (m *commit) lookAt(items []*entry, images []ddb.Item) protocol.Verdict {
+	at := map[*entry]ddb.Item{}
+	for i, e := range items {
+		at[e] = images[i]
+	}
+	var looks []protocol.Look
+	for _, p := range m.parts {
+		image, read := at[p.entry]
+		if !read {
+			continue
+		}
+		looks = append(looks, p.core.LookAt(p.judged(), m.id, image), protocol.Look{Applied: m.landed(p.core, image) == protocol.Committed})
+	}
+	return protocol.JudgeLooks(append(looks, protocol.Look{Applied: m.witnessed() == protocol.Committed})...)
+}
+
+// valid reports whether something is held, all of it in time.
+func (m *commit) valid() bool {
+	return len(m.held) > 0 && !slices.ContainsFunc(m.held, func(p *part) bool { return !p.ending.Valid() })
+}
+
+// concludeLate notes that a look at the items has shown that the request is applied.
+func (m *commit) concludeLate(ctx context.Context) {
+	for _, p := range m.held {
+		if h := p.turn.Lock; h.BeginLast(ctx) == nil {
+			defer h.Done()
+		}
+	}
+	m.ended(ctx, protocol.Conclude)
+}
+
+// settle finds out, by releasing what is held, whether a transaction in doubt was
+// applied: each release finds its lock in place, or ended by the transaction. why is what
+// is told where it was not; nil: that of the request.
+func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
+	back, cancel := ddb.Cleaning(ctx) // for all releases together
+	defer cancel()
+	verdict := protocol.Undecided
+	for _, p := range m.held {
+		h := p.turn.Lock
+		if m.out.doubted && p.ending != nil && h.BeginLast(back) == nil {
+			p.ending.InDoubt(p.removed())
+			h.Done()
+		}
+		p.release(back, m.call)
+		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
+	}
+	verdict = protocol.JudgeParts(verdict, m.settleRows(back))
+	if verdict == protocol.Undecided {
+		verdict = m.shown(ctx)
+	}
+	if verdict == protocol.Undecided {
+		verdict = m.witnessed()
+	}
+	cause := cmp.Or(res.Err, why, errNoEvidence)
+	if why != nil && ctx.Err() != nil {
+		cause = ddb.Join(ddb.CtxError(ctx), cause)
+	}
+	switch {
+	case verdict == protocol.Committed:
+		m.mine.applied()
+		return nil
+	case verdict == protocol.Lost && why != nil:
+		return why
+	case verdict == protocol.Lost:
+		return fail(m.all(cause, lock.Unwritten)...)
+	}
+	return fail(m.all(cause, lock.UnknownOutcome)...)
+}
+
+// shown reads the items that the transaction writes, until one tells what became of it.
+// That none shows it proves nothing: others may have written since, or the request may
+// still be on its way.
+func (m *commit) shown(ctx context.Context) protocol.Verdict {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	for _, p := range m.parts {
+		if !p.changed() || p.removed() || p.ending != nil || m.looked && p.bound() {
+			continue
+		}
+		image, err := p.core.Get(ctx, p.raw)
+		if err != nil {
+			continue
+		}
+		if m.call.once.Shown(p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
+			return protocol.Committed
+		}
+		if v := p.core.JudgePart(p.judged(), m.id, image, false); v != protocol.Undecided {
+			return v
+		}
+	}
+	return protocol.Undecided
+}
+
+var errNoEvidence = errors.New("an attempt of the transaction had no clear answer, and the items show no evidence of it, nor against it")

@@ -21,6 +21,7 @@ type answer struct {
 	checksum   bool     // it has one
 	id         bool     // it names its request
 	seen       bool     // its body was seen
+	titled     bool     // a header names its error
 	kind       string   // an error's type, as its body says it
 	code       string   // the same as the SDK has read it; "" for a success
 	parts      int      // how many items its request has; 0: it is no transaction
@@ -85,6 +86,8 @@ func (a *answer) noError() error {
 	switch {
 	case !slices.Contains(refusals, a.status):
 		return fmt.Errorf("its status is %d", a.status)
+	case !a.seen && a.titled: // by whom the SDK's word for it came is not known
+		return errTitled
 	case a.seen && a.kind == "":
 		return errNoType
 	case a.seen && code != a.code:
@@ -110,7 +113,7 @@ func (a *answer) noCancellation() error {
 		switch {
 		case reason == "" || reason == "None":
 			none++
-		case !slices.Contains(cancellations, reason):
+		case !slices.Contains(cancellations, reason), reason == conditionalCheckFailed && a.op == "TransactGetItems":
 			return fmt.Errorf("it has the reason %q", reason)
 		}
 	}
@@ -169,6 +172,7 @@ var codes = func() map[string]refusal {
 
 var (
 	errRedirected = errors.New("it is what a redirection led to")
+	errTitled     = errors.New("its error is named in a header, as DynamoDB does not, and its body was not seen")
 	errNoType     = errors.New("its error has no type")
 	errNoID       = errors.New("it has no request's id, as replies of this endpoint had before")
 	errNoChecksum = errors.New("it has no checksum, as replies of this endpoint had before")

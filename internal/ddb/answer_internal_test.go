@@ -49,6 +49,7 @@ func TestWhoseAnswer(t *testing.T) {
 		"429":                                   {coral, func(a *answer) { a.status = 429 }, both, "429"},
 		"no type":                               {coral, func(a *answer) { a.kind = "" }, both, "no type"},
 		"a type in the header":                  {coral, func(a *answer) { a.kind = own + "ValidationException" }, both, "header"},
+		"out of sight, with a header":           {failed, func(a *answer) { a.seen, a.titled, a.kind = false, true, "" }, both, "header"},
 		"another service's":                     {coral, func(a *answer) { a.kind = "com.amazonaws.sqs#AccessDeniedException" }, both, "another service's"},
 		"a condition, by the frame":             {failed, func(a *answer) { a.kind = "com.amazon.coral.service#" + a.code }, both, "another service's"},
 		"an error that there is not":            {failed, func(a *answer) { a.code, a.kind = "QuotaException", own+"QuotaException" }, both, `no error "QuotaException"`},
@@ -56,6 +57,7 @@ func TestWhoseAnswer(t *testing.T) {
 		"a cancellation of one write":           {cancelled, func(a *answer) { a.op = "UpdateItem" }, both, "UpdateItem has no error"},
 		"a cancellation with too few reasons":   {cancelled, func(a *answer) { a.reasons = a.reasons[1:] }, both, "1 reasons for 2"},
 		"a cancellation with a reason that is none":    {cancelled, func(a *answer) { a.reasons = []string{"None", "Bored"} }, both, "Bored"},
+		"a condition that reads together had":          {cancelled, func(a *answer) { a.op = "TransactGetItems" }, both, "ConditionalCheckFailed"},
 		"a cancellation for which nothing is a reason": {cancelled, func(a *answer) { a.reasons = []string{"None", ""} }, both, "no reason"},
 	} {
 		if c.but != nil {

@@ -35,6 +35,7 @@ type reply struct {
 type head struct {
 	status     int
 	redirected bool
+	titled     bool   // it names an error
 	content    string // media type
 	checksum   string // as the service gave it, "" without one
 	id         bool
@@ -43,7 +44,8 @@ type head struct {
 func headOf(resp *http.Response) head {
 	content, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	return head{status: resp.StatusCode, redirected: resp.Request != nil && resp.Request.Method != http.MethodPost, content: strings.ToLower(strings.TrimSpace(content)),
-		checksum: resp.Header.Get(checksumHeader), id: resp.Header.Get(idHeader) != ""}
+		checksum: resp.Header.Get(checksumHeader), id: resp.Header.Get(idHeader) != "",
+		titled: resp.Header.Get(errorHeader) != ""}
 }
 
 // watch puts the reply in the place of a response's body.
@@ -126,8 +128,12 @@ func (e *ReplyError) RetryableError() bool { return true }
 // checksumHeader has the CRC-32 of a reply's body.
 const checksumHeader = "X-Amz-Crc32"
 
-// idHeader has the id of a request, as the service's log knows it.
-const idHeader = "X-Amzn-Requestid"
+const (
+	// idHeader has the id of a request, as the service's log knows it.
+	idHeader = "X-Amzn-Requestid"
+	// errorHeader names the error of other services, and comes before the body's for the SDK.
+	errorHeader = "X-Amzn-Errortype"
+)
 
 var (
 	errEmpty        = errors.New("it is empty")
@@ -203,7 +209,7 @@ func (s *sight) answer(op string, err error) (a answer, ok bool) {
 }
 
 func (a *answer) of(h head) {
-	a.status, a.redirected, a.content, a.checksum, a.id = h.status, h.redirected, h.content, h.checksum != "", h.id
+	a.status, a.redirected, a.content, a.checksum, a.id, a.titled = h.status, h.redirected, h.content, h.checksum != "", h.id, h.titled
 }
 
 // raw is the response of a request that was sent out of sight; nil: it is not known.

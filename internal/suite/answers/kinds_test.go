@@ -1,0 +1,89 @@
+package answers_test
+
+import (
+	"bytes"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// kind is a false answer.
+type kind struct {
+	name   string
+	status int
+	header string // "Name: value", each on a line
+	body   string
+	marked bool // it has the service's checksum and id, which nobody but the service has by chance
+	// known says that it is told by what the endpoint has answered before.
+	known bool
+}
+
+const (
+	xjson = "Content-Type: application/x-amz-json-1.0\n"
+	json  = "Content-Type: application/json\n"
+	html  = "Content-Type: text/html; charset=utf-8\n"
+	text  = "Content-Type: text/plain\n"
+	page  = "<html><body>Please log in</body></html>"
+	own   = "com.amazonaws.dynamodb.v20120810#"
+	coral = "com.amazon.coral.service#"
+)
+
+func typed(name string) string { return `{"__type":"` + name + `","message":"no"}` }
+
+// kinds are those of proxies, gateways, portals, load balancers and other services.
+var kinds = []kind{
+	{name: "302 with Location", status: 302, header: html + "Location: http://portal.invalid/login", body: page},
+	{name: "307 in JSON", status: 307, header: json + "Location: http://other.invalid/", body: `{"message":"moved"}`},
+	{name: "304", status: 304},
+	{name: "101", status: 101, header: "Upgrade: h2c"},
+	{name: "403 page", status: 403, header: html, body: page},
+	{name: "403 of a gateway", status: 403, header: json + "X-Amzn-Errortype: ForbiddenException\nX-Amzn-Requestid: 7c", body: `{"message":"Forbidden"}`},
+	{name: "403 with a code", status: 403, header: json, body: `{"code":"AccessDeniedException","message":"no"}`},
+	{name: "400, empty object", status: 400, header: xjson, body: `{}`},
+	{name: "400, empty object with checksum", status: 400, header: xjson, body: `{}`, marked: true},
+	{name: "400, text", status: 400, header: text, body: "bad request"},
+	{name: "400, nothing", status: 400},
+	{name: "407", status: 407, header: html, body: page},
+	{name: "413", status: 413, header: text, body: "too large"},
+	{name: "429 in JSON", status: 429, header: json, body: `{"message":"Too Many Requests"}`},
+	{name: "429, throttled", status: 429, header: xjson, body: typed(own + "ThrottlingException"), marked: true},
+	{name: "451", status: 451, header: html, body: page},
+	{name: "another service's error", status: 400, header: xjson, body: typed("com.amazonaws.sqs#QueueDoesNotExist"), marked: true},
+	{name: "another service's denial", status: 400, header: xjson, body: typed("com.amazonaws.kms#AccessDeniedException"), marked: true},
+	{name: "another service's unknown client", status: 400, header: "Content-Type: application/x-amz-json-1.1\nX-Amzn-Requestid: 7c", body: typed(coral + "UnrecognizedClientException"), known: true},
+	{name: "an error that there is not", status: 400, header: xjson, body: typed(own + "QuotaException"), marked: true},
+	{name: "invalid, no checksum", status: 400, header: xjson, body: typed(own + "ValidationException"), known: true},
+	{name: "no table, no checksum", status: 400, header: xjson, body: typed(own + "ResourceNotFoundException"), known: true},
+	{name: "condition failed, no checksum", status: 400, header: xjson, body: typed(own + "ConditionalCheckFailedException"), known: true},
+	{name: "conflict, no checksum", status: 400, header: xjson, body: typed(own + "TransactionConflictException"), known: true},
+	{name: "throttled, no checksum", status: 400, header: xjson, body: typed(own + "ProvisionedThroughputExceededException"), known: true},
+	{name: "condition failed, in the header", status: 400, header: xjson + "X-Amzn-Errortype: ConditionalCheckFailedException", body: `{"message":"no"}`, marked: true},
+	{name: "cancelled, too many reasons", status: 400, header: xjson, marked: true, body: `{"__type":"` + own +
+		`TransactionCanceledException","CancellationReasons":[` + strings.Repeat(`{"Code":"None"},`, 7) + `{"Code":"ConditionalCheckFailed"}]}`},
+	{name: "cancelled, no reasons", status: 400, header: xjson, marked: true, body: `{"__type":"` + own + `TransactionCanceledException","CancellationReasons":[]}`},
+	{name: "200 page", status: 200, header: html, body: page},
+	{name: "200, nothing", status: 200, header: xjson},
+	{name: "200, empty object", status: 200, header: xjson, body: `{}`, known: true},
+	{name: "200, a message", status: 200, header: json, body: `{"message":"ok"}`},
+	{name: "202", status: 202, header: xjson, body: `{}`, marked: true},
+	{name: "204", status: 204},
+	{name: "500 page", status: 500, header: html, body: page},
+	{name: "503 in JSON", status: 503, header: json, body: `{"message":"Service Unavailable"}`},
+}
+
+// answer makes it.
+func (k kind) answer(req *http.Request) *http.Response {
+	h := http.Header{}
+	for line := range strings.Lines(k.header) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		h.Set(name, value)
+	}
+	if k.marked {
+		h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(k.body))), 10))
+		h.Set("X-Amzn-Requestid", "7C")
+	}
+	return &http.Response{Status: strconv.Itoa(k.status), StatusCode: k.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req, Header: h,
+		ContentLength: int64(len(k.body)), Body: io.NopCloser(bytes.NewReader([]byte(k.body)))}
+}

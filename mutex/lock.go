@@ -109,8 +109,7 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
 	}
 	payload = append([]byte{}, payload...)
-	err := l.hold.Write(ctx, func(w *protocol.Write) { w.Set(l.l.cfg.Payload, ddb.Bytes(payload)) })
-	if err != nil {
+	if err := l.hold.Note(ctx, l.l.cfg.Payload, ddb.Bytes(payload)); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -155,7 +154,7 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 	lost := errors.Is(l.hold.Ended(), repo.ErrLockLost)
 	switch {
 	case lost:
-		err = errors.Join(err, l.instead())
+		err = errors.Join(err, l.instead(), l.unlessCopied())
 	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown):
 		return err
 	}
@@ -175,6 +174,18 @@ func (l *Lock) row() ddb.Item {
 		row[l.l.cfg.Payload] = ddb.Bytes(l.payload)
 	}
 	return row
+}
+
+// unlessCopied says of a lock whose unlock deletes the row that nobody can tell whether it
+// was lost: the row has gone, or is another one, and a copy of the unlock that the network
+// made may have been first. nil: the row tells.
+func (l *Lock) unlessCopied() error {
+	now := l.hold.Found()
+	life := protocol.Holder{ID: l.ID(), Token: l.Token(), Seen: l.Token()}
+	if l.turn.Unwanted != lock.Drop || !now.OtherLife(life) && now.Stolen <= l.Token() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: the row was deleted, by somebody else unless the network delivered the unlock twice", repo.ErrOutcomeUnknown, l.l.taker.Core.ItemName(l.Key()))
 }
 
 // instead says who holds the name in place of a holder that lost it.

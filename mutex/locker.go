@@ -172,15 +172,17 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	if id == "" {
 		return fmt.Errorf("%w: the id is empty", repo.ErrKey)
 	}
-	drop := false
+	drop, seen := false, false
 	if l.cfg.Mode == FailClosed {
 		row, err := l.taker.Core.Get(ctx, raw)
 		if err != nil {
 			return err
 		}
 		drop = l.drops(row) && len(l.taker.Core.Waiting(row)) == 0
+		held, err := l.taker.Core.ParseRecord(row)
+		seen = err == nil && held.By == id
 	}
-	return l.taker.ReleaseByID(ctx, key, raw, id, drop)
+	return l.taker.ReleaseByID(ctx, key, raw, id, drop, seen)
 }
 
 // key encodes a name.

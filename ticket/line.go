@@ -166,12 +166,13 @@ func (l line) before(id string, number int64) (ahead []entry, present bool) {
 }
 
 // leftBy judges a removal that found its entry gone: whether it was this
-// removal's doing, an earlier attempt's or a copy's. doubt says that there was
-// an attempt without an answer; before the deadline nobody else may have taken
-// the entry away but by force, which leaves its evidence. Where a proxy sent the request twice, the number that it left
-// tells.
+// removal's doing, an earlier attempt's or a copy's that the network made. The number
+// that it left tells, until another is left. Before the deadline nobody else may have taken
+// the entry away but by force, which leaves its evidence, or with the item: doubt says
+// that there was an attempt without an answer, which may have come before that.
 func (l line) leftBy(number int64, doubt, expired bool) bool {
-	return l.left == number || (doubt && !expired && !l.brokenTicket(number))
+	sameLife := l.next >= number
+	return l.left == number || !expired && (doubt || sameLife) && !l.brokenTicket(number)
 }
 
 // judge tells which entries may be passed over.

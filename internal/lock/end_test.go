@@ -277,11 +277,11 @@ func TestAfterACommitInDoubt(t *testing.T) {
 func TestReleaseByID(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		p := open(t, Config{})
-		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, "me#1", drop), repo.ErrNotHeld)
+		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, "me#1", drop, false), repo.ErrNotHeld)
 		h := p.take(t)
-		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, "me#1", drop), repo.ErrLocked)
+		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, "me#1", drop, false), repo.ErrLocked)
 		p.Nth(map[bool]string{true: "DeleteItem", false: "UpdateItem"}[drop], 0, fault.LoseResponse)
-		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, h.ID(), drop))
+		rig.Is(t, p.ReleaseByID(t.Context(), key, raw, h.ID(), drop, false))
 		if l, item := p.record(t); l.Busy() || drop != (item == nil) || !drop && l.Stolen != h.Token() {
 			t.Errorf("drop %v: left: %v", drop, item)
 		}

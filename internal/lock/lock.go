@@ -182,16 +182,6 @@ func (h *Lock) lostRenewal(res ddb.Result) error {
 	return h.lost() // the hold is over, and not by a write of ours
 }
 
-// Write sends an update of the item that keeps the hold; set adds to it. It
-// may be repeated: its condition is the hold alone.
-func (h *Lock) Write(ctx context.Context, set func(*protocol.Write)) error {
-	if err := h.Begin(ctx); err != nil {
-		return err
-	}
-	defer h.Done()
-	return h.write(ctx, set, func(*ddb.Result) bool { return false })
-}
-
 // Leave sends an update of the item that leaves the lock in place, until the time that
 // set gives it, and ends the hold: nobody looks after it any more. It is repeated as a
 // commit is, as long as ctx allows and until the deadline has passed. If the service
@@ -230,20 +220,9 @@ func invalid(err error) bool {
 
 // write sends an update of the item, as often as again says. The caller holds op.
 func (h *Lock) write(ctx context.Context, set func(*protocol.Write), again func(*ddb.Result) bool) error {
-	if err := h.Usable(); err != nil {
-		return err
-	}
-	w := h.locker.Core.NewWrite()
-	set(w)
-	w.Own(h.id, h.token, time.Time{})
-	in, err := w.Update(h.raw())
+	res, err := h.sendOwn(ctx, set, again)
 	if err != nil {
-		return fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
-	}
-	opt := ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true}
-	res := h.locker.Core.Update(ctx, in, opt)
-	for again(&res) {
-		res = h.locker.Core.Update(ctx, in, opt)
+		return err
 	}
 	switch res.Outcome {
 	case ddb.Applied:

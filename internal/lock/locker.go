@@ -94,8 +94,9 @@ func (t *Locker) releaseUnused(ctx context.Context, raw ddb.Item, id string, stu
 }
 
 // ReleaseByID releases the hold of an id, whatever its token; drop deletes the
-// item with it. ErrNotHeld if nobody holds the item, ErrLocked if another does.
-func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id string, drop bool) error {
+// item with it; seen says that a read has just shown it. ErrNotHeld if nobody holds the
+// item, ErrLocked if another does.
+func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id string, drop, seen bool) error {
 	how := breakHold
 	if drop {
 		how = deleteItem
@@ -106,17 +107,49 @@ func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id
 		return nil
 	case ddb.Condition:
 		l, err := (&Waiter{Core: t.Core, Key: key}).Lock(res.Image)
-		switch {
-		case !res.Clean && (err != nil || l.Busy()):
-			return UnknownOutcome(t.Core, key, err)
-		case err != nil:
+		if err != nil && res.Clean {
 			return err
-		case !res.Clean:
-			return nil // the hold of the id is over, and nobody has the lock: all that was asked for
-		case l.Busy():
-			return Locked(t.Core, key, l)
 		}
-		return fmt.Errorf("%w: %s", repo.ErrNotHeld, t.Core.ItemName(key))
+		switch notHeldUnder(l, err == nil, res.Clean && !seen) {
+		case endedByUs:
+			return nil // the hold of the id is over, and nobody has the lock: all that was asked for
+		case heldByOther:
+			return Locked(t.Core, key, l)
+		case endedByForce:
+			return fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core, key, errEndedSince))
+		case heldByNobody:
+			return fmt.Errorf("%w: %s", repo.ErrNotHeld, t.Core.ItemName(key))
+		}
+		return UnknownOutcome(t.Core, key, err)
 	}
 	return Failed(t.Core, key, res)
+}
+
+// notHeld is what a release by id makes of an item that is not held under its id.
+type notHeld int
+
+const (
+	undecided    notHeld = iota
+	endedByUs            // the hold was there, and nobody holds the item now
+	heldByOther          // and nothing speaks for a release of this call
+	heldByNobody         // the same
+	endedByForce         // the last hold was ended by a release or a break: by a copy of this one, perhaps
+)
+
+// notHeldUnder judges it. doubtless says that no earlier attempt can have released the
+// hold, as far as the answers tell.
+func notHeldUnder(l protocol.Record, readable, doubtless bool) notHeld {
+	switch {
+	case !readable:
+		return undecided
+	case !doubtless && l.Busy():
+		return undecided
+	case !doubtless:
+		return endedByUs
+	case l.Busy():
+		return heldByOther
+	case l.Token > 0 && l.Stolen == l.Token-1:
+		return endedByForce
+	}
+	return heldByNobody
 }

@@ -74,8 +74,14 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		}
 		return nil, fmt.Errorf("%w: %s, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, t.Core.ItemName(key), seen.Held)
 	}
+	if res.Clean {
+		return nil, fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core, key, errEndedSince))
+	}
 	return nil, UnknownOutcome(t.Core, key, nil)
 }
+
+// errEndedSince is why a call that ends another's hold cannot say that it did not.
+var errEndedSince = errors.New("the hold has ended meanwhile, by others unless the network delivered this request twice")
 
 func (t *Locker) broken(ctx context.Context, key repo.Key, seen protocol.Record) {
 	t.Core.Observe.Broken(ctx, t.Kind, telemetry.Operator, slog.String("key", key.String()), slog.String("from", seen.Owner()), slog.Int64("lost", seen.Held))

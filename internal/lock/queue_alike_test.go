@@ -243,7 +243,7 @@ func TestQueueHolderBehindOthers(t *testing.T) {
 	for what, end := range map[string]func(p *process, h *Lock) error{
 		"release":       func(_ *process, h *Lock) error { _, err := h.End(t.Context(), End{}); return err },
 		"break":         func(p *process, h *Lock) error { return p.Break(t.Context(), key, raw, h.Token()) },
-		"release by id": func(p *process, h *Lock) error { return p.ReleaseByID(t.Context(), key, raw, h.ID(), false) },
+		"release by id": func(p *process, h *Lock) error { return p.ReleaseByID(t.Context(), key, raw, h.ID(), false, false) },
 	} {
 		p := open(t, Config{Fair: true})
 		item := p.Item(t, raw)

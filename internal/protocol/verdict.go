@@ -86,8 +86,8 @@ func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 }
 
 // JudgeBreak judges the failed condition of an operator's break of the hold
-// that was seen, from the image. Committed: the hold was ended by force; after
-// an attempt without an answer nothing tells this call's break from another's,
+// that was seen, from the image. Committed: the hold was ended by force; nothing tells
+// this call's break, of which the network may have made a copy, from another's,
 // or from a takeover, and for the holder they are one. Lost: no attempt was
 // applied, and none will be.
 //
@@ -99,10 +99,10 @@ func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 func (l Record) JudgeBreak(seen Record, marked Verdict, exists, clean bool) Verdict {
 	h := Holder{ID: seen.By, Token: seen.Held, Seen: seen.Token}
 	switch {
-	case clean:
-		return Lost
 	case !seen.HasToken() && marked == Committed:
 		return Committed
+	case !seen.HasToken() && clean:
+		return Lost
 	case !seen.HasToken(), !exists, l.OtherLife(h):
 		return Undecided
 	case l.Stolen == seen.Held:

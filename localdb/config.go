@@ -23,11 +23,12 @@ type Config struct {
 
 	// Path is the file in which a started engine keeps its data. Empty means
 	// in memory. Unused when the endpoint is given, here or by the
-	// environment. Two engines must not share a file.
+	// environment. Two engines must not share a file. It is made its user's alone
+	// (mode 0600), and so are the files that the engine keeps beside it.
 	Path string
 
 	// CacheDir is the folder for fetched engines. The default is "dynahold"
-	// in [os.UserCacheDir].
+	// in [os.UserCacheDir]. One that others own or may write to, or that is a link, is refused.
 	CacheDir string
 
 	// Options are applied to every client of the engine, after its own.

@@ -56,14 +56,40 @@
 //
 // Nothing that was fetched is run unchecked. The tarball's SHA-512 is compared
 // with a pinned sum before anything is unpacked, a single file is taken out of
-// it, and that file's own SHA-512 is compared before every start. Platforms
-// without a pinned sum rely on npm's integrity check for the tarball, and on
-// the sum noted at that time for later starts. No address of a registry is
-// known here: npm is asked, with the user's own configuration. A dynoxide on
-// the PATH is the user's choice: it is asked for its version, and run as it is.
+// it, and that file's own SHA-512 is compared before every start. What runs is
+// what was compared: on Linux a sealed file in memory, elsewhere a copy in a
+// private folder. Exchanging the cached file meanwhile changes nothing.
 //
-// The engine checks neither signatures nor permissions. Everyone on the
-// machine can reach it, so no secrets belong into it.
+// Only linux/amd64 has pinned sums. On the other platforms the first fetch is
+// trusted: npm compares the tarball with the sum that the registry itself names,
+// and the engine's sum is noted beside it and compared from then on. Whoever
+// controls the registry, or the way to it, at that first fetch chooses the
+// program.
+//
+// The cache folder and the engine's folder in it must be this user's or root's,
+// writable by nobody else, and no links: others are refused. The folders above
+// may be what they are. On Windows owners are not checked; the default folder is
+// in the user's profile.
+//
+// No address of a registry is known here: npm is asked, with the user's own
+// settings. It runs in a folder with a package of its own, so that settings of
+// projects in the folders above say nothing to it.
+//
+// Neither npm nor the engine inherits the environment. The engine gets the search
+// path, the home folder, the language and the folder for temporary files; npm
+// also proxies, certificates, its own settings (npm_config_*), and the variables
+// that the user's .npmrc names.
+//
+// A dynoxide on the PATH is run on its word alone: it is asked for its version,
+// and no sum is compared. Take it off the PATH where that is not wanted.
+//
+// The files of [Config.Path] have the mode 0600, also those of earlier runs.
+//
+// The engine checks neither signatures nor permissions, and has no switch for it.
+// Everyone on the machine can reach it, so no secrets belong into it. It also
+// allows every web page to read its answers (Access-Control-Allow-Origin: *):
+// a page that finds the port, which is another one at each start, can read and
+// change what is in the engine.
 //
 // # Not guaranteed
 //

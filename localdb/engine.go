@@ -41,11 +41,11 @@ func Start(ctx context.Context, cfg Config) (*Engine, error) {
 	if endpoint != "" {
 		return connect(ctx, endpoint, local, cfg)
 	}
-	binary, err := find(ctx, cfg)
+	engine, err := find(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(ctx, binary, cfg.Path, cfg.logger())
+	p, err := launch(ctx, engine, cfg.Path, cfg.logger())
 	if err != nil {
 		return nil, err
 	}

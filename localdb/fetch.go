@@ -24,6 +24,7 @@ import (
 const (
 	maxTarball = 64 << 20
 	maxBinary  = 256 << 20
+	maxSum     = 1 << 10
 )
 
 // workPrefix begins the names of the folders in which processes fetch.
@@ -36,6 +37,10 @@ func (r release) fetch(ctx context.Context, cacheDir string) error {
 	folder := r.folder(cacheDir)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("cache folder: %w", err)
+	}
+	// Now that they are there: others may have been quicker.
+	if err := r.checkFolders(cacheDir); err != nil {
+		return err
 	}
 	// Inside the final folder, since a rename is atomic only within one file
 	// system.
@@ -92,10 +97,15 @@ func (r release) download(ctx context.Context, work string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err)
 	}
+	// A package of its own: npm looks for a project, and for that project's settings, in the
+	// folders above too, which may be anybody's. The user's settings hold.
+	if err := os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"private":true}`), 0o600); err != nil {
+		return nil, fmt.Errorf("cache folder: %w", err)
+	}
 	// On a leash as an engine is: it may be a launcher of the real one.
 	var output bytes.Buffer
-	p := &process{cmd: command(npm, "pack", "--loglevel=error", "--ignore-scripts", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
-	p.cmd.Dir = work // no project's settings, nothing written elsewhere
+	p := &process{cmd: command(npm, nil, "pack", "--loglevel=error", "--ignore-scripts", "--prefix", work, "--workspaces=false", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env = work, npmEnvironment() // nothing is written elsewhere
 	p.cmd.Stdout, p.cmd.Stderr = &output, &output
 	p.cmd.WaitDelay = npmDelay
 	if err = p.start(); err == nil {

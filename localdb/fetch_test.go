@@ -135,10 +135,10 @@ func TestAnEngineThatCannotBeRunIsFetchedAnew(t *testing.T) {
 	if err := os.Chmod(r.path(cache), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.verify(cache); err == nil {
+	if err := verify(r, cache); err == nil {
 		t.Fatal("it is held to be whole")
 	}
-	if err := errors.Join(r.fetch(t.Context(), cache), r.verify(cache)); err != nil {
+	if err := errors.Join(r.fetch(t.Context(), cache), verify(r, cache)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +148,7 @@ func TestAnyFolderCanBeTheCache(t *testing.T) {
 	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
 	r := releases["linux/arm64"]
 	cache := filepath.Join(t.TempDir(), "a[b]*?")
-	if err := errors.Join(r.fetch(t.Context(), cache), r.verify(cache)); err != nil {
+	if err := errors.Join(r.fetch(t.Context(), cache), verify(r, cache)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -226,11 +226,11 @@ func TestTheFetchOfAnotherProcessWillDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\n" + cp + " -p '" + filepath.Dir(real) + "'/* '" + here.folder(cache) + "'\nexit 1\n"
+	script := "#!/bin/sh\n" + cp + " -p '" + filepath.Dir(real.path) + "'/* '" + here.folder(cache) + "'\nexit 1\n"
 	writeFile(t, filepath.Join(dir, "npm"), []byte(script), 0o700)
 	t.Setenv("PATH", dir)
-	if path, err := fetched(t.Context(), Config{CacheDir: cache}); err != nil || path != here.path(cache) {
-		t.Errorf("found %q, %v", path, err)
+	if engine, err := fetched(t.Context(), Config{CacheDir: cache}); err != nil || engine.path != here.path(cache) {
+		t.Errorf("found %q, %v", engine.path, err)
 	}
 }
 
@@ -288,17 +288,17 @@ func TestNotedSumGuardsTheCache(t *testing.T) {
 	fakeNPM(t, tarballOf(t, "package/dynoxide", tar.TypeReg, []byte("engine")))
 	r := releases["linux/arm64"]
 	cache := t.TempDir()
-	if err := r.verify(cache); !errors.Is(err, os.ErrNotExist) {
+	if err := verify(r, cache); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("empty cache: %v", err)
 	}
 	if err := r.fetch(t.Context(), cache); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.verify(cache); err != nil {
+	if err := verify(r, cache); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, r.path(cache), []byte("enginE"), 0o755)
-	if err := r.verify(cache); !errors.Is(err, ErrChecksum) {
+	if err := verify(r, cache); !errors.Is(err, ErrChecksum) {
 		t.Fatalf("changed file: %v, want ErrChecksum", err)
 	}
 }
@@ -344,9 +344,9 @@ func TestProgramThatIsNoEngine(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Fatal("needs a shell")
 	}
-	program := filepath.Join(t.TempDir(), "dynoxide")
-	writeFile(t, program, []byte("#!/bin/sh\necho 'error: out of luck' >&2\nexit 3\n"), 0o755)
-	_, err := launch(t.Context(), program, "", Config{}.logger())
+	broken := filepath.Join(t.TempDir(), "dynoxide")
+	writeFile(t, broken, []byte("#!/bin/sh\necho 'error: out of luck' >&2\nexit 3\n"), 0o755)
+	_, err := launch(t.Context(), program{path: broken}, "", Config{}.logger())
 	if err == nil || !strings.Contains(err.Error(), "out of luck") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Fatalf("got %v, want the program's own words and status", err)
 	}
@@ -356,13 +356,13 @@ func TestProgramThatIsNoEngine(t *testing.T) {
 func TestLauncherEndsWithItsChild(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	binary, err := find(ctx, Config{})
+	engine, err := find(ctx, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	launcher := filepath.Join(t.TempDir(), "dynoxide")
-	writeFile(t, launcher, []byte("#!/bin/sh\n'"+binary+"' \"$@\"\necho ended\n"), 0o755)
-	p, err := launch(ctx, launcher, "", Config{}.logger())
+	writeFile(t, launcher, []byte("#!/bin/sh\n'"+engine.path+"' \"$@\"\necho ended\n"), 0o755)
+	p, err := launch(ctx, program{path: launcher}, "", Config{}.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,6 +373,11 @@ func TestLauncherEndsWithItsChild(t *testing.T) {
 	if took := time.Since(began); took >= p.cmd.WaitDelay {
 		t.Fatalf("stop took %v: the child survived", took)
 	}
+}
+
+func verify(r release, cache string) error {
+	_, err := r.load(cache)
+	return err
 }
 
 func filesIn(t *testing.T, dir string) []string {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,23 +19,23 @@ import (
 // channel instead of a mutex, because waiting must end with the context.
 var fetching = make(chan struct{}, 1)
 
-// find returns the path of an engine's binary that may be run.
-func find(ctx context.Context, cfg Config) (string, error) {
+// find returns an engine that may be run.
+func find(ctx context.Context, cfg Config) (program, error) {
 	// A match in the current folder comes with exec.ErrDot and is left
 	// alone: what lies there by chance must not be run.
 	var onPath error // why the one on the PATH is not used
 	if path, err := exec.LookPath("dynoxide"); err == nil {
 		if onPath = checkVersion(ctx, path); onPath == nil {
 			cfg.logger().DebugContext(ctx, "engine on the PATH", "path", path)
-			return path, nil
+			return program{path: path}, nil
 		}
 		cfg.logger().WarnContext(ctx, "engine on the PATH not used, looking for the fetched one", "path", path, "reason", onPath)
 	}
-	path, err := fetched(ctx, cfg)
+	engine, err := fetched(ctx, cfg)
 	if err != nil {
-		return "", errors.Join(err, onPath)
+		return program{}, errors.Join(err, onPath)
 	}
-	return path, nil
+	return engine, nil
 }
 
 // versionWait is how long a program may take to say its version.
@@ -48,6 +47,7 @@ func checkVersion(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = environment(engineVariables)
 	cmd.WaitDelay = time.Second // a child may hold the output open
 	output, err := cmd.Output()
 	said := strings.TrimSpace(string(output))
@@ -60,28 +60,30 @@ func checkVersion(ctx context.Context, path string) error {
 	return nil
 }
 
-// fetched returns the path of the engine in the cache, and brings it there if
-// it is not.
-func fetched(ctx context.Context, cfg Config) (string, error) {
+// fetched returns the engine in the cache, and brings it there if it is not.
+func fetched(ctx context.Context, cfg Config) (program, error) {
 	r, err := currentRelease()
 	if err != nil {
-		return "", noEngine(err)
+		return program{}, noEngine(err)
 	}
 	dir, err := cfg.cacheDir()
 	if err != nil {
-		return "", noEngine(err)
+		return program{}, noEngine(err)
 	}
 
 	select {
 	case fetching <- struct{}{}:
 		defer func() { <-fetching }()
 	case <-ctx.Done():
-		return "", fmt.Errorf("localdb: waiting for another start to fetch the engine: %w", context.Cause(ctx))
+		return program{}, fmt.Errorf("localdb: waiting for another start to fetch the engine: %w", context.Cause(ctx))
 	}
 
-	cacheErr := r.verify(dir)
+	if err := r.checkFolders(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return program{}, noEngine(err)
+	}
+	engine, cacheErr := r.load(dir)
 	if cacheErr == nil {
-		return r.path(dir), nil
+		return engine, nil
 	}
 	if errors.Is(cacheErr, fs.ErrNotExist) {
 		cacheErr = nil // not there yet: nothing worth reporting
@@ -93,39 +95,68 @@ func fetched(ctx context.Context, cfg Config) (string, error) {
 	cfg.logger().InfoContext(ctx, "fetching the engine through npm", "package", r.spec())
 	// Where it fails another process may have brought the engine meanwhile, and run it: some
 	// systems do not let a file be replaced that is being run.
-	if err := r.fetch(ctx, dir); err != nil && r.verify(dir) != nil {
-		return "", noEngine(errors.Join(err, cacheErr))
+	fetchErr := r.fetch(ctx, dir)
+	engine, err = r.load(dir)
+	switch {
+	case err == nil:
+		return engine, nil
+	case fetchErr != nil:
+		return program{}, noEngine(errors.Join(fetchErr, cacheErr))
 	}
-	return r.path(dir), nil
+	return program{}, noEngine(err) // it was exchanged in between
 }
 
-// verify returns nil where the cache holds the release, unchanged, and it can be run.
-func (r release) verify(cacheDir string) error {
+// load returns the engine of the cache, if it is the release, unchanged. What is run is what
+// was verified here: whatever becomes of the path, the bytes are these.
+func (r release) load(cacheDir string) (program, error) {
 	want, err := r.expectedSum(cacheDir)
 	if err != nil {
-		return err
+		return program{}, err
 	}
-	f, err := os.Open(r.path(cacheDir))
+	path := r.path(cacheDir)
+	f, info, err := openOwned(path)
 	if err != nil {
-		return err
+		return program{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "verify", Path: r.path(cacheDir), Err: ErrChecksum}
-	}
 	if runtime.GOOS != "windows" && info.Mode()&0o100 == 0 { // such as a cache that was restored without its modes
-		return &fs.PathError{Op: "run", Path: r.path(cacheDir), Err: fs.ErrPermission}
+		return program{}, &fs.PathError{Op: "run", Path: path, Err: fs.ErrPermission}
 	}
-	hash := sha512.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return err
+	if file := kept(path+" "+want, info); file != nil {
+		return program{path: path, sealed: file}, nil
 	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != want {
-		return &fs.PathError{Op: "verify", Path: r.path(cacheDir), Err: ErrChecksum}
+	content, err := readBounded(f, maxBinary)
+	if err != nil {
+		return program{}, err
 	}
-	return nil
+	if sum := sha512.Sum512(content); hex.EncodeToString(sum[:]) != want {
+		return program{}, &fs.PathError{Op: "verify", Path: path, Err: ErrChecksum}
+	}
+	file, err := seal(content)
+	if err != nil {
+		return program{path: path, content: content}, nil //nolint:nilerr // a copy serves as well
+	}
+	keep(path+" "+want, info, file)
+	return program{path: path, sealed: file}, nil
+}
+
+// openOwned opens a file of the cache, which must be this user's own.
+func openOwned(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "verify", Path: path, Err: ErrChecksum}
+	}
+	if err == nil {
+		if why := owned(info); why != nil {
+			err = refused(path, why)
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
 }

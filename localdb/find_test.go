@@ -32,13 +32,13 @@ func TestTheEngineOnThePathIsAskedForItsVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			program := filepath.Join(dir, "dynoxide")
-			writeFile(t, program, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755)
+			script := filepath.Join(dir, "dynoxide")
+			writeFile(t, script, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755)
 			t.Setenv("PATH", dir)
 			var log bytes.Buffer
-			path, err := find(t.Context(), Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if want := map[bool]string{true: program, false: real}[c.used]; err != nil || path != want {
-				t.Errorf("found %q, %v; want %q", path, err, want)
+			found, err := find(t.Context(), Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if want := map[bool]string{true: script, false: real.path}[c.used]; err != nil || found.path != want {
+				t.Errorf("found %q, %v; want %q", found.path, err, want)
 			}
 			if !strings.Contains(log.String(), c.note) || (log.Len() > 0) == c.used {
 				t.Errorf("logged %q", log.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -37,12 +38,17 @@ type process struct {
 	leash  *os.File
 	ending sync.Once
 
+	discard func() // removes what it was run from; may be nil
+
 	exited chan struct{} // closed when the engine is gone and its output read
 	err    error         // how it ended; written before exited is closed
 }
 
 // launch starts the engine on a free port and waits until it answers.
-func launch(ctx context.Context, binary, path string, logger *slog.Logger) (*process, error) {
+func launch(ctx context.Context, engine program, path string, logger *slog.Logger) (*process, error) {
+	if err := keepPrivate(path); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("the engine does not get ready"))
 	defer cancel()
 	var last error
@@ -51,12 +57,12 @@ func launch(ctx context.Context, binary, path string, logger *slog.Logger) (*pro
 			select {
 			case <-time.After(firstPause << (attempt - 1)):
 			case <-ctx.Done():
-				return nil, errors.Join(fmt.Errorf("localdb: starting %s: %w", binary, context.Cause(ctx)), last)
+				return nil, errors.Join(fmt.Errorf("localdb: starting %s: %w", engine.path, context.Cause(ctx)), last)
 			}
 		}
-		p, err := launchOnce(ctx, binary, path, logger)
+		p, err := launchOnce(ctx, engine, path, logger)
 		if err == nil {
-			logger.DebugContext(ctx, "engine started", "endpoint", p.endpoint, "binary", binary)
+			logger.DebugContext(ctx, "engine started", "endpoint", p.endpoint, "binary", engine.path)
 			return p, nil
 		}
 		if ctx.Err() != nil {
@@ -68,7 +74,7 @@ func launch(ctx context.Context, binary, path string, logger *slog.Logger) (*pro
 }
 
 // launchOnce tries one port.
-func launchOnce(ctx context.Context, binary, path string, logger *slog.Logger) (*process, error) {
+func launchOnce(ctx context.Context, engine program, path string, logger *slog.Logger) (*process, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -78,9 +84,15 @@ func launchOnce(ctx context.Context, binary, path string, logger *slog.Logger) (
 	if path != "" {
 		args = append(args, "--db-path", path)
 	}
+	cmd, discard, err := engine.command(args...)
+	if err != nil {
+		return nil, err
+	}
+	defer discard()
 	p := &process{
 		endpoint: endpoint,
-		cmd:      command(binary, args...),
+		cmd:      cmd,
+		discard:  discard,
 		output:   newOutput(endpoint, logger),
 		exited:   make(chan struct{}),
 	}
@@ -88,7 +100,7 @@ func launchOnce(ctx context.Context, binary, path string, logger *slog.Logger) (
 	// Should something else have inherited the output, Wait ends regardless.
 	p.cmd.WaitDelay = 2 * time.Second
 	if err := p.start(); err != nil {
-		return nil, fmt.Errorf("localdb: starting %s: %w", binary, err)
+		return nil, fmt.Errorf("localdb: starting %s: %w", engine.path, err)
 	}
 
 	// The line on its own output proves that it is this engine that listens.
@@ -97,10 +109,10 @@ func launchOnce(ctx context.Context, binary, path string, logger *slog.Logger) (
 	case <-p.output.listening:
 		return p, nil
 	case <-p.exited:
-		return nil, fmt.Errorf("localdb: %s ended before it listened: %s: %s", binary, p.cmd.ProcessState, p.output.tail())
+		return nil, fmt.Errorf("localdb: %s ended before it listened: %s: %s", engine.path, p.cmd.ProcessState, p.output.tail())
 	case <-ctx.Done():
 		p.stop()
-		return nil, fmt.Errorf("localdb: starting %s: %w: %s", binary, context.Cause(ctx), p.output.tail())
+		return nil, fmt.Errorf("localdb: starting %s: %w: %s", engine.path, context.Cause(ctx), p.output.tail())
 	}
 }
 
@@ -122,6 +134,9 @@ func (p *process) start() error {
 		defer close(p.exited)
 		p.err = p.cmd.Wait() // of an engine it says nothing that its output does not
 		p.end()
+		if p.discard != nil {
+			p.discard()
+		}
 	}()
 	return nil
 }
@@ -148,6 +163,31 @@ func (p *process) end() {
 		kill(p.cmd.Process)
 		_ = p.leash.Close()
 	})
+}
+
+// keepPrivate makes an engine's file, and those that the engine keeps beside it, its user's
+// alone. SQLite gives new ones beside it the mode of the file itself.
+func keepPrivate(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("localdb: Config.Path: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("localdb: Config.Path: %w", err)
+	}
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		info, err := os.Stat(path + end)
+		if err == nil && info.Mode().Perm() != 0o600 {
+			err = os.Chmod(path+end, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("localdb: Config.Path: %w", err)
+		}
+	}
+	return nil
 }
 
 const loopbackHost = "127.0.0.1"

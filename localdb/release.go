@@ -2,7 +2,6 @@ package localdb
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -69,6 +68,11 @@ func (r release) expectedSum(cacheDir string) (string, error) {
 	if r.binarySum != "" {
 		return r.binarySum, nil
 	}
-	noted, err := os.ReadFile(r.sumPath(cacheDir))
+	f, _, err := openOwned(r.sumPath(cacheDir))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	noted, err := readBounded(f, maxSum)
 	return strings.TrimSpace(string(noted)), err
 }

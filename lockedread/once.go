@@ -20,6 +20,12 @@ func (l *Locker[T]) Once(id string) *Once[T] {
 	return &Once[T]{l: l, calls: cas.OnceCalls{ID: id}}
 }
 
+// WithFingerprint is the same locker, for a request whose fingerprint this is: see
+// pessimistic.Once.
+func (o *Once[T]) WithFingerprint(fingerprint []byte) *Once[T] {
+	return &Once[T]{l: o.l, calls: o.calls.With(fingerprint)}
+}
+
 // Update is [Locker.Update] under the id.
 func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
 	return cas.As[T](o.change(ctx, key, false, cas.ChangeOf(change)))

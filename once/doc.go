@@ -35,7 +35,8 @@
 //
 // An id has no owner: two requests with the same id are one operation, whoever sends
 // them. That of a message of a queue is taken as it is. What a client chooses, such as an
-// idempotency key, goes together with the client: customer + "/" + key.
+// idempotency key, goes together with the client: customer + "/" + key. A fingerprint of
+// the request ([Store.WithFingerprint]) tells two apart that come with one id all the same.
 //
 // # Results
 //
@@ -82,7 +83,8 @@
 // # Errors
 //
 // The error of fn comes back as it is. repo.ErrKey: the id is empty, or has more than
-// 2,048 bytes. repo.ErrLocked: another runs the id, and ctx or Config.Wait ended the
+// 2,048 bytes. repo.ErrMismatch: the id was completed for a request with another
+// fingerprint; fn has not run. repo.ErrLocked: another runs the id, and ctx or Config.Wait ended the
 // waiting. repo.ErrSchema alone: results of this type are not kept; nothing was sent.
 // [ErrNoResult]: completed, but there is no result to return, or what is kept does not fit
 // the type that is asked for (repo.ErrSchema beside it). repo.ErrOutcomeUnknown: fn has

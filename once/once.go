@@ -48,6 +48,9 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	if err := s.coding.facts(reflect.TypeFor[T]()).err; err != nil {
 		return result, err
 	}
+	if err := s.checkRequest(); err != nil {
+		return result, err
+	}
 	key := repo.Key{Partition: id}
 	raw, err := s.table.EncodeKey(key)
 	if err != nil {
@@ -93,7 +96,7 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 }
 
 // completed is what ends the waiting for a run: another has completed the id.
-type completed struct{ result, reason types.AttributeValue }
+type completed struct{ done, result, reason, request types.AttributeValue }
 
 func (*completed) Error() string { return "the operation was completed" }
 
@@ -102,7 +105,7 @@ func (s *Store) completed(row ddb.Item) error {
 	if !ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld]) {
 		return nil
 	}
-	return &completed{row[attrResult], row[attrReason]}
+	return &completed{row[attrDone], row[attrResult], row[attrReason], row[attrRequest]}
 }
 
 // complete leaves the lock of a run in its row, with its result, or why there is none:
@@ -117,6 +120,7 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 			result, why = nil, unkeptBy(refused)
 		}
 		w.Set(attrDone, ddb.Integer(hold.Token()))
+		s.setRequest(w, hold.Token())
 		if result == nil {
 			w.Remove(attrResult) // of a run that is forgotten
 			w.Set(attrReason, ddb.Text(why.reason()))
@@ -132,6 +136,9 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 
 // readResult is the result of a run that has completed the id.
 func readResult[T any](s *Store, id string, made *completed) (result T, err error) {
+	if err := s.isOther(id, made); err != nil {
+		return result, err
+	}
 	if made.result == nil {
 		err = whyNone(made.reason)
 	} else {

@@ -37,6 +37,8 @@ const (
 	attrDone   = "done"   // token of the run that has completed it
 	attrResult = "result" // of that run
 	attrReason = "reason" // why it has none; of that run, where there is no result
+	// of the run whose token it begins with: what of its request tells it from another
+	attrRequest = "request"
 )
 
 // Store keeps what came of operations, in one table. It is safe for concurrent use.
@@ -44,6 +46,8 @@ type Store struct {
 	table  *repo.KeyTable
 	locker *lock.Locker
 	coding *coding // of results
+	// request is the fingerprint of the request that calls are for; nil: it has none.
+	request []byte
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -62,10 +66,10 @@ func New(client repo.Client, tableName string, cfg Config) (*Store, error) {
 	}
 	made()
 	core := link.Core(table)
-	if name := core.Attr.Clash([]string{attrID, attrDone, attrResult, attrReason}, nil); name != "" {
+	if name := core.Attr.Clash([]string{attrID, attrDone, attrResult, attrReason, attrRequest}, nil); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a row keeps for itself", repo.ErrConfig, name)
 	}
-	return &Store{table, lock.NewLocker(core, taking), coding}, nil
+	return &Store{table: table, locker: lock.NewLocker(core, taking), coding: coding}, nil
 }
 
 // EnsureTable creates the table if it does not exist, with TTL, waits until it is

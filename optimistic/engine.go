@@ -53,6 +53,9 @@ func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool
 		update, upsert := l.Update, l.Upsert
 		if once != nil {
 			o := l.Once(once.Text)
+			if once.Fingerprint != nil {
+				o = o.WithFingerprint(once.Fingerprint)
+			}
 			defer func() { once.Note(o.Repeated()) }()
 			update, upsert = o.Update, o.Upsert
 		}

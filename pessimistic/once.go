@@ -33,10 +33,24 @@ var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
 // that long as long as others come; 4,096 in one TableConfig.Remember are the most
 // (ErrTooLarge, and none is forgotten).
 //
+// An id has no owner: two requests with the same id are one operation, whoever sends them.
+// That of a message of a queue is taken as it is; what a client chooses goes together
+// with the client (customer + "/" + key). [Once.WithFingerprint] tells two requests apart
+// that come with one id all the same.
+//
 // No call costs more requests, but the first Apply of an epoch (a span of
 // TableConfig.Remember), which costs one more. An empty id is ErrConfig.
 func (r *Repository[T]) Once(id string) *Once[T] {
 	return &Once[T]{r: r, calls: cas.OnceCalls{ID: id}}
+}
+
+// WithFingerprint is the same repository, for a request whose fingerprint this is: all of
+// it that makes it another request, such as its body, or a hash of that. Where the item
+// remembers the id with another fingerprint, the call is repo.ErrMismatch, and nothing is
+// written. Where either call has none the ids alone are compared. It takes 12 bytes more
+// of the item, and counts as another id.
+func (o *Once[T]) WithFingerprint(fingerprint []byte) *Once[T] {
+	return &Once[T]{r: o.r, calls: o.calls.With(fingerprint)}
 }
 
 // Repeated reports whether the call of this view that ended last has found its id
@@ -89,6 +103,9 @@ func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 func (o *Once[T]) locked(call func(*lockedread.Once[T]) (T, error)) (item T, err error) {
 	err = o.calls.Do(func(once *cas.Once) (err error) {
 		l := o.r.locker.Once(once.Text)
+		if once.Fingerprint != nil {
+			l = l.WithFingerprint(once.Fingerprint)
+		}
 		item, err = call(l)
 		once.Note(l.Repeated())
 		return err

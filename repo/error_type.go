@@ -26,6 +26,7 @@ var errorTypes = []struct {
 	{ErrNotFound, "not_found"},
 	{ErrExists, "exists"},
 	{ErrCondition, "condition"},
+	{ErrMismatch, "mismatch"},
 	{ErrStale, "stale"},
 	{ErrFixed, "fixed"},
 	{ErrKey, "key"},

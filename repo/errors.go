@@ -28,6 +28,9 @@ var (
 	// ErrCondition: the caller's own condition of an Apply does not hold. Nothing was
 	// written. See [ConditionError].
 	ErrCondition = errors.New("condition does not hold")
+	// ErrMismatch: the id of an operation (Once) was given with another request, whose
+	// fingerprint differs. Nothing was written.
+	ErrMismatch = errors.New("id of another request")
 	// ErrStale: the event is older than what is stored. Nothing was written.
 	ErrStale = errors.New("event is older than the stored one")
 	// ErrLocked: somebody else holds the item. Nothing was written. See [LockedError].

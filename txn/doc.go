@@ -112,6 +112,11 @@
 // an item for the operation, such as an order under the id of its request, Get that first
 // and return if it is there: the item is the evidence, and nothing is left on the others.
 //
+// An id has no owner: two transactions with one id are one operation, whoever runs them.
+// What a client chooses goes together with the client (customer + "/" + key), and
+// [Operation.WithFingerprint] tells two requests apart that come with one id all the same:
+// repo.ErrMismatch, and nothing is written.
+//
 // An id of a transaction is none of a change of one item, whatever its text: both can
 // be in one transaction, products.Once(line.ID).In(tx).
 //

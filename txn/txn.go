@@ -105,6 +105,13 @@ func Once(id string) *Operation { return Config{}.Once(id) }
 // Once is the function Once with settings.
 func (c Config) Once(id string) *Operation { return &Operation{c, transaction.NewOperation(id)} }
 
+// WithFingerprint is the same transaction, for a request whose fingerprint this is: where
+// an item remembers the id with another one, Run fails with repo.ErrMismatch. See Once of
+// package optimistic.
+func (o *Operation) WithFingerprint(fingerprint []byte) *Operation {
+	return &Operation{o.cfg, o.inner.WithFingerprint(fingerprint)}
+}
+
 // Run is the function [Run] under the id. If the transaction was applied under it
 // before, nothing is written, and the error is nil whatever fn returns.
 func (o *Operation) Run(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {

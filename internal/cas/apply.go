@@ -142,6 +142,9 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 			}
 			return nil, a.waiter.Undecided(lock.FoundOthers)
 		}
+		if err := a.once.Refuse(a.table.Core, res.Image); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
+		}
 		if err := a.refused(ctx, res.Image); err != nil {
 			return nil, err
 		}

@@ -80,6 +80,10 @@ func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err
 		// write could create the item twice.
 		return true, c.Undecided("another item is there")
 	}
+	err = c.once.Refuse(c.Core, image)
+	if err != nil {
+		return true, fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
+	}
 	if err := c.inPlace(ctx, image); err != nil {
 		return true, err
 	}

@@ -16,9 +16,10 @@ import (
 // item knows that the change was made. A nil Once is that of an operation without
 // an id, which is made each time.
 type Once struct {
-	Text  string // the id as it was given
-	id    protocol.OnceID
-	found atomic.Bool
+	Text        string // the id as it was given
+	Fingerprint []byte // of the request, as it was given; nil: none
+	id, print   protocol.OnceID
+	found       atomic.Bool
 }
 
 // In reports whether an item remembers the id, and notes that.
@@ -26,9 +27,17 @@ func (o *Once) In(core *protocol.Core, item ddb.Item) bool {
 	if o == nil {
 		return false
 	}
-	found := core.Remembers(item, o.id)
+	found := core.Recall(item, o.id, o.print) == protocol.Made
 	o.found.Store(found)
 	return found
+}
+
+// Refuse is the error where an item remembers the id for another request.
+func (o *Once) Refuse(core *protocol.Core, item ddb.Item) error {
+	if o == nil || core.Recall(item, o.id, o.print) != protocol.MadeOtherwise {
+		return nil
+	}
+	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.Text)
 }
 
 // Note notes whether another call in place of this one has found the id.
@@ -40,7 +49,7 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	if o == nil {
 		return nil
 	}
-	sets, err := core.Remember(item, o.id, core.Epoch(core.Clock()))
+	sets, err := core.Remember(item, o.id, o.print, core.Epoch(core.Clock()))
 	if err != nil {
 		return err
 	}
@@ -50,7 +59,7 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 
 // Unread is the id as a write carries it that has not read the item.
 func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
-	return protocol.NewUnreadOnce(o.id, core.Epoch(core.Clock()))
+	return protocol.NewUnreadOnce(o.id, o.print, core.Epoch(core.Clock()))
 }
 
 // Shown reports whether an item is evidence that a write was applied: it has the
@@ -61,10 +70,16 @@ func (o *Once) Shown(core *protocol.Core, id protocol.WriteID, image ddb.Item) b
 
 // OnceCalls are the calls of a view with one id.
 type OnceCalls struct {
-	ID string
+	ID          string
+	Fingerprint []byte // of the request; nil: none
 	// Scope keeps ids of one kind apart from those of another with the same text.
 	Scope    string
 	repeated atomic.Bool
+}
+
+// With is the same id with the fingerprint of a request.
+func (c *OnceCalls) With(fingerprint []byte) OnceCalls {
+	return OnceCalls{ID: c.ID, Scope: c.Scope, Fingerprint: append([]byte{}, fingerprint...)}
 }
 
 // Do makes one call of the view. The calls of no view have no id.
@@ -75,7 +90,13 @@ func (c *OnceCalls) Do(call func(*Once) error) error {
 	if c.ID == "" {
 		return fmt.Errorf("%w: the id of Once is empty: use what names the message or request, and stays when it comes again", repo.ErrConfig)
 	}
-	once := &Once{Text: c.ID, id: protocol.NewOnceID(c.Scope + c.ID)}
+	once := &Once{Text: c.ID, Fingerprint: c.Fingerprint, id: protocol.NewOnceID(c.Scope + c.ID)}
+	switch {
+	case c.Fingerprint != nil && len(c.Fingerprint) == 0:
+		return fmt.Errorf("%w: the fingerprint of a request is empty: use what differs where the request does, such as its body", repo.ErrConfig)
+	case c.Fingerprint != nil:
+		once.print = once.id.Fingerprint(c.Fingerprint)
+	}
 	defer func() { c.repeated.Store(once.found.Load()) }()
 	return call(once)
 }
@@ -97,6 +118,9 @@ func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 // also where it changes nothing else.
 func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(context.Context, any) error, once *Once) (Edit, error) {
 	core := t.Core
+	if err := once.Refuse(core, from.Raw); err != nil {
+		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(from.Item)), err)
+	}
 	if once.In(core, from.Raw) {
 		if core.Hidden(from.Raw) { // made, and deleted by an event since
 			return Edit{}, lock.NotFound(t.KeyOf(from.Item), core.Name)

@@ -117,6 +117,9 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 		u.After = image
 		return from.Item, nil, nil
 	}
+	if err := u.Once.Refuse(core, image); err != nil {
+		return item, nil, fmt.Errorf("%s: %w", core.ItemName(u.waiter.Key), err)
+	}
 	if image[core.Attr.LockedBy] != nil {
 		// The write would be refused: do not even run the change.
 		if u.FailFast {

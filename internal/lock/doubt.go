@@ -127,7 +127,7 @@ func (u *unknown) As(target any) bool {
 // unwritten are the errors that say that nothing was written.
 var unwritten = []error{
 	repo.ErrNotFound, repo.ErrExists, repo.ErrConflict, repo.ErrStale, repo.ErrLocked, repo.ErrLockExpired,
-	repo.ErrLockLost, repo.ErrReleased, repo.ErrNotHeld, repo.ErrFixed, repo.ErrTooLarge, repo.ErrCondition, repo.ErrConfig, ErrContended,
+	repo.ErrLockLost, repo.ErrReleased, repo.ErrNotHeld, repo.ErrFixed, repo.ErrTooLarge, repo.ErrCondition, repo.ErrMismatch, repo.ErrConfig, ErrContended,
 }
 
 // Unwritten is the error of a write whose verdict was found after all: nothing

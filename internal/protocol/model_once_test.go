@@ -153,7 +153,7 @@ func (r *onceRules) after(it onceItem, bit, epoch int8) onceItem {
 	it.writes = 0
 	next, made := r.made[onceWrite{it, bit, epoch}]
 	if !made {
-		sets, err := onceCore.Remember(it.wire(), onceIDOf(bit), int64(epoch))
+		sets, err := onceCore.Remember(it.wire(), onceIDOf(bit), OnceID{}, int64(epoch))
 		if err != nil {
 			panic(err)
 		}

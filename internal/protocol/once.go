@@ -47,40 +47,96 @@ func NewOnceID(id string) OnceID {
 	return OnceID(sum[:onceIDBytes])
 }
 
+// Fingerprint is what an item remembers beside an id that came with the fingerprint of its
+// request: the beginning of the id, and that of the SHA-256 of both. So whoever knows the
+// id sees whether it came with another one, and it is an id to programs that know of none.
+func (id OnceID) Fingerprint(of []byte) OnceID {
+	sum := sha256.Sum256(append(id[:], of...))
+	copy(id[onceIDBytes/2:], sum[:])
+	return id
+}
+
+// begins reports whether what an item remembers is an id's fingerprint, or the id.
+func (id OnceID) begins(entry []byte) bool { return bytes.HasPrefix(entry, id[:onceIDBytes/2]) }
+
+// Memory is what an item knows of an operation.
+type Memory int
+
+// What it may know.
+const (
+	NotMade Memory = iota
+	Made
+	MadeOtherwise // under the same id, with another fingerprint
+)
+
 // Epoch is the number of the epoch at a time.
 func (c *Core) Epoch(now time.Time) int64 { return now.UnixMilli() / c.Retention.Milliseconds() }
 
 // Remembers reports whether an item remembers an id: the operation was made.
 func (c *Core) Remembers(item ddb.Item, id OnceID) bool {
-	for _, name := range c.once[:2] {
-		if set, ok := item[name].(*types.AttributeValueMemberBS); ok &&
-			slices.ContainsFunc(set.Value, func(b []byte) bool { return bytes.Equal(b, id[:]) }) {
-			return true
-		}
-	}
-	return false
+	return c.Recall(item, id, OnceID{}) != NotMade
 }
 
-// OnceIDs is how many ids an item remembers.
-func (c *Core) OnceIDs(item ddb.Item) (n int) {
+// Recall is what an item remembers of an id that comes with a fingerprint; without one
+// that is the zero value. Where either has none the ids alone are compared.
+func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
+	known, others, bare := false, false, fingerprint == OnceID{}
 	for _, name := range c.once[:2] {
-		if set, ok := item[name].(*types.AttributeValueMemberBS); ok {
-			n += len(set.Value)
+		set, ok := item[name].(*types.AttributeValueMemberBS)
+		if !ok {
+			continue
+		}
+		for _, entry := range set.Value {
+			switch {
+			case bytes.Equal(entry, id[:]):
+				known = true
+			case !bare && bytes.Equal(entry, fingerprint[:]):
+				return Made
+			case id.begins(entry):
+				others = true
+			}
 		}
 	}
-	return n
+	switch {
+	case !known:
+		return NotMade
+	case others && !bare:
+		return MadeOtherwise
+	}
+	return Made
+}
+
+// OnceIDs is how many ids an item remembers. An id and its fingerprint are one.
+func (c *Core) OnceIDs(item ddb.Item) int {
+	ids := map[string]bool{}
+	for _, name := range c.once[:2] {
+		if set, ok := item[name].(*types.AttributeValueMemberBS); ok {
+			for _, entry := range set.Value {
+				ids[string(entry[:min(len(entry), onceIDBytes/2)])] = true
+			}
+		}
+	}
+	return len(ids)
+}
+
+// entries are what an item is to remember of an id.
+func (id OnceID) entries(fingerprint OnceID) [][]byte {
+	if fingerprint == (OnceID{}) {
+		return [][]byte{id[:]}
+	}
+	return [][]byte{id[:], fingerprint[:]}
 }
 
 // Remember is what a write that is based on an item sets, so that the item
-// remembers an id.
-func (c *Core) Remember(item ddb.Item, id OnceID, epoch int64) ([]ddb.Attribute, error) {
+// remembers an id, and its fingerprint, if it has one.
+func (c *Core) Remember(item ddb.Item, id, fingerprint OnceID, epoch int64) ([]ddb.Attribute, error) {
 	stored, present := c.storedEpoch(item), item[c.once[0]]
-	own := &types.AttributeValueMemberBS{Value: [][]byte{id[:]}}
+	own := &types.AttributeValueMemberBS{Value: id.entries(fingerprint)}
 	if set, ok := present.(*types.AttributeValueMemberBS); ok && stored >= epoch {
-		if len(set.Value) >= mostOnceIDs {
+		if len(set.Value)+len(own.Value) > mostOnceIDs {
 			return nil, c.TooManyIDs()
 		}
-		own.Value = append(slices.Clip(slices.Clone(set.Value)), id[:])
+		own.Value = append(slices.Clone(set.Value), own.Value...)
 		return []ddb.Attribute{{Name: c.once[0], Value: own}}, nil
 	}
 	sets := []ddb.Attribute{{Name: c.once[0], Value: own}, {Name: c.once[2], Value: ddb.Integer(epoch)}}
@@ -100,7 +156,7 @@ func (c *Core) storedEpoch(item ddb.Item) int64 {
 
 // TooManyIDs is why an operation is refused rather than another one forgotten.
 func (c *Core) TooManyIDs() error {
-	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", mostOnceIDs, c.Retention)})
+	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, those with a fingerprint counted twice, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", mostOnceIDs, c.Retention)})
 }
 
 // IsOnce reports whether an attribute remembers ids.
@@ -110,8 +166,9 @@ func (c *Core) IsOnce(name string) bool { return slices.Contains(c.once[:], name
 // says at which epoch it expects the item, so that a copy of it that comes late
 // finds the id, or the item in another epoch: it can be sent any number of times.
 type UnreadOnce struct {
-	ID    OnceID
-	Epoch int64
+	ID          OnceID
+	Fingerprint OnceID // zero: none
+	Epoch       int64
 	// First is the epoch of the call's first try. An item that is beyond the one
 	// after it may have forgotten what an attempt without an answer has done.
 	First int64
@@ -124,7 +181,7 @@ type UnreadOnce struct {
 // does not remember it yet.
 func (o UnreadOnce) Add(w *Write) {
 	set, past, epoch := w.Name(w.core.once[0]), w.Name(w.core.once[1]), w.Name(w.core.once[2])
-	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: [][]byte{o.ID[:]}}), w.Value(ddb.Integer(o.Epoch))
+	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: o.ID.entries(o.Fingerprint)}), w.Value(ddb.Integer(o.Epoch))
 	bs := w.Value(ddb.Text("BS"))
 	known := "attribute_type(" + set + ", " + bs + ") AND NOT contains(" + set + ", " + id + ")" +
 		" AND (attribute_not_exists(" + past + ") OR attribute_type(" + past + ", " + bs + ") AND NOT contains(" + past + ", " + id + "))"
@@ -135,15 +192,18 @@ func (o UnreadOnce) Add(w *Write) {
 		w.SetTo(w.core.once[2], at)
 		return
 	}
-	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(mostOnceIDs)))
+	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(o.most())))
 	w.If("(attribute_not_exists(" + set + ") AND attribute_not_exists(" + past + ") AND attribute_not_exists(" + epoch + ") OR " + epoch + " = " + at + " AND " + room + " AND " + known + ")")
 	w.AddTo(w.core.once[0], own)
 	w.SetTo(w.core.once[2], at)
 }
 
+// most is how many entries an item has at the least that has no room for those of o.
+func (o UnreadOnce) most() int { return mostOnceIDs + 1 - len(o.ID.entries(o.Fingerprint)) }
+
 // NewUnreadOnce is the first try of a call.
-func NewUnreadOnce(id OnceID, epoch int64) UnreadOnce {
-	return UnreadOnce{ID: id, Epoch: epoch, First: epoch}
+func NewUnreadOnce(id, fingerprint OnceID, epoch int64) UnreadOnce {
+	return UnreadOnce{ID: id, Fingerprint: fingerprint, Epoch: epoch, First: epoch}
 }
 
 // Forgets reports whether the item may have forgotten the id since the first try.
@@ -153,14 +213,14 @@ func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
 // is another one: if not, the ids are not why it was refused. An item in a later
 // epoch is taken as it is: this clock is slow.
 func (o UnreadOnce) After(c *Core, image ddb.Item, epoch int64) (next UnreadOnce, other bool, err error) {
-	next = UnreadOnce{ID: o.ID, First: o.First, Epoch: epoch}
+	next = UnreadOnce{ID: o.ID, Fingerprint: o.Fingerprint, First: o.First, Epoch: epoch}
 	switch stored := c.storedEpoch(image); {
 	case stored < 0: // it remembers nothing yet
 	case stored < epoch:
 		next.Rotates = true
 	default:
 		next.Epoch = stored
-		if set, ok := image[c.once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= mostOnceIDs {
+		if set, ok := image[c.once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= o.most() {
 			return next, false, c.TooManyIDs()
 		}
 	}

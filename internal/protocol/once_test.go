@@ -45,7 +45,7 @@ func manyIDs(n int) types.AttributeValue {
 // read the item, and how it is tried next if it has not, and was refused by it.
 func TestRememberInEpochTen(t *testing.T) {
 	id := protocol.NewOnceID("new")
-	first := protocol.NewUnreadOnce(id, 10)
+	first := protocol.NewUnreadOnce(id, protocol.OnceID{}, 10)
 	in := func(epoch int64, rotates bool) protocol.UnreadOnce {
 		return protocol.UnreadOnce{ID: id, First: 10, Epoch: epoch, Rotates: rotates}
 	}
@@ -71,7 +71,7 @@ func TestRememberInEpochTen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprint(row.item)
-			sets, err := remembering.Remember(row.item, id, 10)
+			sets, err := remembering.Remember(row.item, id, protocol.OnceID{}, 10)
 			next, other, refused := first.After(remembering, row.item, 10)
 			if row.sets == nil {
 				if !errors.Is(err, errFull) || !errors.Is(refused, errFull) {
@@ -111,7 +111,7 @@ func TestRememberInEpochTen(t *testing.T) {
 // An item remembers an id for an epoch after its own. So a try in the epoch after the
 // first one's finds what an attempt has left, and one in a later epoch may not.
 func TestWhenAnIDMayBeForgotten(t *testing.T) {
-	first := protocol.NewUnreadOnce(protocol.NewOnceID("m"), 10)
+	first := protocol.NewUnreadOnce(protocol.NewOnceID("m"), protocol.OnceID{}, 10)
 	for epoch, want := range map[int64]bool{9: false, 10: false, 11: false, 12: true, 13: true} {
 		next, _, err := first.After(remembering, ddb.Item{"once": ids("a"), "onceEpoch": ddb.Integer(epoch)}, 10)
 		if err != nil || next.Forgets() != want {

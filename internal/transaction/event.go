@@ -54,6 +54,9 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
+		if err := e.refuse(once, e.now); err != nil {
+			return err
+		}
 		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
 		case hidden && made: // and deleted by an event since
 			return lock.NotFound(key, e.core.Name)

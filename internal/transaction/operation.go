@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/dynahold/dynahold/internal/cas"
@@ -18,6 +19,11 @@ type Operation struct{ calls cas.OnceCalls }
 // text of that is: an item may have been changed under the same text alone.
 func NewOperation(id string) *Operation {
 	return &Operation{cas.OnceCalls{ID: id, Scope: "transaction\x00"}}
+}
+
+// WithFingerprint is the same operation with the fingerprint of its request.
+func (o *Operation) WithFingerprint(fingerprint []byte) *Operation {
+	return &Operation{o.calls.With(fingerprint)}
 }
 
 // Run is the function Run, but nothing is written if an item that the closure touches
@@ -43,6 +49,9 @@ var errMade = errors.New("the transaction was applied before, under the same id:
 // applied before: whatever its closure would do then, or return.
 func (tx *Tx) refuseMade(e *entry) error {
 	own := tx.call.landed(e.core, e.image)
+	if err := e.refuse(tx.call.once, e.image); own == nil && err != nil {
+		return tx.doom(fail(e.failure(err)))
+	}
 	if own == nil && !tx.call.once.In(e.core, e.image) {
 		return nil
 	}
@@ -50,6 +59,14 @@ func (tx *Tx) refuseMade(e *entry) error {
 	defer tx.mu.Unlock()
 	tx.made, tx.own = true, own
 	return errMade
+}
+
+// refuse is the error where an item remembers an id for another request.
+func (e *entry) refuse(once *cas.Once, image ddb.Item) error {
+	if err := once.Refuse(e.core, image); err != nil {
+		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
+	}
+	return nil
 }
 
 // remembering is what an item is with some ids.

@@ -133,6 +133,9 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 		} else if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
+		if err := e.refuse(once, e.now); err != nil {
+			return err
+		}
 		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
 		case hidden && made: // and deleted by an event since
 			return lock.NotFound(key, e.core.Name)
@@ -282,6 +285,9 @@ func (v *View) Delete(ctx context.Context, key repo.Key) error {
 		}
 		if e.core.Hidden(e.now) {
 			return lock.NotFound(key, e.core.Name)
+		}
+		if err := e.refuse(once, e.now); err != nil {
+			return err
 		}
 		if !once.In(e.core, e.now) {
 			v.remove(e)

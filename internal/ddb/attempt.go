@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
-
-	"github.com/dynahold/dynahold/internal/direct"
 )
 
 // attempt stands, for one attempt of a call, in the place of the client's
@@ -32,13 +30,6 @@ type attempt struct {
 	inner    dynamodb.HTTPClient // guarded by mu: the client's own
 	replaced bool                // guarded by mu: an earlier run of options had no effect
 	over     bool                // guarded by mu: the attempt was judged
-
-	path     *direct.Path     // guarded by mu: past the SDK's middleware; nil: there is none
-	op       direct.Operation // guarded by mu: that is sent by it
-	drawn    *drawn           // guarded by mu: asked of the client before the SDK asks for it
-	happened *happened        // guarded by mu: what came of the request by that path
-	shown    *direct.Shown    // guarded by mu: the SDK's request, as an example for that path
-	answer   *http.Response   // guarded by mu: to that example
 
 	replay replay // of the call's first body
 	first  reply  // room for the usual one
@@ -87,9 +78,6 @@ func (a *attempt) options(o *dynamodb.Options) {
 	a.inner, a.region, a.given = inner, o.Region, o
 	a.ran, a.strict = true, !o.DisableValidateResponseChecksum
 	o.Retryer = a
-	if a.drawn != nil && a.drawn.asked {
-		a.drawn.from, o.Credentials = o.Credentials, a.drawn
-	}
 	if a.replay.ClientProtocol == nil {
 		a.replay.ClientProtocol = o.Protocol
 	}
@@ -102,12 +90,6 @@ var errOver = errors.New("dynahold: the attempt was given up before it was sent"
 
 // Do implements [dynamodb.HTTPClient].
 func (a *attempt) Do(req *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	h := a.happened
-	a.mu.Unlock()
-	if h != nil && !h.told.Swap(true) {
-		return h.resp, h.err
-	}
 	if err := inMemory(req); err != nil {
 		return nil, err
 	}
@@ -143,19 +125,10 @@ func (a *attempt) send(req *http.Request) (*http.Response, error) {
 		a.reply = new(reply) // somebody may still read the one before
 	}
 	inner, reply := a.inner, a.reply
-	var shown *direct.Shown
-	if a.path != nil {
-		shown = a.path.Show(a.op, req)
-	}
 	a.mu.Unlock()
 	resp, err := inner.Do(req)
 	if err == nil && resp != nil {
 		reply.watch(resp)
-	}
-	if shown != nil {
-		a.mu.Lock()
-		a.shown, a.answer = shown, resp
-		a.mu.Unlock()
 	}
 	return resp, err
 }
@@ -226,11 +199,8 @@ func (a *attempt) GetInitialToken() func(error) error { return noToken }
 // GetAttemptToken keeps the client's rate limit (adaptive mode) in force.
 func (a *attempt) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	a.mu.Lock()
-	policy, drawn := a.policy, a.drawn
+	policy := a.policy
 	a.mu.Unlock()
-	if drawn != nil {
-		return drawn.token, drawn.tokenErr
-	}
 	if v2, ok := policy.(aws.RetryerV2); ok {
 		return v2.GetAttemptToken(ctx)
 	}

@@ -34,11 +34,6 @@
 // All attempts of one call carry the same bytes (replay.go). A late copy of an
 // earlier attempt can therefore never succeed where the verdict said it failed.
 //
-// Where a plain client allows it, an attempt of a GetItem or UpdateItem is made
-// without the SDK's middleware (direct.go, package direct), as far as its request
-// was granted or its condition failed. Everything else that came of the request is
-// given to the SDK, for the result of the one that it would send.
-//
 // Whether there was an item is learned from the image of a failed condition.
 // An endpoint that returns none is found out (image.go).
 //

@@ -3,16 +3,24 @@ package ddb_test
 import (
 	"context"
 	"errors"
+	"hash/crc32"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -30,8 +38,7 @@ func (w writes) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// A request is one piece on its connection, by the client's methods as directly, and
-// when it is repeated.
+// A request is one piece on its connection, also when it is repeated.
 func TestRequestsAreSentInOnePiece(t *testing.T) {
 	var fail atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -50,26 +57,24 @@ func TestRequestsAreSentInOnePiece(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	for _, byMethods := range []bool{true, false} {
-		var pieces atomic.Int64
-		s := plainly(nil, byMethods, func(o *dynamodb.Options) {
-			o.BaseEndpoint = &server.URL
-			o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
-				tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-					conn, err := new(net.Dialer).DialContext(ctx, network, address)
-					return writes{conn, &pieces}, err
-				}
-			})
-		})
-		for n := range 3 {
-			for _, op := range []string{"UpdateItem", "GetItem"} {
-				fail.Store(n == 2)
-				granted(t, op, s)
+	var pieces atomic.Int64
+	s := plainly(nil, func(o *dynamodb.Options) {
+		o.BaseEndpoint = &server.URL
+		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
+			tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				return writes{conn, &pieces}, err
 			}
+		})
+	})
+	for n := range 3 {
+		for _, op := range []string{"UpdateItem", "GetItem"} {
+			fail.Store(n == 2)
+			granted(t, op, s)
 		}
-		if pieces.Load() != 8 {
-			t.Errorf("by methods %v: %d pieces for 8 requests", byMethods, pieces.Load())
-		}
+	}
+	if pieces.Load() != 8 {
+		t.Errorf("%d pieces for 8 requests", pieces.Load())
 	}
 }
 
@@ -80,7 +85,7 @@ func TestBodiesEndAfterTheAnswer(t *testing.T) {
 	s := plainly(&network{answer: func(_ int, req *http.Request) (*http.Response, error) {
 		seen = req
 		return whole(req), nil
-	}}, true)
+	}})
 	for op := range calls {
 		granted(t, op, s)
 		if n, err := io.Copy(io.Discard, seen.Body); n != 0 || err != nil {
@@ -92,10 +97,10 @@ func TestBodiesEndAfterTheAnswer(t *testing.T) {
 // A body that cannot be read is not sent in part.
 func TestBodiesThatCannotBeRead(t *testing.T) {
 	n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) { return whole(req), nil }}
-	s := plainly(n, true, func(o *dynamodb.Options) {
+	s := plainly(n, func(o *dynamodb.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 			return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("broken", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
-				req, err := in.Request.(*smithyhttp.Request).SetStream(broken{})
+				req, err := in.Request.(*smithyhttp.Request).SetStream(iotest.ErrReader(io.ErrUnexpectedEOF))
 				if err != nil {
 					return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 				}
@@ -105,7 +110,58 @@ func TestBodiesThatCannotBeRead(t *testing.T) {
 		})
 	})
 	res := calls["UpdateItem"](t.Context(), s)
-	if !errors.Is(res.Err, io.ErrUnexpectedEOF) || res.Outcome != ddb.Refused || len(n.sent) != 0 {
-		t.Errorf("%v, outcome %v, %d sent", res.Err, res.Outcome, len(n.sent))
+	if !errors.Is(res.Err, io.ErrUnexpectedEOF) || res.Outcome != ddb.Refused || n.sent != 0 {
+		t.Errorf("%v, outcome %v, %d sent", res.Err, res.Outcome, n.sent)
+	}
+}
+
+// network is an HTTP client that answers by a function, and counts what it was sent.
+type network struct {
+	answer func(n int, req *http.Request) (*http.Response, error)
+	sent   int
+}
+
+func (n *network) Do(req *http.Request) (*http.Response, error) {
+	n.sent++
+	if _, err := io.Copy(io.Discard, req.Body); err != nil {
+		return nil, err
+	}
+	return n.answer(n.sent-1, req)
+}
+
+// whole answers every request as if it were granted.
+func whole(req *http.Request) *http.Response {
+	body := `{"Attributes":{"id":{"S":"p"}}}`
+	if strings.HasSuffix(req.Header.Get("X-Amz-Target"), "GetItem") {
+		body = `{"Item":{"id":{"S":"p"}}}`
+	}
+	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)),
+		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "X-Amzn-Requestid": {"ID"}, "X-Amz-Crc32": {strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(body))), 10)}}}
+}
+
+// plainly is a table over a network.
+func plainly(n *network, options ...func(*dynamodb.Options)) *ddb.Table {
+	return &ddb.Table{Name: "t", Timeout: time.Second, Classify: asIs, Client: dynamodb.New(
+		dynamodb.Options{Region: "eu-west-1", HTTPClient: n, Credentials: credentials.NewStaticCredentialsProvider("a", "b", "c")},
+		append([]func(*dynamodb.Options){patience(3, ratelimit.None)}, options...)...)}
+}
+
+// calls are operations on one item.
+var calls = map[string]func(context.Context, *ddb.Table) ddb.Result{
+	"GetItem": func(ctx context.Context, s *ddb.Table) ddb.Result {
+		return s.Read(ctx, ddb.Item{"id": ddb.Text("p")}, ddb.Options{})
+	},
+	"UpdateItem": func(ctx context.Context, s *ddb.Table) ddb.Result {
+		in := (&bench{table: s.Name}).add("p")
+		in.ReturnValues = types.ReturnValueAllNew
+		return s.Update(ctx, in, ddb.Options{NoGrace: true})
+	},
+}
+
+// granted makes a call that is granted.
+func granted(t *testing.T, op string, s *ddb.Table) {
+	t.Helper()
+	if res := calls[op](t.Context(), s); res.Err != nil {
+		t.Fatal(res.Err)
 	}
 }

@@ -1,16 +1,12 @@
 package ddb
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"sync"
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"github.com/dynahold/dynahold/internal/direct"
 )
 
 // replay is the client's serializer, but for the body: that of the call's first
@@ -37,30 +33,6 @@ func (r *replay) stored() body {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.body
-}
-
-// written is the body of a request that is sent without the SDK's middleware; nil: the
-// SDK has to write it. The SDK sends the same, if it has to send it after all.
-func (r *replay) written(in smithy.Serializable) []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.body != nil {
-		return bytesOf(r.body)
-	}
-	text := direct.Body(in)
-	if text != nil {
-		r.body = bytes.NewReader(text)
-	}
-	return text
-}
-
-// bytesOf are a copy of the bytes of a body; nil: it cannot be read.
-func bytesOf(b body) []byte {
-	text := make([]byte, b.Size())
-	if _, err := b.ReadAt(text, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return text
 }
 
 // SerializeRequest implements [smithyhttp.ClientProtocol].

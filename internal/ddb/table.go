@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/direct"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -23,7 +22,6 @@ type Table struct {
 	// Saw is shown each item that an answer has brought; nil: nobody wants to see them.
 	Saw func(Item)
 
-	past      past
 	endpoint  endpoint
 	Partition string   // name of the partition key
 	Sort      string   // name of the sort key, "" without one
@@ -33,12 +31,7 @@ type Table struct {
 // Update sends a conditional UpdateItem.
 func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
 	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out := &dynamodb.UpdateItemOutput{}
-		left, err := a.directly(ctx, t.direct(in.Key), direct.UpdateItem, in, out)
-		if left != nil {
-			out, err = t.Client.UpdateItem(left, in, a.options)
-			err = a.learned(ctx, err)
-		}
+		out, err := t.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}
@@ -74,12 +67,7 @@ func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
 	in := &dynamodb.GetItemInput{TableName: &t.Name, Key: key, ConsistentRead: &consistent}
 	opt.NoGrace = true
 	return t.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
-		out := &dynamodb.GetItemOutput{}
-		left, err := a.directly(ctx, t.direct(in.Key), direct.GetItem, in, out)
-		if left != nil {
-			out, err = t.Client.GetItem(left, in, a.options)
-			err = a.learned(ctx, err)
-		}
+		out, err := t.Client.GetItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
 		}

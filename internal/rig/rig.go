@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/localdb"
@@ -134,9 +133,6 @@ func Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 			so.MaxBackoff = 20 * time.Millisecond
 			so.RateLimiter = ratelimit.None
 		})
-		if os.Getenv(byMethods) != "" {
-			o.APIOptions = append(o.APIOptions, func(*middleware.Stack) error { return nil })
-		}
 	}}, options...)...)
 }
 
@@ -158,10 +154,6 @@ func WithHoursBetweenAttempts(o *dynamodb.Options) {
 		so.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return time.Hour, nil })
 	})
 }
-
-// byMethods is set where the tests run once more with all requests made by the SDK: a
-// client with a step of its own in the SDK's middleware is asked by its methods.
-const byMethods = "DYNAHOLD_TEST_BY_METHODS"
 
 // Faulty is a client whose requests are broken at random, and its injector.
 func Faulty(seed uint64, rate float64, kinds ...fault.Kind) (*dynamodb.Client, *fault.Injector) {

@@ -2,7 +2,10 @@ module github.com/dynahold/dynahold/internal/suite
 
 go 1.25.0
 
-replace github.com/dynahold/dynahold => ../..
+replace (
+	github.com/dynahold/dynahold => ../..
+	github.com/dynahold/dynahold/direct => ../../direct
+)
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
@@ -13,6 +16,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/smithy-go v1.28.8
 	github.com/dynahold/dynahold v0.0.0
+	github.com/dynahold/dynahold/direct v0.0.0
 	github.com/google/go-cmp v0.7.0
 )
 

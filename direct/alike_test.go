@@ -1,4 +1,4 @@
-package ddb_test
+package direct_test
 
 import (
 	"bytes"
@@ -16,10 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/direct"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/localdb"
 )
 
 func TestDirectlyIsAsByTheSDK(t *testing.T) {
@@ -272,12 +275,18 @@ func TestAKeptResponseHasItsOwnBody(t *testing.T) {
 	}
 }
 
-// What the tests of all packages use is asked directly, unless they run to show that it
-// makes no difference.
-func TestTheEngineIsAskedDirectly(t *testing.T) {
-	b := newBench(t)
+// Requests to a real engine are sent directly from the second of each kind on.
+func TestAnEngineIsAskedDirectly(t *testing.T) {
+	engine, table := localdb.Client(t), "direct"
+	if _, err := engine.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: &table, BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+	}); err != nil {
+		t.Fatal(err)
+	}
 	n := &network{}
-	s := &ddb.Table{Name: b.table, Timeout: 10 * time.Second, Classify: asIs, Client: dynamodb.New(b.client.Options(), func(o *dynamodb.Options) {
+	sender, err := direct.Client(dynamodb.New(engine.Options(), func(o *dynamodb.Options) {
 		inner := o.HTTPClient
 		n.answer = func(i int, req *http.Request) (*http.Response, error) {
 			req = req.Clone(req.Context())
@@ -285,18 +294,22 @@ func TestTheEngineIsAskedDirectly(t *testing.T) {
 			return inner.Do(req)
 		}
 		o.HTTPClient = n
-	})}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &ddb.Table{Name: table, Timeout: 10 * time.Second, Classify: asIs, Client: sender}
 	for i := range 3 {
 		if _, err := s.Get(t.Context(), keyOfP); err != nil || n.sent[i].bySDK != (i == 0) {
 			t.Errorf("request %d: by the SDK is %v, %v", i, n.sent[i].bySDK, err)
 		}
-		res := s.Update(t.Context(), b.add(strconv.Itoa(i)), ddb.Options{})
+		res := s.Update(t.Context(), add(table, strconv.Itoa(i)), ddb.Options{})
 		if last := n.sent[len(n.sent)-1]; res.Outcome != ddb.Applied || last.bySDK != (i == 0) {
 			t.Errorf("write %d: %v, by the SDK is %v, %v", i, res.Outcome, last.bySDK, res.Err)
 		}
 		n.sent = slices.DeleteFunc(n.sent, func(r request) bool { return strings.HasSuffix(r.header.Get("X-Amz-Target"), "UpdateItem") })
 	}
-	if res := s.Update(t.Context(), b.add("0"), ddb.Options{}); res.Outcome != ddb.Condition || !ddb.Equal(res.Image["n"], ddb.Number("1")) {
+	if res := s.Update(t.Context(), add(table, "0"), ddb.Options{}); res.Outcome != ddb.Condition || !ddb.Equal(res.Image["n"], ddb.Number("1")) {
 		t.Errorf("%+v", res)
 	}
 }

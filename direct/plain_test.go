@@ -2,10 +2,12 @@ package direct
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,8 +104,8 @@ func TestEveryOptionIsDecided(t *testing.T) {
 	given := dynamodb.Options{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
 	for name, changes := range options {
 		for i, c := range changes {
-			if path := New(dynamodb.New(given, c.set)); (path != nil) != c.path {
-				t.Errorf("%s, change %d: a path is %v, want %v", name, i, path != nil, c.path)
+			if _, err := Client(dynamodb.New(given, c.set)); (err == nil) != c.path || err != nil && (!errors.Is(err, ErrOption) || !strings.Contains(err.Error(), name)) {
+				t.Errorf("%s, change %d: %v, want a client: %v", name, i, err, c.path)
 			}
 		}
 	}
@@ -126,42 +128,54 @@ func TestUsualClientsHaveAPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := dynamodb.NewFromConfig(cfg)
-	if o := client.Options(); New(client) == nil {
-		t.Errorf("%s is in its way", doubtful(&o))
+	if _, err := Client(client); err != nil {
+		t.Error(err)
 	}
-	if New(dynamodb.New(client.Options())) == nil {
-		t.Error("none for a client with the options of another")
+	if _, err := Client(dynamodb.New(client.Options())); err != nil {
+		t.Errorf("with the options of another: %v", err)
+	}
+	if _, err := Client(nil); err == nil {
+		t.Error("a client of none")
 	}
 }
 
 // An example that the client's signer would sign differently is not taken.
 func TestExamplesOfOtherSigners(t *testing.T) {
-	p := New(dynamodb.New(dynamodb.Options{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}))
-	shown := func() *Shown {
-		req := &http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "h", Path: "/"}, Header: http.Header{"X-Amz-Target": {"x"}}}
+	sender, err := Client(dynamodb.New(dynamodb.Options{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := sender.path
+	sent := func() *shown {
+		req := &http.Request{Method: http.MethodPost, Body: http.NoBody, URL: &url.URL{Scheme: "https", Host: "h", Path: "/"}, Header: http.Header{"X-Amz-Target": {"x"}}}
 		if err := v4.NewSigner().SignHTTP(t.Context(), aws.Credentials{AccessKeyID: "a", SecretAccessKey: "b"}, req, sum(nil), "dynamodb", "eu-west-1", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		return p.Show(GetItem, req)
+		return p.show(req)
 	}
 	resp := &http.Response{Header: http.Header{}}
-	for name, change := range map[string]func(*Shown){
-		"signature": func(s *Shown) { s.header.Set(authorization, s.header.Get(authorization)+"0") },
-		"header":    func(s *Shown) { s.header.Set("X-Amz-Target", "y") },
-		"query":     func(s *Shown) { s.url.RawQuery = "a=b" },
-		"no date":   func(s *Shown) { s.header.Del(date) },
+	for name, change := range map[string]func(*shown){
+		"signature": func(s *shown) { s.header.Set(authorization, s.header.Get(authorization)+"0") },
+		"header":    func(s *shown) { s.header.Set("X-Amz-Target", "y") },
+		"query":     func(s *shown) { s.url.RawQuery = "a=b" },
+		"no date":   func(s *shown) { s.header.Del(date) },
 	} {
-		s := shown()
+		s := sent()
 		change(s)
-		if p.Learn(t.Context(), s, nil, resp); p.Open(GetItem) {
+		s.answer = resp
+		if p.learn(t.Context(), getItem, s); p.open(getItem) {
 			t.Errorf("%s: taken", name)
 		}
 	}
 	late := &http.Response{Header: http.Header{"Date": {time.Now().Add(-2 * time.Minute).UTC().Format(http.TimeFormat)}}}
-	if p.Learn(t.Context(), shown(), nil, late); p.Open(GetItem) {
+	s := sent()
+	s.answer = late
+	if p.learn(t.Context(), getItem, s); p.open(getItem) {
 		t.Error("taken from a service whose clock is far away")
 	}
-	if p.Learn(t.Context(), shown(), nil, resp); !p.Open(GetItem) {
+	s = sent()
+	s.answer = resp
+	if p.learn(t.Context(), getItem, s); !p.open(getItem) {
 		t.Error("a good one is not taken")
 	}
 }

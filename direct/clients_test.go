@@ -1,4 +1,4 @@
-package ddb_test
+package direct_test
 
 import (
 	"context"

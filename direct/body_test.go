@@ -1,4 +1,4 @@
-package direct_test
+package direct
 
 import (
 	"encoding/json"
@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"github.com/dynahold/dynahold/internal/direct"
 )
 
 // bySDK is the body that the SDK writes.
@@ -64,7 +62,7 @@ func FuzzBody(f *testing.F) {
 				&dynamodb.GetItemInput{TableName: &text, Key: attributes{text: v}, ConsistentRead: aws.Bool(true), ProjectionExpression: &text, ExpressionAttributeNames: map[string]string{text: text}, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
 		}
 		for _, in := range inputs {
-			if want, got := bySDK(t, in), string(direct.Body(in)); got != want {
+			if want, got := bySDK(t, in), string(bodyOf(in)); got != want {
 				t.Fatalf("%.500q, the SDK writes %.500q", got, want)
 			}
 		}
@@ -82,7 +80,7 @@ func TestBodyOfManyMembers(t *testing.T) {
 	if err := json.Unmarshal([]byte(bySDK(t, in)), &want); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(direct.Body(in), &got); err != nil || !reflect.DeepEqual(got, want) {
+	if err := json.Unmarshal(bodyOf(in), &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
@@ -98,10 +96,10 @@ func (later) Serialize(s smithy.ShapeSerializer) {
 
 // What the writer does not know is left to the SDK.
 func TestBodyOfALaterType(t *testing.T) {
-	if body := direct.Body(later{}); body != nil {
+	if body := bodyOf(later{}); body != nil {
 		t.Errorf("%q", body)
 	}
-	if body := string(direct.Body(&dynamodb.GetItemInput{})); body != "{}" {
+	if body := string(bodyOf(&dynamodb.GetItemInput{})); body != "{}" {
 		t.Errorf("%q behind it", body)
 	}
 }

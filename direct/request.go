@@ -13,9 +13,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Request makes the signed request of an operation; nil: there is no example of it, or
+// request makes the signed request of an operation; nil: there is no example of it, or
 // something in the way, and the SDK has to make it.
-func (p *Path) Request(ctx context.Context, op Operation, body []byte, c *aws.Credentials) *http.Request {
+func (p *path) request(ctx context.Context, op operation, body []byte, c *aws.Credentials) *http.Request {
 	e := p.examples[op].Load()
 	if e == nil || body == nil {
 		return nil

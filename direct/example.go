@@ -1,7 +1,10 @@
 package direct
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,21 +25,27 @@ type example struct {
 	account string
 }
 
-// Shown is a request that the SDK is about to send.
-type Shown struct {
-	op     Operation
+// shown is a request that the SDK has sent.
+type shown struct {
 	url    url.URL
 	host   string
 	header http.Header
-	length int64
+	body   []byte
+	answer *http.Response
 }
 
-// Show looks at a request of the SDK before it is sent; nil: no example is wanted.
-func (p *Path) Show(op Operation, req *http.Request) *Shown {
-	if p.examples[op].Load() != nil || p.unequal.Load() >= patience {
+// show looks at a request of the SDK before it is sent; nil: no example is wanted.
+func (p *path) show(req *http.Request) *shown {
+	if p.unequal.Load() >= patience || req.Body == nil {
 		return nil
 	}
-	return &Shown{op: op, url: *req.URL, host: req.Host, header: req.Header.Clone(), length: req.ContentLength}
+	body, err := io.ReadAll(req.Body)
+	if err = errors.Join(err, req.Body.Close()); err != nil {
+		req.Body = io.NopCloser(&recorded{bytes.NewReader(body), err})
+		return nil
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	return &shown{url: *req.URL, host: req.Host, header: req.Header.Clone(), body: body}
 }
 
 // patience is how many examples may carry another signature, as one does whose
@@ -52,12 +61,12 @@ const (
 	trace         = "X-Amzn-Trace-Id"
 )
 
-// Learn takes a request that was answered with success for an example.
-func (p *Path) Learn(ctx context.Context, s *Shown, body []byte, resp *http.Response) {
-	if !inTime(resp) {
+// learn takes a request that was answered with success for an example.
+func (p *path) learn(ctx context.Context, op operation, s *shown) {
+	if p.open(op) || !inTime(s.answer) {
 		return
 	}
-	c, err := p.Options.Credentials.Retrieve(ctx)
+	c, err := p.given.Credentials.Retrieve(ctx)
 	if err != nil {
 		return
 	}
@@ -66,24 +75,24 @@ func (p *Path) Learn(ctx context.Context, s *Shown, body []byte, resp *http.Resp
 		return
 	}
 	scheme, ok := schemeOf(&s.url, s.host, s.header)
-	again := &http.Request{Method: http.MethodPost, Header: s.header.Clone(), ContentLength: s.length}
-	p.sign(&scheme, again, sum(body), &c, signed)
+	again := &http.Request{Method: http.MethodPost, Header: s.header.Clone(), ContentLength: int64(len(s.body))}
+	p.sign(&scheme, again, sum(s.body), &c, signed)
 	if !ok || again.Header.Get(authorization) != s.header.Get(authorization) || again.Header.Get(token) != s.header.Get(token) {
 		p.unequal.Add(1)
 		return
 	}
-	e := &example{url: s.url, host: s.host, header: s.header, scheme: scheme, account: c.AccountID, values: noted(s.op, p.Options.Region)}
+	e := &example{url: s.url, host: s.host, header: s.header, scheme: scheme, account: c.AccountID, values: noted(op, p.given.Region)}
 	for _, name := range []string{authorization, date, token, invocation, trace} {
 		e.header.Del(name)
 	}
 	// When the caller gives up is told by our clock here, if at all.
 	tries, _, _ := strings.Cut(e.header.Get(attempts), "; ttl=")
 	e.header.Set(attempts, tries)
-	p.examples[s.op].Store(e)
+	p.examples[op].Store(e)
 }
 
 // noted is a context with what the SDK notes there of its requests.
-func noted(op Operation, region string) context.Context {
+func noted(op operation, region string) context.Context {
 	name := described[op].name
 	ctx := middleware.WithOperationName(middleware.WithServiceID(context.Background(), dynamodb.ServiceID), name)
 	ctx = awsmiddleware.SetOperationName(awsmiddleware.SetServiceID(ctx, dynamodb.ServiceID), name)

@@ -1,4 +1,4 @@
-package ddb_test
+package direct_test
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -30,6 +31,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dynahold/dynahold/direct"
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
@@ -131,12 +133,12 @@ func whole(req *http.Request) *http.Response {
 // plainly is a sender with a plain client over a network; by its methods, if so asked.
 func plainly(n *network, byMethods bool, options ...func(*dynamodb.Options)) *ddb.Table {
 	client := dynamodb.New(dynamodb.Options{Region: "eu-west-1", HTTPClient: n, Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "c"))},
-		append([]func(*dynamodb.Options){patience(3, ratelimit.None)}, options...)...)
-	t := &ddb.Table{Client: client, Name: "t", Timeout: time.Second, Classify: asIs}
-	if byMethods {
-		t.Client = struct{ *dynamodb.Client }{client}
+		append([]func(*dynamodb.Options){attempts(3)}, options...)...)
+	s := &ddb.Table{Client: client, Name: "t", Timeout: time.Second, Classify: asIs}
+	if sender, err := direct.Client(client); err == nil && !byMethods {
+		s.Client = sender
 	}
-	return t
+	return s
 }
 
 var keyOfP = ddb.Item{"id": ddb.Text("p")}
@@ -145,7 +147,7 @@ var keyOfP = ddb.Item{"id": ddb.Text("p")}
 var calls = map[string]func(context.Context, *ddb.Table) ddb.Result{
 	"GetItem": func(ctx context.Context, s *ddb.Table) ddb.Result { return s.Read(ctx, keyOfP, ddb.Options{}) },
 	"UpdateItem": func(ctx context.Context, s *ddb.Table) ddb.Result {
-		in := (&bench{table: s.Name}).add("p")
+		in := add(s.Name, "p")
 		in.ReturnValues = types.ReturnValueAllNew
 		for i := range 8 { // in an order that the SDK makes anew each time
 			in.ExpressionAttributeValues[":"+strconv.Itoa(i)] = ddb.Text("x")
@@ -232,3 +234,25 @@ func alike(t *testing.T, a, b request) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func asIs(err error) error { return err }
+
+// attempts is a policy of so many, with short sleeps.
+func attempts(n int) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(so *retry.StandardOptions) {
+			so.MaxAttempts, so.MaxBackoff, so.RateLimiter = n, time.Millisecond, ratelimit.None
+		})
+	}
+}
+
+// add counts up on an item that must not have been counted on.
+func add(table, id string) *dynamodb.UpdateItemInput {
+	return &dynamodb.UpdateItemInput{
+		TableName: &table, Key: ddb.Item{"id": ddb.Text(id)},
+		UpdateExpression:                    aws.String("ADD n :one"),
+		ConditionExpression:                 aws.String("attribute_not_exists(n)"),
+		ExpressionAttributeValues:           ddb.Item{":one": ddb.Number("1")},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}

@@ -19,7 +19,7 @@ import (
 // scheme is how the requests of an example are signed: Signature Version 4, by the
 // headers that the example has signed, for its region. The SDK's signer finds that out
 // anew for each request, which took a third of the time of a direct one. That this
-// comes to the same is tried with each example ([Path.Learn]).
+// comes to the same is tried with each example ([path.learn]).
 type scheme struct {
 	host    string
 	path    string // as it is signed
@@ -50,7 +50,7 @@ func schemeOf(u *url.URL, host string, h http.Header) (s scheme, ok bool) {
 }
 
 // sign signs a request whose body has a hash.
-func (p *Path) sign(s *scheme, req *http.Request, hash string, c *aws.Credentials, now time.Time) {
+func (p *path) sign(s *scheme, req *http.Request, hash string, c *aws.Credentials, now time.Time) {
 	stamp := now.UTC().Format(stamps)
 	req.Header[date] = []string{stamp}
 	if s.session {
@@ -87,7 +87,7 @@ type derived struct {
 	key           []byte
 }
 
-func (p *Path) key(c *aws.Credentials, scope string) []byte {
+func (p *path) key(c *aws.Credentials, scope string) []byte {
 	if d := p.derived.Load(); d != nil && d.secret == c.SecretAccessKey && d.scope == scope {
 		return d.key
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Body is the body of a request, as the SDK writes it: its inputs describe themselves
+// bodyOf is the body of a request, as the SDK writes it: its inputs describe themselves
 // to a serializer, and this is one. The SDK's own makes a new buffer and a second
 // request for each. nil: there is something in it that only the SDK can write.
-func Body(in smithy.Serializable) (body []byte) {
+func bodyOf(in smithy.Serializable) (body []byte) {
 	w := writers.Get().(*writer)
 	w.text, w.open = w.text[:0], w.open[:0]
 	defer func() {

@@ -62,7 +62,7 @@ var (
 	ErrTooLarge = errors.New("item too large")
 	// ErrNoTable: there is no such table at the endpoint that was asked.
 	ErrNoTable = errors.New("table not found")
-	// ErrDenied: credentials are missing, wrong or not allowed to do this.
+	// ErrDenied: credentials are missing, wrong, do not come or are not allowed to do this.
 	ErrDenied = errors.New("access denied")
 	// ErrConfig: a setting makes no sense. Nothing was sent.
 	ErrConfig = errors.New("invalid configuration")
@@ -155,12 +155,17 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	var unsent *ddb.UnsentError
-	if errors.As(err, &unsent) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, &unsent) && !unsent.Cancelled {
 		// The SDK has no types for these; the text only chooses the hint.
-		if text := unsent.Error(); strings.Contains(text, "identity") || strings.Contains(text, "credentials") {
+		text, late := unsent.Error(), errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		switch credentials := strings.Contains(text, "identity") || strings.Contains(text, "credentials"); {
+		case credentials && late:
+			return fmt.Errorf("%w: the client's credentials did not come in time: %w", ErrDenied, err)
+		case credentials:
 			return fmt.Errorf("%w: the client has no usable credentials: %w", ErrDenied, err)
+		case !late:
+			return fmt.Errorf("%w: the client cannot send: check its region and endpoint: %w", ErrConfig, err)
 		}
-		return fmt.Errorf("%w: the client cannot send: check its region and endpoint: %w", ErrConfig, err)
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {

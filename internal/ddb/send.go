@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -119,6 +120,11 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(c.caller)
+	if unsent := (*UnsentError)(nil); errors.As(c.res.Err, &unsent) && c.res.Clean {
+		unsent.Cancelled = c.leaves()
+		c.giveUp(Join(cause, c.res.Err)) // with what it waited for
+		return
+	}
 	if c.res.Clean || cleans(ctx) || c.opt.NoGrace || c.opt.AwaitAnswer || c.opt.Once || c.opt.Sending.lapsed(settleFor) {
 		c.giveUp(fmt.Errorf("%s on table %q: %w", c.op, c.Name, cause))
 		return
@@ -127,6 +133,9 @@ func (c *call) cancelled(ctx context.Context) {
 		c.giveUp(Join(cause, c.explain(c.res.Err)))
 	}
 }
+
+// leaves reports whether the caller has cancelled the call.
+func (c *call) leaves() bool { return errors.Is(c.caller.Err(), context.Canceled) }
 
 // giveUp ends a call without an answer.
 func (c *call) giveUp(err error) {
@@ -143,7 +152,7 @@ func (c *call) explain(err error) error {
 	where := seen.host
 	switch {
 	case seen.unsent():
-		where, err = "nothing was sent", &UnsentError{err}
+		where, err = "nothing was sent", &UnsentError{err, c.leaves()}
 	case seen.sent > 1:
 		where += fmt.Sprintf(", sent %d times by the client itself", seen.sent)
 	case seen.hidden():
@@ -157,7 +166,10 @@ func (c *call) explain(err error) error {
 
 // UnsentError is why a request never left the process: no credentials, no
 // region, no endpoint.
-type UnsentError struct{ Err error }
+type UnsentError struct {
+	Err       error
+	Cancelled bool // for its caller has left
+}
 
 func (e *UnsentError) Error() string { return e.Err.Error() }
 func (e *UnsentError) Unwrap() error { return e.Err }

@@ -71,6 +71,9 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
 	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Commit")
 	told.Key(h.Key().String)
 	defer told.End(&err)
+	if err := h.h.refuse(ctx); err != nil {
+		return *new(T), err
+	}
 	edit := func() (cas.Edit, error) { return cas.Compare(h.h.l.table, h.h.start, &item) }
 	written, err := h.h.conclude(ctx, edit, 0, nil)
 	if err != nil {
@@ -86,5 +89,8 @@ func (h *Held[T]) Delete(ctx context.Context) (err error) {
 	ctx, told := h.h.l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, "Delete")
 	told.Key(h.Key().String)
 	defer told.End(&err)
+	if err := h.h.refuse(ctx); err != nil {
+		return err
+	}
 	return h.h.delete(ctx)
 }

@@ -26,6 +26,9 @@ func newLocker(table *cas.Table, cfg lock.Config, combine bool) *locker {
 
 func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, how lock.Request) (_ *hold, err error) {
 	raw, err := l.table.EncodeKey(key)
+	if err == nil {
+		err = cas.Refuse(ctx, l.table, key, raw)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,7 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 
 // hold makes the handle of a lock that was taken, or passed on.
 func (l *locker) hold(ctx context.Context, turn *local.Turn, raw ddb.Item) (h *hold, err error) {
-	h = &hold{l: l, turn: turn, lock: turn.Lock, fresh: l.line.Core.Hidden(turn.Item)}
+	h = &hold{l: l, turn: turn, lock: turn.Lock, raw: raw, fresh: l.line.Core.Hidden(turn.Item)}
 	if h.fresh {
 		h.start, err = cas.NewSnapshot(l.table, raw)
 		h.start.Raw = turn.Item

@@ -25,11 +25,10 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, cas.OperationOf(create))
 	told.Key(key.String)
 	defer told.End(&err)
-	mark := cas.Reentrancy{By: l, Key: l.line.Core.KeyText(raw)}
-	if err := mark.Refuse(ctx, l.line.Core, key); err != nil { // it would wait for itself
+	if err := cas.Refuse(ctx, l.table, key, raw); err != nil { // it would wait for itself
 		return item, err
 	}
-	change = cas.Mark(mark, change)
+	change = cas.Inside(l.table, raw, change)
 	var p *local.Place
 	var part *local.Participant
 	if l.combine {

@@ -69,6 +69,9 @@ func (r *engine) create(ctx context.Context, item any) (any, error) {
 func (r *engine) remove(ctx context.Context, key repo.Key) (err error) {
 	raw, err := r.table.EncodeKey(key)
 	if err == nil {
+		err = cas.Refuse(ctx, r.table, key, raw)
+	}
+	if err == nil {
 		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete")
 		told.Key(key.String)
 		defer told.End(&err)

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -77,6 +78,9 @@ func (r *Repository[T]) Table() *repo.Table[T] { return r.table }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
 func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	if err := nesting.Read(ctx); err != nil {
+		return *new(T), err
+	}
 	return r.table.Get(ctx, key)
 }
 
@@ -89,9 +93,9 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 
 // Update reads an item, runs change on it, and writes the difference if nobody
 // else wrote meanwhile; else it tries again. A change that moves the event time
-// back is refused with ErrStale. Two requests, one more per conflict. An Update
-// or Upsert of the same item from inside change, with its context, is refused
-// with ErrLocked: each would run the other again.
+// back is refused with ErrStale. Two requests, one more per conflict. A call
+// that changes the same item from inside change, with its context, is refused
+// with ErrNested: each would run the other again.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
 	return cas.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, false, cas.ChangeOf(change)))
 }

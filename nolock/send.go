@@ -32,6 +32,9 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation)
 	told.Key(key.String)
 	defer told.End(&err)
+	if err := cas.Refuse(ctx, r.table, key, raw); err != nil {
+		return err
+	}
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
 		return fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}

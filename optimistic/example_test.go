@@ -47,7 +47,7 @@ func ExampleRepository_Update() {
 	}
 
 	runs := 0
-	page, err := pages.Update(ctx, repo.Key{Partition: "start"}, func(ctx context.Context, p *Page) error {
+	page, err := pages.Update(ctx, repo.Key{Partition: "start"}, func(_ context.Context, p *Page) error {
 		if runs++; runs == 1 { // meanwhile
 			if _, err := elsewhere.Save(ctx, Page{ID: "start", Text: "Hello, world", Version: p.Version}); err != nil {
 				return err

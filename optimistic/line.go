@@ -28,9 +28,8 @@ type place = local.Waiter[*local.Participant, written]
 type call struct {
 	r    *engine
 	key  repo.Key
-	raw  ddb.Item // the key, encoded
-	text string   // the same as the key of a map
-	mark cas.Reentrancy
+	raw  ddb.Item  // the key, encoded
+	text string    // the same as the key of a map
 	once *cas.Once // the id under which the change is made once; nil: none
 
 	place *place
@@ -43,7 +42,7 @@ func (r *engine) one(key repo.Key) (*call, error) {
 	}
 	text := r.table.Core.KeyText(raw)
 	key = lock.OwnKey(r.table.KeyTable, key, raw)
-	return &call{r: r, key: key, raw: raw, text: text, mark: cas.Reentrancy{By: r, Key: text}}, nil
+	return &call{r: r, key: key, raw: raw, text: text}, nil
 }
 
 // update makes a change, but not from inside a change of the same item: the
@@ -54,7 +53,7 @@ func (r *engine) update(ctx context.Context, key repo.Key, create bool, change f
 	}
 	o, err := r.one(key)
 	if err == nil {
-		err = o.mark.Refuse(ctx, r.table.Core, key)
+		err = cas.Refuse(ctx, r.table, key, o.raw)
 	}
 	if err != nil {
 		return item, err
@@ -66,6 +65,9 @@ func (r *engine) update(ctx context.Context, key repo.Key, create bool, change f
 // remove deletes an item.
 func (r *engine) remove(ctx context.Context, key repo.Key, once *cas.Once) error {
 	o, err := r.one(key)
+	if err == nil {
+		err = cas.Refuse(ctx, r.table, key, o.raw)
+	}
 	if err == nil {
 		o.once = once
 		_, err = o.change(ctx, "Delete", false, func(context.Context, any) error { return repo.Remove })
@@ -80,7 +82,7 @@ func (o *call) change(ctx context.Context, operation string, create bool, change
 	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(o.key.String)
 	defer told.End(&err)
-	run := cas.Mark(o.mark, change)
+	run := cas.Inside(r.table, o.raw, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)
 	}
@@ -97,10 +99,6 @@ func (o *call) change(ctx context.Context, operation string, create bool, change
 
 // inLine makes a change by version when it is the caller's turn.
 func (o *call) inLine(ctx context.Context, create bool, change func(context.Context, any) error) (item any, err error) {
-	if o.mark.In(ctx) { // behind the change that it comes from it would wait for itself
-		item, _, err = cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, cas.Request{Create: create, Change: change, Once: o.once})
-		return item, err
-	}
 	var part *local.Participant
 	var p *place
 	if o.r.combine {
@@ -140,9 +138,6 @@ func (r *engine) stand(ctx context.Context, key repo.Key) (stored int64, pass fu
 	o, err := r.one(key)
 	if err != nil {
 		return 0, nil, err
-	}
-	if o.mark.In(ctx) {
-		return 0, func(int64) {}, nil
 	}
 	p := r.queues.Join(o.text, nil)
 	began := time.Now()

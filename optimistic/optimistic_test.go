@@ -105,14 +105,15 @@ func TestSaveTakesItemsFromBefore(t *testing.T) {
 }
 
 func TestAttemptsAreBounded(t *testing.T) {
-	r, _ := open(t, optimistic.Config{Attempts: 3})
+	r, table := open(t, optimistic.Config{Attempts: 3})
+	other := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	ctx := t.Context()
 	rig.Must(r.Create(ctx, customer{ID: "c1"}))(t)
 	runs := 0
-	_, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
+	_, err := r.Update(ctx, key, func(_ context.Context, c *customer) error {
 		runs++
 		c.Orders++
-		_, err := r.Save(ctx, customer{ID: "c1", Name: strings.Repeat("x", runs), Version: c.Version}) // somebody else, each time
+		_, err := other.Save(ctx, customer{ID: "c1", Name: strings.Repeat("x", runs), Version: c.Version}) // somebody else, each time
 		return err
 	})
 	var conflict *repo.ConflictError
@@ -122,17 +123,18 @@ func TestAttemptsAreBounded(t *testing.T) {
 }
 
 func TestDeletedAndMadeAnewIsAnotherItem(t *testing.T) {
-	r, _ := open(t, optimistic.Config{})
+	r, table := open(t, optimistic.Config{})
+	other := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	ctx := t.Context()
 	rig.Must(r.Create(ctx, customer{ID: "c1", Orders: 1}))(t)
 	first := true
-	got, err := r.Update(ctx, key, func(ctx context.Context, c *customer) error {
+	got, err := r.Update(ctx, key, func(_ context.Context, c *customer) error {
 		if first {
 			first = false
-			if err := r.Delete(ctx, key); err != nil {
+			if err := other.Delete(ctx, key); err != nil {
 				return err
 			}
-			if _, err := r.Create(ctx, customer{ID: "c1", Orders: 100}); err != nil {
+			if _, err := other.Create(ctx, customer{ID: "c1", Orders: 100}); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -94,6 +95,9 @@ func (r *Repository[T]) Table() *repo.Table[T] { return r.table }
 
 // Get reads an item with a consistent read. One request, one read unit per 4 KB.
 func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	if err := nesting.Read(ctx); err != nil {
+		return *new(T), err
+	}
 	return r.table.Get(ctx, key)
 }
 
@@ -110,9 +114,8 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 //
 // Callers of this process that change the same item do so one after the other,
 // in the order of their calls. One that takes longer than a quarter of a second
-// is overtaken: who writes first wins, as between processes. An Update or Upsert
-// of the same item from inside change, with its context, is refused with
-// ErrLocked.
+// is overtaken: who writes first wins, as between processes. A call that changes
+// the same item from inside change, with its context, is refused with ErrNested.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
 	return cas.As[T](r.r.update(ctx, key, false, cas.ChangeOf(change), nil))
 }

@@ -98,6 +98,9 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(r.table.KeyOf(item).String)
 	defer told.End(&err)
+	if err := cas.Refuse(ctx, r.table, r.table.KeyOf(item), raw); err != nil {
+		return err
+	}
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
 	stored, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {

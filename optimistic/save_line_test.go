@@ -40,7 +40,8 @@ func TestSavesBetweenChanges(t *testing.T) {
 			})
 			behind.Wait()
 			rig.Is(t, err)
-			for _, err := range []error{inner, saved, removed} {
+			rig.Is(t, inner, repo.ErrNested)
+			for _, err := range []error{saved, removed} {
 				rig.Is(t, err, repo.ErrConflict)
 			}
 			if got := rig.Must(p.mine.Get(t.Context(), key))(t); got.Orders != 2 {

@@ -90,7 +90,7 @@ func TestDeleteInsideAChange(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second) // of one that waits
 		defer cancel()
 		err := r.Delete(ctx, key)
-		if rig.Is(t, err, repo.ErrLocked); errors.Is(err, context.DeadlineExceeded) {
+		if rig.Is(t, err, repo.ErrNested); errors.Is(err, context.DeadlineExceeded) {
 			t.Error("it waits for itself")
 		}
 		s.Count++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/lockedread"
@@ -63,6 +64,9 @@ func (r *Repository[T]) Table() *repo.Table[T] { return r.table }
 // Get reads an item, locked or not, with a consistent read. One request, one
 // read unit per 4 KB.
 func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	if err := nesting.Read(ctx); err != nil {
+		return *new(T), err
+	}
 	return r.table.Get(ctx, key)
 }
 

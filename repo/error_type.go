@@ -17,6 +17,7 @@ var errorTypes = []struct {
 }{
 	{ErrOutcomeUnknown, "outcome_unknown"},
 	{telemetry.NoResult, "no_result"}, // wraps why it was not kept
+	{ErrNested, "nested"},             // wrapped by whatever a change or a closure makes of it
 	{ErrConflict, "conflict"},
 	{ErrLockLost, "lock_lost"},
 	{ErrLockExpired, "lock_expired"},

@@ -66,7 +66,19 @@ var (
 	ErrDenied = errors.New("access denied")
 	// ErrConfig: a setting makes no sense. Nothing was sent.
 	ErrConfig = errors.New("invalid configuration")
+	// ErrNested: a call inside a change of the same item, or inside a transaction's
+	// closure without In(tx): a mistake in the program, as ErrConfig is, which it is
+	// too. Nothing was sent.
+	ErrNested error = nested{}
 )
+
+// nested is the one error of calls that are made where they cannot be.
+type nested struct{}
+
+func (nested) Error() string { return "call in a place where it cannot be made" }
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (nested) Is(target error) bool { return target == ErrConfig }
 
 // itemName is what an error calls an item.
 func itemName(table string, key Key) string { return fmt.Sprintf("item %v in table %q", key, table) }

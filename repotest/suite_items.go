@@ -133,8 +133,8 @@ func (c *check[T]) nestedChanges() {
 			_, err := nested(ctx, key, c.add)
 			return err
 		})
-		if !errors.Is(err, repo.ErrLocked) || ctx.Err() != nil {
-			c.Fatalf("%s inside a change of the same item: error %v, want ErrLocked at once", name, err)
+		if !errors.Is(err, repo.ErrNested) || ctx.Err() != nil {
+			c.Fatalf("%s inside a change of the same item: error %v, want ErrNested at once", name, err)
 		}
 		if runs != 1 {
 			c.Errorf("a change with %s inside ran %d times", name, runs)

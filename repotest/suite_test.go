@@ -175,7 +175,7 @@ func makesIt(ctx context.Context, w wrapper, key repo.Key, do change) (account, 
 
 func triesAgain(ctx context.Context, w wrapper, key repo.Key, do change) (a account, err error) {
 	for range 3 {
-		if a, err = w.Update(ctx, key, do); !errors.Is(err, repo.ErrLocked) {
+		if a, err = w.Update(ctx, key, do); !errors.Is(err, repo.ErrNested) {
 			break
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -104,6 +105,9 @@ func (s *Semaphore[J]) Enqueue(ctx context.Context, resource string, job J, opti
 func (s *store) enqueue(ctx context.Context, resource string, job any, options []EnqueueOption) (id string, err error) {
 	e, err := enqueuingOf(options)
 	if err != nil {
+		return "", err
+	}
+	if err := nesting.Effect(ctx, "semaphore.Enqueue", "In(tx)"); err != nil {
 		return "", err
 	}
 	ctx, told := s.core.Observe.Call(ctx, telemetry.Job, "Enqueue")

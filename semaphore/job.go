@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -78,7 +79,12 @@ func (j *job) Context() context.Context { return j.lease.Context() }
 // After other errors it is not renewed any more, and Done may be called again
 // until the lease is over. One request: a transaction of two rows; calls for
 // jobs of one resource share theirs while one is under way.
+//
+// Inside the closure of a transaction it is refused with repo.ErrNested: use DoneIn.
 func (j *job) Done(ctx context.Context) error {
+	if err := nesting.Effect(ctx, "job.Done", "DoneIn(tx)"); err != nil {
+		return err
+	}
 	return j.end(ctx, "Done", func(w *protocol.Write) change {
 		c := change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.row.key()))}}
 		j.s.unmark(&c, j.resource, j.row)

@@ -21,11 +21,32 @@
 // strategy: at the moment when one is applied, everything that its closure has read
 // is as it was read. What the closure sees before that may be of several moments; it
 // is then run again, and what it returned is forgotten. An error of the closure is
-// returned only if what it saw was of one moment.
+// returned only if what it saw was of one moment. Where nobody can say, because a lock
+// was lost, the context has ended, or the check failed, that is the error, and the
+// closure's is in its text only.
 //
 // The closure may run more than once: it must not have effects outside the
 // transaction, or must stand their repetition. Its context ends with the caller's,
 // when it returns, and when a lock of the transaction is lost, with the cause.
+//
+// # Calls inside a closure
+//
+// A repository is used by its In(tx). Without, Get and everything that writes are
+// refused with repo.ErrNested, before anything is sent: each run would write again, also
+// if the transaction fails, and what is read could be of another moment. So are
+// Enqueue and Done of jobs, which have forms for transactions, and a transaction inside
+// another. [Outside] is for who means it. Query, Scan and the other reads of a Table are
+// no part of a transaction, and allowed. Take locks, permits and turns before: a
+// closure that runs again would wait for its own.
+//
+// The closure's context tells, and each that is derived from it: use no other one
+// inside. A call with the context around the closure looks like somebody else's.
+//
+// Goroutines of the closure may share the transaction, if all have ended when it
+// returns. Their operations on one item follow each other; what one has changed the
+// next sees. A change cannot touch its own item by another call, nor may changes of two
+// items wait for each other: both are repo.ErrNested. [Tx.Prefetch] leaves an item to
+// the operation that is at it.
 //
 // # Protocol
 //
@@ -132,8 +153,5 @@
 // # Limits
 //
 // An item takes part by one repository, and a row of a lock or job by that. All tables have the same client, and with it
-// account and Region. A change cannot touch its own item by another call, a
-// transaction cannot run inside another, and calls of a repository without In inside
-// the closure are not part of it: one for an item whose lock the transaction holds
-// waits for the transaction, in vain.
+// account and Region.
 package txn

@@ -31,7 +31,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		"nested": {func(ctx context.Context, _ *txn.Tx) error {
 			return txn.Run(ctx, func(context.Context, *txn.Tx) error { return nil })
-		}, []error{repo.ErrConfig}, "inside another"},
+		}, []error{repo.ErrNested, repo.ErrConfig}, "inside another"},
 		"one item by two repositories": {func(ctx context.Context, tx *txn.Tx) error {
 			other := rig.Must(optimistic.New(table[counted](t, w.Rig, "-o", false), optimistic.Config{}))(t)
 			if _, err := other.In(tx).Get(ctx, key(x)); err != nil {
@@ -49,7 +49,7 @@ func TestBadInput(t *testing.T) {
 			view := s.in(tx)
 			_, err := view.(of[counted]).Update(ctx, key(x), func(context.Context, *counted) error { return view.add(ctx, x, 1) })
 			return err
-		}, []error{repo.ErrLocked}, "its own item"},
+		}, []error{repo.ErrNested}, "its own item"},
 		"a key that is none": {func(ctx context.Context, tx *txn.Tx) error { return s.in(tx).add(ctx, "", 1) }, []error{repo.ErrKey}, ""},
 		"an item that is too large": {func(ctx context.Context, tx *txn.Tx) error {
 			_, err := s.in(tx).(of[counted]).Update(ctx, key(x), func(_ context.Context, c *counted) error {

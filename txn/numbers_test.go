@@ -72,7 +72,7 @@ func TestFormsOfANumber(t *testing.T) {
 			rig.Must(o.Update(ctx, number(form), add))(t)
 			_, err := p.Update(ctx, number(form), func(ctx context.Context, _ *numbered) error {
 				_, err := p.Update(ctx, number(forms[0]), add)
-				if !errors.Is(err, repo.ErrLocked) {
+				if !errors.Is(err, repo.ErrNested) {
 					t.Errorf("%s inside %s: %v", forms[0], form, err)
 				}
 				return nil

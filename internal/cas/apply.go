@@ -25,6 +25,9 @@ import (
 // that: it is repeated as any other.
 func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (_ any, _ ddb.Item, err error) {
 	raw, err := t.EncodeKey(key)
+	if err == nil {
+		err = Refuse(ctx, t, key, raw)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

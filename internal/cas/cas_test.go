@@ -291,12 +291,11 @@ func TestApplyTo(t *testing.T) {
 
 // A call from inside a change of the same item is refused, until the change has
 // returned: its context may live longer.
-func TestReentrancy(t *testing.T) {
-	core := open(t).table.Core
-	mark := Reentrancy{By: t, Key: "beans"}
+func TestACallInsideAChangeOfItsItem(t *testing.T) {
+	table, raw := open(t).table, ddb.Item{"id": ddb.Text("beans")}
 	var inside context.Context
-	run := Mark(mark, func(ctx context.Context, _ any) error { inside = ctx; return mark.Refuse(ctx, core, key) })
-	rig.Is(t, run(t.Context(), nil), repo.ErrLocked)
-	rig.Is(t, mark.Refuse(inside, core, key))
-	rig.Is(t, mark.Refuse(t.Context(), core, key))
+	run := Inside(table, raw, func(ctx context.Context, _ any) error { inside = ctx; return Refuse(ctx, table, key, raw) })
+	rig.Is(t, run(t.Context(), nil), repo.ErrNested)
+	rig.Is(t, Refuse(inside, table, key, raw))
+	rig.Is(t, Refuse(t.Context(), table, key, raw))
 }

@@ -22,6 +22,9 @@ func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once
 	core := t.Core
 	item = t.Stamp(item, core.Clock(), true)
 	raw, err := t.EncodeGiven(item)
+	if err == nil {
+		err = Refuse(ctx, t, t.KeyOf(item), raw)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,14 +40,13 @@ func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool,
 	if err != nil {
 		return nil, err
 	}
-	mark := Reentrancy{By: p, Key: t.Core.KeyText(raw)}
-	if err := mark.Refuse(ctx, t.Core, key); err != nil {
+	if err := Refuse(ctx, t, key, raw); err != nil {
 		return nil, err
 	}
 	ctx, told := t.Core.Observe.Call(ctx, p.Kind, OperationOf(create))
 	told.Key(key.String)
 	defer told.End(&err)
-	item, _, err = Run(ctx, t, p, key, raw, Request{Create: create, Change: Mark(mark, change)})
+	item, _, err = Run(ctx, t, p, key, raw, Request{Create: create, Change: Inside(t, raw, change)})
 	return item, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -32,6 +33,7 @@ type call struct {
 	tries   int               // guarded by mu: requests that others at the items have refused
 	pause   pause             // guarded by mu
 	entries map[string]*entry // guarded by mu: by place
+	waits   []wait            // guarded by mu: of operations inside changes for others
 	moments int64             // guarded by mu: counts reads and locks
 	old     time.Time         // guarded by mu: what was read before is stale
 
@@ -41,9 +43,6 @@ type call struct {
 // atOnce is how many refused commits in a row are answered at once, with the
 // images that they returned. From then on the call sleeps, and reads all again.
 const atOnce = 2
-
-// runningKey is where the context of a closure has its run.
-type runningKey struct{}
 
 // Run runs fn until what it did is committed, or it fails.
 func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
@@ -57,8 +56,8 @@ func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Contex
 	if fn == nil {
 		return false, fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
 	}
-	if tx, ok := ctx.Value(runningKey{}).(*Tx); ok && !tx.ended() {
-		return false, fmt.Errorf("%w: a transaction inside another: its items would wait for each other; use the transaction that is there", repo.ErrConfig)
+	if err := nesting.Run(ctx); err != nil {
+		return false, err
 	}
 	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
 	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
@@ -89,22 +88,15 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 		return false, false, nil
 	case made:
 		return true, false, errMade
-	case lost != nil && err != nil && ctx.Err() == nil:
-		return false, false, because(lost, err)
 	case lost != nil:
-		return false, false, lost
+		return false, false, tx.lostAt(lost, err)
 	case again:
 		return false, true, nil
 	case doomed != nil:
 		return false, false, doomed
-	case err != nil && ctx.Err() != nil:
-		return false, false, err
 	case err != nil:
-		// An error that comes from what was never there at one moment is none.
-		if moved := c.verify(ctx, tx.touched()); errors.Is(moved, errAgain) {
-			return false, true, nil
-		}
-		return false, false, err
+		again, err = c.confirm(ctx, tx, err)
+		return false, again, err
 	}
 	err = c.commit(ctx, tx.touched(), tx.rows.inOrder())
 	return errors.Is(err, errMade), errors.Is(err, errAgain), err
@@ -180,7 +172,7 @@ func (c *call) letGo(ctx context.Context) {
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
 	for _, e := range c.held() {
-		e.release(ctx, c)
+		_ = e.release(ctx, c) // it ends with its lease
 	}
 }
 

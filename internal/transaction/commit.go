@@ -139,7 +139,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	next, err := p.turn.Lock.End(ctx, how)
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		h := p.turn.Lock
-		p.release(ctx, m.call) // finds out, if anybody can
+		_ = p.release(ctx, m.call) // finds out, if anybody can
 		switch protocol.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
 		case protocol.Committed:
 			return nil

@@ -35,8 +35,8 @@ type entry struct {
 	raw   ddb.Item // the key, encoded
 	place string   // in the order of all items
 
-	op       lease.Exclusive // held by the operation that is at the item
-	changing atomic.Bool     // it runs its caller's change
+	op      lease.Exclusive // held by the operation that is at the item
+	changer atomic.Int64    // the goroutine in which it runs its caller's change; 0: none that is known
 
 	// Of the whole call; changed under op, or between runs.
 	known   bool        // image is what was read
@@ -99,7 +99,7 @@ func (tx *Tx) touch(ctx context.Context, m member, key repo.Key, raw ddb.Item) (
 	if err != nil {
 		return nil, err
 	}
-	if err := e.enter(ctx); err != nil {
+	if err := e.enter(ctx, tx.call); err != nil {
 		return nil, err
 	}
 	if e.run == tx {
@@ -125,16 +125,6 @@ func (e *entry) begin(tx *Tx) {
 	e.run, e.seen, e.now, e.count, e.left, e.blind = tx, false, e.image, 0, nil, nil
 }
 
-// enter begins an operation on the item, which ends with leave.
-func (e *entry) enter(ctx context.Context) error {
-	if e.changing.Load() {
-		return fmt.Errorf("%s: %w: a change cannot change or read its own item by another call", e.core.ItemName(e.key), repo.ErrLocked)
-	}
-	return e.op.Lock(ctx)
-}
-
-func (e *entry) leave() { e.op.Unlock() }
-
 // open makes sure that the item is known; writes says that it is to be changed.
 // What was written without having read it is then done to the item that was read.
 func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
@@ -155,7 +145,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		e.known, e.image, e.moment = true, before, moment
 	}
 	if err != nil {
-		return err
+		return tx.failed(err)
 	}
 	e.seen, e.now = true, e.image
 	if err := tx.refuseMade(e); err != nil {
@@ -305,11 +295,11 @@ func (e *entry) lockedByOthers() bool {
 	return e.turn == nil && e.image[e.core.Attr.LockedBy] != nil
 }
 
-// release gives the lock back, or passes it on to the next of this process. That it
-// could not be given back is no news: it ends with its lease.
-func (e *entry) release(ctx context.Context, c *call) {
-	_ = e.turn.Release(ctx)
+// release gives the lock back, or passes it on to the next of this process.
+func (e *entry) release(ctx context.Context, c *call) error {
+	err := e.turn.Release(ctx)
 	e.released(c)
+	return err
 }
 
 // released notes that the lock is no longer held.

@@ -42,36 +42,49 @@ func (tx *Tx) Prefetch(ctx context.Context, all ...Keys) error {
 		return err
 	}
 	defer done()
-	var wanted, locked []*entry
-	for _, k := range all {
-		if k.err != nil {
-			return k.err
-		}
-		for i, key := range k.keys {
-			e, err := tx.call.entryOf(k.member, key, k.raw[i])
-			if err != nil {
-				return err
-			}
-			if err := e.enter(ctx); err != nil {
-				return err
-			}
-			e.lineUpIfContended()
-			locks := e.locker != nil
-			e.leave()
-			if locks {
-				locked = append(locked, e)
-			} else {
-				wanted = append(wanted, e)
-			}
-		}
-	}
-	if len(wanted)+len(locked) > maxItems {
-		return tx.doom(tooMany())
-	}
-	if err := tx.lockAll(ctx, locked, func() { tx.readAhead(ctx, wanted) }); err != nil {
+	named, err := tx.call.named(all)
+	if err != nil {
 		return err
 	}
-	return tx.readUnknown(ctx, wanted)
+	if len(named) > maxItems {
+		return tx.doom(tooMany())
+	}
+	var read, locked []*entry
+	for _, e := range named {
+		err := e.beside(ctx, tx.call, func() error {
+			if e.lineUpIfContended(); e.locker != nil {
+				locked = append(locked, e)
+			} else {
+				read = append(read, e)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := tx.lockAll(ctx, locked, func() { tx.readAhead(ctx, read) }); err != nil {
+		return tx.failed(err)
+	}
+	return tx.failed(tx.readUnknown(ctx, read))
+}
+
+// named are the items of keys, each once, in the one order of all transactions.
+func (c *call) named(all []Keys) (named []*entry, err error) {
+	for _, k := range all {
+		if k.err != nil {
+			return nil, k.err
+		}
+		for i, key := range k.keys {
+			e, err := c.entryOf(k.member, key, k.raw[i])
+			if err != nil {
+				return nil, err
+			}
+			named = append(named, e)
+		}
+	}
+	slices.SortFunc(named, byPlace)
+	return slices.Compact(named), nil
 }
 
 // readAhead reads what is not known while the one before, in the line of this process,
@@ -86,29 +99,24 @@ func (tx *Tx) readAhead(ctx context.Context, entries []*entry) {
 	_ = tx.readUnknown(ctx, entries)
 }
 
-// lockAll takes the locks of items in their order. next is run while the call is the
-// next in its process to have the last of them.
+// lockAll takes the locks of items, which are in their order. next is run while the call
+// is the next in its process to have the last of them.
 func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error {
-	slices.SortFunc(entries, byPlace)
 	for i, e := range entries {
-		if err := e.enter(ctx); err != nil {
+		err := e.beside(ctx, tx.call, func() (err error) {
+			if tx.wants(e) {
+				if i == len(entries)-1 {
+					e.next = next
+				}
+				err = e.fetch(ctx, tx, false)
+				e.next = nil
+				e.found(tx)
+			}
+			if err == nil {
+				err = tx.refuseMade(e)
+			}
 			return err
-		}
-		var err error
-		if !e.known {
-			if i == len(entries)-1 {
-				e.next = next
-			}
-			err = e.fetch(ctx, tx, false)
-			e.next = nil
-			if e.run == tx {
-				e.now = e.image
-			}
-		}
-		if err == nil {
-			err = tx.refuseMade(e)
-		}
-		e.leave()
+		})
 		if err != nil {
 			return err
 		}
@@ -116,18 +124,28 @@ func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error 
 	return nil
 }
 
+// wants reports whether an item is to be read beforehand: not one that is known, nor one
+// of which the run has said what to write without that.
+func (tx *Tx) wants(e *entry) bool {
+	return (!e.known || e.stale(tx.call)) && (e.run != tx || e.blind == nil)
+}
+
+// found notes what was read beforehand of an item that the run has touched before.
+func (e *entry) found(tx *Tx) {
+	if e.run == tx {
+		e.now = e.image
+	}
+}
+
 // readUnknown reads, with one request, those of some items that are not known.
 func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
-	// Each once, and in one order: others of the closure may do the same.
-	for _, e := range slices.Compact(slices.SortedFunc(slices.Values(entries), byPlace)) {
-		if err := e.enter(ctx); err != nil {
-			return err
-		}
-		defer e.leave()
-	}
 	var unknown []*entry
 	for _, e := range entries {
-		if (!e.known || e.stale(tx.call)) && e.blind == nil && !slices.Contains(unknown, e) {
+		if !e.op.TryLock() {
+			continue // see beside
+		}
+		defer e.leave()
+		if tx.wants(e) {
 			unknown = append(unknown, e)
 		}
 	}
@@ -142,9 +160,7 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 	for i, e := range unknown {
 		e.image, e.moment = images[i], moment
 		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
-		if e.run == tx {
-			e.now = e.image
-		}
+		e.found(tx)
 		if err := tx.refuseMade(e); err != nil {
 			return err
 		}

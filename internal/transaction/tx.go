@@ -3,34 +3,38 @@ package transaction
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // Tx is one run of a closure. Goroutines of the closure may share it.
 type Tx struct {
 	call   *call
+	caller context.Context // of the whole call
 	ctx    context.Context // ends with the run, and when a lock is lost
 	cancel context.CancelCauseFunc
 	ops    sync.WaitGroup // operations under way
 	rows   rows
 
-	mu     sync.Mutex
-	over   bool          // guarded by mu: the closure has returned
-	made   bool          // guarded by mu: it was applied before, under its id
-	own    *sent         // guarded by mu: and that was by this call; nil: by another
-	again  bool          // guarded by mu: what it does cannot be committed, it will run again
-	doomed error         // guarded by mu: why it cannot be committed, nor run again
-	used   []*entry      // guarded by mu: in the order of touching
-	stops  []func() bool // guarded by mu: each ends the watching of a lock
+	mu       sync.Mutex
+	over     bool          // guarded by mu: the closure has returned
+	made     bool          // guarded by mu: it was applied before, under its id
+	own      *sent         // guarded by mu: and that was by this call; nil: by another
+	again    bool          // guarded by mu: what it does cannot be committed, it will run again
+	doomed   error         // guarded by mu: why it cannot be committed, nor run again
+	failures []error       // guarded by mu: of requests of its operations
+	used     []*entry      // guarded by mu: in the order of touching
+	stops    []func() bool // guarded by mu: each ends the watching of a lock
 }
 
 func newTx(ctx context.Context, c *call) *Tx {
-	tx := &Tx{call: c}
-	tx.ctx, tx.cancel = context.WithCancelCause(context.WithValue(ctx, runningKey{}, tx))
+	tx := &Tx{call: c, caller: ctx}
+	tx.ctx, tx.cancel = context.WithCancelCause(nesting.Within(ctx, tx))
 	for _, e := range c.held() {
 		tx.watch(e.turn.Lock)
 	}
@@ -113,10 +117,16 @@ func (tx *Tx) fate() (made, again bool, doomed error) {
 	return tx.made, tx.again, tx.doomed
 }
 
-func (tx *Tx) ended() bool {
+// Over reports whether the closure has returned.
+func (tx *Tx) Over() bool {
 	tx.mu.Lock()
 	defer tx.mu.Unlock()
 	return tx.over
+}
+
+// Holds reports whether the lock of an item is held.
+func (tx *Tx) Holds(item nesting.Item) bool {
+	return slices.ContainsFunc(tx.call.held(), func(e *entry) bool { return e.item().Is(item) })
 }
 
 // touched are the items that the run has to do with: those of its closure, and

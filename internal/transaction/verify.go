@@ -17,13 +17,8 @@ import (
 // verify makes sure that what a run has seen was there at one moment, where
 // nothing is to be written. If it was not, it asks for another run.
 func (c *call) verify(ctx context.Context, touched []*entry) error {
-	var seen []*entry
-	for _, e := range touched {
-		if e.known && e.turn == nil && e.blind == nil {
-			seen = append(seen, e)
-		}
-	}
-	if len(seen) == 0 || len(touched) == 1 || c.atOneMoment(seen) {
+	seen := c.unconfirmed(touched)
+	if len(seen) == 0 {
 		return nil
 	}
 	moment := c.tick()
@@ -44,6 +39,19 @@ func (c *call) verify(ctx context.Context, touched []*entry) error {
 		return c.conflict(ctx, moved, nil)
 	}
 	return nil
+}
+
+// unconfirmed are items that a run has read, where those were not read at one moment.
+func (c *call) unconfirmed(touched []*entry) (seen []*entry) {
+	for _, e := range touched {
+		if e.known && e.turn == nil && (e.blind == nil || e.seen) {
+			seen = append(seen, e)
+		}
+	}
+	if len(seen) == 0 || len(touched) == 1 || c.atOneMoment(seen) {
+		return nil
+	}
+	return seen
 }
 
 // atOneMoment reports whether what was seen of items was read by one request, while

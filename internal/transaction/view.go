@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -91,6 +92,9 @@ func (v *View) on(ctx context.Context, key repo.Key, do func(context.Context, *e
 		return err
 	}
 	defer done()
+	if err := nesting.Touch(ctx, nesting.ItemOf(v.s.Table.Core, raw), key, v.tx); err != nil {
+		return err
+	}
 	e, err := v.tx.touch(ctx, v.s.member(), lock.OwnKey(v.s.Table.KeyTable, key, raw), raw)
 	if err != nil {
 		return err
@@ -250,9 +254,7 @@ func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(cont
 	if err != nil {
 		return edit, err
 	}
-	e.changing.Store(true)
-	defer e.changing.Store(false)
-	edit, err = cas.ChangeOnce(ctx, v.s.Table, from, change, once)
+	edit, err = cas.ChangeOnce(ctx, v.s.Table, from, e.inside(change), once)
 	if err != nil || edit.Remove || edit.Diff.Empty() && !hidden {
 		return edit, err
 	}

@@ -24,7 +24,7 @@ var sentinels = map[string]error{
 	"ErrNotFound": repo.ErrNotFound, "ErrExists": repo.ErrExists, "ErrConflict": repo.ErrConflict, "ErrCondition": repo.ErrCondition, "ErrStale": repo.ErrStale, "ErrMismatch": repo.ErrMismatch,
 	"ErrLocked": repo.ErrLocked, "ErrLockExpired": repo.ErrLockExpired, "ErrLockLost": repo.ErrLockLost, "ErrReleased": repo.ErrReleased, "ErrNotHeld": repo.ErrNotHeld,
 	"ErrOutcomeUnknown": repo.ErrOutcomeUnknown, "ErrSchema": repo.ErrSchema, "ErrKey": repo.ErrKey, "ErrPage": repo.ErrPage, "ErrFixed": repo.ErrFixed,
-	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig,
+	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig, "ErrNested": repo.ErrNested,
 	"semaphore.ErrBusy": semaphore.ErrBusy, "semaphore.ErrNoWork": semaphore.ErrNoWork, "semaphore.ErrClosed": semaphore.ErrClosed,
 	"mutex.ErrClosed": mutex.ErrClosed, "ticket.ErrClosed": ticket.ErrClosed, "nolock.ErrAhead": nolock.ErrAhead, "once.ErrNoResult": once.ErrNoResult,
 	"txn.ErrTooLarge": txn.ErrTooLarge,

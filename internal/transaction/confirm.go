@@ -1,0 +1,101 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+)
+
+// An error of a closure comes from what it has read. It is returned where that was so at
+// one moment, and is no error else: the closure runs again, or the error is that nobody
+// can say.
+
+// confirm decides what becomes of the error that a run's closure has returned.
+func (c *call) confirm(ctx context.Context, tx *Tx, said error) (again bool, err error) {
+	touched := tx.touched()
+	if len(touched) <= 1 { // read at one moment in any case
+		return false, said
+	}
+	end := ddb.CtxError(ctx)
+	if end != nil && len(c.unconfirmed(touched)) > 0 {
+		return false, tx.unsure(end, said)
+	}
+	if end == nil {
+		switch err := c.verify(ctx, touched); {
+		case errors.Is(err, errAgain):
+			return true, nil
+		case err != nil:
+			return false, tx.unsure(err, said)
+		}
+	}
+	if lost := c.giveBack(ctx); lost != nil {
+		return false, tx.unsure(lost, said)
+	}
+	return false, said
+}
+
+// lostAt is what becomes of a run that has lost a lock.
+func (tx *Tx) lostAt(lost, said error) error {
+	switch {
+	case said == nil:
+		return lost
+	case len(tx.touched()) <= 1:
+		return because(lost, said)
+	}
+	return tx.unsure(lost, said)
+}
+
+// giveBack gives all locks back. A lock that was held until now has kept its item as it
+// was read: an error is of one that others have broken, or that does not tell.
+func (c *call) giveBack(ctx context.Context) error {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	var failed []Failure
+	for _, e := range c.held() {
+		if err := e.release(ctx, c); err != nil {
+			failed = append(failed, e.failure(fmt.Errorf("%w: nothing was written", err)))
+		}
+	}
+	return fail(failed...)
+}
+
+// unsure is the error of a run of which nobody knows whether what it has read was there
+// at one moment. What its closure said is told, but is not the error: unless it is a
+// request's that has failed, or the end of a context.
+func (tx *Tx) unsure(why, said error) error {
+	if tx.isFailure(said) {
+		return said
+	}
+	note := fmt.Errorf("what was read could not be confirmed, of which the closure has said: %v", said) //nolint:errorlint // it is not to be found in the chain
+	if e, ok := why.(*Error); ok {                                                                      //nolint:errorlint // only as it was made
+		return because(why, ddb.Join(e.Why, note))
+	}
+	return fmt.Errorf("%w: %w", why, note)
+}
+
+// failed notes an error of an operation that says nothing about what was read.
+func (tx *Tx) failed(err error) error {
+	if err != nil {
+		tx.mu.Lock()
+		defer tx.mu.Unlock()
+		tx.failures = append(tx.failures, err)
+	}
+	return err
+}
+
+// isFailure reports whether an error is one of those, or the end of the context.
+func (tx *Tx) isFailure(said error) bool {
+	if end := tx.caller.Err(); end != nil && errors.Is(said, end) {
+		return true
+	}
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	for _, err := range tx.failures {
+		if errors.Is(said, err) {
+			return true
+		}
+	}
+	return false
+}

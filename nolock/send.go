@@ -90,6 +90,9 @@ func (e *eventWrite) refused(ctx context.Context, image ddb.Item) (decided bool,
 	if decided, err := e.judge(image); decided {
 		return true, err
 	}
+	if err := e.CheckCounted(image); err != nil {
+		return true, err
+	}
 	e.hidden = nil
 	if e.core.Hidden(image) {
 		e.hidden = image

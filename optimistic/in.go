@@ -82,6 +82,9 @@ func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (
 	item = r.table.Stamp(item, r.table.Core.Clock(), false)
 	raw, err := r.table.EncodeGiven(item)
 	if err == nil {
+		err = cas.CheckCount(r.table, item)
+	}
+	if err == nil {
 		whole := maps.Clone(raw)
 		delete(whole, r.table.Core.Created) // which stays as it is
 		err = view.Write(ctx, r.table.KeyOf(item), transaction.Event{

@@ -24,6 +24,9 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, err
 	}
 	version := r.table.Version(item)
+	if err := cas.CheckCount(r.table, item); err != nil {
+		return nil, err
+	}
 	id := protocol.NewWriteID()
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()

@@ -15,7 +15,8 @@
 //
 //	repo:"pk"         partition key: string, number or bytes
 //	repo:"sk"         sort key, for tables that have one
-//	repo:"version"    integer that grows by one with every data write
+//	repo:"version"    integer that grows by one with every data write; at the greatest
+//	                  of its type, and of int64, writes are refused (ErrSchema)
 //	repo:"eventtime"  integer, or a time of whole seconds (time.Time with the
 //	                  option unixtime, attributevalue.UnixTime): when the event happened
 //	repo:"eventid"    tie-break between events of the same time

@@ -124,6 +124,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		Attr:         protocol.Attributes(attrs),
 		Retention:    cfg.Remember,
 		Version:      s.version.name,
+		MostVersion:  mostVersion(s.version.typ),
 		EventTime:    s.eventTime.name,
 		EventID:      s.eventID.name,
 		IDKind:       s.eventID.kind,

@@ -3,6 +3,7 @@ package repo
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 )
 
@@ -89,7 +90,20 @@ func (t *mapping) Version(item any) int64 {
 	if v.CanInt() {
 		return v.Int()
 	}
-	return int64(v.Uint()) // a version beyond int64 cannot be reached by counting
+	return int64(min(v.Uint(), math.MaxInt64)) // beyond that none can be reached by counting
+}
+
+// mostVersion is the greatest version of a type; 0 where there is none.
+func mostVersion(typ reflect.Type) int64 {
+	switch {
+	case typ == nil:
+		return 0
+	case typ.Bits() == 64:
+		return math.MaxInt64
+	case typ.Kind() == reflect.Uint, typ.Kind() == reflect.Uint32, typ.Kind() == reflect.Uintptr:
+		return math.MaxUint32
+	}
+	return math.MaxInt32
 }
 
 // WithVersion returns a copy with another version; just a copy where the type has no

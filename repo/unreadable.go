@@ -13,8 +13,8 @@ import (
 )
 
 // ItemError is an item that cannot be read as what its table has: it does not fit the
-// type, or has foreign attributes under the library's names. It is ErrSchema. It names
-// the attribute and both types, and never a value: what a type that decodes itself says
+// type, or has foreign attributes under the library's names; or one that cannot be
+// written, for its version cannot be counted on. It is ErrSchema. It names the attribute and both types, and never a value: what a type that decodes itself says
 // in its error is withheld, and errors.Is finds that error all the same.
 type ItemError struct {
 	Table string

@@ -185,6 +185,9 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	case core.Hidden(image):
 		return lock.NotFound(a.waiter.Key, core.Name)
 	}
+	if err := a.waiter.CheckCounted(image); err != nil {
+		return err
+	}
 	if a.once != nil {
 		next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()))
 		switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -106,12 +107,26 @@ func Compare(t *Table, from Snapshot, item any) (Edit, error) {
 	d = d.Without(core.Version)
 	e := Edit{Item: item, After: after, Diff: d}
 	if begins := core.Hidden(from.Raw); begins || !d.Empty() {
+		if err := CheckCount(t, from.Item); err != nil {
+			return Edit{}, err
+		}
 		e.stamp(t, begins)
 	}
 	if err := core.CheckSize(from.Raw, e.Diff); err != nil {
 		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(item)), err)
 	}
 	return e, nil
+}
+
+// CheckCount refuses to write an item whose version cannot be counted on.
+func CheckCount(t *Table, item any) error {
+	if t.Core.Version == "" {
+		return nil
+	}
+	if err := t.Core.CheckCount(t.Version(item)); err != nil {
+		return lock.Unfit(t.Core, t.KeyOf(item), err)
+	}
+	return nil
 }
 
 // difference is what an edited item changes, and its encoding where that was needed.

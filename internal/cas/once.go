@@ -132,6 +132,9 @@ func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(contex
 		return edit, err
 	}
 	if edit.Diff.Empty() { // that the item remembers the id is a change
+		if err = CheckCount(t, from.Item); err != nil {
+			return Edit{}, err
+		}
 		edit.stamp(t, false)
 	}
 	if err = once.Remember(core, from.Raw, &edit.Diff); err == nil {

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,7 +11,6 @@ import (
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // queued is an acquisition that waits in the queue on the item (see
@@ -176,7 +174,7 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 		return nil, NotFound(q.Key, core.Name)
 	}
 	if err := core.CheckQueue(image); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", repo.ErrSchema, core.ItemName(q.Key), err)
+		return nil, Unfit(core, q.Key, err)
 	}
 	q.seen = max(q.seen, l.Held, l.Token-1)
 	return nil, errNoQueue

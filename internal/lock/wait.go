@@ -97,7 +97,7 @@ func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
 	}
 	l, err := t.Core.ParseChecked(image)
 	if err != nil {
-		return protocol.Record{}, fmt.Errorf("%w: %s: %w", repo.ErrSchema, t.Core.ItemName(t.Key), err)
+		return protocol.Record{}, Unfit(t.Core, t.Key, err)
 	}
 	return l, nil
 }
@@ -109,11 +109,24 @@ func (t *Waiter) CheckShape(image ddb.Item) error {
 	return err
 }
 
+// CheckCounted refuses an image whose version cannot be counted on.
+func (t *Waiter) CheckCounted(image ddb.Item) error {
+	if err := t.Core.CheckCounted(image); err != nil {
+		return Unfit(t.Core, t.Key, err)
+	}
+	return nil
+}
+
+// Unfit is the error of an item that is not what its table has.
+func Unfit(core *protocol.Core, key repo.Key, err error) error {
+	return &repo.ItemError{Table: core.Name, Key: key, Err: fmt.Errorf("%w: %w", repo.ErrSchema, err)}
+}
+
 // ParseRecord parses the lock attributes of an item's image.
 func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
 	l, err := core.ParseRecord(image)
 	if err != nil {
-		return l, fmt.Errorf("%w: %s: %w", repo.ErrSchema, core.ItemName(key), err)
+		return l, Unfit(core, key, err)
 	}
 	return l, nil
 }

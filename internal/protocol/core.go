@@ -39,11 +39,13 @@ func (a Attributes) Clash(others, prefixes []string) string {
 // Core is what every protocol needs to know of a table and its items.
 type Core struct {
 	*ddb.Table
-	Attr      Attributes
-	Version   string // attribute that counts data writes, "" without one
-	EventTime string // attribute of the event time, "" without one
-	EventID   string // attribute that breaks ties of event times, "" without one
-	IDKind    string // its type, S or N
+	Attr    Attributes
+	Version string // attribute that counts data writes, "" without one
+	// MostVersion is the greatest one that the type can have.
+	MostVersion int64
+	EventTime   string // attribute of the event time, "" without one
+	EventID     string // attribute that breaks ties of event times, "" without one
+	IDKind      string // its type, S or N
 	// EventSeconds says that the event time is a time, kept in whole Unix seconds,
 	// rather than an integer of the user's own unit.
 	EventSeconds bool

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -35,6 +36,28 @@ func (id WriteID) Push(old []byte) types.AttributeValue {
 	ring := append(make([]byte, 0, ringLen), id[:]...)
 	ring = append(ring, old[:min(len(old), ringLen-ringID)]...)
 	return ddb.Bytes(ring)
+}
+
+// CheckCount refuses a version that cannot be counted on: it would begin again below
+// zero, or not fit the type any more.
+func (c *Core) CheckCount(version int64) error {
+	if version >= c.MostVersion {
+		return &ShapeError{c.Version, fmt.Errorf("the version %d cannot be counted on", version)}
+	}
+	return nil
+}
+
+// CheckCounted is CheckCount of the version of an item.
+func (c *Core) CheckCounted(item ddb.Item) error {
+	v, ok := item[c.Version]
+	if !ok || c.Version == "" {
+		return nil
+	}
+	version, err := ddb.Int(v)
+	if err != nil {
+		return &ShapeError{c.Version, err}
+	}
+	return c.CheckCount(version)
 }
 
 // Ring returns the ring of an item; nil where it has none, or something that is

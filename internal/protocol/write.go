@@ -24,9 +24,10 @@ func (c *Core) NewWrite() *Write {
 func (w *Write) Clone() *Write { return &Write{w.Write.Clone(), w.core} }
 
 // CountVersion counts the version on, where the type has one, in a write that has
-// not read the item.
+// not read the item: if it can be counted on.
 func (w *Write) CountVersion() {
 	if version := w.core.Version; version != "" {
+		w.If("(attribute_not_exists(" + w.Name(version) + ") OR " + w.Name(version) + " < " + w.Value(ddb.Integer(w.core.MostVersion)) + ")")
 		w.SetTo(version, "if_not_exists("+w.Name(version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
 	}
 }

@@ -76,7 +76,11 @@ func (v *View) apply(ctx context.Context, e *entry, ev Event, once *cas.Once) er
 	if check == nil {
 		check = func(ddb.Item) error { return e.checkNewer(ev.Raw) }
 	}
-	switch err := check(e.now); {
+	err := check(e.now)
+	if err == nil {
+		err = e.countable(ev)
+	}
+	switch {
 	case errors.Is(err, errDuplicate):
 		return nil
 	case err != nil:
@@ -116,6 +120,18 @@ func (v *View) apply(ctx context.Context, e *entry, ev Event, once *cas.Once) er
 		}
 		return ev.Fill(w, id, image)
 	}}
+	return nil
+}
+
+// countable refuses an event on an item whose version cannot be counted on, but for one
+// that deletes it, or begins it anew.
+func (e *entry) countable(ev Event) error {
+	if ev.Deletes || ev.Whole != nil && e.core.Hidden(e.now) {
+		return nil
+	}
+	if err := e.core.CheckCounted(e.now); err != nil {
+		return fmt.Errorf("%w: %w", repo.ErrSchema, err)
+	}
 	return nil
 }
 

@@ -40,7 +40,7 @@ const requestBytes = 16
 // token, for a later run may have no fingerprint.
 func (s *Store) mark(token int64) []byte {
 	sum := sha256.Sum256(s.request)
-	return append(binary.BigEndian.AppendUint64(nil, uint64(token)), sum[:requestBytes]...) //nolint:gosec // a token is positive
+	return append(binary.BigEndian.AppendUint64(nil, uint64(token)), sum[:requestBytes]...)
 }
 
 // setRequest makes the completion of a run keep its request.

@@ -70,60 +70,67 @@ func (c *coding) encodes(f reflect.StructField) bool {
 // that are left out, and the types of what interfaces have. Nil is like empty; times and
 // what encodes itself are compared by their encodings, but must not have become zero.
 func (c *coding) differ(a, b reflect.Value, at string) string {
-	here := at
-	if here == "" {
-		here = "the whole"
-	}
-	switch {
+	switch opaque := c.codesItself(a.Type()) || isTime(a.Type()); {
 	case empty(a) && empty(b):
 		return ""
-	case c.codesItself(a.Type()) || isTime(a.Type()):
-		if !a.IsZero() && b.IsZero() {
-			return here
-		}
-		if isTime(a.Type()) || a.Kind() != reflect.Struct {
-			return ""
-		}
+	case opaque && !a.IsZero() && b.IsZero():
+		return place(at)
+	case opaque && (isTime(a.Type()) || a.Kind() != reflect.Struct):
+		return ""
 	}
 	switch a.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if a.IsNil() != b.IsNil() {
-			return here
-		}
-		if a.Elem().Type() != b.Elem().Type() {
-			return fmt.Sprintf("%s, where an interface has a %v, which comes back as a %v", here, a.Elem().Type(), b.Elem().Type())
-		}
-		return c.differ(a.Elem(), b.Elem(), at)
+		return c.differInside(a, b, at)
 	case reflect.Struct:
 		return c.differInFields(a, b, at)
-	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() {
-			return here
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return c.differInElements(a, b, at)
+	}
+	if a.Type().ConvertibleTo(numberType) && a.Type().Implements(numberLike) {
+		return "" // a numeral: 1.0 comes back as 1
+	}
+	if !a.Equal(b) {
+		return place(at)
+	}
+	return ""
+}
+
+// place names where a value is in the whole.
+func place(at string) string {
+	if at == "" {
+		return "the whole"
+	}
+	return at
+}
+
+// differInside is differ of what pointers lead to, or interfaces have.
+func (c *coding) differInside(a, b reflect.Value, at string) string {
+	if a.IsNil() != b.IsNil() {
+		return place(at)
+	}
+	if was, is := a.Elem().Type(), b.Elem().Type(); was != is {
+		return fmt.Sprintf("%s, where an interface has a %v, which comes back as a %v", place(at), was, is)
+	}
+	return c.differ(a.Elem(), b.Elem(), at)
+}
+
+// differInElements is differ of slices, arrays and maps.
+func (c *coding) differInElements(a, b reflect.Value, at string) string {
+	if a.Len() != b.Len() {
+		return place(at)
+	}
+	for key, e := range a.Seq2() {
+		other := reflect.Value{}
+		if b.Kind() == reflect.Map {
+			other = b.MapIndex(key)
+		} else {
+			other = b.Index(int(key.Int()))
 		}
-		for i := range a.Len() {
-			if lost := c.differ(a.Index(i), b.Index(i), at+"[]"); lost != "" {
-				return lost
-			}
+		if !other.IsValid() {
+			return place(at)
 		}
-	case reflect.Map:
-		if a.Len() != b.Len() {
-			return here
-		}
-		for key, e := range a.Seq2() {
-			other := b.MapIndex(key)
-			if !other.IsValid() {
-				return here
-			}
-			if lost := c.differ(e, other, at+"[]"); lost != "" {
-				return lost
-			}
-		}
-	default:
-		if a.Type().ConvertibleTo(numberType) && a.Type().Implements(numberLike) {
-			return "" // a numeral: 1.0 comes back as 1
-		}
-		if !a.Equal(b) {
-			return here
+		if lost := c.differ(e, other, at+"[]"); lost != "" {
+			return lost
 		}
 	}
 	return ""

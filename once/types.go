@@ -89,21 +89,11 @@ func (s *survey) checkFields(t reflect.Type, names map[string]bool) (at, why str
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options := s.tag(f)
-		if name == "-" || f.Name == "_" || f.Type.Size() == 0 && !f.IsExported() {
+		if leavesOut(f, name) {
 			continue
 		}
-		inner := f.Type
-		if inner.Kind() == reflect.Pointer && inner.Name() == "" {
-			inner = inner.Elem()
-		}
-		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct && (f.IsExported() || inner == f.Type) {
-			if s.seen[inner] {
-				s.endless = true
-				continue
-			}
-			s.seen[inner] = true
-			at, why = s.checkFields(inner, names)
-			if s.seen[inner] = false; why != "" {
+		if inner := embedded(f, name); inner != nil {
+			if at, why = s.checkEmbedded(inner, names); why != "" {
 				return f.Name + "." + at, why
 			}
 			continue
@@ -126,6 +116,33 @@ func (s *survey) checkFields(t reflect.Type, names map[string]bool) (at, why str
 		}
 	}
 	return "", ""
+}
+
+// leavesOut reports whether a field is to be left out, or has nothing.
+func leavesOut(f reflect.StructField, name string) bool {
+	return name == "-" || f.Name == "_" || f.Type.Size() == 0 && !f.IsExported()
+}
+
+// embedded is the struct whose fields are as if they were the outer one's; nil: none is.
+func embedded(f reflect.StructField, name string) reflect.Type {
+	inner := f.Type
+	if inner.Kind() == reflect.Pointer && f.IsExported() {
+		inner = inner.Elem()
+	}
+	if !f.Anonymous || name != "" || inner.Kind() != reflect.Struct {
+		return nil
+	}
+	return inner
+}
+
+func (s *survey) checkEmbedded(t reflect.Type, names map[string]bool) (at, why string) {
+	if s.seen[t] {
+		s.endless = true
+		return "", ""
+	}
+	s.seen[t] = true
+	defer func() { s.seen[t] = false }()
+	return s.checkFields(t, names)
 }
 
 // tag is a field's name and options in its tag, by the rules of attributevalue.

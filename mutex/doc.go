@@ -115,7 +115,11 @@
 // where only an operator or a watcher would end the hold. When the call fails,
 // what one of them has taken is given back, within 3 s.
 //
-// A late copy of a SetPayload puts an earlier payload back. Close waits for a
+// Of a request that the network delivers twice the second answer may be the one that is
+// seen. An Unlock that finds its row deleted is then also ErrOutcomeUnknown: somebody else may
+// have deleted it, or a copy of the Unlock. So is a Release, or a Break, that finds the
+// hold ended by force. A SetPayload moves lockToken and demands it as last seen: a late copy
+// puts nothing back. Close waits for a
 // request that somebody else has under way for the same lock, and a fail-closed
 // Unlock without an answer reports a loss when it is called again and its row
 // is gone. Fail-closed lockers that use rows of fail-open ones delete them, with

@@ -53,7 +53,9 @@ func (s *store) ring(ctx context.Context, resource string) {
 	w := s.core.NewWrite()
 	w.Set(rings(i), ddb.Number(ddb.Seconds(now)))
 	opt := ddb.Options{NoGrace: true, Single: true, Timeout: ddb.Settle}
-	if s.core.Update(ctx, update(w, rowKey(bellName, bellName)), opt).Outcome == ddb.Applied {
+	// A copy that comes late must not take back a later one, which stands for more.
+	w.If("(attribute_not_exists(" + w.Name(rings(i)) + ") OR " + w.Name(rings(i)) + " < " + w.Value(ddb.Number(ddb.Seconds(now))) + ")")
+	if res := s.core.Update(ctx, update(w, rowKey(bellName, bellName)), opt); res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
 		return
 	}
 	// The job is enqueued all the same: the next one rings again.

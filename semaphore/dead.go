@@ -71,10 +71,11 @@ func (s *Semaphore[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
 func (s *store) Requeue(ctx context.Context, resource, id string) error {
+	place := s.nextPlace()
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
-		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(j.waiting(resource, s.nextPlace())))
-	})
+		c.queued, c.writes = 1, append(c.writes, s.core.PutOf(j.waiting(resource, place)))
+	}, rowKey(jobsPrefix+resource, place))
 	if err == nil {
 		s.wake(resource)
 		s.ring(ctx, resource)
@@ -85,12 +86,12 @@ func (s *store) Requeue(ctx context.Context, resource, id string) error {
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
 func (s *store) Discard(ctx context.Context, resource, id string) error {
-	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) })
+	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) }, nil)
 }
 
-// takeDeadLetter takes a dead letter away, and does more in the same
-// transaction.
-func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow)) error {
+// takeDeadLetter takes a dead letter away, as it was read, and does more in the same
+// transaction. trace, if set, is the key of a row that nothing else makes.
+func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow), trace ddb.Item) error {
 	key, err := s.jobKey(deadPrefix, resource, id)
 	if err != nil {
 		return err
@@ -109,11 +110,18 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	}
 	w := s.core.NewWrite()
 	w.IfExists(pkName)
+	w.IfSeen(row, aDied, aAttempts) // and not one that has died again
 	c := change{dead: -1, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(key))}}
 	more(&c, j)
 	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition && res.Clean {
 		return missing // somebody else was faster
+	}
+	if res.Outcome == ddb.Condition && trace != nil {
+		made, err := s.core.Get(ctx, trace)
+		if err == nil && len(made) > 0 {
+			return nil // by an earlier attempt, or a copy of it
+		}
 	}
 	return s.plain(resource, res)
 }

@@ -27,7 +27,7 @@
 //
 // One table: partition key pk, sort key sk, both strings.
 //
-//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, swept, paused, p_<id>..., o_<id>..., x_<id or token>...
+//	pk RESOURCE#<shard>  sk <resource>       queued, running, dead, limit, token, changes, swept, paused, asked, p_<id>..., o_<id>..., x_<id or token>...
 //	pk JOBS#<resource>   sk <place in line>  id, job, state, attempts, and while it runs token, until, owner
 //	pk DEAD#<resource>   sk <id>             id, job, attempts, error, died
 //	pk IDS#<resource>    sk <id>             of jobs with an id of the caller's own; expiresAt once the job has ended
@@ -121,9 +121,9 @@
 //
 // What internal/ddb trusts; that the service answers a repeated
 // ClientRequestToken of an applied transaction with success (it promises so for
-// ten minutes: a Requeue, and an Enqueue without an id of the caller's own, that
-// the network delivers again after that brings its job back; all other changes
-// name tokens in their conditions and are safe without it); and clocks, up to
+// ten minutes: an Enqueue without an id of the caller's own that
+// the network delivers again after that, until its signature is 15 minutes old, brings its job
+// back; all other changes name what was read in their conditions and are safe without it); and clocks, up to
 // Config.ClockSkew, to tell when others may take over what a dead holder has left.
 // Every handle renews itself; its context ends at its deadline, counted from when
 // the request was first sent.
@@ -145,7 +145,12 @@
 // does. Each is logged as an event of its own (dynahold.resource.left_aside,
 // dynahold.job.quarantined, dynahold.handler.stuck) and counted in dynahold.skipped.
 //
-// A late copy of a SetLimit puts an earlier limit back. A Release that finds its
+// SetLimit, Pause, Resume and Forget read nothing before they write: each leaves in
+// "asked" when it was made, and demands that no later one is there, so a copy that the
+// network delivers late changes nothing. Forget takes that away: a copy of an earlier
+// Pause or SetLimit can come behind it for 15 minutes. A copy of an Acquire that comes
+// when its permit was given back, or refused, makes one that nobody has: it ends with its
+// lease, counted from when the request was first sent. A Release that finds its
 // permit gone after the lease was over, and nothing that tells who removed it, is
 // ErrOutcomeUnknown.
 //

@@ -176,10 +176,14 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
 	defer queueUp(ctx, &s.station(resource).coming)()
+	opt.Sending = ddb.NewSending(opt.Token)
 	res, backoff := s.core.Transact(ctx, s.client, opt, writes...), s.lease.Pause
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
 		res = s.core.Transact(ctx, s.client, opt, writes...)
+	}
+	if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) {
+		res.Outcome = ddb.Unknown // the other one may be a copy of it
 	}
 	var other *types.IdempotentParameterMismatchException
 	switch {

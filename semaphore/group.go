@@ -35,7 +35,11 @@ type change struct {
 	flight  *flight         // guarded by station.mu: the transaction that it is part of
 	left    bool            // guarded by station.mu: nobody waits for it
 	unclean bool            // an earlier transaction with it may have been applied
+	met     bool            // one has met another, which may have been a copy of it that the network made
 }
+
+// clean reports whether no transaction with it can have been applied.
+func (c *change) clean() bool { return !c.unclean && !c.met }
 
 // flight is a transaction under way, until all its changes have an answer.
 type flight struct {
@@ -170,7 +174,7 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 		writes, err := s.merge(resource, all)
 		if err != nil {
 			for _, c := range all {
-				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: err}
+				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: c.clean(), Err: err}
 			}
 			return
 		}
@@ -185,6 +189,9 @@ func (s *store) send(ctx context.Context, resource string, st *station, f *fligh
 					}
 					return yields
 				})
+			}
+			for _, c := range all {
+				c.met = true
 			}
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 			st.mu.Lock()
@@ -226,7 +233,7 @@ func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
 		own := at
 		at += len(c.writes)
 		mine := res
-		mine.Clean = res.Clean && !c.unclean
+		mine.Clean = res.Clean && c.clean()
 		innocent := len(all) > 1 && res.Outcome == ddb.Refused
 		if res.Outcome == ddb.Condition && last >= at {
 			mine.Images = append(slices.Clone(res.Images[own:at]), res.Images[last])
@@ -237,7 +244,7 @@ func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
 			c.result <- mine
 			continue
 		}
-		c.unclean = !mine.Clean
+		c.unclean = c.unclean || !res.Clean
 		again = append(again, c)
 	}
 	return again, len(again) == len(all)

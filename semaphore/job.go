@@ -189,7 +189,9 @@ func (j *job) endOn(ctx context.Context, why error, writes func(*protocol.Write)
 // after a Return that was applied, or before the deadline by a clock that is
 // further ahead than is allowed.
 func (j *job) takenOver(row ddb.Item) bool {
-	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token))
+	attempts, err := integer(row, aAttempts, maxCount)
+	returned := err == nil && int(attempts) <= j.row.attempts // by us, which has counted the attempt off, and started by others
+	return text(row, aState) == running && !ddb.Equal(row[aToken], ddb.Integer(j.token)) && !returned
 }
 
 // quarantined reports whether a job whose row is gone was left aside because its

@@ -21,51 +21,45 @@ import (
 // with ErrBusy, and [BusyError] says since when it is paused. A resource that is
 // paused stays so since then; one that nobody has used is registered. Programs of a
 // version that does not know pauses leave such a resource alone, with ErrSchema. One
-// request; with a lost answer the row tells, and a late copy of the request pauses it
-// again.
+// request; where an answer was lost, or others were quicker, the row tells:
+// ErrOutcomeUnknown if they have set it otherwise since.
 func (s *store) Pause(ctx context.Context, resource string) error {
 	now := s.clock()
-	w := s.core.NewWrite()
-	register(w, s.cfg)
-	token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
-	w.SetTo(aToken, "if_not_exists("+token+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+most)
-	w.Set(aPaused, ddb.Number(ddb.Seconds(now)))
-	w.If("(attribute_not_exists(" + token + ") OR " + token + " BETWEEN " + w.Value(ddb.Integer(0)) + " AND " + w.Value(ddb.Integer(maxToken-1)) + ")")
-	return s.setPaused(ctx, resource, w, true)
+	return s.setPaused(ctx, resource, true, func(w *protocol.Write) {
+		register(w, s.cfg)
+		token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
+		w.SetTo(aToken, "if_not_exists("+token+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+most)
+		w.Set(aPaused, ddb.Number(ddb.Seconds(now)))
+		w.If("(attribute_not_exists(" + token + ") OR " + token + " BETWEEN " + w.Value(ddb.Integer(0)) + " AND " + w.Value(ddb.Integer(maxToken-1)) + ")")
+	})
 }
 
 // Resume lets a paused resource go on; one that is not paused stays as it is.
 // Dispatchers notice it with their next look for work, after Config.Poll at the latest.
-// One request; a late copy of it ends a later pause.
+// One request, and errors, as of Pause.
 func (s *store) Resume(ctx context.Context, resource string) error {
-	w := s.core.NewWrite()
-	token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
-	w.SetTo(aToken, token+" - "+most)
-	w.Remove(aPaused)
-	w.If(token + " > " + most)
-	return s.setPaused(ctx, resource, w, false)
+	return s.setPaused(ctx, resource, false, func(w *protocol.Write) {
+		token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
+		w.SetTo(aToken, token+" - "+most)
+		w.Remove(aPaused)
+		w.If(token + " > " + most)
+	})
 }
 
 // setPaused sends a write that pauses a resource or lets it go on. Where its condition
 // fails the resource is so already, if not somebody else has changed it back since.
-func (s *store) setPaused(ctx context.Context, resource string, w *protocol.Write, paused bool) error {
+func (s *store) setPaused(ctx context.Context, resource string, paused bool, set func(*protocol.Write)) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
-	res := s.write(ctx, resource, w, ddb.Options{})
-	if res.Outcome != ddb.Condition {
-		return s.plain(resource, res)
-	}
-	r, err := parseResource(resource, res.Image, s.cfg)
-	switch {
-	case err != nil:
-		return err
-	case paused != r.Paused.IsZero():
-		return nil
-	case res.Clean:
-		return fmt.Errorf("%w: resource %q: its token, %d, is none that a resource comes to", repo.ErrSchema, resource, r.token)
-	}
-	return unknown(resource, nil)
+	return s.operate(ctx, resource, updates, set,
+		func(r Resource) bool { return paused != r.Paused.IsZero() },
+		func(r Resource, res ddb.Result) error {
+			if res.Clean {
+				return fmt.Errorf("%w: resource %q: its token, %d, is none that a resource comes to", repo.ErrSchema, resource, r.token)
+			}
+			return unknown(resource, nil)
+		})
 }
 
 // tokenOf reads the token of a resource, and since when it is paused. The mark alone

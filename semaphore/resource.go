@@ -28,6 +28,7 @@ type Resource struct {
 	stored  int   // the limit in the row
 	token   int64 // 0: none was given out yet
 	changes int64
+	asked   int64 // when an operator's last call was made; 0: there was none
 	permits map[string]ending
 	swept   []string             // whose permits were removed, lately, as those of dead holders
 	broken  map[string]time.Time // what was ended by force, by the name of its attribute, and the end that it had
@@ -73,6 +74,9 @@ func parseResource(name string, row ddb.Item, cfg Config) (r Resource, err error
 	}
 	if r.token, r.Paused, err = tokenOf(row); err == nil {
 		r.changes, err = integer(row, aChanges, maxToken)
+	}
+	if err == nil {
+		r.asked, err = integer(row, aAsked, maxToken)
 	}
 	if err != nil {
 		return r, err
@@ -120,7 +124,8 @@ func register(w *protocol.Write, cfg Config) {
 
 // SetLimit sets how many permits and running jobs a resource may have at once,
 // from now on and for all programs; it registers a new resource. What runs goes
-// on, also where it is more. One request.
+// on, also where it is more. One request. ErrOutcomeUnknown where others have set another
+// since, and an answer was lost or their clock is ahead.
 func (s *store) SetLimit(ctx context.Context, resource string, limit int) error {
 	if err := s.checkName(resource); err != nil {
 		return err
@@ -128,10 +133,10 @@ func (s *store) SetLimit(ctx context.Context, resource string, limit int) error 
 	if limit < 1 || limit > maxCount {
 		return fmt.Errorf("%w: the limit of resource %q cannot be %d: use 1 to %d", repo.ErrConfig, resource, limit, maxCount)
 	}
-	w := s.core.NewWrite()
-	w.Set(aLimit, ddb.Integer(int64(limit)))
-	w.Set(aFixed, ddb.True())
-	return s.plain(resource, s.write(ctx, resource, w, ddb.Options{}))
+	return s.operate(ctx, resource, updates, func(w *protocol.Write) {
+		w.Set(aLimit, ddb.Integer(int64(limit)))
+		w.Set(aFixed, ddb.True())
+	}, func(r Resource) bool { return r.fixed && r.stored == limit }, unknownOf)
 }
 
 // Forget removes a resource that nobody uses any more, with the limit that
@@ -145,20 +150,15 @@ func (s *store) Forget(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
-	w := s.core.NewWrite()
-	for _, counter := range []string{aQueued, aRunning, aDead} {
-		none := w.Value(ddb.Integer(0))
-		w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")
+	demand := func(w *protocol.Write) {
+		for _, counter := range []string{aQueued, aRunning, aDead} {
+			none := w.Value(ddb.Integer(0))
+			w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")
+		}
 	}
-	res := s.core.Delete(ctx, w.Delete(resourceKey(resource)), ddb.Options{})
-	if res.Outcome != ddb.Condition {
-		return s.plain(resource, res)
-	}
-	r, err := parseResource(resource, res.Image, s.cfg)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", ErrBusy, resource, r.Queued, r.Dead, r.Running)
+	return s.operate(ctx, resource, removes, demand, func(Resource) bool { return false }, func(r Resource, _ ddb.Result) error {
+		return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", ErrBusy, resource, r.Queued, r.Dead, r.Running)
+	})
 }
 
 // Resource reads one resource: zero counters and its limit if nobody has used

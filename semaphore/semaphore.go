@@ -35,7 +35,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	if err != nil {
 		return nil, err
 	}
-	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked, aPaused, aDied}
+	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked, aPaused, aDied, aAsked}
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	core := link.Core(table)
 	if name := core.Attr.Clash(own, []string{permitPrefix, ownerPrefix, brokenPrefix}); name != "" {

@@ -29,6 +29,7 @@ type starting struct {
 	token int64 // of the first; those of the others follow
 	until time.Time
 	asked time.Time // the deadlines count from before the end is reckoned
+	first time.Time // and of the one that was made first
 }
 
 // prepare makes the writes of the jobs' rows. Where conflicts with other
@@ -37,6 +38,9 @@ type starting struct {
 func (b *starting) prepare() (writes []types.TransactWriteItem) {
 	now := b.s.clock()
 	b.asked, b.until, b.token = time.Now(), now.Add(b.s.cfg.Lease), max(b.r.token+1, now.UnixMicro())
+	if b.first.IsZero() {
+		b.first = b.asked
+	}
 	for i, j := range b.rows {
 		w := b.s.core.NewWrite()
 		j.asRead(w)
@@ -74,6 +78,15 @@ func (b *starting) resource(w *protocol.Write, more int64) {
 	}
 }
 
+// asWritten takes tokens and ends from the rows: an attempt before the last one was
+// applied, and may have written others.
+func (b *starting) asWritten(images []ddb.Image) {
+	row, err := parseJob(images[0].Item)
+	if err == nil && row.token != b.token {
+		b.token, b.until, b.asked = row.token, row.until, b.first
+	}
+}
+
 // starts is how often a start is tried anew with what is left of it.
 const starts = 10
 
@@ -100,6 +113,9 @@ func (s *store) start(ctx context.Context, r *Resource, rows []jobRow, yields bo
 		ours := res.Outcome == ddb.Condition && text(res.Images[0].Item, aOwner) == b.owner
 		switch {
 		case res.Outcome == ddb.Applied || ours:
+			if ours {
+				b.asWritten(res.Images)
+			}
 			r.Queued, r.Running, r.token = max(r.Queued-b.queued, 0), r.Running+b.queued, b.token+int64(len(rows))-1
 			for i, j := range rows {
 				if j.state == running {

@@ -145,6 +145,9 @@ func (s *store) plain(resource string, res ddb.Result) error {
 	return res.Err
 }
 
+// unknownOf is for calls that nothing but what others do can refuse.
+func unknownOf(r Resource, _ ddb.Result) error { return unknown(r.Name, nil) }
+
 func unknown(resource string, err error) error {
 	if err == nil {
 		return fmt.Errorf("resource %q: %w: an answer was lost, and others changed it since", resource, repo.ErrOutcomeUnknown)

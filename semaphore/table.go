@@ -30,6 +30,8 @@ const (
 	aToken   = "token"    // last fencing token given out on the resource
 	aChanges = "changes"  // counts every change of the counters, for the audit
 
+	aAsked = "asked" // N, Unix nanoseconds, the last three at random: when an operator's last call was made
+
 	aSwept  = "swept"  // SS: the permits that were lately removed because their lease was over
 	aPaused = "paused" // N, Unix seconds: since when it is paused; its token is then beyond maxToken
 

@@ -87,7 +87,8 @@
 // entry is gone after an attempt that had no answer, that attempt did it as
 // long as the own deadline has not passed, for nobody else could; after it,
 // and after a first attempt, others had passed it over: ErrLockLost. Where a
-// proxy sent a request twice, the number in left tells.
+// request was delivered twice, the number in left tells, or, before the deadline, that the
+// item still is the one in which the ticket was drawn.
 //
 // Break (2 requests). Removes an entry by force if it is as it was seen, and leaves
 // evidence of it for a day: whose own removal has no answer must not take itself for

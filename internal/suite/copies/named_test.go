@@ -127,14 +127,15 @@ func (c call) seenSecond(t *testing.T, m moment, nth int, sum *tally) (more bool
 	}
 	p.begin(&two)
 	err := s.do(t.Context())
-	if p.sent() <= nth {
+	n := p.sent()
+	p.begin(nil)
+	if n <= nth {
 		return false // the call sends no such write
 	}
 	told, want := repo.VerdictOf(err), c.told[m]
 	if told != want {
 		t.Errorf("told %v (%v), want %v", told, err, want)
 	}
-	p.begin(nil)
 	if s.check != nil {
 		s.check(t, told)
 	}

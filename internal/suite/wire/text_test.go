@@ -205,8 +205,8 @@ func (p *placeholders) id(id string) string {
 // virtual is when virtual time begins.
 var virtual = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// number replaces times near now, or near the beginning of virtual time, in seconds, and fencing tokens, which begin at
-// a time in microseconds and grow by 1.
+// number replaces times near now, or near the beginning of virtual time, in seconds, and in nanoseconds, and fencing tokens, which
+// begin at a time in microseconds and grow by 1.
 func (p *placeholders) number(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -214,7 +214,7 @@ func (p *placeholders) number(s string) string {
 	}
 	now := float64(time.Now().Unix())
 	const near = 60 * 24 * 3600
-	if began := float64(virtual.Unix()); f < (began+near)*1e6 && f > (began-near)*1e6 || f < began+near && f > began-near {
+	if began := float64(virtual.Unix()); f < (began+near)*1e9 && f > (began-near)*1e9 || f < (began+near)*1e6 && f > (began-near)*1e6 || f < began+near && f > began-near {
 		now = began
 	}
 	switch {
@@ -222,6 +222,8 @@ func (p *placeholders) number(s string) string {
 		return "<time>"
 	case math.Abs(f-math.Floor(now/3600)) <= 1: // of ids that are remembered
 		return "<epoch>"
+	case f > (now-near)*1e9 && f < (now+near)*1e9: // and digits at random
+		return "<asked>"
 	case f > (now-near)*1e6 && f < (now+near)*1e6:
 		n, err := strconv.ParseInt(s, 10, 64)
 		if err != nil {

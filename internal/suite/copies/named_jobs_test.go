@@ -1,0 +1,239 @@
+package copies_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+)
+
+func init() {
+	maps.Copy(calls, map[string]call{
+		"semaphore, Enqueue":         {open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, Enqueue, own id": {open: enqueues("mine")},
+		"semaphore, Next":            {open: starts},
+		"semaphore, Done":            {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Done(ctx) })},
+		"semaphore, Fail":            {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Fail for good":   {open: endsJob(1, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Return":          {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Return(ctx) })},
+		"semaphore, Cancel":          {open: cancels, told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, BreakJob":        {open: breaksJob},
+		"semaphore, Requeue": {open: buried(func(ctx context.Context, s *semaphore.Semaphore[int], id string) error {
+			return s.Requeue(ctx, room, id)
+		})},
+		"semaphore, Discard": {open: buried(func(ctx context.Context, s *semaphore.Semaphore[int], id string) error {
+			return s.Discard(ctx, room, id)
+		}), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, Forget": {open: forgets},
+	})
+}
+
+// job starts the job that is due, if there is one.
+func job(t testing.TB, s *semaphore.Semaphore[int]) *semaphore.Job[int] {
+	t.Helper()
+	j, err := s.Next(t.Context(), room)
+	if errors.Is(err, semaphore.ErrNoWork) {
+		return nil
+	}
+	rig.Is(t, err)
+	return j
+}
+
+// works does what is due.
+func works(t testing.TB, s *semaphore.Semaphore[int]) (done int) {
+	for j := job(t, s); j != nil; j = job(t, s) {
+		rig.Is(t, j.Done(t.Context()))
+		done++
+	}
+	return done
+}
+
+// passesBy enqueues a job of another producer, and does it.
+func passesBy(t testing.TB, s *semaphore.Semaphore[int]) {
+	_ = rig.Must(s.Enqueue(t.Context(), "hall", 2))(t)
+	j := rig.Must(s.Next(t.Context(), "hall"))(t)
+	rig.Is(t, j.Done(t.Context()))
+}
+
+func enqueues(id string) func(*testing.T, *place) stage {
+	return func(t *testing.T, p *place) stage {
+		mine, theirs := semaphores(t, p, semaphore.Config{Limit: 3})
+		var options []semaphore.EnqueueOption
+		if id != "" {
+			options = append(options, semaphore.WithID(id))
+		}
+		worked := 0
+		return stage{
+			do:     func(ctx context.Context) error { _, err := mine.Enqueue(ctx, room, 1, options...); return err },
+			others: func(i int) { uses(t, theirs); passesBy(t, theirs) },
+			goesOn: func() { uses(t, theirs) },
+			end:    func() { worked = works(t, theirs) },
+			anew:   func() { _ = worked; rig.Is(t, theirs.Forget(t.Context(), room)) },
+			check: func(t testing.TB, _ repo.Verdict) {
+				counted(t, theirs, 1, 0)
+				if n := works(t, theirs); n != 1 {
+					t.Errorf("%d jobs", n)
+				}
+			},
+		}
+	}
+}
+
+func starts(t *testing.T, p *place) stage {
+	mine, theirs := semaphores(t, p, semaphore.Config{Limit: 1})
+	rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+	var own *semaphore.Job[int]
+	return stage{
+		do: func(ctx context.Context) (err error) { own, err = mine.Next(ctx, room); return err },
+		others: func(int) {
+			if rig.Must(theirs.Resource(t.Context(), room))(t).Running == 0 { // it was not started: the write is that of the wake-up row
+				return
+			}
+			if j := jobOrBusy(t, theirs); j != nil {
+				t.Error("two work on it")
+			}
+		},
+		goesOn: func() { p.later(time.Second); rig.Is(t, extend(t, own)) },
+		end:    func() { rig.Is(t, own.Done(t.Context())) },
+		anew:   func() { rig.Is(t, theirs.Forget(t.Context(), room)) },
+		check: func(t testing.TB, _ repo.Verdict) {
+			counted(t, theirs, 0, 1)
+			rig.Is(t, own.Done(t.Context()))
+			counted(t, theirs, 0, 0)
+		},
+	}
+}
+
+func extend(t testing.TB, j *semaphore.Job[int]) error { return context.Cause(j.Context()) }
+
+// jobOrBusy is job where the limit may be used up.
+func jobOrBusy(t testing.TB, s *semaphore.Semaphore[int]) *semaphore.Job[int] {
+	j, err := s.Next(t.Context(), room)
+	if errors.Is(err, semaphore.ErrNoWork) || errors.Is(err, semaphore.ErrBusy) {
+		return nil
+	}
+	rig.Is(t, err)
+	return j
+}
+
+func endsJob(attempts int, do func(context.Context, *semaphore.Job[int]) error) func(*testing.T, *place) stage {
+	return func(t *testing.T, p *place) stage {
+		mine, theirs := semaphores(t, p, semaphore.Config{Retry: semaphore.Retry{Attempts: attempts}})
+		rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+		own := job(t, mine)
+		var other *semaphore.Job[int]
+		// Others take what is due, work on it, and give it back.
+		turns := func() {
+			p.later(2 * time.Second)
+			if j := job(t, theirs); j != nil {
+				rig.Is(t, j.Return(t.Context()))
+			}
+		}
+		return stage{
+			do: func(ctx context.Context) error { return do(ctx, own) },
+			others: func(i int) {
+				if turns(); i == 11 {
+					other = job(t, theirs)
+				}
+			},
+			goesOn: turns,
+			end:    func() { p.later(2 * time.Second); works(t, theirs) },
+			check: func(t testing.TB, _ repo.Verdict) {
+				if other != nil {
+					rig.Is(t, other.Done(t.Context()))
+				}
+				p.later(10 * time.Second)
+				works(t, theirs)
+				counted(t, theirs, 0, 0)
+				dead := 0
+				for _, err := range theirs.Dead(t.Context(), room) {
+					rig.Is(t, err)
+					dead++
+				}
+				if dead > 1 || attempts > 1 && dead > 0 {
+					t.Errorf("%d dead letters", dead)
+				}
+			},
+		}
+	}
+}
+
+func cancels(t *testing.T, p *place) stage {
+	mine, theirs := semaphores(t, p, semaphore.Config{})
+	id := rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+	return stage{
+		do:     func(ctx context.Context) error { return mine.Cancel(ctx, room, id) },
+		others: func(int) { uses(t, theirs) },
+		goesOn: func() { uses(t, theirs) },
+		end:    func() { rig.Must(theirs.Enqueue(t.Context(), room, 1))(t) },
+		check:  func(t testing.TB, _ repo.Verdict) { counted(t, theirs, 0, 0) },
+	}
+}
+
+func breaksJob(t *testing.T, p *place) stage {
+	mine, theirs := semaphores(t, p, semaphore.Config{})
+	rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+	other := job(t, theirs)
+	turns := func() { rig.Is(t, job(t, theirs).Return(t.Context())) }
+	return stage{
+		do:     func(ctx context.Context) error { return mine.BreakJob(ctx, room, other.ID(), other.Token()) },
+		others: func(int) { turns() },
+		goesOn: turns,
+		end:    func() { job(t, theirs) },
+		check: func(t testing.TB, _ repo.Verdict) {
+			counted(t, theirs, 1, 0)
+			rig.Is(t, other.Done(t.Context()), repo.ErrLockLost)
+			if n := works(t, theirs); n != 1 {
+				t.Errorf("%d jobs", n)
+			}
+		},
+	}
+}
+
+// buried is a call about a dead letter, which may die again.
+func buried(do func(context.Context, *semaphore.Semaphore[int], string) error) func(*testing.T, *place) stage {
+	return func(t *testing.T, p *place) stage {
+		mine, theirs := semaphores(t, p, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}})
+		id := rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+		rig.Is(t, job(t, theirs).Fail(t.Context(), errAsked))
+		fails := func() {
+			p.later(time.Second)
+			if j := job(t, theirs); j != nil {
+				rig.Is(t, j.Fail(t.Context(), errAsked))
+			} else {
+				rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+			}
+		}
+		return stage{
+			do:     func(ctx context.Context) error { return do(ctx, mine, id) },
+			others: func(int) { uses(t, theirs) },
+			goesOn: func() { uses(t, theirs) },
+			end:    fails,
+			check: func(t testing.TB, _ repo.Verdict) {
+				if n := works(t, theirs); n > 1 {
+					t.Errorf("%d jobs", n)
+				}
+				counted(t, theirs, 0, 0)
+				if left := len(slices.Collect(maps.Keys(maps.Collect(theirs.Dead(t.Context(), room))))); left > 0 {
+					t.Errorf("%d dead letters", left)
+				}
+			},
+		}
+	}
+}
+
+func forgets(t *testing.T, p *place) stage {
+	mine, theirs := semaphores(t, p, semaphore.Config{})
+	rig.Is(t, theirs.SetLimit(t.Context(), room, 3))
+	return stage{
+		do:     func(ctx context.Context) error { return mine.Forget(ctx, room) },
+		goesOn: func() { rig.Is(t, theirs.SetLimit(t.Context(), room, 4)) },
+		end:    func() { rig.Is(t, theirs.Pause(t.Context(), room)) },
+	}
+}

@@ -93,7 +93,7 @@ const patience = 15 * time.Second
 func (c *cell) play(t *testing.T, p *place, net *network, id string, sum *tally) {
 	t.Helper()
 	ctx := t.Context()
-	a := c.open(t, p, net.client(c.way), id)
+	a := c.open(t, p, net.client(t, c.way), id)
 	if a.close != nil {
 		defer a.close(ctx)
 	}
@@ -183,7 +183,7 @@ func drawn(n, from int) (all []int) {
 func (c *call) writes(t *testing.T, p *place, net *network, n *int) int {
 	t.Helper()
 	*n++
-	a := c.open(t, p, net.client(ways[0]), fmt.Sprintf("i%d", *n))
+	a := c.open(t, p, net.client(t, ways[0]), fmt.Sprintf("i%d", *n))
 	if a.close != nil {
 		defer a.close(t.Context())
 	}

@@ -121,7 +121,7 @@ func TestFalseAnswersToReads(t *testing.T) {
 		net := &network{next: doer}
 		for _, r := range readings() {
 			for i, way := range ways {
-				known, n := r.open(t, p, net.client(way)), 0
+				known, n := r.open(t, p, net.client(t, way)), 0
 				if got, err := known(t.Context()); got != 1 || err != nil {
 					t.Fatalf("%s, %s, undisturbed: %d, %v", r.name, way, got, err)
 				}
@@ -129,7 +129,7 @@ func TestFalseAnswersToReads(t *testing.T) {
 					for _, always := range []bool{false, true} {
 						read := known
 						if n++; !k.known && n%3 == i { // the first answer that it hears of this endpoint
-							read = r.open(t, p, net.client(way))
+							read = r.open(t, p, net.client(t, way))
 						}
 						net.lies(&k, 0, false, true)
 						if !always {
@@ -169,7 +169,8 @@ func misread(got int, err error, always bool, way string, k kind) string {
 	return ""
 }
 
-// The first answer of all that a client hears is false.
+// The first answer of all that a client hears is false; of an endpoint that gives checksums,
+// and of one that never does.
 func TestFirstAnswerIsFalse(t *testing.T) {
 	p := newPlace(t)
 	sum := &tally{}
@@ -197,20 +198,21 @@ func TestFirstAnswerIsFalse(t *testing.T) {
 			}},
 		} {
 			for _, k := range kinds {
-				for i := range 4 {
+				for i := range 8 {
 					if k.known {
 						continue
 					}
+					net.bare = i >= 4
 					n++
 					id := fmt.Sprintf("f%d", n)
 					there(t, versions(optimistic.Config{})(t, p.items(t, p.peer)), id)
-					c := &cell{caller(call.name), k, ways[n%len(ways)], 1, i%2 == 0, i/2 == 0, false}
+					c := &cell{caller(call.name), k, ways[n%len(ways)], 1, i%2 == 0, i/2%2 == 0, false}
 					net.lies(&k, 0, c.applied, true)
 					if !c.always {
 						net.once()
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
-					err := call.run(ctx, t, rig.Must(repo.NewTable[fixture.Account](net.client(c.way), p.accounts, repo.TableConfig{}))(t), id)
+					err := call.run(ctx, t, rig.Must(repo.NewTable[fixture.Account](net.client(t, c.way), p.accounts, repo.TableConfig{}))(t), id)
 					cancel()
 					_, lied := net.heals()
 					sum.cells++

@@ -1,0 +1,65 @@
+package answers_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/optimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// An HTTP client follows redirections, and what it brings back from there looks like an
+// answer of the service.
+func TestRedirectionsThatAreFollowed(t *testing.T) {
+	p := newPlace(t)
+	p.peer = rig.Client()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			for _, follows := range []*http.Client{nil, {}} {
+				redirected(t, p, status, follows)
+			}
+		})
+	}
+}
+
+func redirected(t *testing.T, p *place, status int, follows *http.Client) {
+	t.Helper()
+	portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/login" {
+			http.Redirect(w, r, "/login", status)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer portal.Close()
+	id := rand.Text()
+	there(t, versions(optimistic.Config{})(t, p.items(t, p.peer)), id)
+	c := rig.Client(func(o *dynamodb.Options) {
+		if o.BaseEndpoint, o.Retryer = &portal.URL, retry.AddWithMaxAttempts(o.Retryer, 1); follows != nil {
+			o.HTTPClient = follows
+		}
+	})
+	r := versions(optimistic.Config{Attempts: 1})(t, p.items(t, c))
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	if _, err := r.Get(ctx, keyOf(id)); err == nil || errors.Is(err, repo.ErrNotFound) {
+		t.Errorf("Get: %v", err)
+	}
+	a := first(id)
+	a.Version = 2
+	if _, err := r.Save(ctx, a); repo.VerdictOf(err) != repo.Unknown {
+		t.Errorf("Save: %v", err)
+	}
+}

@@ -72,14 +72,16 @@ func (o *Once) Shown(core *protocol.Core, id protocol.WriteID, image ddb.Item) b
 type OnceCalls struct {
 	ID          string
 	Fingerprint []byte // of the request; nil: none
-	// Scope keeps ids of one kind apart from those of another with the same text.
-	Scope    string
+	// OfTransaction says that they are a whole transaction, whose id is no item's, whatever
+	// its text.
+	OfTransaction bool
+
 	repeated atomic.Bool
 }
 
 // With is the same id with the fingerprint of a request.
 func (c *OnceCalls) With(fingerprint []byte) OnceCalls {
-	return OnceCalls{ID: c.ID, Scope: c.Scope, Fingerprint: append([]byte{}, fingerprint...)}
+	return OnceCalls{ID: c.ID, OfTransaction: c.OfTransaction, Fingerprint: append([]byte{}, fingerprint...)}
 }
 
 // Do makes one call of the view. The calls of no view have no id.
@@ -90,7 +92,11 @@ func (c *OnceCalls) Do(call func(*Once) error) error {
 	if c.ID == "" {
 		return fmt.Errorf("%w: the id of Once is empty: use what names the message or request, and stays when it comes again", repo.ErrConfig)
 	}
-	once := &Once{Text: c.ID, Fingerprint: c.Fingerprint, id: protocol.NewOnceID(c.Scope + c.ID)}
+	id := protocol.NewOnceID(c.ID)
+	if c.OfTransaction {
+		id = protocol.NewTransactionID(c.ID)
+	}
+	once := &Once{Text: c.ID, Fingerprint: c.Fingerprint, id: id}
 	switch {
 	case c.Fingerprint != nil && len(c.Fingerprint) == 0:
 		return fmt.Errorf("%w: the fingerprint of a request is empty: use what differs where the request does, such as its body", repo.ErrConfig)

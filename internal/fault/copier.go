@@ -1,8 +1,15 @@
 package fault
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"hash/crc32"
+	"io"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -33,6 +40,29 @@ func (c *Copy) Deliver() (*http.Response, error) {
 	resp, _, err := whole(c.next.Do(copyOf(context.WithoutCancel(c.req.Context()), c.req, c.Body)))
 	return resp, err
 }
+
+// DeliverAnd is Deliver, and changes what the answer says.
+func (c *Copy) DeliverAnd(edit func(said map[string]any)) (*http.Response, error) {
+	resp, body, err := whole(c.next.Do(copyOf(context.WithoutCancel(c.req.Context()), c.req, c.Body)))
+	if err != nil {
+		return nil, err
+	}
+	var said map[string]any
+	if err := json.Unmarshal(body, &said); err != nil {
+		return nil, err
+	}
+	edit(said)
+	if body, err = json.Marshal(said); err != nil {
+		return nil, err
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	resp.Header.Set(checksumHeader, strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
+	return resp, nil
+}
+
+// checksumHeader has the CRC-32 of an answer's body.
+const checksumHeader = "X-Amz-Crc32"
 
 // On lets a test decide from now on what becomes of each request: what it returns is
 // what the caller sees. If it returns neither an answer nor an error the request is
@@ -120,4 +150,17 @@ func (c *Copier) Do(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return c.next.Do(copyOf(req.Context(), req, body))
+}
+
+// Met is the answer that others are at an item, or that there are too many requests: for
+// a transaction the code of a reason, which its nth part has, for a single write that of
+// an error.
+func (c *Copy) Met(code string, nth int) *http.Response {
+	var sent struct{ TransactItems []json.RawMessage }
+	if json.Unmarshal(c.Body, &sent) != nil || nth >= len(sent.TransactItems) || strings.HasSuffix(code, "Exception") {
+		return answer(c.req, http.StatusBadRequest, strings.TrimSuffix(strings.TrimSuffix(code, "Exception"), "Error")+"Exception")
+	}
+	reasons := slices.Repeat([]string{`{"Code":"None"}`}, len(sent.TransactItems))
+	reasons[nth] = `{"Code":"` + code + `","Message":"injected"}`
+	return failure(c.req, http.StatusBadRequest, "TransactionCanceledException", `,"CancellationReasons":[`+strings.Join(reasons, ",")+`]`)
 }

@@ -3,9 +3,11 @@ package protocol
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/sha512"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,11 +43,26 @@ func (a Attributes) OnceNames() [3]string {
 // SHA-256, so that ids of any length cost the same.
 type OnceID [onceIDBytes]byte
 
-// NewOnceID makes it.
+// NewOnceID makes it, of an operation on one item. A text that would make it that of a
+// transaction has another hash.
 func NewOnceID(id string) OnceID {
+	if strings.HasPrefix(id, ofTransaction) {
+		sum := sha512.Sum512_256([]byte(id))
+		return OnceID(sum[:onceIDBytes])
+	}
 	sum := sha256.Sum256([]byte(id))
 	return OnceID(sum[:onceIDBytes])
 }
+
+// NewTransactionID makes it, of a whole transaction.
+func NewTransactionID(id string) OnceID {
+	sum := sha256.Sum256([]byte(ofTransaction + id))
+	return OnceID(sum[:onceIDBytes])
+}
+
+// ofTransaction begins what is hashed for a transaction, and nothing that is hashed like
+// that for an item.
+const ofTransaction = "transaction\x00"
 
 // Fingerprint is what an item remembers beside an id that came with the fingerprint of its
 // request: the beginning of the id, and that of the SHA-256 of both. So whoever knows the

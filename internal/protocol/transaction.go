@@ -80,7 +80,8 @@ func (c *Core) JudgePart(p Part, id WriteID, image ddb.Item, clean bool) Verdict
 // of its item. No token tells a copy of that: where the item was read, the image has to.
 func (c *Core) JudgeAlone(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
 	covered := p.Hold == nil && p.Writes && c.Ring(p.Base) != nil && !c.Absent(image) && c.RingSince(id, p.Base, image) == Undecided
-	return c.JudgePart(p, id, image, clean && !covered)
+	gone := p.Hold == nil && p.Removes && !c.Absent(p.Base) && c.Absent(image) // by this, or by others
+	return c.JudgePart(p, id, image, clean && !covered && !gone)
 }
 
 // RingSince is [RingVerdict] of what was read of an item and of a later image of it. The

@@ -136,20 +136,29 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }
 		how.Made = func(image ddb.Item) bool { return m.call.once.In(p.core, image) }
 	}
-	next, err := p.turn.Lock.End(ctx, how)
-	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		h := p.turn.Lock
-		_ = p.release(ctx, m.call) // finds out, if anybody can
-		switch protocol.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
-		case protocol.Committed:
-			return nil
-		case protocol.Lost:
-			err = lock.Unwritten(p.core, p.key, err)
-		}
-	}
-	if err != nil {
+	h := p.turn.Lock
+	next, err := h.End(ctx, how)
+	busy := how.As != lock.Release && (ddb.Conflicted(err) || ddb.Throttled(err)) // of a copy it says nothing
+	switch {
+	case busy && h.BeginLast(ctx) == nil:
+		h.Part(false).InDoubt(p.removed())
+		h.Done()
+	case err == nil:
+		p.passOn(m.call, next)
+		return nil
+	case !errors.Is(err, repo.ErrOutcomeUnknown):
 		return fail(p.failure(err))
 	}
-	p.passOn(m.call, next)
-	return nil
+	_ = p.release(ctx, m.call) // finds out, if anybody can
+	switch protocol.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
+	case protocol.Committed:
+		return nil
+	case protocol.Lost:
+		err = lock.Unwritten(p.core, p.key, err)
+	default:
+		if busy {
+			err = lock.UnknownOutcome(p.core, p.key, err)
+		}
+	}
+	return fail(p.failure(err))
 }

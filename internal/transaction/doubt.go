@@ -124,7 +124,7 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 			p.ending.InDoubt(p.removed())
 			h.Done()
 		}
-		p.release(back, m.call)
+		_ = p.release(back, m.call)
 		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
 	}
 	verdict = protocol.JudgeParts(verdict, m.settleRows(back))

@@ -18,7 +18,7 @@ type Operation struct{ calls cas.OnceCalls }
 // NewOperation makes one. Its id is no other operation's on an item, whatever the
 // text of that is: an item may have been changed under the same text alone.
 func NewOperation(id string) *Operation {
-	return &Operation{cas.OnceCalls{ID: id, Scope: "transaction\x00"}}
+	return &Operation{cas.OnceCalls{ID: id, OfTransaction: true}}
 }
 
 // WithFingerprint is the same operation with the fingerprint of its request.

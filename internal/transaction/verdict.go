@@ -54,8 +54,7 @@ func (m *commit) evidence(ctx context.Context, res ddb.Result, clean bool) proto
 		if m.out.alone {
 			judge = p.core.JudgeAlone
 		}
-		again := m.out.alone && m.out.doubted && p.removed() // it may have deleted the item itself
-		verdicts = append(verdicts, judge(p.judged(), m.id, p.image, clean && !again), m.landed(p.core, p.image))
+		verdicts = append(verdicts, judge(p.judged(), m.id, p.image, clean), m.landed(p.core, p.image))
 		if p.queue = p.ending != nil && p.ending.RefusedByQueue(p.image); p.queue {
 			verdicts = append(verdicts, protocol.Lost) // the request is refused for ever
 		}

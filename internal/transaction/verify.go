@@ -48,7 +48,7 @@ func (c *call) unconfirmed(touched []*entry) (seen []*entry) {
 			seen = append(seen, e)
 		}
 	}
-	if len(seen) == 0 || len(touched) == 1 || c.atOneMoment(seen) {
+	if len(seen) == 0 || c.atOneMoment(seen) {
 		return nil
 	}
 	return seen

@@ -19,7 +19,8 @@ import (
 // schema of an existing one, and that its TTL, if it is on, is on the attribute
 // that the library uses (ErrSchema). It changes nothing of an existing table. If
 // the call that creates the table ends before it is active, TTL stays off, as a
-// warning of the next one says. A global table with eventually consistent replicas is refused unless
+// warning of the next one says: of a table that is less than a minute old after a second
+// in which its creator may switch TTL on. A global table with eventually consistent replicas is refused unless
 // TableConfig.AllowReplicas is set. One with strong consistency, which has neither
 // TTL nor transactions, is refused for what needs them: types with an event time,
 // whose tombstones TTL removes, and the jobs of package semaphore (ErrSchema).
@@ -52,7 +53,7 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	if strong(desc) {
 		return nil // it has no TTL to look at
 	}
-	return t.ensureTTL(ctx, created)
+	return t.ensureTTL(ctx, created, desc)
 }
 
 func (t *KeyTable) describe(ctx context.Context) (*types.TableDescription, error) {
@@ -133,8 +134,14 @@ func strong(desc *types.TableDescription) bool {
 // tombstones that nobody comes back to. Nothing depends on when it does. That of
 // an existing table is its owner's to switch on: its items may have the
 // attribute with another meaning.
-func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
+func (t *KeyTable) ensureTTL(ctx context.Context, created bool, desc *types.TableDescription) error {
 	attr, err := t.ttlAttribute(ctx)
+	for looks := 0; err == nil && attr == "" && !created && young(desc) && looks < creatorLooks; looks++ {
+		ddb.Sleep(ctx, creatorPause) // whoever creates it may be about to switch TTL on
+		if err = ddb.CtxError(ctx); err == nil {
+			attr, err = t.ttlAttribute(ctx)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
@@ -160,6 +167,19 @@ func (t *KeyTable) ensureTTL(ctx context.Context, created bool) error {
 		return nil
 	}
 	return err
+}
+
+// For how long, and how often, a table that somebody has just created is looked at before
+// it is said to have no TTL.
+const (
+	creatorTime  = time.Minute // of the table, and beyond what clocks differ by
+	creatorPause = 250 * time.Millisecond
+	creatorLooks = 4
+)
+
+// young reports whether a table was created so lately that its creator may be at it.
+func young(desc *types.TableDescription) bool {
+	return desc.CreationDateTime != nil && time.Since(*desc.CreationDateTime).Abs() < creatorTime
 }
 
 // ttlAttribute is the attribute on which the table's TTL is, "" if it is off.

@@ -16,7 +16,7 @@ type (
 	// oneWay encodes itself, and has no way back.
 	oneWay struct{ Text string }
 	// sealed has no exported fields.
-	sealed struct{ number int }
+	sealed struct{ number int } //nolint:unused // what it is for
 	// helped has a helper that its results go without.
 	helped struct {
 		Number int
@@ -46,6 +46,20 @@ type (
 		Texts   []string `dynamodbav:",stringset"`
 		Numbers []int    `dynamodbav:",numberset"`
 		Bytes   [][]byte `dynamodbav:",binaryset"`
+	}
+	tagged struct {
+		Number int                `dynamodbav:"n,string"`
+		Part   float64            `dynamodbav:",string,omitempty"`
+		At     *time.Time         `dynamodbav:",unixtime,omitempty"`
+		Some   *int               `dynamodbav:",omitempty"`
+		Text   string             `dynamodbav:",nullempty"`
+		Named  map[string]*tagged `dynamodbav:",omitempty"`
+		Listed []tagged
+		Any    any
+		Runes  []rune
+		Bytes  [3]byte
+		Bools  map[bool]string
+		base
 	}
 	node struct {
 		Next *node

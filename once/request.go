@@ -53,9 +53,12 @@ func (s *Store) setRequest(w *protocol.Write, token int64) {
 // isOther refuses what was completed for another request.
 func (s *Store) isOther(id string, made *completed) error {
 	kept, ok := made.request.(*types.AttributeValueMemberB)
-	token, err := ddb.Int(made.done)
-	if s.request == nil || !ok || err != nil {
+	if s.request == nil || !ok {
 		return nil
+	}
+	token, err := ddb.Int(made.done)
+	if err != nil {
+		return fmt.Errorf("%w: id %q: attribute %q: %w", repo.ErrSchema, id, attrDone, err)
 	}
 	mine := s.mark(token)
 	if len(kept.Value) != len(mine) || !bytes.Equal(kept.Value[:8], mine[:8]) || bytes.Equal(kept.Value, mine) {

@@ -109,6 +109,8 @@ var trials = map[string]trial{
 	"json tags": kept(jsonOnly{1, "x"}), "without its helper": kept(helped{Number: 1}), "encodes itself": kept(coded{"x"}), "in a slice": kept([]*coded{{"x"}, nil}), "in a map": kept(map[string]coded{"a": {"x"}}),
 	"sets": kept(sets{[]string{"b", "a"}, []int{10, 9}, [][]byte{{2}, {1}}}), "no sets": kept(sets{}), "empty sets": kept(sets{[]string{}, []int{}, [][]byte{}}), "chain": kept(chain(31)), "numeral": kept(attributevalue.Number("1.50")),
 	"31 levels": kept(nested(31)), "38 digits": kept(attributevalue.Number(strings.Repeat("9", 38))), "normal form": kept(cased("UP")), "UnixTime": kept(attributevalue.UnixTime(time.Now().Truncate(time.Second))),
+	"tags": kept(tagged{Number: 1, Part: 0.5, At: pointerTo(time.Now()), Some: pointerTo(0), Text: "x", Named: map[string]*tagged{"a": nil, "b": {Number: 2}}, Listed: []tagged{{}},
+		Any: map[string]any{"a": []any{1.5, "x", []byte("y"), nil, false}}, Runes: []rune("hé"), Bytes: [3]byte{1}, Bools: map[bool]string{true: "x"}, base: base{7}}), "no tagged": kept(tagged{}),
 	"pointers to pointers": kept(pointerTo(pointerTo(7))), "numbers": kept([]float32{0.1, 3e38}),
 
 	"NaN": notKept(math.NaN(), repo.ErrSchema), "infinite": notKept(math.Inf(1), repo.ErrSchema), "too great": notKept(1e200, repo.ErrSchema), "1e126": notKept(1e126, repo.ErrSchema), "too small": notKept(math.SmallestNonzeroFloat64, repo.ErrSchema), "1e-131": notKept(1e-131, repo.ErrSchema),

@@ -86,13 +86,15 @@ func (c *coding) differ(a, b reflect.Value, at string) string {
 	case reflect.Slice, reflect.Array, reflect.Map:
 		return c.differInElements(a, b, at)
 	}
-	if a.Type().ConvertibleTo(numberType) && a.Type().Implements(numberLike) {
-		return "" // a numeral: 1.0 comes back as 1
+	if isNumeral(a.Type()) || a.Equal(b) { // of numerals 1.0 comes back as 1
+		return ""
 	}
-	if !a.Equal(b) {
-		return place(at)
-	}
-	return ""
+	return place(at)
+}
+
+// isNumeral reports whether values of a type are texts that are kept as numbers.
+func isNumeral(t reflect.Type) bool {
+	return t.ConvertibleTo(numberType) && t.Implements(numberLike)
 }
 
 // place names where a value is in the whole.

@@ -119,3 +119,40 @@ func TestWhenAnIDMayBeForgotten(t *testing.T) {
 		}
 	}
 }
+
+// What an item tells of an id that comes with the fingerprint of its request, or without.
+func TestRecall(t *testing.T) {
+	id, other := protocol.NewOnceID("m"), protocol.NewOnceID("n")
+	a, b, none := id.Fingerprint([]byte("a")), id.Fingerprint([]byte("b")), protocol.OnceID{}
+	if a == b || a == id || other.Fingerprint([]byte("a")) == a {
+		t.Error("fingerprints are alike")
+	}
+	entries := func(all ...protocol.OnceID) types.AttributeValue {
+		set := &types.AttributeValueMemberBS{}
+		for _, e := range all {
+			set.Value = append(set.Value, e[:])
+		}
+		return set
+	}
+	for name, row := range map[string]struct {
+		item              ddb.Item
+		withA, withB, not protocol.Memory
+		ids               int
+	}{
+		"nothing":                 {ddb.Item{}, protocol.NotMade, protocol.NotMade, protocol.NotMade, 0},
+		"another id":              {ddb.Item{"once": entries(other, other.Fingerprint([]byte("a")))}, protocol.NotMade, protocol.NotMade, protocol.NotMade, 1},
+		"without":                 {ddb.Item{"once": entries(id)}, protocol.Made, protocol.Made, protocol.Made, 1},
+		"with a":                  {ddb.Item{"once": entries(id, a)}, protocol.Made, protocol.MadeOtherwise, protocol.Made, 1},
+		"with a, in another form": {ddb.Item{"once": entries(a, other, id)}, protocol.Made, protocol.MadeOtherwise, protocol.Made, 2},
+		"with b, in the past":     {ddb.Item{"once": entries(other), "oncePast": entries(b, id)}, protocol.MadeOtherwise, protocol.Made, protocol.Made, 2},
+	} {
+		for print, want := range map[protocol.OnceID]protocol.Memory{a: row.withA, b: row.withB, none: row.not} {
+			if got := remembering.Recall(row.item, id, print); got != want {
+				t.Errorf("%s: %x: %v, want %v", name, print, got, want)
+			}
+		}
+		if n := remembering.OnceIDs(row.item); n != row.ids {
+			t.Errorf("%s: %d ids, want %d", name, n, row.ids)
+		}
+	}
+}

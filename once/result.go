@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -101,7 +102,7 @@ const maxResult = 396 << 10
 func keep[T any](c *coding, result T) (kept types.AttributeValue, read T, why *unkept) {
 	defer func() { // what fn has done is done: it must not run again
 		if p := recover(); p != nil {
-			kept, why = nil, unlike("%T cannot be encoded or decoded: it panics: %v", result, p)
+			kept, why = nil, unlike("%T cannot be encoded or decoded: %v", result, redact.Panic(p))
 		}
 	}()
 	before := reflect.ValueOf(&result).Elem()
@@ -110,7 +111,7 @@ func keep[T any](c *coding, result T) (kept types.AttributeValue, read T, why *u
 	}
 	raw, err := c.encode(before)
 	if err != nil {
-		return nil, read, unlike("%T cannot be encoded: %v", result, err)
+		return nil, read, unlike("%T cannot be encoded: %v", result, redact.Encoding(err))
 	}
 	if kept, err = stored(raw, 1); err != nil {
 		return nil, read, unlike("DynamoDB does not take it: %v", err)
@@ -119,7 +120,7 @@ func keep[T any](c *coding, result T) (kept types.AttributeValue, read T, why *u
 		return nil, read, &unkept{repo.ErrTooLarge, fmt.Sprintf("it has about %d bytes, at most %d are kept", size, maxResult)}
 	}
 	if err := c.decoder.Decode(ddb.CopyValue(kept), &read); err != nil {
-		return nil, read, unlike("it is encoded, but not decoded to a %T: %v", result, err)
+		return nil, read, unlike("it is encoded, but not decoded to a %T: %v", result, redact.Error(err))
 	}
 	after := reflect.ValueOf(&read).Elem()
 	again, err := c.encode(after)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // codec is attributevalue with the options of a table.
@@ -79,7 +80,7 @@ func encodeValue(by *attributevalue.Encoder, v reflect.Value) (types.AttributeVa
 func (c *codec) encodeItem(item any) (ddb.Item, error) {
 	av, err := c.encoder.Encode(item)
 	if err != nil {
-		return nil, unencoded(err)
+		return nil, redact.Encoding(err)
 	}
 	m, ok := av.(*types.AttributeValueMemberM)
 	if !ok {

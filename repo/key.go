@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // Key is the primary key of an item. Each part is a string, []byte or a
@@ -48,7 +49,7 @@ func (c *codec) encodePart(which string, v any, f field, limit int) (types.Attri
 	}
 	av, err := c.encodeScalar(v)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, unencoded(err))
+		return nil, fmt.Errorf("%w: the %s key (attribute %q): %w", ErrKey, which, f.name, redact.Encoding(err))
 	}
 	av = f.stored(av)
 	return av, checkPart(which, av, f, limit)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // plan is how the fields of a type are coded, made once per table, while
@@ -162,7 +163,7 @@ func (in *values) field(f *planned, v reflect.Value) (types.AttributeValue, erro
 	case reflect.Invalid:
 		av, err := encodeValue(encoder, v)
 		if err != nil {
-			return nil, fmt.Errorf("attribute %q: %w", f.name, unencoded(err))
+			return nil, fmt.Errorf("attribute %q: %w", f.name, redact.Encoding(err))
 		}
 		return av, nil
 	case reflect.String:

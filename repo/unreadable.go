@@ -70,12 +70,3 @@ func undecoded(err error, outer reflect.Type) error {
 	}
 	return fmt.Errorf("something in it is for a %v", inner)
 }
-
-// unencoded is what can be told of an error of the encoder: its own texts name types,
-// those of types that encode themselves may have values.
-func unencoded(err error) error {
-	if _, own := err.(*attributevalue.InvalidMarshalError); own || err == nil { //nolint:errorlint // what wraps one has a text of its own
-		return err
-	}
-	return redact.Error(err)
-}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 )
@@ -24,6 +25,15 @@ func Error(err error) error {
 		return e
 	}
 	return &hidden{fmt.Sprintf("an error of type %T, whose text is withheld, for it may have values", err), is(err)}
+}
+
+// Encoding stands for an error of attributevalue's encoder: its own texts name types, those
+// of types that encode themselves may have values.
+func Encoding(err error) error {
+	if _, own := err.(*attributevalue.InvalidMarshalError); own { //nolint:errorlint // what wraps one has a text of its own
+		return err
+	}
+	return Error(err)
 }
 
 // Panic stands for what somebody panicked with.

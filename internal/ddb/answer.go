@@ -92,7 +92,7 @@ func (a *answer) noError() error {
 		return errNoType
 	case a.seen && code != a.code:
 		return fmt.Errorf("its header has the error %q, its body %q", a.code, code)
-	case namespace != "" && namespace != ofService && !(known.common && strings.HasPrefix(namespace, ofFrame)):
+	case !known.of(namespace):
 		return fmt.Errorf("its error %q is another service's", a.kind)
 	case !ok, known.ops != nil && !slices.Contains(known.ops, a.op):
 		return fmt.Errorf("%s has no error %q", a.op, a.code)
@@ -145,6 +145,11 @@ var cancellations = []string{conditionalCheckFailed, "TransactionConflict", "Thr
 type refusal struct {
 	common bool     // the frame has it, too
 	ops    []string // that alone can have it; nil: all
+}
+
+// of reports whether it is the service's in a namespace; engines have none.
+func (r refusal) of(namespace string) bool {
+	return namespace == "" || namespace == ofService || r.common && strings.HasPrefix(namespace, ofFrame)
 }
 
 // codes are all of them. An error that is not here, as one to come, proves nothing.

@@ -193,7 +193,7 @@ func (s *sight) answer(op string, err error) (a answer, ok bool) {
 			a.members = membersOf(read.text())
 		}
 	default:
-		raw := s.raw(err)
+		raw := s.raw(err) //nolint:bodyclose // the SDK has read it to its end
 		if raw == nil {
 			return a, false
 		}

@@ -65,7 +65,8 @@ func (n *network) lie(write bool) (k *kind, applied bool) {
 		n.lied++
 		return n.false, n.applied
 	}
-	if n.false == nil || n.first || !(write && n.writes == n.nth) && !(n.always && n.writes >= n.nth) {
+	hit := write && n.writes == n.nth || n.always && n.writes >= n.nth
+	if n.false == nil || n.first || !hit {
 		return nil, false
 	}
 	n.lied++

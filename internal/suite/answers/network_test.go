@@ -18,8 +18,9 @@ import (
 
 // network answers falsely.
 type network struct {
-	next fault.Doer
-	bare bool // the endpoint gives neither checksums nor ids, as some engines do
+	next  fault.Doer
+	every bool // request counts as a write
+	bare  bool // the endpoint gives neither checksums nor ids, as some engines do
 
 	mu      sync.Mutex
 	false   *kind // guarded by mu: nil: all is as it should be
@@ -76,7 +77,7 @@ func (n *network) lie(write bool) (k *kind, applied bool) {
 // Do implements the SDK's HTTP client.
 func (n *network) Do(req *http.Request) (*http.Response, error) {
 	op := fault.Operation(req)
-	k, applied := n.lie(op == "UpdateItem" || op == "DeleteItem" || op == "TransactWriteItems")
+	k, applied := n.lie(n.every || op == "UpdateItem" || op == "DeleteItem" || op == "TransactWriteItems")
 	if k != nil && !applied {
 		_, _ = io.Copy(io.Discard, req.Body)
 		_ = req.Body.Close()

@@ -161,28 +161,15 @@ func (l *Line) Take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Re
 			}
 		}()
 	}
-	if g.Lock != nil && g.Lock.Expired() && !g.Lock.Over() {
-		g.release() // or we would wait for ourselves
-	}
-	if g.Lock == nil || g.Lock.Expired() || g.Lock.Over() {
-		if l.Yields && g.streak.contended && g.streak.over(l.Lease, handoffsContended) {
-			ddb.Sleep(ctx, yield+rand.N(2*yield))
-		}
-		g, how.Orphan = Handoff{}, g.orphan
-		text := l.Core.KeyText(raw)
-		g.streak.contended = l.Contention.Recent(text)
-		if p != nil {
-			how.OnWait = func(holder protocol.Record) {
-				g.streak.contended = true
-				l.Contention.Note(text)
-				p.Show(Handoff{holder: holder})
-			}
-		}
+	if !g.usable() {
+		begun := l.begin(ctx, raw, p, &how, g)
+		g = Handoff{}
 		if g.Lock, g.Item, err = l.Acquire(ctx, key, raw, how); err != nil {
 			return nil, err
 		}
-		g.streak.since = time.Now()
-		g.streak.contended = g.streak.contended || g.Lock.Waited()
+		begun.since = time.Now()
+		begun.contended = begun.contended || g.Lock.Waited()
+		g.streak = *begun
 	}
 	t.Lock, t.Item, t.streak = g.Lock, g.Item, g.streak
 	if p != nil {
@@ -193,6 +180,38 @@ func (l *Line) Take(ctx context.Context, key repo.Key, raw ddb.Item, how lock.Re
 		return nil, lock.NotFound(key, l.Core.Name)
 	}
 	return t, nil
+}
+
+// usable reports whether a lock was passed on that can still be used. One that has
+// expired is released, or we would wait for ourselves.
+func (g Handoff) usable() bool {
+	if g.Lock == nil || g.Lock.Over() {
+		return false
+	}
+	if g.Lock.Expired() {
+		g.release()
+		return false
+	}
+	return true
+}
+
+// begin prepares the request for a lock where before did not pass a usable one on, and
+// a new streak, which hears of those for whom the request waits.
+func (l *Line) begin(ctx context.Context, raw ddb.Item, p *Place, how *lock.Request, before Handoff) *streak {
+	if l.Yields && before.streak.contended && before.streak.over(l.Lease, handoffsContended) {
+		ddb.Sleep(ctx, yield+rand.N(2*yield))
+	}
+	how.Orphan = before.orphan
+	text := l.Core.KeyText(raw)
+	begun := &streak{contended: l.Contention.Recent(text)}
+	if p != nil {
+		how.OnWait = func(holder protocol.Record) {
+			begun.contended = true
+			l.Contention.Note(text)
+			p.Show(Handoff{holder: holder})
+		}
+	}
+	return begun
 }
 
 // Holder is who keeps a caller from the item; nil if nobody does.

@@ -62,14 +62,8 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	}
 	defer h.Done()
 	defer h.looks.end()
-	if !how.writes() && errors.Is(h.Ended(), repo.ErrReleased) {
-		return nil, nil
-	}
-	switch err := h.Usable(); {
-	case err != nil:
+	if over, err := h.isOver(ctx, how); over || err != nil {
 		return nil, err
-	case how.NoGrace && ctx.Err() != nil:
-		return nil, fmt.Errorf("%s, token %d: %w", h.locker.Core.ItemName(h.key), h.token, ddb.CtxError(ctx))
 	}
 	e := &ending{End: how, lock: h, first: true}
 	if !how.writes() {
@@ -95,13 +89,37 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		}
 		again = e.refusedByQueue(&res) || e.sendsAgain(ctx, &repetition, &res)
 	}
-	if err := e.judge(res); err != nil || !e.KeepLocal {
-		if err == nil && h.locker.Fair && e.update != nil && len(h.queue) > 0 {
-			core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToProcess)
-		}
+	if err := e.judge(res); err != nil {
 		return nil, err
 	}
-	return e.next.adopt(ctx, h.stub && e.As == Release), nil
+	return e.passOn(ctx), nil
+}
+
+// passOn gives a lock that was kept to the next of this process, and tells of one that
+// went to another.
+func (e *ending) passOn(ctx context.Context) *Lock {
+	h := e.lock
+	if e.KeepLocal {
+		return e.next.adopt(ctx, h.stub && e.As == Release)
+	}
+	if h.locker.Fair && e.update != nil && len(h.queue) > 0 {
+		h.locker.Core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToProcess)
+	}
+	return nil
+}
+
+// isOver reports whether there is nothing left to end, or why the lock cannot be ended.
+func (h *Lock) isOver(ctx context.Context, how End) (over bool, err error) {
+	if !how.writes() && errors.Is(h.Ended(), repo.ErrReleased) {
+		return true, nil
+	}
+	if err := h.Usable(); err != nil {
+		return false, err
+	}
+	if how.NoGrace && ctx.Err() != nil {
+		return false, fmt.Errorf("%s, token %d: %w", h.locker.Core.ItemName(h.key), h.token, ddb.CtxError(ctx))
+	}
+	return false, nil
 }
 
 // sendsAgain reports whether the request is sent again.
@@ -137,41 +155,53 @@ func (e *ending) inferFromAbsence(res *ddb.Result) {
 // judge gives an end its verdict.
 func (e *ending) judge(res ddb.Result) error {
 	h := e.lock
+	if !e.writes() && h.inDoubt {
+		defer h.settleUndecided(res, e.first)
+	}
+	if res.Outcome != ddb.Applied {
+		if err := e.refusal(res); err != nil {
+			return err
+		}
+	}
+	h.Finish(repo.ErrReleased)
+	return nil
+}
+
+// refusal is the error of an end that was not answered with success; nil: it was
+// applied all the same.
+func (e *ending) refusal(res ddb.Result) error {
+	h := e.lock
 	replaced := e.writes() && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
 	if replaced {
 		// Before the deadline nobody deletes a held item. The network may have
 		// delivered ours twice, and the item was deleted in between.
 		res.Clean = false
 	}
-	if !e.writes() && h.inDoubt {
-		defer h.settleUndecided(res, e.first)
+	err := h.judge(res)
+	switch {
+	case err == nil && e.writes() && h.inDoubt:
+		h.Finish(repo.ErrOutcomeUnknown)
+		err = UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
+	case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
+		err = UnknownOutcome(h.locker.Core, h.key, errReplaced)
 	}
-	if res.Outcome != ddb.Applied {
-		err := h.judge(res)
-		switch {
-		case err == nil && e.writes() && h.inDoubt:
-			h.Finish(repo.ErrOutcomeUnknown)
-			err = UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
-		case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
-			err = UnknownOutcome(h.locker.Core, h.key, errReplaced)
-		}
-		if unknown := errors.Is(err, repo.ErrOutcomeUnknown); unknown {
-			if e.writes() {
-				h.doubt(e.As == Delete)
-			}
-			if e.Made != nil && res.Outcome == ddb.Condition && e.Made(res.Image) {
-				h.outcome.Store(int64(protocol.Committed))
-			}
-			if e.KeepLocal {
-				e.next.doubt()
-			}
-		}
-		if err != nil {
-			return err
-		}
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		e.leaveUndecided(res)
 	}
-	h.Finish(repo.ErrReleased)
-	return nil
+	return err
+}
+
+// leaveUndecided notes an end without a verdict, for those who find out later.
+func (e *ending) leaveUndecided(res ddb.Result) {
+	if e.writes() {
+		e.lock.doubt(e.As == Delete)
+	}
+	if e.Made != nil && res.Outcome == ddb.Condition && e.Made(res.Image) {
+		e.lock.outcome.Store(int64(protocol.Committed))
+	}
+	if e.KeepLocal {
+		e.next.doubt()
+	}
 }
 
 // doubt notes a write that ends the hold and had no verdict. The caller holds op.

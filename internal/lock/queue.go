@@ -210,81 +210,118 @@ func (q *queued) stand(ctx context.Context, image ddb.Item) (*Lock, error) {
 // evaluate draws the conclusion from what an answer showed, whose request was sent
 // after asked: the lock is ours, or how long to wait until the next look.
 func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) (*Lock, protocol.Record, time.Duration, error) {
-	core := q.Core
 	for {
 		l, err := q.Lock(image)
-		switch {
-		case err != nil:
+		if err == nil {
+			err = q.missing(image)
+		}
+		if err != nil {
 			return nil, l, 0, err
-		case core.Absent(image) && (q.Stub || q.Row):
-			return nil, l, 0, errAgain
-		case core.Absent(image):
-			return nil, l, 0, NotFound(q.Key, core.Name)
 		}
 		if end, ours := q.mine(image, l); ours {
-			if q.outrun(image, l) {
-				q.Core.Delete(ctx, core.Drop(q.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
-				return nil, l, 0, errAgain
-			}
-			held, err := q.keep(ctx, image, l, end)
+			held, err := q.take(ctx, image, l, end)
 			return held, l, 0, err
 		}
-		q.seen, q.lastHeld = max(q.seen, l.Held, l.Token-1), max(q.lastHeld, l.Held)
-		me, ahead, there := core.ParseQueue(image).Find(q.entry)
-		switch {
-		case !there:
-			return nil, l, 0, errAgain // we were passed over
-		case !q.certain(image, l):
-			// The place may be another's: entries are short. If it is ours, and the lock
-			// was handed over to it before, that costs a grace.
-			q.place = me
-			q.leave(ctx)
-			return nil, l, 0, errAgain
-		case !q.Row && !q.Stub && core.Hidden(image):
-			return nil, l, 0, NotFound(q.Key, core.Name)
+		me, ahead, err := q.standing(ctx, image, l)
+		if err != nil {
+			return nil, l, 0, err
 		}
-		if q.OnWait != nil {
-			q.OnWait(l)
-		}
-		now := time.Now()
-		if q.observed.observe(image, l, core, q.locker.span(), now) {
-			q.firstSeen = q.appearance(l, now)
-		}
-		q.place, q.lastNotMine = me, asked
-		q.order, q.lastStolen = core.Order(image), l.Stolen
-		ahead = ahead.Without(protocol.EntryOf(l.By))
-		q.forecast.See(len(ahead)+1, asked, now)
-		q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
-		rest := q.remaining(l, len(ahead), now)
-		q.sure = asked.Add(q.locker.grace()) // a hold that we have not seen lasts a grace
-		if mine := now.Add(rest); mine.Before(q.sure) {
-			q.sure = mine
-		}
-		if rest >= 0 {
-			return nil, l, min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), nil
+		if pause, waits := q.waits(image, l, me, ahead, asked); waits {
+			return nil, l, pause, nil
 		}
 		asked = time.Now()
 		res := q.takeOver(ctx, image, l)
-		switch res.Outcome {
-		case ddb.Applied:
-			if l, err = q.Lock(res.Item); err != nil {
-				return nil, l, 0, err
-			}
-			held, err := q.keep(ctx, res.Item, l, asked.Add(q.locker.Lease))
-			return held, l, 0, err
-		case ddb.Condition:
-			image = res.Image
-			q.looks.believe(core, image, asked)
-		case ddb.Refused:
-			if res.Again {
-				return nil, l, q.Wait.Min, nil // throttled
-			}
-			if q.full++; protocol.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
-				return nil, l, q.Wait.Max, nil
-			}
-			return nil, l, 0, q.ExplainEnd(ctx, res.Err)
-		default:
-			return nil, l, q.Wait.Min, nil // the next look tells
+		if res.Outcome != ddb.Condition {
+			return q.tookOver(ctx, l, asked, res)
 		}
+		image = res.Image
+		q.looks.believe(q.Core, image, asked)
 	}
+}
+
+// take makes the handle of a lock that an answer showed to be ours.
+func (q *queued) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
+	if q.outrun(image, l) {
+		q.Core.Delete(ctx, q.Core.Drop(q.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
+		return nil, errAgain
+	}
+	return q.keep(ctx, image, l, end)
+}
+
+// missing is the error of an item that is no more: one that may be made is asked for
+// again.
+func (q *queued) missing(image ddb.Item) error {
+	switch absent := q.Core.Absent(image); {
+	case absent && (q.Stub || q.Row):
+		return errAgain
+	case absent:
+		return NotFound(q.Key, q.Core.Name)
+	}
+	return nil
+}
+
+// standing tells where we stand in the queue, and who stands before us, or why we do
+// not stand there.
+func (q *queued) standing(ctx context.Context, image ddb.Item, l protocol.Record) (me protocol.Entry, ahead protocol.Queue, err error) {
+	core := q.Core
+	q.seen, q.lastHeld = max(q.seen, l.Held, l.Token-1), max(q.lastHeld, l.Held)
+	me, ahead, there := core.ParseQueue(image).Find(q.entry)
+	switch {
+	case !there:
+		return me, nil, errAgain // we were passed over
+	case !q.certain(image, l):
+		// The place may be another's: entries are short. If it is ours, and the lock
+		// was handed over to it before, that costs a grace.
+		q.place = me
+		q.leave(ctx)
+		return me, nil, errAgain
+	case !q.Row && !q.Stub && core.Hidden(image):
+		return me, nil, NotFound(q.Key, core.Name)
+	}
+	return me, ahead.Without(protocol.EntryOf(l.By)), nil
+}
+
+// waits learns from an answer that shows others before us, or a hold that lasts. It
+// tells how long to wait until the next look; false: it is our turn to take over.
+func (q *queued) waits(image ddb.Item, l protocol.Record, me protocol.Entry, ahead protocol.Queue, asked time.Time) (pause time.Duration, waits bool) {
+	core := q.Core
+	if q.OnWait != nil {
+		q.OnWait(l)
+	}
+	now := time.Now()
+	if q.observed.observe(image, l, core, q.locker.span(), now) {
+		q.firstSeen = q.appearance(l, now)
+	}
+	q.place, q.lastNotMine = me, asked
+	q.order, q.lastStolen = core.Order(image), l.Stolen
+	q.forecast.See(len(ahead)+1, asked, now)
+	q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
+	rest := q.remaining(l, len(ahead), now)
+	q.sure = asked.Add(q.locker.grace()) // a hold that we have not seen lasts a grace
+	if mine := now.Add(rest); mine.Before(q.sure) {
+		q.sure = mine
+	}
+	return min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), rest >= 0
+}
+
+// tookOver is what came of a takeover that no image has refused.
+func (q *queued) tookOver(ctx context.Context, l protocol.Record, asked time.Time, res ddb.Result) (*Lock, protocol.Record, time.Duration, error) {
+	switch res.Outcome {
+	case ddb.Applied:
+		l, err := q.Lock(res.Item)
+		if err != nil {
+			return nil, l, 0, err
+		}
+		held, err := q.keep(ctx, res.Item, l, asked.Add(q.locker.Lease))
+		return held, l, 0, err
+	case ddb.Refused:
+		if res.Again {
+			return nil, l, q.Wait.Min, nil // throttled
+		}
+		if q.full++; protocol.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
+			return nil, l, q.Wait.Max, nil
+		}
+		return nil, l, 0, q.ExplainEnd(ctx, res.Err)
+	}
+	return nil, l, q.Wait.Min, nil // the next look tells
 }

@@ -52,72 +52,44 @@ func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
 	}
 	lock := []string{"#lockedBy", "#lockTime", "#lockLease", "#lockHeld", "#lockToken", "#lockStolen", "#pk"}
 	rest := []string{"#lockStub", "#tombstone", "#writers"}
-	return lockTemplates{
-		acquire: template{
-			update:  exprTakeLock,
-			cond:    "attribute_exists(#pk) AND " + visible + " AND " + freeAndOurs,
-			names:   pick(slices.Concat(lock, rest)...),
-			returns: types.ReturnValueAllNew,
-		},
-		any: template{
-			update:  exprTakeLock,
-			cond:    "attribute_exists(#pk) AND " + oursMarked + " AND " + freeAndOurs,
-			names:   pick(slices.Concat(lock, rest)...),
-			returns: types.ReturnValueAllNew,
-		},
-		watched: template{
-			update:  exprTakeLock,
-			names:   pick(lock...),
-			returns: types.ReturnValueAllNew,
-		},
-		watchedClosed: template{
-			update:  exprTakeClosed,
-			names:   pick(lock...),
-			returns: types.ReturnValueAllNew,
-		},
-		stub: template{
-			update:  exprTakeLock + ", #lockStub = :true, #ttl = :ttl",
-			cond:    "attribute_not_exists(#pk)",
-			names:   pick(slices.Concat(lock, []string{"#lockStub", "#ttl"})...),
-			returns: types.ReturnValueAllNew,
-		},
-		row: template{
-			update:  exprTakeLock,
-			cond:    oursMarked + " AND " + freeAndOurs,
-			names:   pick(slices.Concat(lock[:6], rest)...),
-			returns: types.ReturnValueAllNew,
-		},
-		noTTL: template{
-			update:  exprTakeLock + " REMOVE #ttl",
-			cond:    oursMarked + " AND " + freeAndOurs,
-			names:   pick(slices.Concat(lock[:6], rest, []string{"#ttl"})...),
-			returns: types.ReturnValueAllNew,
-		},
-		closed: template{
-			update:  exprTakeClosed,
-			cond:    oursMarked + " AND " + freeAndOurs,
-			names:   pick(slices.Concat(lock[:6], rest)...),
-			returns: types.ReturnValueAllNew,
-		},
-		extend: template{
-			update: "SET #lockTime = :until",
-			cond:   exprOwn + " AND #lockTime < :until",
-			names:  pick("#lockedBy", "#lockTime", "#lockHeld"),
-		},
-		release: template{
-			update: "REMOVE #lockedBy, #lockTime, #lockLease, #lockHeld",
-			cond:   exprOwn,
-			names:  pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
-		},
-		unstub: template{
-			cond:  exprOwn + " AND attribute_exists(#lockStub)",
-			names: pick("#lockedBy", "#lockHeld", "#lockStub"),
-		},
-		drop: template{
-			cond:  exprOwn,
-			names: pick("#lockedBy", "#lockHeld"),
-		},
-	}, newQueueTemplates(pick)
+	taking := func(update, cond string, names ...[]string) template {
+		return template{update: update, cond: cond, names: pick(slices.Concat(names...)...), returns: types.ReturnValueAllNew}
+	}
+	row := lock[:6] // which need not be there
+	templates := lockTemplates{
+		acquire:       taking(exprTakeLock, "attribute_exists(#pk) AND "+visible+" AND "+freeAndOurs, lock, rest),
+		any:           taking(exprTakeLock, "attribute_exists(#pk) AND "+oursMarked+" AND "+freeAndOurs, lock, rest),
+		watched:       taking(exprTakeLock, "", lock),
+		watchedClosed: taking(exprTakeClosed, "", lock),
+		stub:          taking(exprTakeLock+", #lockStub = :true, #ttl = :ttl", "attribute_not_exists(#pk)", lock, []string{"#lockStub", "#ttl"}),
+		row:           taking(exprTakeLock, oursMarked+" AND "+freeAndOurs, row, rest),
+		noTTL:         taking(exprTakeLock+" REMOVE #ttl", oursMarked+" AND "+freeAndOurs, row, rest, []string{"#ttl"}),
+		closed:        taking(exprTakeClosed, oursMarked+" AND "+freeAndOurs, row, rest),
+	}
+	templates.ofHolder(pick)
+	return templates, newQueueTemplates(pick)
+}
+
+// ofHolder makes the templates of what a holder sends.
+func (t *lockTemplates) ofHolder(pick func(names ...string) map[string]string) {
+	t.extend = template{
+		update: "SET #lockTime = :until",
+		cond:   exprOwn + " AND #lockTime < :until",
+		names:  pick("#lockedBy", "#lockTime", "#lockHeld"),
+	}
+	t.release = template{
+		update: "REMOVE #lockedBy, #lockTime, #lockLease, #lockHeld",
+		cond:   exprOwn,
+		names:  pick("#lockedBy", "#lockTime", "#lockLease", "#lockHeld"),
+	}
+	t.unstub = template{
+		cond:  exprOwn + " AND attribute_exists(#lockStub)",
+		names: pick("#lockedBy", "#lockHeld", "#lockStub"),
+	}
+	t.drop = template{
+		cond:  exprOwn,
+		names: pick("#lockedBy", "#lockHeld"),
+	}
 }
 
 func (c *Core) request(s *template, key, values ddb.Item) *dynamodb.UpdateItemInput {

@@ -70,10 +70,10 @@ func (l Record) OtherLife(h Holder) bool {
 // the holder's deadline has not passed: only then nobody else can have ended the
 // life of the item.
 func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
-	switch {
-	case exists && l.By == h.ID && l.Held == h.Token && clean:
+	switch holds := exists && l.By == h.ID && l.Held == h.Token; {
+	case holds && clean:
 		return Expired
-	case exists && l.By == h.ID && l.Held == h.Token:
+	case holds:
 		return Undecided
 	case exists && !l.OtherLife(h) && (l.Stolen == h.Token || l.Held == h.Token):
 		return Lost

@@ -78,7 +78,7 @@ func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	}, rowKey(jobsPrefix+resource, place))
 	if err == nil {
 		s.wake(resource)
-		s.ring(ctx, resource)
+		s.mark(ctx, resource)
 	}
 	return err
 }

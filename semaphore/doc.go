@@ -31,7 +31,7 @@
 //	pk JOBS#<resource>   sk <place in line>  id, job, state, attempts, and while it runs token, until, owner
 //	pk DEAD#<resource>   sk <id>             id, job, attempts, error, died
 //	pk IDS#<resource>    sk <id>             of jobs with an id of the caller's own; expiresAt once the job has ended
-//	pk BELL              sk BELL             s0 to sf: when a producer last rang for that shard
+//	pk BELL              sk BELL             s0 to sf: when a producer last marked that shard; the wake-up row
 //
 // Resources are spread over 16 shards by a hash of their name, for every change
 // of a job touches its resource. Every change is one TransactWriteItems with a
@@ -100,13 +100,13 @@
 //
 // Run asks the counters of resources, shard by shard, with reads that may be out of date
 // by a moment, for a start's condition decides. Where nothing is queued and nothing runs,
-// work can begin by an Enqueue or a Requeue only. Those ring: behind the job they write the
-// time into the row of the bell, at most once in 15 s for each process and shard, which
+// work can begin by an Enqueue or a Requeue only. Those mark its shard: behind the job they write the
+// time into the wake-up row, at most once in 15 s for each process and shard, which
 // stands for all that the process enqueues there in these 15 s. A dispatcher looks at the
-// shards that were last seen with jobs, at those for which was rung until it has looked 15 s
-// and the allowance for clocks later, and at all every 15th Config.Poll: a ring that was
-// lost, by a clock too far behind, or of a version that does not ring, delays a job by
-// that, and no more. The answer that nothing of a resource can be started is remembered:
+// shards that were last seen with jobs, at those that were marked until it has looked 15 s
+// and the allowance for clocks later, and at all every 15th Config.Poll: a mark that was
+// lost, by a clock too far behind, or of a version that makes none, delays a job by
+// that, and no more. A mark never goes back, so a late copy of an earlier one does nothing. The answer that nothing of a resource can be started is remembered:
 // until it changes, and of one at its limit until a lease that was seen ends. Work that a
 // look has found is left to others after two conflicts.
 //
@@ -183,15 +183,15 @@
 // wait for it, one. A job costs, at
 // up to 1 KB, 4 write units to enqueue, 4 to start, and 4 to end: a
 // transaction bills two for each row; an id of the caller's own costs two more at
-// both ends, and a ring of the bell, at most every 15 s for each shard, a request of one
+// both ends, and a mark in the wake-up row, at most every 15 s for each shard, a request of one
 // unit. Next reads the resource and a page of the line besides: three requests, 2 read and
 // 4 write units, whether one job is queued or 100,000. [Semaphore.Run]
-// often knows the resource already. A dispatcher without work reads the bell once every
+// often knows the resource already. A dispatcher without work reads the wake-up row once every
 // Config.Poll, and all shards every 15th time: about 72 requests and 36 read units a
 // minute. Jobs that are started or ended together
 // share a request, and the write of the resource: 50 workers in five processes need
 // less than two requests per job, after its Enqueue. In a transaction Enqueue and
-// DoneIn are 4 units each and no request but a ring, of which 2 are those of the resource, however
+// DoneIn are 4 units each and no request but a mark, of which 2 are those of the resource, however
 // many of its jobs there are; what is required is 2.
 //
 // The technique is from the article "Building a multi-value semaphore with

@@ -121,7 +121,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, options [
 		return id, err
 	}
 	s.wake(resource)
-	s.ring(ctx, resource)
+	s.mark(ctx, resource)
 	return id, nil
 }
 
@@ -169,7 +169,7 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	writes := []types.TransactWriteItem{s.core.PutOf(row), ddb.UpdateOf(update(w, resourceKey(resource)))}
 	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
-		writes = append(writes, s.mark(rowKey(idsPrefix+resource, id)))
+		writes = append(writes, s.idRow(rowKey(idsPrefix+resource, id)))
 	} else {
 		hash := sha256.Sum256([]byte(s.core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
@@ -197,9 +197,9 @@ func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) erro
 	return s.plain(resource, res)
 }
 
-// mark makes the row of an id that a caller gave. It demands that there is none,
+// idRow makes the row of an id that a caller gave. It demands that there is none,
 // or one whose time is over and that the table's TTL has not removed yet.
-func (s *store) mark(key ddb.Item) types.TransactWriteItem {
+func (s *store) idRow(key ddb.Item) types.TransactWriteItem {
 	put := s.core.PutOf(key)
 	cond := "attribute_not_exists(#pk) OR #ttl < :now"
 	put.Put.ConditionExpression = &cond

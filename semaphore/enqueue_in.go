@@ -93,7 +93,7 @@ func (j *jobInsert) Applied() {
 	j.s.wake(j.resource)
 	ctx, cancel := ddb.DetachedTimeout(context.Background())
 	defer cancel()
-	j.s.ring(ctx, j.resource)
+	j.s.mark(ctx, j.resource)
 }
 
 // withoutTrace is the verdict of a row that tells nothing of the transaction.
@@ -117,7 +117,7 @@ func (i idRow) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
 	if i.job == nil {
 		return ddb.UpdateOf(update(i.s.forget(w), i.key)), true, nil
 	}
-	return i.s.mark(i.key), !i.job.known, nil
+	return i.s.idRow(i.key), !i.job.known, nil
 }
 
 // Judge cannot tell who has used the id.

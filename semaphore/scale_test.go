@@ -116,7 +116,7 @@ func TestAnIdleDispatcherListens(t *testing.T) {
 			sent.reset()
 			time.Sleep(10 * time.Minute)
 			if looks, all := sent.of("BELL"), sent.of("Query"); looks < 300 || looks > 600 || all < 16*18 || all > 16*21 {
-				t.Errorf("%d looks at the bell and %d queries in ten idle minutes", looks, all)
+				t.Errorf("%d looks at the wake-up row and %d queries in ten idle minutes", looks, all)
 			}
 			produced.reset()
 			enqueue(t, producer, fmt.Sprintf("new-%d", round), 1)

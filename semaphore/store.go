@@ -34,9 +34,9 @@ type store struct {
 	linesMu sync.Mutex
 	lines   map[string]*permitLine // guarded by linesMu: of resources that callers use, or wait for permits of
 
-	mu   sync.Mutex
-	last int64             // guarded by mu: the place in line that was made last, microseconds
-	rung [shards]time.Time // guarded by mu: when this process last rang for each shard
+	mu     sync.Mutex
+	last   int64             // guarded by mu: the place in line that was made last, microseconds
+	marked [shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
 }
 
 // station is what the callers of one resource in this process share: the writes

@@ -7,8 +7,8 @@ import (
 )
 
 // everyShard is after how many times Config.Poll a dispatcher looks at a shard for which
-// nobody rang: a ring may be lost with its producer, or have come from a clock that is
-// too far behind, and a program of an older version does not ring.
+// there is no mark: it may be lost with its producer, or be of a clock that is
+// too far behind, and a program of an older version leaves none.
 const everyShard = 15
 
 // seenShard is a shard as a dispatcher last looked at it.
@@ -54,19 +54,17 @@ func (d *dispatcher) survey(ctx context.Context) error {
 }
 
 // due are the shards that must be looked at now. Where nothing was queued and nothing
-// ran, nothing can begin but by an Enqueue, or a Requeue, which rings.
+// ran, nothing can begin but by an Enqueue, or a Requeue, which marks the shard.
 func (d *dispatcher) due(ctx context.Context) (due []int, err error) {
-	var rung [shards]time.Time
+	var marks [shards]time.Time
 	if known := !d.shards[0].looked.IsZero(); known {
-		if rung, err = d.s.heard(ctx); err != nil {
+		if marks, err = d.s.marks(ctx); err != nil {
 			return nil, err
 		}
 	}
 	now := d.s.clock()
 	for i := range d.shards {
-		at := &d.shards[i]
-		since := now.Sub(at.looked)
-		if at.busy || since < 0 || since >= everyShard*d.s.cfg.Poll || at.looked.Before(rung[i].Add(rungFor+d.s.cfg.ClockSkew)) {
+		if d.shards[i].due(marks[i], now, d.s.cfg.Poll, d.s.cfg.ClockSkew) {
 			due = append(due, i)
 		}
 	}

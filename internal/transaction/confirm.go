@@ -15,7 +15,7 @@ import (
 // confirm decides what becomes of the error that a run's closure has returned.
 func (c *call) confirm(ctx context.Context, tx *Tx, said error) (again bool, err error) {
 	touched := tx.touched()
-	if len(touched) <= 1 { // read at one moment in any case
+	if len(touched) <= 1 && len(c.unconfirmed(touched)) == 0 { // read at one moment, or held, and not only assumed
 		return false, said
 	}
 	end := ddb.CtxError(ctx)

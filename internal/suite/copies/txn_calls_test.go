@@ -50,10 +50,21 @@ func openShop(t *testing.T) (mine *shop, net *fault.Copier, peer *shop) {
 	t.Helper()
 	shopTables.Do(func() { shopTables.Rig = rig.New(t) })
 	client, net := rig.Copied()
-	mine, peer = shopOf(t, client), shopOf(t, shopTables.Client)
-	return mine, net, peer
+	peer = shopOf(t, shopTables.Client)
+	return shopIn(t, client), net, peer
 }
 
+// shopIn is a shop on tables that are there.
+func shopIn(t *testing.T, client repo.Client) *shop {
+	t.Helper()
+	return &shop{
+		o: rig.Must(optimistic.New(rig.Must(repo.NewTable[thing](client, shopTables.Table+"-o", repo.TableConfig{}))(t), optimistic.Config{}))(t),
+		p: rig.Must(pessimistic.New(rig.Must(repo.NewTable[thing](client, shopTables.Table+"-p", repo.TableConfig{}))(t), pessimistic.Config{}))(t),
+		n: rig.Must(nolock.New(rig.Must(repo.NewTable[happening](client, shopTables.Table+"-n", repo.TableConfig{}))(t), nolock.Config{}))(t),
+	}
+}
+
+// shopOf makes its tables, too.
 func shopOf(t *testing.T, client repo.Client) *shop {
 	t.Helper()
 	return &shop{

@@ -21,7 +21,7 @@ func TestNumbersThatCannotBeKeys(t *testing.T) {
 	for number, ok := range map[string]bool{
 		nines: true, "-" + nines: true, "0." + nines: true, nines + strings.Repeat("0", 88): true, "1e125": true, "-1e-130": true, "0": true, "0e500": true, "00.10": true, "+1": true,
 		nines + "9": false, "-" + nines + "9": false, "1." + nines: false, "1e126": false, "1e-131": false, nines + "e90": false,
-		"0x10": false, "1_000": false, "inf": false, "NaN": false, "": false, "one": false, "1e": false, "1e99999999999999999999": false, " 1": false,
+		"0x10": false, "1_000": false, "inf": false, "NaN": false, "": false, "one": false, "1e": false, "1e99999999999999999999": false, "1 1": false,
 	} {
 		_, err := table.EncodeKey(repo.Key{Partition: attributevalue.Number(number)})
 		if refused := errors.Is(err, repo.ErrKey); refused == ok || !refused && err != nil {

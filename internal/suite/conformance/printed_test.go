@@ -43,22 +43,22 @@ func TestWhatIsHandedOutIsPrintedWithoutItsInsides(t *testing.T) {
 	key := rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, Note: "hush"}))(t)
 	items := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
 	held := rig.Must(items.Acquire(ctx, table.KeyOf(key)))(t)
-	defer held.Release(ctx)
+	defer func() { _ = held.Release(ctx) }()
 	lock := rig.Must(locks.Lock(ctx, "name"))(t)
-	defer lock.Unlock(ctx)
+	defer func() { _ = lock.Unlock(ctx) }()
 	rig.Is(t, lock.SetPayload(ctx, []byte("hush")))
 	group := rig.Must(locks.LockAll(ctx, "b", "a"))(t)
-	defer group.Unlock(ctx)
+	defer func() { _ = group.Unlock(ctx) }()
 	turn := rig.Must(queue.Lock(ctx, "entity"))(t)
-	defer turn.Done(ctx)
+	defer func() { _ = turn.Done(ctx) }()
 	waiting := rig.Must(queue.Join(ctx, "entity"))(t)
-	defer waiting.Leave(ctx)
+	defer func() { _ = waiting.Leave(ctx) }()
 	rig.Is(t, jobs.SetLimit(ctx, "r", 3))
 	permit := rig.Must(jobs.Acquire(ctx, "r"))(t)
-	defer permit.Release(ctx)
+	defer func() { _ = permit.Release(ctx) }()
 	_ = rig.Must(jobs.Enqueue(ctx, "r", "hush"))(t)
 	job := rig.Must(jobs.Next(ctx, "r"))(t)
-	defer job.Done(ctx)
+	defer func() { _ = job.Done(ctx) }()
 	all["items"], all["hold"], all["lock"], all["group"], all["turn"], all["ticket"], all["permit"], all["job"] = items, held, lock, group, turn, waiting, permit, job
 	all["resource"] = rig.Must(jobs.Resource(ctx, "r"))(t)
 	for tally, err := range jobs.Audit(ctx) {
@@ -82,7 +82,7 @@ func TestWhatIsHandedOutIsPrintedWithoutItsInsides(t *testing.T) {
 // addresses and what is not exported.
 func said(t *testing.T, what, text string, plain bool) {
 	t.Helper()
-	secret := fmt.Sprint([]byte("hush"))
+	secret := fmt.Sprintf("%d", []byte("hush"))
 	for _, no := range []string{"hush", secret[1 : len(secret)-1], fmt.Sprintf("%x", "hush"), "aHVz", "0x68, 0x75, 0x73"} {
 		if strings.Contains(text, no) {
 			t.Errorf("%s: %s", what, text)

@@ -88,7 +88,7 @@ func versionsEnd[V int32 | uint32 | int64 | uint64](t *testing.T, f *fixture.Fix
 			if err != nil {
 				return err
 			}
-			defer held.Release(ctx)
+			defer func() { _ = held.Release(ctx) }()
 			c := held.Item()
 			c.N++
 			return of(held.Commit(ctx, c))

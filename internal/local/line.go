@@ -42,23 +42,6 @@ type Handoff struct {
 	holder   protocol.Record // whom the caller waits for, while it has no lock
 }
 
-// streak counts how long the lock has been in this process.
-type streak struct {
-	handoffs  int
-	since     time.Time
-	contended bool // other processes wanted the item when the lock was taken
-}
-
-// over reports whether the lock may not be passed on once more, where that is done
-// contended times while others want it.
-func (c streak) over(lease time.Duration, contended int) bool {
-	limit := handoffsAlone
-	if c.contended {
-		limit = contended
-	}
-	return c.handoffs >= limit || lease > 0 && time.Since(c.since) >= lease/streakOfLease
-}
-
 // Line are the callers of this process that want the locks of a table's items: for each
 // item one of them goes to the table, and passes its lock on to the next.
 type Line struct {
@@ -198,7 +181,7 @@ func (g Handoff) usable() bool {
 // begin prepares the request for a lock where before did not pass a usable one on, and
 // a new streak, which hears of those for whom the request waits.
 func (l *Line) begin(ctx context.Context, raw ddb.Item, p *Place, how *lock.Request, before Handoff) *streak {
-	if l.Yields && before.streak.contended && before.streak.over(l.Lease, handoffsContended) {
+	if l.Yields && before.streak.standsBack(time.Since(before.streak.since), l.Lease) {
 		ddb.Sleep(ctx, yield+rand.N(2*yield))
 	}
 	how.Orphan = before.orphan

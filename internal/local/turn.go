@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -54,7 +55,7 @@ func (t *Turn) KeepLocal() bool {
 func (t *Turn) KeepLocalInTransaction() bool { return t.keepLocal(handoffsQueued) }
 
 func (t *Turn) keepLocal(contended int) bool {
-	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(t.line.Lease, contended)
+	return t.place != nil && t.place.Waiting() > 0 && !t.streak.over(time.Since(t.streak.since), t.line.Lease, contended)
 }
 
 // Release ends the hold without a change, and passes the turn on whatever came of it:
@@ -86,7 +87,6 @@ func (t *Turn) Pass(next *lock.Lock, item ddb.Item) {
 		return
 	}
 	t.passed = true
-	g := Handoff{Lock: next, Item: item, unwanted: t.Unwanted, orphan: t.Lock.Orphan(), streak: t.streak}
-	g.streak.handoffs++
+	g := Handoff{Lock: next, Item: item, unwanted: t.Unwanted, orphan: t.Lock.Orphan(), streak: t.streak.handed()}
 	pass(t.place, g)
 }

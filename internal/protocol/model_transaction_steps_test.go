@@ -15,6 +15,8 @@ func (m *jointModel) next(w jointWorld, out emit[jointWorld]) {
 			m.touch(w, i, name, out)
 		case ending:
 			m.send(w, i, name, out)
+		case looking:
+			m.look(w, i, name, out)
 		}
 	}
 }
@@ -79,8 +81,20 @@ func (m *jointModel) send(w jointWorld, i int, name string, out emit[jointWorld]
 		r.late++
 		out(name, "sends, and it is late", on, "")
 	}
+	m.meet(w, i, name, out)
+	if r := &w.who[i].runs[a.nth]; m.twice && r.late < m.copies {
+		on = w
+		on.who[i].runs[a.nth].late++ // a copy goes its own way, of which the answer does not tell
+		m.answered(on, i, name+", twice,", out)
+	}
+	m.answered(w, i, name, out)
+}
+
+// answered goes on after a request that arrives.
+func (m *jointModel) answered(w jointWorld, i int, name string, out emit[jointWorld]) {
+	a := &w.who[i]
 	failed, wrong := m.execute(&w, i, a.nth)
-	on = w
+	on := w
 	on.who[i].unsure = true
 	out(name, "sends, and the answer is lost", on, wrong)
 	if wrong != "" {

@@ -133,7 +133,13 @@ type jointRules struct {
 	// keeps: others delete nothing. An item that was deleted remembers no id.
 	keeps bool
 
+	// meets: an answer may be that others are at the items, whether the request was applied
+	// or was not. twice: a copy of each request may go its own way, although it is answered.
+	meets, twice bool
+
 	// Mutants.
+	step         func(evidence Verdict, last bool) Step // after such an answer
+	looks        func(...Look) Verdict
 	noLookup     bool // what an item remembers is not looked at when it is read or locked
 	blindEvent   bool // a write that has not read the item does not demand that it does not remember the id
 	unseenIsLost bool // items that show nothing are evidence

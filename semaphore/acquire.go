@@ -72,74 +72,143 @@ func permitID() string {
 	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
-	attr, backoff := permitID(), s.lease.Pause
-	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup) // for what must be given back when ctx has ended
-	defer cancel()
-	began, clean := time.Now(), true
-	var last *Resource // what the last try found
-	var place *caller  // in the line of this process
-	if !once {
-		place = s.join(name, attr)
-		defer place.leaves()
+// acquisition is one call for a permit, over all its tries.
+type acquisition struct {
+	s          *store
+	name, attr string
+	place      *caller         // in the line of this process; nil: it stands in none
+	grace      context.Context // for what must be given back when the call's own has ended
+	began      time.Time
+	backoff    ddb.Backoff
+	last       *Resource // what the last try found
+	doubtful   bool      // a try that had no answer may have taken the permit
+}
+
+// tryVerdict is what the answer to a try means.
+type tryVerdict int
+
+const (
+	noPermit   tryVerdict = iota // all are out
+	triedAgain                   // a job of the resource was just changing it
+	noAnswer                     // or none that decides: the call ends
+	unreadable                   // so does it where the row is not one of ours
+	taken                        // by this try, and no other can bring the permit's attribute again
+	takenTwice                   // by this try, but one before it may have been first, or may come yet
+	takenEarly                   // by an earlier attempt, or a copy of it, which has drawn another token
+)
+
+// judgeTry tells them. conflicted says that a transaction was at the resource and the call
+// may wait; ours that the row has the permit; doubtful that a try may have been applied
+// that had no answer, this one included.
+func judgeTry(outcome ddb.Outcome, conflicted, readable, ours, doubtful bool) tryVerdict {
+	switch {
+	case outcome == ddb.Refused && conflicted:
+		return triedAgain
+	case outcome != ddb.Applied && outcome != ddb.Condition:
+		return noAnswer
+	case !readable:
+		return unreadable
+	case ours && outcome == ddb.Condition:
+		return takenEarly
+	case ours && doubtful:
+		return takenTwice
+	case ours:
+		return taken
 	}
-	failed := func(err error) (*Permit, error) {
-		if !clean {
-			s.releaseUnanswered(grace, name, attr)
-		}
-		if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
-			err = ddb.Join(last.busy(), err)
-		}
-		return nil, err
+	return noPermit
+}
+
+func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
+	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer cancel()
+	a := &acquisition{s: s, name: name, attr: permitID(), grace: grace, began: time.Now(), backoff: s.lease.Pause}
+	if !once {
+		a.place = s.join(name, a.attr)
+		defer a.place.leaves()
 	}
 	for try := 1; ; try++ {
-		if place != nil {
-			got, err := place.turn(ctx)
-			clean = clean && !place.unsure
-			if err != nil {
-				return failed(ddb.Join(place.busy(), ddb.Waited(time.Since(began), err)))
-			}
-			if got != nil {
-				return got.begin(ctx)
-			}
+		got, err := a.turn(ctx)
+		if got != nil || err != nil {
+			return got, err
 		}
-		asked := time.Now() // before the end is reckoned: the deadline counts from here
-		in, until := s.take(name, attr)
-		// The same id in all tries: whichever of them was applied, it is ours,
-		// and a second one cannot be.
-		res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
-		sure := clean && res.Clean
-		clean = sure && res.Outcome != ddb.Applied
-		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
-			ddb.Sleep(ctx, backoff.Next(s.clock(), time.Time{})) // a job of the resource changed it
+		held, verdict, err := a.try(ctx)
+		switch {
+		case err != nil:
+			return nil, a.failed(ctx, err)
+		case held != nil:
+			return held.begin(ctx)
+		case verdict == triedAgain:
+			ddb.Sleep(ctx, a.backoff.Next(s.clock(), time.Time{}))
 			continue
 		}
-		if res.Outcome != ddb.Applied && res.Outcome != ddb.Condition {
-			return failed(fmt.Errorf("resource %q: no permit: %w", name, res.Err))
-		}
-		r, err := parseResource(name, res.Shown(), s.cfg)
-		if _, ours := r.permits[attr]; ours && err == nil {
-			s.adopt(grace, r)
-			held := s.newPermit(name, attr, r.token, asked, until)
-			held.once, held.found = sure, res.Outcome != ddb.Applied
-			s.took(r, held)
-			return held.begin(ctx)
-		}
-		if err != nil {
-			return failed(err)
-		}
-		last = &r
-		switch removed, err := s.removeExpired(ctx, r); {
+		switch removed, err := s.removeExpired(ctx, *a.last); {
 		case err != nil:
-			return failed(err)
+			return nil, a.failed(ctx, err)
 		case removed:
 			ddb.Sleep(ctx, s.cfg.Wait.Min)
 			continue
 		case once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts:
-			return failed(r.busy())
+			return nil, a.failed(ctx, a.last.busy())
 		}
-		place.refused(r, backoff.Next(s.clock(), time.Time{}), !clean)
+		a.place.refused(*a.last, a.backoff.Next(s.clock(), time.Time{}), a.doubtful)
 	}
+}
+
+// turn waits until the call may ask at the table: then it returns nothing. Or it has been
+// passed a permit.
+func (a *acquisition) turn(ctx context.Context) (*Permit, error) {
+	if a.place == nil {
+		return nil, nil
+	}
+	got, err := a.place.turn(ctx)
+	a.doubtful = a.doubtful || a.place.unsure
+	switch {
+	case err != nil:
+		return nil, a.failed(ctx, ddb.Join(a.place.busy(), ddb.Waited(time.Since(a.began), err)))
+	case got != nil:
+		return got.begin(ctx)
+	}
+	return nil, nil
+}
+
+// try asks at the table once. The same id in all tries: whichever of them was applied, it
+// is ours, and a second one cannot be.
+func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
+	s, asked := a.s, time.Now() // before the end is reckoned: the deadline counts from here
+	in, until := s.take(a.name, a.attr)
+	res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
+	r, unread := parseResource(a.name, res.Shown(), s.cfg)
+	_, ours := r.permits[a.attr]
+	doubtful := a.doubtful || !res.Clean
+	verdict := judgeTry(res.Outcome, ddb.Conflicted(res.Err) && ctx.Err() == nil, unread == nil, ours, doubtful)
+	a.doubtful = doubtful || res.Outcome == ddb.Applied
+	switch verdict {
+	case triedAgain:
+		return nil, verdict, nil
+	case noAnswer:
+		return nil, verdict, fmt.Errorf("resource %q: no permit: %w", a.name, res.Err)
+	case unreadable:
+		return nil, verdict, unread
+	case noPermit:
+		a.last = &r
+		return nil, verdict, nil
+	}
+	s.adopt(a.grace, r)
+	held := s.newPermit(a.name, a.attr, r.token, asked, until)
+	held.once, held.found = !doubtful, verdict == takenEarly
+	s.took(r, held)
+	return held, verdict, nil
+}
+
+// failed ends the call with an error, and gives back what a try may have taken.
+func (a *acquisition) failed(ctx context.Context, err error) error {
+	if a.doubtful {
+		a.s.releaseUnanswered(a.grace, a.name, a.attr)
+	}
+	if a.last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
+		err = ddb.Join(a.last.busy(), err)
+	}
+	return err
 }
 
 // take is the request for a permit, and the end that it writes.

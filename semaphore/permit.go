@@ -184,22 +184,12 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		last.Clean = clean
 		return last, last.Outcome == ddb.Refused && ddb.Conflicted(last.Err)
 	}, func(res ddb.Result) error {
-		switch {
-		case res.Outcome == ddb.Applied:
+		switch h.judgeRelease(res, p) {
+		case given:
 			return nil
-		case res.Outcome == ddb.Condition && p.to != nil && res.Image[p.to.attr] != nil:
-			return nil // an earlier attempt has passed it on
-		case res.Outcome == ddb.Condition && h.once && (slices.Contains(sweptIn(res.Image), h.attr) || brokenFrom(res.Image, h.ID())):
+		case lostBefore:
 			return h.lease.Lose()
-		case res.Outcome == ddb.Condition && (brokenFrom(res.Image, h.ID()) || len(res.Image) == 0):
-			// It may be that of an earlier try which was broken; or the evidence is gone
-			// with the row.
-			return unknown(h.name, res.Err)
-		case res.Outcome == ddb.Condition && !h.lease.Expired():
-			// Before the deadline nobody else takes it for dead: this release has
-			// removed it, or a copy of it that the network made.
-			return nil
-		case res.Outcome == ddb.Refused:
+		case notSent:
 			return res.Err
 		}
 		return unknown(h.name, res.Err)
@@ -213,6 +203,44 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	}
 	h.s.settled(h, err, h.lease.Ended())
 	return err
+}
+
+// released is what became of a permit that was to be given back.
+type released int
+
+const (
+	undecided  released = iota
+	given               // by this request, an attempt before it, or a copy of it
+	lostBefore          // others took it for dead, or ended it by force
+	notSent             // or certainly refused
+)
+
+// judgeRelease tells from the answer to the last request.
+func (h *Permit) judgeRelease(res ddb.Result, p passing) released {
+	if res.Outcome != ddb.Condition {
+		return map[ddb.Outcome]released{ddb.Applied: given, ddb.Refused: notSent}[res.Outcome]
+	}
+	passed := p.to != nil && res.Image[p.to.attr] != nil
+	broken := brokenFrom(res.Image, h.ID())
+	evidence := broken || slices.Contains(sweptIn(res.Image), h.attr)
+	return judgeGone(passed, evidence && h.once, broken || len(res.Image) == 0, h.lease.Expired())
+}
+
+// judgeGone judges a release that has found its permit gone. told says that the row names
+// it as one that others have ended, and that it was there once only; silent that the row
+// names it, but perhaps an earlier one, or that it has gone with all evidence.
+func judgeGone(passed, told, silent, expired bool) released {
+	switch {
+	case passed:
+		return given // an earlier attempt has passed it on
+	case told:
+		return lostBefore
+	case silent, expired:
+		return undecided
+	}
+	// Before the deadline nobody else takes it for dead: this release has removed it, or a
+	// copy of it that the network made.
+	return given
 }
 
 // releaseUnanswered gives back a permit that a try without an answer may have taken.

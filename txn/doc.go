@@ -99,7 +99,8 @@
 // pessimistic repository one request for its lock, in the place of its read, and none
 // where the caller before, in the same process, has handed the lock on. Create,
 // and Put, Apply and DeleteAt of nolock, read nothing; neither do Apply, Save and
-// Remove of the others, unless they have an id or were refused.
+// Remove of the others, unless they have an id or were refused. If the closure fails behind
+// a Create, that there is no item is looked up.
 // DynamoDB bills an item in a transaction, written, checked or read, with twice the
 // units. What is required is one more item of the commit, of two units, and no request;
 // a job that is queued or ended is two, or three, of which that of its resource is

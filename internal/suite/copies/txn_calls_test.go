@@ -358,7 +358,7 @@ func (w *txnCell) applied() int {
 		if n == missing {
 			continue // others have deleted it
 		}
-		if !first && n != times && !(o.makes || o.gone) {
+		if !first && n != times && !o.makes && !o.gone {
 			if w.has(func(o txnOp) bool { return o.makes || o.gone }) && times <= 1 {
 				times = n
 				continue

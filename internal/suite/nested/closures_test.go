@@ -14,7 +14,7 @@ import (
 )
 
 // contexts are that of a closure and others that are derived from it.
-func contexts(t *testing.T, ctx context.Context) map[string]context.Context {
+func contexts(ctx context.Context, t *testing.T) map[string]context.Context {
 	type mine struct{}
 	later, cancel := context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(cancel)
@@ -53,7 +53,7 @@ func TestARepositoryInsideAClosure(t *testing.T) {
 				}
 			}
 		}
-		for where, ctx := range contexts(t, ctx) {
+		for where, ctx := range contexts(ctx, t) {
 			check(where, ctx)
 		}
 		_, err := w.optimistic.In(tx).Update(ctx, key(x), func(ctx context.Context, _ *thing) error {

@@ -13,3 +13,10 @@ func (s *Semaphore[J]) Lines() int {
 	defer s.linesMu.Unlock()
 	return len(s.lines)
 }
+
+// JudgeGone is what a release that finds its permit gone says of it, for the model: given,
+// or lost, or neither.
+func JudgeGone(passed, told, silent, expired bool) (isGiven, isLost bool) {
+	v := judgeGone(passed, told, silent, expired)
+	return v == given, v == lostBefore
+}

@@ -1,5 +1,7 @@
 package semaphore_test
 
+import "github.com/dynahold/dynahold/semaphore"
+
 // call begins a call.
 func (m *model) call(w world, i int, q request, step stepper) {
 	h := &w.hands[i]
@@ -220,26 +222,26 @@ func (m *model) answer(w *world, i int, q *request, ok, held bool) (wrong string
 			h.sent = 0
 			return ""
 		}
-		success := ok
+		passed := q.to != 0 && w.hands[q.to-1].permit != 0 // by an earlier attempt
+		told := m.hastyLost || m.evidence(w, i, q, clean, late) || clean && m.cleanLost
+		silent := (q.kind == release || q.kind == pass) && w.brokenPermits&(1<<i) != 0 // it may be that of an earlier try
+		// Of a job the rule is the same: before the deadline nobody else can have ended it.
+		given, lost := semaphore.JudgeGone(passed, told, silent, late && !m.noDeadline)
+		success := ok || given
 		switch {
 		case ok:
 			m.seen[map[kind]sight{done: sawDone, fail: sawFail, returnJob: sawReturn, release: sawRelease, pass: sawPassed}[q.kind]]++
 			if late {
 				m.seen[sawLateEnd]++
 			}
-		case q.to != 0 && w.hands[q.to-1].permit != 0: // an earlier attempt has passed it on
-			success = true
-		case m.hastyLost, m.evidence(w, i, q, clean, late), clean && m.cleanLost:
+		case lost:
 			m.seen[sawLost]++
 			if was {
 				wrong = falseLoss
 			}
-		case (q.kind == release || q.kind == pass) && w.brokenPermits&(1<<i) != 0: // of an earlier try, it may be
-			m.seen[sawUnknown]++
-		case !late || m.noDeadline: // before the deadline nobody else can have ended it
+		case given && !passed:
 			m.seen[sawBesides]++
-			success = true
-		default:
+		case !given:
 			m.seen[sawUnknown]++
 		}
 		if success && !was {

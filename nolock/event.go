@@ -120,7 +120,7 @@ func (r *engine) bury(w *protocol.Write, raw ddb.Item) {
 	w.IfMark(r.core.Attr.Tombstone)
 }
 
-// event encodes a key and the time of an event.
+// event encodes a key, and the time and the id of an event.
 func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 	raw, err := r.table.EncodeKey(key)
 	if err != nil {
@@ -130,18 +130,7 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 	if !ok {
 		e = Event{Time: at}
 	}
-	if t, ok := e.Time.(attributevalue.UnixTime); ok {
-		e.Time = time.Time(t)
-	}
-	if when, ok := e.Time.(time.Time); ok && when.IsZero() {
-		err = errors.New("it is not set")
-	} else if ok && r.core.EventSeconds {
-		err = protocol.WholeSeconds(when)
-	}
-	if err == nil {
-		raw[r.core.EventTime], err = r.encodeTime(e.Time)
-	}
-	if err != nil {
+	if raw[r.core.EventTime], err = r.eventTime(e.Time); err != nil {
 		return nil, fmt.Errorf("%w: event time of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
 	if e.ID == nil {
@@ -150,20 +139,37 @@ func (r *engine) event(key repo.Key, at any) (ddb.Item, error) {
 	if r.core.EventID == "" {
 		return nil, fmt.Errorf("%w: an event id is given, but the type has no field tagged repo:\"eventid\"", repo.ErrSchema)
 	}
-	id, err := attributevalue.Marshal(e.ID)
-	if err != nil {
-		err = redact.Error(err)
-	} else if ddb.TypeName(id) != r.core.IDKind {
-		err = fmt.Errorf("%T is stored as %s, the field tagged repo:\"eventid\" as %s", e.ID, ddb.TypeName(id), r.core.IDKind)
-	}
-	if err == nil {
-		err = ddb.KeptText(id)
-	}
-	if err != nil {
+	if raw[r.core.EventID], err = r.eventID(e.ID); err != nil {
 		return nil, fmt.Errorf("%w: event id of %s: %w", repo.ErrSchema, r.core.ItemName(key), err)
 	}
-	raw[r.core.EventID] = id
 	return raw, nil
+}
+
+// eventTime encodes the time of an event as its caller has given it.
+func (r *engine) eventTime(at any) (types.AttributeValue, error) {
+	if t, ok := at.(attributevalue.UnixTime); ok {
+		at = time.Time(t)
+	}
+	if when, ok := at.(time.Time); ok && when.IsZero() {
+		return nil, errors.New("it is not set")
+	} else if ok && r.core.EventSeconds {
+		if err := protocol.WholeSeconds(when); err != nil {
+			return nil, err
+		}
+	}
+	return r.encodeTime(at)
+}
+
+// eventID encodes the id of an event, which must be of the field's type.
+func (r *engine) eventID(given any) (types.AttributeValue, error) {
+	id, err := attributevalue.Marshal(given)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	if ddb.TypeName(id) != r.core.IDKind {
+		return nil, fmt.Errorf("%T is stored as %s, the field tagged repo:\"eventid\" as %s", given, ddb.TypeName(id), r.core.IDKind)
+	}
+	return id, ddb.KeptText(id)
 }
 
 func (r *engine) encodeTime(at any) (types.AttributeValue, error) {

@@ -108,21 +108,33 @@ func (c *codec) checkOptions(t reflect.Type, within ...reflect.Type) error {
 		if name == "-" || !sf.IsExported() && !sf.Anonymous {
 			continue
 		}
-		has := func(option string) bool { return slices.Contains(options, option) }
-		_, theirs := reflect.PointerTo(sf.Type).MethodByName("MarshalDynamo")
-		switch isTime := sf.Type == timeType || sf.Type == reflect.PointerTo(timeType); {
-		case isTime && has("unixtime") && c.texts:
-			return fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its option unixtime says: use attributevalue.UnixTime, or an integer", sf.Name)
-		case has("set") && !has("stringset") && !has("numberset") && !has("binaryset"):
-			return fmt.Errorf("field %s has the option set, which attributevalue does not know, and would become a list: add stringset, numberset or binaryset, as in `dynamodbav:\"%s,stringset\"`", sf.Name, name)
-		case (has("stringset") || has("numberset") || has("binaryset")) && sf.Type.Kind() == reflect.Map:
-			return fmt.Errorf("field %s is a set of type %v, which attributevalue writes as a map: use a slice", sf.Name, sf.Type)
-		case theirs && c.tagKey == "dynamo" && !c.marshals(sf.Type):
-			return fmt.Errorf("field %s has the method MarshalDynamo of guregu/dynamo, which attributevalue does not call: give it MarshalDynamoDBAttributeValue and UnmarshalDynamoDBAttributeValue, which both call", sf.Name)
+		if err := c.checkField(sf, name, options); err != nil {
+			return err
 		}
 		if err := c.checkOptions(sf.Type, append(slices.Clone(within), t)...); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// sets are the options by which attributevalue writes a slice as a set.
+var sets = []string{"stringset", "numberset", "binaryset"}
+
+// checkField refuses a field whose options, or methods, attributevalue does not know.
+func (c *codec) checkField(sf reflect.StructField, name string, options []string) error {
+	isTime := sf.Type == timeType || sf.Type == reflect.PointerTo(timeType)
+	isSet := slices.ContainsFunc(options, func(option string) bool { return slices.Contains(sets, option) })
+	_, theirs := reflect.PointerTo(sf.Type).MethodByName("MarshalDynamo")
+	switch {
+	case isTime && c.texts && slices.Contains(options, "unixtime"):
+		return fmt.Errorf("field %s would encode itself as a text (UseEncodingMarshalers), whatever its option unixtime says: use attributevalue.UnixTime, or an integer", sf.Name)
+	case !isSet && slices.Contains(options, "set"):
+		return fmt.Errorf("field %s has the option set, which attributevalue does not know, and would become a list: add stringset, numberset or binaryset, as in `dynamodbav:\"%s,stringset\"`", sf.Name, name)
+	case isSet && sf.Type.Kind() == reflect.Map:
+		return fmt.Errorf("field %s is a set of type %v, which attributevalue writes as a map: use a slice", sf.Name, sf.Type)
+	case theirs && c.tagKey == "dynamo" && !c.marshals(sf.Type):
+		return fmt.Errorf("field %s has the method MarshalDynamo of guregu/dynamo, which attributevalue does not call: give it MarshalDynamoDBAttributeValue and UnmarshalDynamoDBAttributeValue, which both call", sf.Name)
 	}
 	return nil
 }

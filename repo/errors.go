@@ -1,20 +1,9 @@
 package repo
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
-
-	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/redact"
 )
 
 // The sentinels: which error it is. Test with errors.Is.
@@ -149,62 +138,3 @@ func (e *ConditionError) Error() string {
 
 // Is makes errors.Is(err, ErrCondition) true.
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
-
-// classify adds the sentinel of this package to an error of a request, once, where
-// it leaves the transport: ErrNoTable, ErrDenied, ErrConfig, ErrSchema or
-// ErrTooLarge. Other errors come back as they are.
-func classify(err error) error {
-	if err == nil {
-		return nil
-	}
-	redact.Answer(err)
-	switch {
-	case is[*ddb.SizeError](err), protocol.Oversize(err):
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
-	case is[*ddb.ImageError](err), is[*protocol.ShapeError](err):
-		return fmt.Errorf("%w: %w", ErrSchema, err)
-	case is[*ddb.MergeError](err):
-		return fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	var unsent *ddb.UnsentError
-	if errors.As(err, &unsent) && !unsent.Cancelled {
-		// The SDK has no types for these; the text only chooses the hint.
-		text, late := unsent.Error(), errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-		switch credentials := strings.Contains(text, "identity") || strings.Contains(text, "credentials"); {
-		case credentials && late:
-			return fmt.Errorf("%w: the client's credentials did not come in time: %w", ErrDenied, err)
-		case credentials:
-			return fmt.Errorf("%w: the client has no usable credentials: %w", ErrDenied, err)
-		case !late:
-			return fmt.Errorf("%w: the client cannot send: check its region and endpoint: %w", ErrConfig, err)
-		}
-	}
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return err
-	}
-	switch api.ErrorCode() {
-	case "ResourceNotFoundException":
-		return fmt.Errorf("%w: create it with EnsureTable, or check region and endpoint: %w", ErrNoTable, err)
-	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignatureException",
-		"MissingAuthenticationTokenException", "MissingAuthenticationToken", "ExpiredTokenException", "InvalidClientTokenId", "OptInRequired":
-		return fmt.Errorf("%w: check credentials, region and policy: %w", ErrDenied, err)
-	case "ValidationException":
-		return fmt.Errorf("%w: %w", ErrSchema, err)
-	case "ItemCollectionSizeLimitExceededException":
-		return fmt.Errorf("%w: the items of one partition key, with their local indexes: %w", ErrTooLarge, err)
-	}
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, func(r types.CancellationReason) bool {
-		return aws.ToString(r.Code) == "ValidationError"
-	}) {
-		return fmt.Errorf("%w: %w", ErrSchema, err)
-	}
-	return err
-}
-
-// is reports whether an error is of a type, or wraps one that is.
-func is[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
-}

@@ -46,28 +46,38 @@ func newPlan(t reflect.Type, fields []field) *plan {
 	}
 	p := &plan{}
 	for _, f := range fields {
-		omit := len(f.options) == 1 && f.options[0] == "omitempty"
-		if f.viaPtr || len(f.options) > 0 && !omit || t.FieldByIndex(f.index).Anonymous {
+		as, ok := plannedOf(t, f)
+		if !ok {
 			return nil
 		}
-		kind := planKind(f.typ)
-		switch {
-		case kind == reflect.Invalid && !standsAlone(f.typ):
-			return nil
-		case kind == reflect.String:
-			p.texts++
-		case kind != reflect.Invalid && kind != reflect.Bool && kind != reflect.Slice:
-			p.numbers++
-		}
-		p.fields = append(p.fields, planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit, key: f.role.name == "pk" || f.role.name == "sk"})
+		p.fields = append(p.fields, as)
 	}
 	slices.SortFunc(p.fields, func(a, b planned) int { return strings.Compare(a.name, b.name) })
 	for _, f := range p.fields {
-		if f.kind == reflect.Invalid || f.kind == reflect.Slice {
+		switch f.kind {
+		case reflect.Invalid, reflect.Slice:
 			p.others = append(p.others, f)
+		case reflect.String:
+			p.texts++
+		case reflect.Bool:
+		default:
+			p.numbers++
 		}
 	}
 	return p
+}
+
+// plannedOf is how a field of a type is coded; false: not by itself.
+func plannedOf(t reflect.Type, f field) (as planned, ok bool) {
+	omit := len(f.options) == 1 && f.options[0] == "omitempty"
+	if f.viaPtr || len(f.options) > 0 && !omit || t.FieldByIndex(f.index).Anonymous {
+		return as, false
+	}
+	kind := planKind(f.typ)
+	if kind == reflect.Invalid && !standsAlone(f.typ) {
+		return as, false
+	}
+	return planned{name: f.name, index: f.index, kind: kind, omitEmpty: omit, key: f.role.name == "pk" || f.role.name == "sk"}, true
 }
 
 // codesItself reports whether attributevalue would ask the type.

@@ -143,18 +143,9 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, err
 	}
-	cond := expression.Key(pk.name).Equal(expression.Value(of))
-	if plan.narrow != nil {
-		if sk.name == "" {
-			return nil, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
-		}
-		sort, err := plan.narrow(t.codec, sk)
-		if err != nil {
-			return nil, err
-		}
-		cond = cond.And(sort)
-	} else if sk.role.prefix != "" { // the items of other types in the partition are not even read
-		cond = cond.And(expression.Key(sk.name).BeginsWith(sk.role.prefix))
+	cond, err := t.keyCondition(plan, of, pk, sk)
+	if err != nil {
+		return nil, err
 	}
 	builder := expression.NewBuilder().WithKeyCondition(cond)
 	if pk.name != t.core.Type && sk.name != t.core.Type { // a filter cannot name a key
@@ -167,8 +158,30 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: query: %w", ErrConfig, err)
 	}
-	q := &query{plan: plan, keys: t.startKeys(pk, sk)}
-	q.input = &dynamodb.QueryInput{
+	return &query{plan: plan, input: t.queryInput(plan, expr), keys: t.startKeys(pk, sk)}, nil
+}
+
+// keyCondition names the partition of a query, and what it reads of it.
+func (t *mapping) keyCondition(plan *queryPlan, partition types.AttributeValue, pk, sk field) (cond expression.KeyConditionBuilder, err error) {
+	cond = expression.Key(pk.name).Equal(expression.Value(partition))
+	switch {
+	case plan.narrow != nil && sk.name == "":
+		return cond, fmt.Errorf("%w: the query narrows the sort key, but there is none", ErrKey)
+	case plan.narrow != nil:
+		sort, err := plan.narrow(t.codec, sk)
+		if err != nil {
+			return cond, err
+		}
+		return cond.And(sort), nil
+	case sk.role.prefix != "": // the items of other types in the partition are not even read
+		return cond.And(expression.Key(sk.name).BeginsWith(sk.role.prefix)), nil
+	}
+	return cond, nil
+}
+
+// queryInput is the request of a query.
+func (t *mapping) queryInput(plan *queryPlan, expr expression.Expression) *dynamodb.QueryInput {
+	input := &dynamodb.QueryInput{
 		TableName:                 &t.core.Name,
 		KeyConditionExpression:    expr.KeyCondition(),
 		FilterExpression:          expr.Filter(),
@@ -178,12 +191,12 @@ func (t *mapping) newQuery(partition any, options []QueryOption) (*query, error)
 		ScanIndexForward:          aws.Bool(!plan.descending),
 	}
 	if plan.index != nil {
-		q.input.IndexName, q.input.Select = &plan.index.name, types.SelectAllAttributes
+		input.IndexName, input.Select = &plan.index.name, types.SelectAllAttributes
 	}
 	if plan.pageSize > 0 {
-		q.input.Limit = &plan.pageSize
+		input.Limit = &plan.pageSize
 	}
-	return q, nil
+	return input
 }
 
 // keysOf returns the key attributes of the table, or of an index.

@@ -37,18 +37,23 @@ func parseRole(tag string) (r role, err error) {
 	if !has {
 		return r, nil
 	}
+	return r, r.parseOption(tag, option)
+}
+
+// parseOption reads what stands behind the name of a role.
+func (r *role) parseOption(tag, option string) error {
 	key, value, _ := strings.Cut(option, "=")
 	switch {
-	case key == "prefix" && (name == "pk" || name == "sk"):
+	case key == "prefix" && (r.name == "pk" || r.name == "sk"):
 		if r.prefix = value; value == "" || !utf8.ValidString(value) {
-			return r, fmt.Errorf("the role %q, whose prefix is empty: write it as in repo:\"pk,prefix=ORDER#\"", tag)
+			return fmt.Errorf("the role %q, whose prefix is empty: write it as in repo:\"pk,prefix=ORDER#\"", tag)
 		}
-	case key == "unit" && (name == "created" || name == "updated"):
+	case key == "unit" && (r.name == "created" || r.name == "updated"):
 		if r.unit = units[value]; r.unit == 0 {
-			return r, fmt.Errorf("the role %q, whose unit is not one of s, ms, us and ns", tag)
+			return fmt.Errorf("the role %q, whose unit is not one of s, ms, us and ns", tag)
 		}
 	default:
-		return r, fmt.Errorf("the role %q with the unknown option %q: keys take prefix=TEXT, created and updated take unit=s, ms, us or ns", tag, option)
+		return fmt.Errorf("the role %q with the unknown option %q: keys take prefix=TEXT, created and updated take unit=s, ms, us or ns", tag, option)
 	}
-	return r, nil
+	return nil
 }

@@ -21,50 +21,80 @@ func collect(t reflect.Type, tagKey string, index []int, viaPtr bool, within ...
 			return nil, err
 		}
 		name, options := nameOf(sf, tagKey)
-		role := sf.Tag.Get("repo")
-		if name == "-" || (!sf.IsExported() && !sf.Anonymous) {
-			if role != "" {
-				return nil, fmt.Errorf("field %s has the role %q but is not stored (unexported, or dynamodbav:\"-\"): export it and give it a name", sf.Name, role)
-			}
-			continue
+		form := formOf(sf, name)
+		if err := checkPlace(sf, form); err != nil {
+			return nil, err
 		}
-		inner := sf.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		if sf.Anonymous && name == "" && inner.Kind() == reflect.Struct && inner != timeType {
-			if role != "" {
-				return nil, fmt.Errorf("embedded struct %s has the role %q: give it to a field inside", sf.Name, role)
-			}
-			ptr := sf.Type.Kind() == reflect.Pointer
-			if ptr && !sf.IsExported() {
-				return nil, fmt.Errorf("embedded pointer to the unexported struct %s cannot be decoded: embed the struct itself", sf.Name)
-			}
+		switch form {
+		case flattened:
+			inner, ptr := pointed(sf.Type)
 			fields, err := collect(inner, tagKey, at, viaPtr || ptr, append(slices.Clone(within), t)...)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, fields...)
-			continue
-		}
-		if !sf.IsExported() {
-			continue
-		}
-		if inner.Kind() == reflect.Struct {
-			if nested := findRole(inner, nil); nested != "" {
-				return nil, fmt.Errorf("field %s is stored as one attribute (a map), so the role inside it, at %s, has no attribute of its own: embed the struct without a dynamodbav name, or move the field up", sf.Name, nested)
+		case attribute:
+			if name == "" {
+				name = sf.Name
 			}
+			f := field{name: name, goName: sf.Name, index: at, typ: sf.Type, options: options, viaPtr: viaPtr}
+			if role := sf.Tag.Get("repo"); role != "" {
+				f.role, _ = parseRole(role) // checkTag has
+			}
+			all = append(all, f)
 		}
-		if name == "" {
-			name = sf.Name
-		}
-		f := field{name: name, goName: sf.Name, index: at, typ: sf.Type, options: options, viaPtr: viaPtr}
-		if role != "" {
-			f.role, _ = parseRole(role) // checkTag has
-		}
-		all = append(all, f)
 	}
 	return all, nil
+}
+
+// form is how a field of a struct is stored.
+type form int
+
+const (
+	unstored  form = iota
+	ignored        // not stored either, as the encoder does with embedded types that are no structs
+	flattened      // an embedded struct: its fields are stored beside those around it
+	attribute
+)
+
+// formOf is the form of a field whose tags name an attribute, "" without.
+func formOf(sf reflect.StructField, name string) form {
+	switch inner, _ := pointed(sf.Type); {
+	case name == "-", !sf.IsExported() && !sf.Anonymous:
+		return unstored
+	case sf.Anonymous && name == "" && inner.Kind() == reflect.Struct && inner != timeType:
+		return flattened
+	case !sf.IsExported():
+		return ignored
+	}
+	return attribute
+}
+
+// checkPlace refuses a field with a role where none can be, and one that cannot be decoded.
+func checkPlace(sf reflect.StructField, as form) error {
+	role := sf.Tag.Get("repo")
+	inner, ptr := pointed(sf.Type)
+	switch {
+	case as == unstored && role != "":
+		return fmt.Errorf("field %s has the role %q but is not stored (unexported, or dynamodbav:\"-\"): export it and give it a name", sf.Name, role)
+	case as == flattened && role != "":
+		return fmt.Errorf("embedded struct %s has the role %q: give it to a field inside", sf.Name, role)
+	case as == flattened && ptr && !sf.IsExported():
+		return fmt.Errorf("embedded pointer to the unexported struct %s cannot be decoded: embed the struct itself", sf.Name)
+	case as == attribute && inner.Kind() == reflect.Struct:
+		if nested := findRole(inner, nil); nested != "" {
+			return fmt.Errorf("field %s is stored as one attribute (a map), so the role inside it, at %s, has no attribute of its own: embed the struct without a dynamodbav name, or move the field up", sf.Name, nested)
+		}
+	}
+	return nil
+}
+
+// pointed is what a type points to, or the type itself.
+func pointed(t reflect.Type) (inner reflect.Type, ptr bool) {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem(), true
+	}
+	return t, false
 }
 
 // dynamodbav is the tag key that attributevalue always reads.
@@ -93,11 +123,7 @@ func findRole(t reflect.Type, seen []reflect.Type) string {
 		if sf.Tag.Get("repo") != "" {
 			return t.Name() + "." + sf.Name
 		}
-		inner := sf.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		if inner.Kind() == reflect.Struct {
+		if inner, _ := pointed(sf.Type); inner.Kind() == reflect.Struct {
 			if at := findRole(inner, seen); at != "" {
 				return at
 			}

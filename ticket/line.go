@@ -171,9 +171,13 @@ func (l line) before(id string, number int64) (ahead []entry, present bool) {
 // the entry away but by force, which leaves its evidence, or with the item: doubt says
 // that there was an attempt without an answer, which may have come before that.
 func (l line) leftBy(number int64, doubt, expired bool) bool {
-	sameLife := l.next >= number
+	sameLife := l.next >= number && l.next-number <= lifeSpan
 	return l.left == number || !expired && (doubt || sameLife) && !l.brokenTicket(number)
 }
+
+// lifeSpan is how many tickets are taken to be drawn while a removal is under way. Those of
+// one life of an item follow each other, and another life begins at its microsecond.
+const lifeSpan = 1_000
 
 // judge tells which entries may be passed over.
 type judge struct {

@@ -50,7 +50,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if err != nil {
 		return c.decides(ctx, n, errors.Join(c.res.Err, err))
 	}
-	if c.opt.Sending.lapsed(delay) {
+	if !c.opt.Holding && c.opt.Sending.lapsed(delay) { // else it sleeps for less
 		return c.decides(ctx, n, c.res.Err) // behind that sleep it would be too late
 	}
 	if c.opt.Holding {

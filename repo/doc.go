@@ -28,39 +28,13 @@
 // created and updated that are integers unit=s, ms, us or ns, the step since 1970
 // (default s).
 //
-// A time.Time as a key is stored as text whose fractions vary in length, so it
-// does not sort by time: use an integer.
+// Only the attributes that T maps are written; others are kept, on the top level of the
+// item. Beside them stand the library's own, named by [Attributes]; they never reach T.
+// A time.Time as a key does not sort by time: use an integer.
 //
-// Only the attributes that T maps are written. Attributes that T does not know
-// are kept, on the top level of the item: a nested struct is one attribute and
-// is written whole.
-//
-// Beside them the library keeps attributes of its own on an item, named by
-// [Attributes]. They never reach T.
-//
-// # Several types in one table
-//
-// The role type=NAME has the library write NAME into its field when an item is made,
-// and demand it with every other call: the condition of a write names it, and what was
-// read is checked, with no request more. An item of another type, or of none, is a
-// [*TypeError] (ErrSchema) for every call that names its key, and nothing is written.
-// What looks for items leaves it out: Query, Page, Scan and Index, by a filter that
-// DynamoDB applies (it bills what it reads), and Images. A Query with a Limit then
-// reads pages that double, so that few among many cost few requests. Stubs and
-// tombstones are of no type: what deletes an item of one type leaves its key to any.
-//
-// A prefix of a key stands in the table only: T and every [Key], also in errors, have
-// the bare id, SortPrefix and SortBetween count from behind it, and a Query that does
-// not narrow the sort key reads the items with T's prefix alone. A [KeyTable], and so a
-// tool that knows no T, has keys as they are stored.
-//
-// # Times
-//
-// created is set by Create, an Upsert of a new item, and the event that makes an item
-// (an event that finds an item without it sets it, too); no later write changes it.
-// updated is set by each write that counts the version, not by a change that leaves
-// everything as it was. Both are of the clock of the process. What a caller gives for
-// them is not used; a change that alters them, or the type, is ErrFixed.
+// created is set when an item is made, updated by each write that counts the version, by
+// the clock of the process. A change that alters them, or the type, is ErrFixed. Several
+// types in one table: docs/tables.md.
 //
 // # Other encodings
 //
@@ -73,14 +47,9 @@
 //	}
 //	_, err := repo.NewTable[order](client, "orders", cfg)
 //
-// Tags of another mapper whose meaning would be lost in writing are ErrSchema:
-// docs/migration.md names them, and what to write in their place.
-//
 // # Reads
 //
-// A table is read by key (Get, GetMany), by partition (Query, Page) or as a whole
-// (Scan). The options of a query order, narrow, filter and bound it, and name a
-// secondary index:
+// By key (Get, GetMany), by partition (Query, Page), as a whole (Scan), or by an index:
 //
 //	for order, err := range orders.Query(ctx, "ann", repo.Index("byCustomer", "customer", "placed"), repo.Descending(), repo.Limit(10)) {
 //
@@ -91,8 +60,7 @@
 //
 // # Contexts and errors
 //
-// A context governs waiting and sending. Cancelled in the middle of a write,
-// one short attempt on a detached context finds out what became of it. Errors
-// are sentinels for "which" and structs for "who and until when"; use
-// errors.Is and errors.As. They have keys of items, and never other values.
+// A context governs waiting and sending. Cancelled in the middle of a write, one short
+// attempt on a detached context finds out what became of it. Errors are sentinels for
+// "which" and structs for "who and until when"; they have keys, and no other values.
 package repo

@@ -98,13 +98,14 @@ func (r release) download(ctx context.Context, work string) ([]byte, error) {
 		return nil, fmt.Errorf("nothing configured, no dynoxide of version "+version+" on the PATH or in the cache, and no npm to fetch it: %w", err)
 	}
 	// A package of its own: npm looks for a project, and for that project's settings, in the
-	// folders above too, which may be anybody's. The user's settings hold.
+	// folders above too, which may be anybody's. The user's settings hold, and the machine's:
+	// --prefix would end the search too, and hide those.
 	if err := os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"private":true}`), 0o600); err != nil {
 		return nil, fmt.Errorf("cache folder: %w", err)
 	}
 	// On a leash as an engine is: it may be a launcher of the real one.
 	var output bytes.Buffer
-	p := &process{cmd: command(npm, nil, "pack", "--loglevel=error", "--ignore-scripts", "--prefix", work, "--workspaces=false", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
+	p := &process{cmd: command(npm, nil, "pack", "--loglevel=error", "--ignore-scripts", "--workspaces=false", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = work, npmEnvironment() // nothing is written elsewhere
 	p.cmd.Stdout, p.cmd.Stderr = &output, &output
 	p.cmd.WaitDelay = npmDelay

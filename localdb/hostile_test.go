@@ -258,6 +258,29 @@ func TestNPMKnowsTheUsersSettingsAlone(t *testing.T) {
 	}
 }
 
+// The machine's settings, of a mirror or of its certificates, hold as they do for any npm.
+func TestNPMKnowsTheMachinesSettings(t *testing.T) {
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("npm_config_globalconfig", "") // where npm itself looks for them
+	if err := os.Unsetenv("npm_config_globalconfig"); err != nil {
+		t.Fatal(err)
+	}
+	want, err := exec.Command(npm, "config", "get", "globalconfig").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, note := t.TempDir(), filepath.Join(t.TempDir(), "note")
+	writeFile(t, filepath.Join(dir, "npm"), []byte("#!/bin/sh\nshift\n'"+npm+"' config get globalconfig \"$@\" >'"+note+"'\nexit 1\n"), 0o700)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	_ = pinned.fetch(t.Context(), filepath.Join(t.TempDir(), "cache"))
+	if got, err := os.ReadFile(note); err != nil || !strings.Contains(string(got), strings.TrimSpace(string(want))) {
+		t.Errorf("npm looks for them at %s, %v; want %s", got, err, want)
+	}
+}
+
 func TestFilesOfAnEngineAreItsUsersAlone(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
 	t.Setenv("AWS_ENDPOINT_URL", "")

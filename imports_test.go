@@ -87,6 +87,7 @@ var layout = []row{
 	{folder: "internal/suite/exclusion", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all kinds of lock"},
 	{folder: "internal/suite/faults", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "true verdicts over a bad network and in killed processes"},
 	{folder: "internal/suite/copies", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, module: "internal/suite", testOnly: true, why: "requests that are delivered twice, call by call and moment by moment"},
+	{folder: "internal/suite/copies/single", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "requests of one item that are delivered twice, by the strategies"},
 	{folder: "internal/suite/answers", tests: []string{"direct", "repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, module: "internal/suite", testOnly: true, why: "answers that are not DynamoDB's, at every call that writes"},
 	{folder: "internal/suite/costs", may: []string{"public"}, tests: []string{"direct"}, module: "internal/suite", testOnly: true, why: "requests, units and permissions against the documents; benchmarks"},
 	{folder: "internal/suite/wire", module: "internal/suite", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore"}, why: "what every public operation sends, in a golden file"},

@@ -23,6 +23,7 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 	core, stored := h.l.line.Core, h.start.Raw
 	left := stored // for the next caller, if the lock is to stay in this process
 	var seen *protocol.Evidence
+	var id protocol.WriteID
 	defer func() { seen.End() }()
 	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Made: is}
 	end.Change = func(w *protocol.Write) error {
@@ -40,11 +41,12 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 		}
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
-			id := protocol.NewWriteID()
-			item = cas.Bump(h.l.table, w, id, stored, item, count)
+			id = protocol.NewWriteID()
+			ring := cas.Writers(core, id, stored)
+			item = cas.Bump(h.l.table, w, ring, item, count)
 			seen = core.Expect(id, nil)
 			if end.KeepLocal { // nobody else needs to know
-				left = cas.ApplyTo(core, stored, edit.Diff, cas.Writers(core, id, stored), count)
+				left = cas.ApplyTo(core, stored, edit.Diff, ring, count)
 			}
 		}
 		return nil
@@ -52,6 +54,9 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 	next, err := h.lock.End(ctx, end)
 	if v, _ := seen.Verdict(); v == protocol.Committed && errors.Is(err, repo.ErrOutcomeUnknown) {
 		err = nil // a ring has the id, though the hold does not tell any more
+	}
+	if err == nil {
+		core.Judged(id)
 	}
 	h.turn.PassOn(next, left)
 	return item, err

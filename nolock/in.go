@@ -60,7 +60,7 @@ func (v *View[T]) Put(ctx context.Context, item T) error {
 			return err
 		}
 		r.putting(w, raw, hidden)
-		r.guard(w, raw, id, true)
+		r.guardPart(w, raw, id)
 		return nil
 	}})
 }
@@ -80,7 +80,7 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expres
 			if err := v.r.merge(w, raw, update, hidden); err != nil {
 				return err
 			}
-			v.r.guard(w, raw, id, true)
+			v.r.guardPart(w, raw, id)
 			return nil
 		},
 		Clear: func(ctx context.Context, hidden ddb.Item) (ddb.Item, error) {
@@ -105,7 +105,7 @@ func (v *View[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
 		Raw: raw,
 		Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
 			r.bury(w, raw)
-			r.guard(w, raw, id, true)
+			r.guardPart(w, raw, id)
 			return nil
 		},
 		Do: func(now ddb.Item) (ddb.Item, error) {
@@ -148,4 +148,12 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 	left[r.core.Attr.Tombstone] = ddb.True()
 	left[r.core.Attr.TTL] = r.forgotten()
 	return left
+}
+
+// guardPart makes an event of a write of a transaction, which starts a new ring of its
+// id: that is the evidence for all parts.
+func (r *engine) guardPart(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
+	w.CountVersion()
+	w.Set(r.core.Attr.Writers, id.Push(nil))
+	r.guard(w, raw)
 }

@@ -19,11 +19,12 @@ import (
 type eventWrite struct {
 	*engine
 	lock.Waiter
-	id     protocol.WriteID
-	event  ddb.Item // its key, time and id
-	fill   func(w *protocol.Write, hidden ddb.Item) error
-	hidden ddb.Item // a stub or tombstone that an earlier try found
-	flips  int      // refusals because the item was hidden, or became visible
+	id       protocol.WriteID
+	excluded protocol.OnceID // what no try may find
+	event    ddb.Item        // its key, time and id
+	fill     func(w *protocol.Write, hidden ddb.Item) error
+	hidden   ddb.Item // a stub or tombstone that an earlier try found
+	flips    int      // refusals because the item was hidden, or became visible
 }
 
 // send writes an event, if it is newer than the stored one, until that has a
@@ -40,6 +41,8 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
+	e.excluded = protocol.NewExclusion(e.id)
+	e.Exclusive(e.excluded)
 	return e.SendUntilJudged(ctx, e.id, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
 
@@ -57,7 +60,11 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
-	e.guard(w, e.event, e.id, e.core.Version != "")
+	w.IfNotExcluded(e.excluded)
+	if e.core.Version != "" {
+		w.LeaveUnread(e.id)
+	}
+	e.guard(w, e.event)
 	in, err := w.Update(e.Raw)
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
@@ -65,14 +72,8 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil, Decide: true}), nil
 }
 
-// guard adds to a write what makes an event of it; ring says that it leaves its id.
-// Without a read the ring of writers cannot be extended: a new one starts, and the
-// version counts on.
-func (r *engine) guard(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ring bool) {
-	w.CountVersion()
-	if ring {
-		w.Set(r.core.Attr.Writers, id.Push(nil))
-	}
+// guard adds to a write what makes an event of it.
+func (r *engine) guard(w *protocol.Write, raw ddb.Item) {
 	cas.IfNewer(r.core, w, raw)
 	w.IfUnlocked()
 	w.IfOurs()
@@ -167,11 +168,11 @@ func (e *eventWrite) judge(image ddb.Item) (decided bool, err error) {
 	if !ok {
 		order = -1 // neither: it settles nothing
 	}
-	var ring []byte
-	if e.core.Version != "" { // else events leave the ring alone
-		ring = e.core.Ring(image)
+	var last []byte
+	if e.core.Version != "" { // else events leave no id
+		last = e.core.LastUnread(image)
 	}
-	verdict, final := e.Doubt.Event(e.id, ring, order)
+	verdict, final := e.Doubt.Event(e.id, last, order)
 	switch {
 	case !ok && verdict != protocol.Committed:
 		return true, fmt.Errorf("%w: %s: the stored event time or id (attributes %q, %q) is of another type", repo.ErrSchema, e.core.ItemName(e.Key), e.core.EventTime, e.core.EventID)

@@ -30,6 +30,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	id := protocol.NewWriteID()
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()
+		w.IfNotExcluded(protocol.NewExclusion(id))
 		err := r.saving(w, raw, id, version, base)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
@@ -71,9 +72,11 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	}
 	core := r.table.Core
 	w := core.NewWrite()
+	id := protocol.NewWriteID()
+	w.IfNotExcluded(protocol.NewExclusion(id))
 	atVersion(core, w, r.table.Version(item))
 	in := w.Delete(core.Key(raw))
-	return r.versioned(ctx, "Remove", item, raw, protocol.NewWriteID(), func(ctx context.Context, turn *lock.Waiter, _ []byte) (ddb.Result, error) {
+	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *lock.Waiter, _ []byte) (ddb.Result, error) {
 		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true}), nil
 	})
 }
@@ -105,6 +108,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		return err
 	}
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
+	turn.Exclusive(protocol.NewExclusion(id))
 	stored, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {
 		return err

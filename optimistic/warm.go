@@ -44,7 +44,7 @@ func (w cache) learn(key string, c cas.Trace) {
 // same reports whether two images are of the same write of an item.
 func (w cache) same(a, b ddb.Item) bool {
 	ring := w.core.Ring(a)
-	return len(ring) > 0 && string(ring) == string(w.core.Ring(b))
+	return len(ring) > 0 && string(ring) == string(w.core.Ring(b)) && cas.Version(w.core, a) == cas.Version(w.core, b)
 }
 
 // follow replaces an item that is kept by what a write of this process, that has

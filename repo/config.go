@@ -144,6 +144,9 @@ func (a Attributes) roleOf(name string) string {
 	if once := protocol.Attributes(a).OnceNames(); slices.Contains(once[:], name) {
 		return "Once"
 	}
+	if name == protocol.Attributes(a).UnreadWriter() {
+		return "Writers"
+	}
 	return ""
 }
 
@@ -159,6 +162,9 @@ func (a Attributes) check() error {
 		if once := protocol.Attributes(a).OnceNames(); role == "Once" {
 			names = once[:]
 			most -= len(names[2]) - len(name)
+		} else if role == "Writers" {
+			names = append(names, protocol.Attributes(a).UnreadWriter())
+			most -= len(names[1]) - len(name)
 		}
 		switch {
 		case !utf8.ValidString(name):

@@ -36,6 +36,8 @@ func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update 
 	defer told.End(&err)
 	a := &applying{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
+	a.excluded = protocol.NewExclusion(a.id)
+	a.waiter.Exclusive(a.excluded)
 	if once != nil {
 		a.ids = once.Unread(t.Core)
 	}
@@ -59,18 +61,22 @@ type applying struct {
 	update     expression.UpdateBuilder
 	conditions []expression.ConditionBuilder // the caller's own
 	once       *Once
-	ids        protocol.UnreadOnce // with once: how the next try carries the id
+	ids        protocol.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
+	excluded   protocol.OnceID     // what no try may find
+	marks      bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
 	shown      any                 // the item that did not meet the conditions
 }
 
-// write puts the caller's update under the marks of the protocol. Without a read
-// the ring of writers cannot be extended: a new one starts, and the version counts
-// on.
+// write puts the caller's update under the marks of the protocol.
 func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
-	MarkUnread(core, w, a.id)
-	if a.once != nil {
+	demandVisible(core, w)
+	w.LeaveUnread(a.id)
+	if a.once != nil || !a.marks {
+		w.IfNotExcluded(a.excluded)
+	}
+	if a.once != nil || a.marks {
 		a.ids.Add(w)
 	}
 	if _, err := w.Merge(a.update, a.conditions, func(attr string) error { return CheckTarget(core, attr) }); err != nil {
@@ -83,22 +89,22 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	return in, err
 }
 
-// MarkUnread puts the marks of the protocol on a write that changes an item which is
-// there, and has not read it.
+// MarkUnread puts the marks of the protocol on a write of a transaction that changes an
+// item which is there, and has not read it. Behind another write it would be applied
+// twice: that is the limit of a request which is bound to nothing.
 func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
+	demandVisible(core, w)
+	w.StartRing(id)
+}
+
+// demandVisible demands an item that readers see, which nobody holds.
+func demandVisible(core *protocol.Core, w *protocol.Write) {
 	w.IfExists(core.Partition)
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
 	w.IfUnlocked()
 	w.IfOurs()
-	w.CountVersion()
-	w.Set(core.Attr.Writers, id.Push(nil))
 	w.StampUpdated(core.Clock())
-	// Against a copy that something on the way has made, while nobody else has
-	// written. Behind another write it would be applied: that is the limit of a
-	// request which is bound to nothing.
-	ring := w.Name(core.Attr.Writers)
-	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(id.Push(nil)) + ")")
 }
 
 // CheckTarget refuses an attribute that is not for a user's expression to change.
@@ -135,9 +141,9 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 		default:
 			return nil, lock.Failed(a.waiter.Core, a.waiter.Key, res)
 		}
-		verdict := a.waiter.Doubt.ByID(a.id, a.table.Core.Ring(res.Image))
-		switch {
-		case verdict == protocol.Committed, a.once.In(a.table.Core, res.Image):
+		core := a.table.Core
+		switch verdict := a.waiter.Doubt.End(); {
+		case core.Wrote(res.Image, a.id), a.once.In(core, res.Image), a.marks && core.Remembers(res.Image, a.excluded):
 			return res.Image, nil
 		case verdict == protocol.Undecided && a.once == nil:
 			if v, image := a.waiter.Seen(); v == protocol.Committed {
@@ -181,6 +187,13 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	}
 	switch {
 	case image[core.Attr.LockedBy] != nil && (!core.Hidden(image) || image[core.Attr.LockStub] != nil):
+		if a.once == nil {
+			a.marks = true
+			a.ids = protocol.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
+			if _, err := a.realign(image); err != nil {
+				return err
+			}
+		}
 		return a.waiter.WaitOrBreak(ctx, image)
 	case core.Hidden(image):
 		return lock.NotFound(a.waiter.Key, core.Name)
@@ -188,16 +201,9 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	if err := a.waiter.CheckCounted(image); err != nil {
 		return err
 	}
-	if a.once != nil {
-		next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()))
-		switch {
-		case next.Forgets() && a.waiter.Doubt.Open():
-			return a.waiter.Undecided("the item has forgotten the ids of that time")
-		case err != nil:
-			return fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
-		}
-		if a.ids = next; other {
-			return nil
+	if a.once != nil || a.marks {
+		if other, err := a.realign(image); other || err != nil {
+			return err
 		}
 	}
 	if len(a.conditions) == 0 { // an attribute that no condition can tell apart from the library's
@@ -209,4 +215,19 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	}
 	a.shown = item
 	return &repo.ConditionError{Table: core.Name, Key: a.waiter.Key, Item: a.table.Value(item)}
+}
+
+// realign makes the next try carry its id as an image demands it; other says that it
+// differs from the one before.
+func (a *applying) realign(image ddb.Item) (other bool, err error) {
+	core := a.table.Core
+	next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()))
+	switch {
+	case next.Forgets() && a.waiter.Doubt.Open():
+		return false, a.waiter.Undecided("the item has forgotten the ids of that time")
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", core.ItemName(a.waiter.Key), err)
+	}
+	a.ids = next
+	return other, nil
 }

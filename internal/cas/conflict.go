@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // undecided is the error where no verdict can be had.
@@ -32,6 +33,51 @@ func (u *update) unmoved(base, now ddb.Item) bool {
 		}
 	}
 	return true
+}
+
+// refusal is what the image that refused a write tells.
+func (u *update) refusal(base, now ddb.Item, removes bool) protocol.Refusal {
+	core := u.waiter.Core
+	r := protocol.Refusal{Removes: removes, Base: core.Ring(base), Now: core.Ring(now), Counted: core.Version != "",
+		Gone: core.Absent(now), Unmoved: u.unmoved(base, now)}
+	r.Since = Version(core, now)
+	if !core.Hidden(base) { // else the version begins anew
+		r.Since -= Version(core, base)
+	}
+	return r
+}
+
+// outdate makes a write that a lock alone has refused impossible, where nothing of what
+// it demands moves with the lock, as with one by hand: else a copy of it could be applied
+// when the lock is gone, beside the next try, or after the call has said that nothing was
+// written. It leaves an id that is nobody's; one request, and none of a lock with a token.
+func (u *update) outdate(ctx context.Context, base, now ddb.Item) error {
+	core := u.waiter.Core
+	if len(base) == 0 || now[core.Attr.LockedBy] == nil || !u.unmoved(base, now) {
+		return nil
+	}
+	w := core.NewWrite()
+	w.Set(core.Attr.Writers, core.Push(protocol.NewMark(), now))
+	w.IfExists(core.Partition)
+	w.IfSeen(now, core.Attr.Writers)
+	in, err := w.Update(u.waiter.Raw)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	switch res := core.Update(ctx, in, ddb.Options{}); {
+	case res.Outcome == ddb.Applied:
+		return nil
+	case res.Outcome == ddb.Condition && !core.Wrote(res.Image, u.id) && !core.Absent(res.Image):
+		return nil // others have moved it
+	}
+	u.waiter.Doubt.Sent(false)
+	l, err := u.waiter.Lock(now)
+	if err != nil {
+		return err
+	}
+	return lock.Locked(core, u.waiter.Key, l) // and in doubt
 }
 
 // conflict prepares the next attempt after others wrote first.

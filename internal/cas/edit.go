@@ -166,16 +166,16 @@ func (e *Edit) stamp(t *Table, begins bool) {
 }
 
 // Bump counts a data write, which stands for so many changes, in the item's
-// version, where the type has one, and leaves the write's id as evidence. raw
-// is the item that the write is based on. It returns the item as it will be.
-func Bump(t *Table, w *protocol.Write, id protocol.WriteID, raw ddb.Item, item any, count int64) any {
+// version, where the type has one, and leaves the ring with the write's id as evidence.
+// It returns the item as it will be.
+func Bump(t *Table, w *protocol.Write, writers types.AttributeValue, item any, count int64) any {
 	core := t.Core
 	if core.Version == "" {
 		return item
 	}
 	next := t.Version(item) + count
 	w.Set(core.Version, ddb.Integer(next))
-	w.Set(core.Attr.Writers, Writers(core, id, raw))
+	w.Set(core.Attr.Writers, writers)
 	return t.WithVersion(item, next)
 }
 
@@ -185,7 +185,7 @@ func Writers(core *protocol.Core, id protocol.WriteID, raw ddb.Item) types.Attri
 	if core.Version == "" {
 		return nil
 	}
-	return id.Push(core.Ring(raw))
+	return core.Push(id, raw)
 }
 
 // Leftovers are the attributes of a deleted item that its tombstone has kept: a

@@ -65,7 +65,7 @@ func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
 // Shown reports whether an item is evidence that a write was applied: it has the
 // write's id, or remembers that of the operation, if there is one.
 func (o *Once) Shown(core *protocol.Core, id protocol.WriteID, image ddb.Item) bool {
-	return protocol.RingVerdict(id, nil, core.Ring(image)) == protocol.Committed || o.In(core, image)
+	return core.Wrote(image, id) || o.In(core, image)
 }
 
 // OnceCalls are the calls of a view with one id.

@@ -26,8 +26,10 @@ type update struct {
 	table   *Table
 	waiter  *lock.Waiter
 	tries   int
-	sent    bool // the present attempt has sent its write
-	assumed bool // the present attempt starts from From
+	sent    bool                 // the present attempt has sent its write
+	assumed bool                 // the present attempt starts from From
+	id      protocol.WriteID     // of its write
+	ring    types.AttributeValue // that the present attempt leaves; nil where the type has no version
 }
 
 // Update reads an item, changes it and writes the difference if it is as read,
@@ -152,6 +154,7 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 		}
 	}
 	id := protocol.NewWriteID()
+	u.id = id
 	written, res, err := u.write(ctx, image, edit, id)
 	if err != nil {
 		return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
@@ -161,7 +164,7 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	case ddb.Applied:
 		verdict = protocol.Committed
 	case ddb.Condition:
-		verdict = u.waiter.Doubt.AsRead(id, core.Ring(image), core.Ring(res.Image), u.unmoved(image, res.Image))
+		verdict = u.waiter.Doubt.AsRead(id, u.refusal(image, res.Image, edit.Remove))
 	case ddb.Unknown:
 	default:
 		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
@@ -171,7 +174,8 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	}
 	switch {
 	case verdict == protocol.Committed:
-		u.applied(image, edit, id)
+		core.Judged(id)
+		u.applied(image, edit)
 		return written, nil, nil
 	case res.Outcome == ddb.Unknown && verdict == protocol.Undecided:
 		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
@@ -181,19 +185,22 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	case verdict == protocol.Undecided:
 		return item, nil, u.undecided(image, res.Image)
 	}
+	if err := u.outdate(ctx, image, res.Image); err != nil {
+		return item, nil, err
+	}
 	next, err = u.conflict(ctx, res.Image) // without one after an outcome that others' images have decided
 	return item, next, err
 }
 
 // applied notes the item as the write has left it.
-func (u *update) applied(image ddb.Item, edit Edit, id protocol.WriteID) {
+func (u *update) applied(image ddb.Item, edit Edit) {
 	if edit.Remove || u.Keep == nil || !u.Keep() {
 		return
 	}
 	if len(image) == 0 {
 		image = u.waiter.Raw
 	}
-	u.After = ApplyTo(u.waiter.Core, image, edit.Diff, Writers(u.waiter.Core, id, image), u.count())
+	u.After = ApplyTo(u.waiter.Core, image, edit.Diff, u.ring, u.count())
 }
 
 func (u *update) count() int64 {
@@ -209,6 +216,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 	core := u.waiter.Core
 	w := core.NewWrite()
 	u.asRead(w, image)
+	u.ring = Writers(core, id, image)
 	switch {
 	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
@@ -216,12 +224,12 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 		return item, u.waiter.Delete(ctx, w.Delete(u.waiter.Raw), ddb.Options{Holding: true, Decide: true}), nil
 	case edit.Remove:
 		u.Tombstone(w, image)
-		w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+		w.Set(core.Attr.Writers, core.Push(id, image))
 	default:
 		w.Apply(edit.Diff)
-		item = Bump(u.table, w, id, image, edit.Item, u.count())
+		item = Bump(u.table, w, u.ring, edit.Item, u.count())
 		if core.Version == "" && u.Ring {
-			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
+			w.Set(core.Attr.Writers, core.Push(id, image))
 		}
 		if core.Hidden(image) {
 			MakeVisible(core, w, edit.Diff)

@@ -42,7 +42,7 @@ func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token in
 // breakSeen ends the hold that an image shows. With errAgain it returns the
 // image of the hold as it is now: nothing was written.
 func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen protocol.Record) (ddb.Item, error) {
-	mark := protocol.NewWriteID()
+	mark := protocol.NewMark()
 	in, err := t.Core.BreakMarked(raw, image, mark)
 	if err != nil {
 		return nil, err

@@ -24,6 +24,9 @@ type Waiter struct {
 	Doubt protocol.Doubt     // about what the call has sent
 	seen  *protocol.Evidence // of the write that it sends, in what the process gets to see
 
+	exclusive *protocol.OnceID // see Exclusive
+	behind    ddb.Item         // the last image in which a lock alone refused such a write
+
 	backoff ddb.Backoff
 	tries   int       // holds that were found in the way
 	breaks  int       // expired holds that were ended
@@ -36,7 +39,11 @@ type Waiter struct {
 func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	defer t.RecordWait(ctx)
 	defer func() { t.seen.End() }()
-	err := t.asUnknown(t.ExplainEnd(ctx, call()))
+	err := t.ExplainEnd(ctx, call())
+	if !t.excluded(ctx, err) {
+		t.Doubt.Sent(false)
+	}
+	err = t.asUnknown(err)
 	if end := ctx.Err(); end != nil && errors.Is(err, repo.ErrOutcomeUnknown) && !errors.Is(err, end) {
 		var u *unknown
 		if errors.As(err, &u) {
@@ -146,6 +153,9 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 	l, err := t.Lock(image)
 	if err != nil {
 		return err
+	}
+	if t.exclusive != nil && image[t.Core.Attr.LockStub] == nil { // what is nothing but a lock goes with it
+		t.behind = image
 	}
 	if l.Live(t.Clock(), t.Skew) {
 		return t.WaitFor(ctx, l)

@@ -21,7 +21,7 @@ type Attributes struct {
 // Names are all names.
 func (a Attributes) Names() []string {
 	once := a.OnceNames()
-	return append(once[:], a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
+	return append(once[:], a.UnreadWriter(), a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
 }
 
 // Clash is a name that is also one of others, or begins with one of their
@@ -65,10 +65,12 @@ type Core struct {
 
 	witness *witness
 	sights  *sights
+	done    *recent.Memory[bool] // ids of own writes that are judged
 
-	once  [3]string // Attr.OnceNames
-	lock  lockTemplates
-	queue queueTemplates
+	once   [3]string // Attr.OnceNames
+	unread string    // Attr.UnreadWriter
+	lock   lockTemplates
+	queue  queueTemplates
 }
 
 // NewCore prepares the expressions of a table, and looks at its images from then on.
@@ -79,7 +81,8 @@ func NewCore(c Core) *Core {
 	} {
 		*s = s.demand(&c, expr)
 	}
-	c.once = c.Attr.OnceNames()
+	c.once, c.unread = c.Attr.OnceNames(), c.Attr.UnreadWriter()
+	c.done = recent.New[bool](judgedKept)
 	c.witness = &witness{writes: map[WriteID][]*Evidence{}}
 	c.sights = &sights{memory: recent.New[Sight](sightsKept)}
 	c.Table.Saw = c.Saw
@@ -104,7 +107,7 @@ func (c *Core) Named(attributes ...string) []string {
 func (c *Core) Reserved(name string) bool {
 	a := &c.Attr
 	switch name {
-	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone:
+	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, c.unread:
 		return true
 	}
 	return c.IsOnce(name)

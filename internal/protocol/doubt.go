@@ -29,16 +29,46 @@ func (d *Doubt) End() Verdict {
 	return Lost
 }
 
-// AsRead judges a write whose condition is that the item is as it was read, from
-// the rings of what was read and of the image that refused it. unmoved says that
-// only a lock stands in its way. Lost: neither it nor a write before it is
-// applied, nor ever will be.
-func (d *Doubt) AsRead(id WriteID, base, now []byte, unmoved bool) Verdict {
-	v := RingVerdict(id, base, now)
+// Refusal is what the image that refused a write tells about it, whose condition is that
+// the item is as it was read, or at the version that it was read at.
+type Refusal struct {
+	Base, Now []byte // the rings: of what was read, and of the image
+	Since     int64  // by how much the version has grown; less than 1: it is another life of the item
+	Counted   bool   // the type counts a version
+	Gone      bool   // there is none now
+	Unmoved   bool   // only a lock stands in the way
+	Removes   bool   // the write deletes the item
+}
+
+// verdict is what the image tells by itself. That no attempt is in doubt does not say that
+// none was applied: the answer may be that to a copy of the request, and the one to the
+// first have been lost, or overtaken by others' writes.
+func (r Refusal) verdict(id WriteID) Verdict {
+	v := RingVerdict(id, r.Base, r.Now)
 	switch {
-	case v == Undecided && !d.open:
-		v = Lost
-	case v == Lost && d.open && unmoved:
+	case v != Undecided:
+		return v
+	case r.Removes && r.Gone:
+		return Undecided // by a copy of ours, or by others
+	case r.Unmoved, r.Gone, len(r.Now) == 0: // it would be there; or it is gone with the item
+		return Lost
+	case !r.Counted && len(r.Base) == 0 && len(r.Now) < ringLen: // no id has left the ring
+		return Lost
+	case r.Counted && r.Since <= max(1, writes(r.Now)): // all since then are in sight; or it is gone with its item
+		return Lost
+	}
+	return Undecided
+}
+
+// AsRead judges a write whose condition is that the item is as it was read, from
+// the image that refused it. Lost: neither it nor a write before it is
+// applied, nor ever will be, unless only a lock stands in the way.
+func (d *Doubt) AsRead(id WriteID, r Refusal) Verdict {
+	if !d.open {
+		return r.verdict(id)
+	}
+	v := RingVerdict(id, r.Base, r.Now)
+	if v == Lost && r.Unmoved {
 		// When the lock is released an earlier attempt may still find everything
 		// as it was read.
 		v = Undecided
@@ -49,28 +79,23 @@ func (d *Doubt) AsRead(id WriteID, base, now []byte, unmoved bool) Verdict {
 	return v
 }
 
-// blind judges a write that starts a new ring of its own id, or extends one that it
-// demands, the same in all tries: Committed; Lost, which says that it is not applied so
-// far; or Undecided.
-func (d *Doubt) blind(id WriteID, ring []byte) Verdict {
-	if !d.open {
-		d.ring = ring
-		return Lost
+// Event judges an event write by the image that refused it: the last id of a write that
+// had not read it, nil where events leave none, and the order of its event to ours.
+// final is false where ours is the newer one, so that only a lock, or that the item is
+// hidden, stands in the way, and ours is not applied so far.
+//
+// A later event is all that a refusal without doubt can tell: whether ours stood before
+// it for a moment nobody knows, nor need know, of writes that the event time orders.
+func (d *Doubt) Event(id WriteID, last []byte, order int) (v Verdict, final bool) {
+	v = RingVerdict(id, d.ring, last)
+	if v == Undecided && !d.open {
+		v = Lost
 	}
-	return RingVerdict(id, d.ring, ring)
-}
-
-// Event judges an event write by the image that refused it: its ring, nil where
-// events leave none, and the order of its event to ours. final is false where
-// ours is the newer one, so that only a lock, or that the item is hidden, stands
-// in the way, and ours is not applied so far.
-func (d *Doubt) Event(id WriteID, ring []byte, order int) (v Verdict, final bool) {
-	v = d.blind(id, ring)
 	switch {
 	case v == Committed, order == 0:
 		return Committed, true
 	case order < 0:
-		d.ring = ring
+		d.ring = last
 		return Lost, false
 	case v == Lost:
 		d.open = false // events only grow: what was not applied fits no more
@@ -82,20 +107,25 @@ func (d *Doubt) Event(id WriteID, ring []byte, order int) (v Verdict, final bool
 // puts it out of sight, or stands over it.
 func (d *Doubt) Before(ring []byte) { d.ring = ring }
 
-// Save judges a write that is bound to the given version by the image that
+// Save judges a write that is bound to the version given, and pushes its id on the ring
+// of what its process has seen at that version, or starts a new one, by the image that
 // refused it. final is false at that very version: ours is not applied, but a
 // lock may be all that stands in the way.
 func (d *Doubt) Save(id WriteID, ring []byte, gone bool, stored, given int64) (v Verdict, final bool) {
-	v = d.blind(id, ring)
+	v = RingVerdict(id, d.ring, ring)
 	switch {
 	case v == Committed:
 		return v, true
 	case !gone && stored == given:
 		d.ring = ring
 		return Lost, false
+	case !d.open:
+		return Refusal{Base: d.ring, Now: ring, Since: stored - given, Counted: true, Gone: gone}.verdict(id), true
+	}
+	switch {
 	case v == Lost && stored > given:
 		d.open = false // versions only grow
-	case d.open: // what fits to a version to come may be applied then
+	default: // what fits to a version to come may be applied then
 		v = Undecided
 	}
 	return v, true

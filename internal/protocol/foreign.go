@@ -49,6 +49,9 @@ func (c *Core) checkRest(item ddb.Item) error {
 	if v, ok := item[a.Writers]; ok && ring(v) == nil {
 		return &ShapeError{a.Writers, fmt.Errorf("%s, not the ids of the latest writes (bytes, %d for each of at most %d)", describe(v), ringID, ringLen/ringID)}
 	}
+	if v, ok := item[c.unread]; ok && (len(ring(v)) != ringID) {
+		return &ShapeError{c.unread, fmt.Errorf("%s, not the id of a write (%d bytes)", describe(v), ringID)}
+	}
 	if v, ok := item[a.Tombstone]; ok && !isTrue(v) {
 		return &ShapeError{a.Tombstone, fmt.Errorf("%s, not the mark of a deleted item (BOOL true)", describe(v))}
 	}
@@ -113,6 +116,15 @@ func (w *Write) IfOurs() {
 		sizes += w.Value(ddb.Number(strconv.Itoa(size)))
 	}
 	w.If("(attribute_not_exists(" + n + ") OR attribute_type(" + n + ", " + w.Value(ddb.Text("B")) + ") AND size(" + n + ") IN (" + sizes + "))")
+}
+
+// MarkUnread leaves the id of a write that has not read the item, which counts the
+// version, and demands that what stands there is the library's, and not the id: against
+// a copy that something on the way has made.
+func (w *Write) MarkUnread(id WriteID) {
+	n, v := w.Name(w.core.unread), w.Value(ddb.Bytes(id[:]))
+	w.Set(w.core.unread, ddb.Bytes(id[:]))
+	w.If("(attribute_not_exists(" + n + ") OR attribute_type(" + n + ", " + w.Value(ddb.Text("B")) + ") AND size(" + n + ") = " + w.Value(ddb.Number(strconv.Itoa(ringID))) + " AND " + n + " <> " + v + ")")
 }
 
 // IfMark demands that a mark is not there, or is the library's.

@@ -18,7 +18,7 @@ func ringRuns() map[string]ringRules {
 	return map[string]ringRules{
 		"three writers": {writers: 3, edits: 1, tries: 2, copies: 1, events: 1, start: slices.Concat(written, adopted)},
 		"two writers":   {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, start: slices.Concat(written, adopted)},
-		"locks":         {writers: 2, edits: 2, tries: 2, copies: 1, events: 1, removes: true, start: slices.Concat(written, adopted), locks: true, onceEach: true},
+		"locks":         {writers: 2, edits: 2, tries: 2, copies: 1, events: 1, removes: true, start: slices.Concat(written, adopted), locks: true},
 		"creators":      {writers: 2, edits: 2, tries: 2, copies: 1, events: 2, removes: true, creates: true, start: missing},
 		"one writer":    {writers: 1, edits: 2, tries: 3, copies: 2, events: 4, removes: true, creates: true, start: slices.Concat(missing, written, adopted)},
 	}
@@ -74,6 +74,8 @@ func TestModelRingMutants(t *testing.T) {
 		{"ring out of sight is taken for not applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Lost) }},
 		{"ring out of sight is taken for applied", "three writers", func(r *ringRules) { r.ringVerdict = instead(Committed) }},
 		{"a lock in the way is taken for a conflict", "locks", func(r *ringRules) { r.rawVerdict = true }},
+		{"a refusal without doubt is taken at its word", "two writers", func(r *ringRules) { r.believes = true }},
+		{"a lock leaves what it refuses possible", "locks", func(r *ringRules) { r.noMark = true }},
 		{"two empty rings are one, though the item is gone", "two writers", func(r *ringRules) { r.ringVerdict = emptyIsLost; r.rawVerdict = true }},
 		{"the version alone is the evidence", "three writers", func(r *ringRules) { r.judge = byVersion }},
 		{"a refusal is taken at its word", "three writers", func(r *ringRules) { r.judge = atItsWord }},

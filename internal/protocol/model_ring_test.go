@@ -15,11 +15,17 @@ type ids8 [ringLen / ringID]int8
 // writeID is the id of a write as it is on the wire.
 func writeID(id int8) WriteID { return WriteID{0: byte(id), ringID - 1: 1} }
 
+// firstMark is the first id of what moves a ring and is no write.
+const firstMark = 100
+
 // wire is the ring as the library reads it.
 func (r ids8) wire() (ring []byte) {
 	for _, id := range r {
 		if id != 0 {
 			w := writeID(id)
+			if id >= firstMark {
+				w[ringID-1] = 0
+			}
 			ring = append(ring, w[:]...)
 		}
 	}
@@ -48,11 +54,13 @@ type edit struct {
 	late    int8 // copies on their way
 	applied bool
 	lost    bool // its verdict says that it is not applied, and never will be
+	gone    bool // what it was applied to was deleted: nothing tells of it
 }
 
 // writer is one call of Update, Upsert or Delete.
 type writer struct {
 	phase   phase // fresh, holding (has an image), ending (has sent), done
+	copied  bool  // the present attempt was delivered before, and that answer goes nowhere
 	waiting bool
 	unsure  bool
 	tries   int8
@@ -86,6 +94,8 @@ type ringRules struct {
 	sameID        bool // ids of writers are not unique
 	freshID       bool // every attempt carries its own id
 	unconditional bool // no condition at all
+	noMark        bool // what a lock alone has refused stays possible
+	believes      bool // a refusal without doubt is taken at its word
 	rawVerdict    bool // the judge does not see that only a lock stands in the way
 	judge         func(base, now ringItem, id WriteID, clean bool) Verdict
 	ringVerdict   func(id WriteID, base, now []byte) Verdict
@@ -124,7 +134,7 @@ func (w *ringWorld) write(r *ringRules, i int, nth, try int8) (applied bool, wro
 	}
 	e.applied = true
 	if e.remove {
-		*it = ringItem{}
+		w.remove()
 		return true, ""
 	}
 	id := r.id(i, nth, try)
@@ -166,8 +176,19 @@ func (m *ringModel) others(w ringWorld, out emit[ringWorld]) {
 		out("others", "write "+[...]string{1: "once", 7: "seven times"}[n]+" after reading", on, "")
 	}
 	on = w
-	on.item = ringItem{}
+	on.remove()
 	out("others", "delete the item", on, "")
+}
+
+// remove deletes the item, and with it all traces of what was applied to it.
+func (w *ringWorld) remove() {
+	w.item = ringItem{}
+	for i := range w.who {
+		for n := range w.who[i].edits {
+			e := &w.who[i].edits[n]
+			e.gone = e.gone || e.applied
+		}
+	}
 }
 
 // rmwVerdict is the library's, unless a mutant has another.
@@ -175,7 +196,8 @@ func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdi
 	unmoved := base.ring == now.ring && base.version == now.version && !m.rawVerdict
 	if m.ringVerdict == nil {
 		d := Doubt{open: !clean}
-		return d.AsRead(id, base.ring.wire(), now.ring.wire(), unmoved)
+		return d.AsRead(id, Refusal{Base: base.ring.wire(), Now: now.ring.wire(), Since: int64(now.version - base.version), Counted: true,
+			Gone: !now.exists, Unmoved: unmoved})
 	}
 	v := m.ringVerdict(id, base.ring.wire(), now.ring.wire())
 	if v == Undecided && clean {

@@ -90,7 +90,13 @@ func (m *ringModel) answer(w ringWorld, i int, out emit[ringWorld]) {
 		return
 	}
 	e := &wr.edits[nth]
-	wr.waiting = false
+	if on := w; !wr.copied {
+		on.who[i].copied = true
+		if applied, wrong := on.write(&m.ringRules, i, nth, try); applied {
+			out(name, "a copy of it is delivered before (applied)", on, wrong)
+		}
+	}
+	wr.waiting, wr.copied = false, false
 	before := e.late
 	e.late = min(e.late+1, m.copies) // a copy may always come later, or never
 	lost := w
@@ -110,12 +116,18 @@ func (m *ringModel) answer(w ringWorld, i int, out emit[ringWorld]) {
 		return
 	}
 	v := m.verdict(e.base, w.item, writeID(m.id(i, nth, try)), !wr.unsure)
+	if m.believes && v == Undecided && !wr.unsure {
+		v = Lost
+	}
 	m.given[v]++
 	switch {
 	case v == Committed && !e.applied:
 		wrong = "the verdict is committed, but the write is not applied"
-	case v == Lost && e.applied:
+	case v == Lost && e.applied && !e.gone:
 		wrong = "the verdict is not applied, but the write is"
+	}
+	if v == Lost && !wr.unsure && w.item.locked && e.base.exists && e.base.ring == w.item.ring && e.base.version == w.item.version && !m.noMark {
+		w.item.ring = w.item.ring.push(firstMark + int8(10*i) + wr.nth)
 	}
 	if e.lost = v == Lost; !e.lost || int(nth)+1 >= m.edits {
 		out(name, "it is answered (refused)", w, wrong)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -178,6 +179,34 @@ func (c *Core) TooManyIDs() error {
 
 // IsOnce reports whether an attribute remembers ids.
 func (c *Core) IsOnce(name string) bool { return slices.Contains(c.once[:], name) }
+
+// NewExclusion is the id that a write demands not to be there, and that its call leaves
+// where no copy of it may be applied: that of the write, behind zeros.
+func NewExclusion(id WriteID) (excluded OnceID) {
+	copy(excluded[onceIDBytes-ringID:], id[:])
+	return excluded
+}
+
+// Exclude leaves an id on an item whose image is known, whoever holds it.
+func (c *Core) Exclude(key, image ddb.Item, id OnceID) (*dynamodb.UpdateItemInput, error) {
+	sets, err := c.Remember(image, id, OnceID{}, c.Epoch(c.Clock()))
+	if err != nil {
+		return nil, err
+	}
+	w := c.NewWrite()
+	w.Apply(ddb.Diff{Set: sets})
+	w.IfExists(c.Partition)
+	w.IfSeen(image, c.once[:]...)
+	return w.Update(key)
+}
+
+// IfNotExcluded demands that an item does not have such an id.
+func (w *Write) IfNotExcluded(id OnceID) {
+	v := w.Value(ddb.Bytes(id[:]))
+	for _, name := range w.core.once[:2] {
+		w.If("NOT contains(" + w.Name(name) + ", " + v + ")")
+	}
+}
 
 // UnreadOnce makes a write that has not read the item remember an id. The write
 // says at which epoch it expects the item, so that a copy of it that comes late

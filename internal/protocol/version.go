@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -15,8 +16,10 @@ import (
 // that an item is the one that was read, not one made anew with the same
 // version.
 //
-// A writer that has not read the item (an event write) cannot push its id, so
-// it starts a new ring of its own id, and what came before is out of sight.
+// A writer that has not read the item (an event write, an expression) cannot push its
+// id. It leaves the ring alone and its id in an attribute beside it, the last one that
+// did; the version counts both. In a transaction, or where there is no version, it
+// starts a new ring of its own id, and what came before is out of sight.
 const (
 	ringID  = 8
 	ringLen = 8 * ringID
@@ -31,11 +34,100 @@ func NewWriteID() (id WriteID) {
 	return id
 }
 
+// NewMark makes an id that is no write's, but pushed on a ring to move it: it ends with two
+// zeros.
+func NewMark() (id WriteID) {
+	_, _ = rand.Read(id[:ringID-2])
+	return id
+}
+
+// writes is how many ids of a ring are surely those of writes that the version counts.
+func writes(ring []byte) (n int64) {
+	for i := 0; i+ringID <= len(ring); i += ringID {
+		if ring[i+ringID-2] != 0 || ring[i+ringID-1] != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Push returns the ring after the write id on an item with ring old.
 func (id WriteID) Push(old []byte) types.AttributeValue {
-	ring := append(make([]byte, 0, ringLen), id[:]...)
-	ring = append(ring, old[:min(len(old), ringLen-ringID)]...)
-	return ddb.Bytes(ring)
+	return id.push(old, func(WriteID) bool { return false })
+}
+
+// push is Push; the first to go from a full ring is an id that nobody will look for.
+func (id WriteID) push(old []byte, done func(WriteID) bool) types.AttributeValue {
+	ring := append(make([]byte, 0, ringLen+ringID), id[:]...)
+	ring = append(ring, old[:min(len(old), ringLen)]...)
+	if len(ring) <= ringLen {
+		return ddb.Bytes(ring)
+	}
+	// The newest that was there stays: others look for it first.
+	for i := ringLen; i > ringID; i -= ringID {
+		if done(WriteID(ring[i : i+ringID])) {
+			return ddb.Bytes(slices.Delete(ring, i, i+ringID))
+		}
+	}
+	return ddb.Bytes(ring[:ringLen])
+}
+
+// Push is what a write that is based on an image leaves as ring. From a full one the
+// oldest id of a write goes of which this process knows the verdict, so that those of
+// others stay in sight, however often it writes.
+func (c *Core) Push(id WriteID, image ddb.Item) types.AttributeValue {
+	return id.push(c.Ring(image), c.judged)
+}
+
+// Judged notes that a write has its verdict: nobody will look for its id.
+func (c *Core) Judged(id WriteID) {
+	c.done.Change(string(id[:]), func(bool) (bool, bool) { return true, true })
+}
+
+func (c *Core) judged(id WriteID) bool { return c.done.Get(string(id[:])) }
+
+// judgedKept is how many of its writes a process knows as judged.
+const judgedKept = 4_096
+
+// unreadWriter is the end of the name of the attribute beside the ring.
+const unreadWriter = "Unread"
+
+// UnreadWriter is the attribute that has the id of the last write that had not read
+// the item.
+func (a Attributes) UnreadWriter() string { return a.Writers + unreadWriter }
+
+// LastUnread is what an item says of it: an id that is nobody's if there is none. As a
+// ring of one id it tells of such writes what a ring tells of others.
+func (c *Core) LastUnread(item ddb.Item) []byte {
+	if id, ok := item[c.unread].(*types.AttributeValueMemberB); ok && len(id.Value) == ringID {
+		return id.Value
+	}
+	return make([]byte, ringID)
+}
+
+// LeaveUnread makes a write that has not read the item leave its id, and move what others
+// demand.
+func (w *Write) LeaveUnread(id WriteID) {
+	if w.core.Version != "" {
+		w.CountVersion()
+		w.MarkUnread(id)
+		return
+	}
+	w.StartRing(id)
+}
+
+// StartRing starts a new ring. Against a copy that something on the way has made it
+// demands that this write is not the last one.
+func (w *Write) StartRing(id WriteID) {
+	w.CountVersion()
+	w.Set(w.core.Attr.Writers, id.Push(nil))
+	ring := w.Name(w.core.Attr.Writers)
+	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(id.Push(nil)) + ")")
+}
+
+// Wrote reports whether an item shows that a write was applied.
+func (c *Core) Wrote(item ddb.Item, id WriteID) bool {
+	return bytes.Equal(c.LastUnread(item), id[:]) || RingVerdict(id, nil, c.Ring(item)) == Committed
 }
 
 // CheckCount refuses a version that cannot be counted on: it would begin again below
@@ -75,18 +167,32 @@ func ring(v types.AttributeValue) []byte {
 	return b.Value
 }
 
-// RingVerdict says what a ring tells about the write id that was based on an
-// item with ring base: Committed, Lost (not applied: base is still in sight and
-// id is not among what came after it), or Undecided.
+// RingVerdict says what a ring tells about the write id that was based on an item with
+// ring base: Committed, Lost (not applied: something of base is still in sight, and id is
+// not before it), or Undecided. Ids leave a ring at its end, or when their writers know
+// their verdicts, so those that stay are in order.
 func RingVerdict(id WriteID, base, now []byte) Verdict {
 	for i := 0; i+ringID <= len(now); i += ringID {
 		at := now[i : i+ringID]
 		if bytes.Equal(at, id[:]) {
 			return Committed
 		}
-		if len(base) > 0 && bytes.Equal(at, base[:ringID]) {
-			return Lost // everything since base is in sight, and id is not in it
+		if has(base, at) {
+			return Lost
 		}
 	}
 	return Undecided
 }
+
+// has reports whether an id is in a ring.
+func has(ring, id []byte) bool {
+	for i := 0; i+ringID <= len(ring); i += ringID {
+		if bytes.Equal(ring[i:i+ringID], id) {
+			return true
+		}
+	}
+	return false
+}
+
+// full reports whether ids may have left a ring.
+func full(ring []byte) bool { return len(ring) >= ringLen }

@@ -98,7 +98,9 @@ func (c *Core) Expected() int { return int(c.witness.open.Load()) }
 func (c *Core) Saw(image ddb.Item) {
 	c.sighted(image)
 	if c.witness.open.Load() > 0 {
-		c.witness.saw(image, c.Ring(image), func() bool { return c.CheckShape(image) == nil })
+		believed := func() bool { return c.CheckShape(image) == nil }
+		c.witness.saw(image, c.Ring(image), believed)
+		c.witness.saw(image, c.LastUnread(image), believed)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestTestimony(t *testing.T) {
 		"others over what was read":        {base, bytesOf(id[3], id[1], id[2]), Lost},
 		"what was read is last in sight":   {base, bytesOf(append(full[:7:7], id[1])...), Lost},
 		"what was read is out of sight":    {base, bytesOf(full...), Undecided},
-		"only what was before it is there": {base, bytesOf(id[2]), Undecided},
+		"only what was before it is there": {base, bytesOf(id[3], id[2]), Lost},
 		"nothing, and no base":             {nil, bytesOf(full...), Undecided},
 		"no ring":                          {base, nil, Undecided},
 	} {

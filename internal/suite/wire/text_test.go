@@ -185,6 +185,9 @@ func (p *placeholders) bytes(encoded string) string {
 	if err == nil && len(data) == 4 {
 		return p.id(base64.RawURLEncoding.EncodeToString(data)[:5])
 	}
+	if zeros := make([]byte, 4); err == nil && len(data) == 12 && bytes.HasPrefix(data, zeros) { // what a copy of the write may not find
+		return "0 " + p.id(string(data[4:]))
+	}
 	if err != nil || len(data)%8 != 0 {
 		return strconv.Quote(string(data))
 	}

@@ -76,7 +76,7 @@ type TableConfig struct {
 	AllowReplicas bool
 
 	// Logger is told of what somebody may have to look after, such as locks that were
-	// lost, taken over or broken: docs/operations.md has the events. Default: none.
+	// lost, taken over or broken: docs/telemetry.md has the events. Default: none.
 	Logger *slog.Logger
 	// MeterProvider gets the metrics. Default: the global one of OpenTelemetry, which
 	// measures nothing until the program installs one; noop.NewMeterProvider() of

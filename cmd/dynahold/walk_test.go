@@ -11,9 +11,9 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-var update = flag.Bool("update", false, "write what the commands of the walk print into docs/operations.md")
+var update = flag.Bool("update", false, "write what the commands of the walk print into docs/night.md")
 
-const walkPage, walkHead = "../../docs/operations.md", "\n## Orders hang: a walk by night\n"
+const walkPage, walkHead = "../../docs/night.md", "\n## Orders hang: a walk by night\n"
 
 // What differs from night to night, in the output of a command.
 var nightly = []struct {
@@ -38,7 +38,7 @@ func shape(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// The walk of docs/operations.md finds and mends everything that stands still, by the
+// The walk of docs/night.md finds and mends everything that stands still, by the
 // very commands of the page, which print what the page shows.
 func TestTheWalkOfTheDocument(t *testing.T) {
 	n := newNight(t)

@@ -46,7 +46,7 @@ func collected(t *testing.T, reader sdkmetric.Reader) (all map[string]metricdata
 	return all, scope
 }
 
-// TestDocumentListsWhatIsRecorded compares the table of docs/operations.md with what a
+// TestDocumentListsWhatIsRecorded compares the table of docs/telemetry.md with what a
 // program records to which everything happens.
 func TestDocumentListsWhatIsRecorded(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
@@ -204,11 +204,11 @@ func points[N int64 | float64](all []metricdata.DataPoint[N]) (sets []attribute.
 	return sets
 }
 
-// table reads the table of docs/operations.md whose first column has a heading: the other
+// table reads the table of docs/telemetry.md whose first column has a heading: the other
 // columns by the first, without the marks of code.
 func table(t *testing.T, heading string) map[string][]string {
 	t.Helper()
-	document, err := os.ReadFile("../operations.md")
+	document, err := os.ReadFile("../telemetry.md")
 	if err != nil {
 		t.Fatal(err)
 	}

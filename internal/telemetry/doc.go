@@ -1,6 +1,6 @@
 // Package telemetry tells the outside what the library does: spans, metrics and log
 // events, by the semantic conventions of OpenTelemetry. It is the only place that knows
-// their names; docs/operations.md lists them, and tests compare the two.
+// their names; docs/telemetry.md lists them, and tests compare the two.
 //
 // An [Observer] belongs to one table. Its providers are those of the table's settings,
 // or else the global ones, as in other instrumentations. What nobody listens to costs an

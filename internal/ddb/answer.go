@@ -26,7 +26,7 @@ type answer struct {
 	code       string   // the same as the SDK has read it; "" for a success
 	parts      int      // how many items its request has; 0: it is no transaction
 	reasons    []string // why each of them cancelled it; nil: it was not cancelled
-	members    []string // of a success without a checksum
+	members    []string // of a success without a checksum; nil: each is one of successes
 }
 
 // habits are what the answers of an endpoint have had before.
@@ -192,12 +192,56 @@ func typeOf(body []byte) string {
 	return said.Type
 }
 
-// membersOf are the names of what a body has.
+// membersOf are the names of what a body has, unless each is one of successes, which is
+// seen without decoding it.
 func membersOf(body []byte) (names []string) {
+	if onlySuccesses(body) {
+		return nil
+	}
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(body, &said) // what cannot be read the SDK has refused
 	for name := range said {
 		names = append(names, name)
 	}
 	return names
+}
+
+// onlySuccesses reports whether the members of a body are certainly among successes.
+func onlySuccesses(body []byte) bool {
+	depth, named := 0, false // named: the member at which it looks has its name
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			named = named && depth > 1
+		case '"':
+			text, ok := textAt(body[i+1:])
+			if !ok || depth == 1 && !named && !isSuccess(text) {
+				return false
+			}
+			named = true
+			i += 1 + len(text)
+		}
+	}
+	return true
+}
+
+// textAt is a text of JSON, as it is written, at the beginning of which the bytes stand.
+func textAt(body []byte) (text []byte, ok bool) {
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '\\':
+			i++
+		case '"':
+			return body[:i], true
+		}
+	}
+	return nil, false
+}
+
+func isSuccess(name []byte) bool {
+	return slices.ContainsFunc(successes, func(known string) bool { return known == string(name) })
 }

@@ -22,46 +22,53 @@ const (
 
 // classify judges the error of one attempt, as far as its last request tells.
 func (s *sight) classify(err error) class {
-	if s.unsent() {
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || s.retryer().IsErrorRetryable(err) {
-			return again
-		}
-		return refused
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return again
-	}
-	var undecoded *smithy.DeserializationError
-	var partial *ReplyError
 	var api smithy.APIError
-	if errors.As(err, &undecoded) || errors.As(err, &partial) || !errors.As(err, &api) {
-		return ambiguous
-	}
-	var reply *smithyhttp.ResponseError
 	switch {
-	case errors.As(err, &reply) && reply.HTTPStatusCode() >= 500:
-		return ambiguous
-	case reply == nil && api.ErrorFault() == smithy.FaultServer:
-		return ambiguous
-	}
-	var used *types.IdempotentParameterMismatchException
-	var running *types.TransactionInProgressException
-	switch {
-	case errors.As(err, &used):
-		// The token is this call's own: a request of it was there before.
-		return spent
-	case errors.As(err, &running):
-		return ambiguous // so was one here, and it is being applied
-	}
-	// The SDK's retryers do not know these.
-	if api.ErrorCode() == "ReplicatedWriteConflictException" || Conflicted(err) {
+	case s.unsent():
+		return s.unlessOver(err)
+	case undialled(err):
 		return again
-	}
-	if s.retryer().IsErrorRetryable(err) {
+	case is[*smithy.DeserializationError](err), is[*ReplyError](err), !errors.As(err, &api), failedInside(err, api):
+		return ambiguous
+	case is[*types.IdempotentParameterMismatchException](err):
+		return spent // the token is this call's own: a request of it was there before
+	case is[*types.TransactionInProgressException](err):
+		return ambiguous // so was one here, and it is being applied
+	case api.ErrorCode() == "ReplicatedWriteConflictException", Conflicted(err): // the SDK's retryers do not know these
+		return again
+	case s.retryer().IsErrorRetryable(err):
 		return again
 	}
 	return refused
+}
+
+// unlessOver is the class of an attempt that was not sent: another may be.
+func (s *sight) unlessOver(err error) class {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || s.retryer().IsErrorRetryable(err) {
+		return again
+	}
+	return refused
+}
+
+// undialled reports whether there was no connection.
+func undialled(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// failedInside reports whether the service has failed while it worked on a request.
+func failedInside(err error, api smithy.APIError) bool {
+	var reply *smithyhttp.ResponseError
+	if errors.As(err, &reply) {
+		return reply.HTTPStatusCode() >= 500
+	}
+	return api.ErrorFault() == smithy.FaultServer
+}
+
+// is reports whether an error is of a type, or wraps one that is.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
 }
 
 // conditionFailed returns the image of a failed condition.

@@ -6,6 +6,17 @@ import (
 	"time"
 )
 
+// next is what follows an attempt that was not answered.
+type next int
+
+const (
+	noOther    next = iota // the call is over: another attempt would tell nothing, or must not be
+	soon                   // another in a moment: a transaction is at the item, which takes milliseconds
+	meanwhile              // another within the policy's sleep, for others wait behind the call
+	byPolicy               // another, if the client's policy allows one
+	beyondThat             // the policy has given the call up: another only to decide a write in doubt
+)
+
 // repeats judges the nth attempt, which was not answered, and sleeps before the
 // next one; false: there is none, and the call has its result.
 func (c *call) repeats(ctx context.Context, n int) bool {
@@ -17,48 +28,68 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if c.left(ctx) {
 		return true // no other is sent: cancelled settles it
 	}
-	policy := c.seen.retryer()
-	c.res.Limit, c.res.Again = policy.MaxAttempts(), kind == again || kind == ambiguous
+	c.res.Limit, c.res.Again = c.seen.retryer().MaxAttempts(), kind == again || kind == ambiguous
 	_ = c.release(c.res.Err)
 	c.release = noToken
-	if c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err) || kind == refused || kind == spent || c.opt.Single || c.opt.Once && !c.res.Clean {
+	switch c.next(kind, n) {
+	case noOther:
 		c.giveUp(c.res.Err)
 		return false
-	}
-	// A client that repeats by itself, out of sight, has slept and tried already.
-	visible := !c.seen.hidden()
-	if visible && c.ongoing < MostOngoing && Ongoing(c.res.Err) {
+	case soon:
 		c.ongoing++
 		c.sleep(ctx, n, c.soon.Next(time.Now(), time.Time{}))
-		return true
-	}
-	if visible && c.opt.Holding && Throttled(c.res.Err) && time.Now().Before(c.slept) {
+	case meanwhile:
 		c.between++
 		c.sleepShortly(ctx, n, time.Until(c.slept))
-		return true
-	}
-	counted := n - c.ongoing - c.between // by the policy
-	if !c.ended.IsZero() || c.res.Limit > 0 && counted >= c.res.Limit {
+	case byPolicy:
+		return c.asPolicySays(ctx, n)
+	case beyondThat:
 		return c.decides(ctx, n, c.res.Err)
 	}
+	return true
+}
+
+// next decides what follows the nth attempt, which failed in a way.
+func (c *call) next(kind class, n int) next {
+	visible := !c.seen.hidden() // a client that repeats by itself, out of sight, has slept and tried already
+	switch {
+	case kind == refused || kind == spent, c.opt.Single, c.opt.Once && !c.res.Clean,
+		c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err):
+		return noOther
+	case visible && c.ongoing < MostOngoing && Ongoing(c.res.Err):
+		return soon
+	case visible && c.opt.Holding && Throttled(c.res.Err) && time.Now().Before(c.slept):
+		return meanwhile
+	case !c.ended.IsZero() || c.res.Limit > 0 && c.counted(n) >= c.res.Limit:
+		return beyondThat
+	}
+	return byPolicy
+}
+
+// counted are those of n attempts that the client's policy counts.
+func (c *call) counted(n int) int { return n - c.ongoing - c.between }
+
+// asPolicySays sleeps before another attempt for as long as the client's policy says;
+// false: there is none.
+func (c *call) asPolicySays(ctx context.Context, n int) bool {
+	policy := c.seen.retryer()
 	token, err := policy.GetRetryToken(ctx, c.res.Err)
 	var delay time.Duration
 	if err == nil {
 		c.release = token
-		delay, err = policy.RetryDelay(counted, c.res.Err)
+		delay, err = policy.RetryDelay(c.counted(n), c.res.Err)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return c.decides(ctx, n, errors.Join(c.res.Err, err))
-	}
-	if !c.opt.Holding && c.opt.Sending.lapsed(delay) { // else it sleeps for less
-		return c.decides(ctx, n, c.res.Err) // behind that sleep it would be too late
-	}
-	if c.opt.Holding {
+	case c.opt.Holding: // it sleeps for less
 		c.slept = time.Now().Add(delay)
 		c.sleepShortly(ctx, n, delay)
-		return true
+	case c.opt.Sending.lapsed(delay): // behind that sleep it would be too late
+		return c.decides(ctx, n, c.res.Err)
+	default:
+		c.sleep(ctx, n, delay)
 	}
-	c.sleep(ctx, n, delay)
 	return true
 }
 

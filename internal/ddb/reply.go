@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -154,7 +155,7 @@ func (t *Table) unproven(op string, seen *sight, err error) error {
 	if why := a.foreign(before); why != nil {
 		return &ReplyError{why}
 	}
-	if _, failed := conditionFailed(err); err != nil && !failed {
+	if err != nil && !is[*types.ConditionalCheckFailedException](err) {
 		return nil // what is granted now and then teaches enough
 	}
 	if a.checksum && !before.checksums {
@@ -166,46 +167,79 @@ func (t *Table) unproven(op string, seen *sight, err error) error {
 	return nil
 }
 
+// made is what the SDK has made of an attempt's answer.
+type made int
+
+const (
+	nothing    made = iota // there was no answer, or it could not be read to its end
+	success                // the service's yes
+	failure                // an error of the service
+	unreadable             // none of them
+)
+
+func madeOf(err error) (made, smithy.APIError) {
+	if err == nil {
+		return success, nil
+	}
+	var api smithy.APIError
+	switch {
+	case errors.As(err, &api):
+		return failure, api
+	case is[*smithy.DeserializationError](err):
+		return unreadable, nil
+	}
+	return nothing, nil
+}
+
 // answer is what was seen of an attempt's answer; false: nothing that could be judged, for
 // there was none, or it could not be read to its end.
 func (s *sight) answer(op string, err error) (a answer, ok bool) {
-	var api smithy.APIError
-	var undecoded *smithy.DeserializationError
-	if err != nil && !errors.As(err, &api) && !errors.As(err, &undecoded) || s.unsent() {
+	how, api := madeOf(err)
+	if how == nothing || s.unsent() {
 		return a, false
 	}
 	a = answer{op: op, parts: s.parts}
-	if api != nil {
+	if how == failure {
 		a.code, a.reasons = api.ErrorCode(), codesOf(err)
 	}
-	switch read := s.reply; {
-	case read != nil && read.status == 0:
-		return a, false
-	case read != nil:
-		a.of(read.head)
-		a.broken, a.seen = read.damaged(s.strict), true
-		if a.code == "" && undecoded == nil && !read.keeps() {
-			return a, true
-		}
-		if a.code != "" {
-			a.kind = typeOf(read.text())
-		} else {
-			a.members = membersOf(read.text())
-		}
-	default:
-		raw := s.raw(err) //nolint:bodyclose // the SDK has read it to its end
-		if raw == nil {
-			return a, false
-		}
-		a.of(headOf(raw)) // sent out of sight: its body is gone, but not what was said about it
-		if raw.ContentLength == 0 {
-			a.broken = errEmpty
-		}
+	if s.reply != nil {
+		ok = a.watched(s.reply, s.strict)
+	} else {
+		ok = a.unwatched(s.raw(err)) //nolint:bodyclose // the SDK has read it to its end
 	}
-	if undecoded != nil { // by the SDK, which says more of one that has not arrived
-		return a, (s.reply == nil || s.reply.end) && (a.broken != nil || a.status != http.StatusOK)
+	if how == unreadable { // the SDK says more of one that has not arrived
+		ok = ok && (s.reply == nil || s.reply.end) && (a.broken != nil || a.status != http.StatusOK)
 	}
-	return a, true
+	return a, ok
+}
+
+// watched takes in a reply whose body was seen; false: there was none.
+func (a *answer) watched(r *reply, strict bool) bool {
+	if r.status == 0 {
+		return false
+	}
+	a.of(r.head)
+	a.broken, a.seen = r.damaged(strict), true
+	switch {
+	case a.code != "":
+		a.kind = typeOf(r.text())
+	case a.status == http.StatusOK && !a.checksum:
+		a.members = membersOf(r.text())
+	}
+	return true
+}
+
+// unwatched takes in a response to what was sent out of sight; false: it is not known.
+// Its body is gone, but not what was said about it.
+func (a *answer) unwatched(resp *http.Response) bool {
+	if resp == nil {
+		return false
+	}
+	a.of(headOf(resp))
+	if resp.ContentLength == 0 {
+		a.broken = errEmpty
+	}
+	return true
 }
 
 func (a *answer) of(h head) {

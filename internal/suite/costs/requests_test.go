@@ -48,14 +48,15 @@ func TestRequestsOnTheWire(t *testing.T) {
 		{"optimistic change", func() error { _, err := opt.Update(ctx, key, add); return err }, wire{"GetItem": 1, "UpdateItem": 1}},
 		{"optimistic change after one conflict", func() error {
 			first := true
-			_, err := opt.Update(ctx, key, func(ctx context.Context, a *fixture.Account) error {
+			_, err := opt.Update(ctx, key, func(change context.Context, a *fixture.Account) error {
 				if first {
 					first = false
-					if _, err := other.Update(ctx, key, add); err != nil { // 2 of the requests
+					// Somebody else's, so not with the change's context: 2 of the requests.
+					if _, err := other.Update(ctx, key, add); err != nil {
 						return err
 					}
 				}
-				return add(ctx, a)
+				return add(change, a)
 			})
 			return err
 		}, wire{"GetItem": 2, "UpdateItem": 3}},

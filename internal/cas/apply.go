@@ -187,14 +187,7 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 	}
 	switch {
 	case image[core.Attr.LockedBy] != nil && (!core.Hidden(image) || image[core.Attr.LockStub] != nil):
-		if a.once == nil {
-			a.marks = true
-			a.ids = protocol.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
-			if _, err := a.realign(image); err != nil {
-				return err
-			}
-		}
-		return a.waiter.WaitOrBreak(ctx, image)
+		return a.wait(ctx, image)
 	case core.Hidden(image):
 		return lock.NotFound(a.waiter.Key, core.Name)
 	}
@@ -206,6 +199,27 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 			return err
 		}
 	}
+	return a.conditionFailed(image)
+}
+
+// wait waits for a lock that the image of a refused write shows. From then on the write
+// carries an id, by which it is known again.
+func (a *applying) wait(ctx context.Context, image ddb.Item) error {
+	if a.once == nil {
+		core := a.table.Core
+		a.marks = true
+		a.ids = protocol.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
+		if _, err := a.realign(image); err != nil {
+			return err
+		}
+	}
+	return a.waiter.WaitOrBreak(ctx, image)
+}
+
+// conditionFailed is the error of a write which nothing can have refused but its caller's
+// own condition.
+func (a *applying) conditionFailed(image ddb.Item) error {
+	core := a.table.Core
 	if len(a.conditions) == 0 { // an attribute that no condition can tell apart from the library's
 		return fmt.Errorf("%w: %s: it refuses a write without a reason that it shows", repo.ErrSchema, core.ItemName(a.waiter.Key))
 	}

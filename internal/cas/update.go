@@ -108,88 +108,56 @@ var errAgain = errors.New("again")
 // attempt changes an image and writes it. With errAgain it returns the image
 // for the next attempt, nil where the item must be read again.
 func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next ddb.Item, err error) {
-	core := u.waiter.Core
 	from, err := u.begin(image)
 	if err != nil {
-		return item, nil, err
+		return nil, nil, err
 	}
-	hidden := core.Hidden(image)
-	if !hidden && u.Once.In(core, image) { // whoever holds it
+	if !u.waiter.Core.Hidden(image) && u.Once.In(u.waiter.Core, image) { // whoever holds it
 		u.After = image
 		return from.Item, nil, nil
 	}
-	if err := u.Once.Refuse(core, image); err != nil {
-		return item, nil, fmt.Errorf("%s: %w", core.ItemName(u.waiter.Key), err)
-	}
-	if image[core.Attr.LockedBy] != nil {
-		// The write would be refused: do not even run the change.
-		if u.FailFast {
-			return item, nil, lock.ErrContended
-		}
-		if err := u.waiter.WaitOrBreak(ctx, image); err != nil {
-			return item, nil, err
-		}
-		return item, nil, errAgain
-	}
-	if u.Begin != nil {
-		u.Begin(hidden)
-	}
-	edit, err := u.MakeEdit(ctx, u.table, from)
+	edit, err := u.edit(ctx, image, from)
 	if err != nil {
-		return item, nil, err
+		return nil, nil, err
 	}
-	switch {
-	case edit.Remove && hidden:
-		return item, nil, nil // a new item that is not wanted after all
-	case !edit.Remove && edit.Diff.Empty() && !hidden && (u.Count == nil || u.Count() == 0):
+	switch u.wants(edit, image) {
+	case nothing:
+		return nil, nil, nil
+	case asItIs:
 		u.After = image
 		return edit.Item, nil, nil
-	case !edit.Remove:
-		err := CheckNotStale(core, from.Raw, edit.After)
-		if err == nil && u.Check != nil {
-			err = u.Check(from.Before, edit.After)
-		}
-		if err != nil {
-			return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
-		}
 	}
-	id := protocol.NewWriteID()
-	u.id = id
-	written, res, err := u.write(ctx, image, edit, id)
+	if err := u.check(from, edit); err != nil {
+		return nil, nil, err
+	}
+	u.id = protocol.NewWriteID()
+	written, res, err := u.write(ctx, image, edit, u.id)
 	if err != nil {
-		return item, nil, fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
+		return nil, nil, u.named(err)
 	}
-	verdict := protocol.Undecided
-	switch res.Outcome {
-	case ddb.Applied:
-		verdict = protocol.Committed
-	case ddb.Condition:
-		verdict = u.waiter.Doubt.AsRead(id, u.refusal(image, res.Image, edit.Remove))
-	case ddb.Unknown:
-	default:
-		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
-	}
-	if verdict == protocol.Undecided {
-		verdict = u.waiter.Witnessed()
-	}
-	switch {
-	case verdict == protocol.Committed:
-		core.Judged(id)
+	switch u.fate(image, edit, res) {
+	case committed:
+		u.waiter.Core.Judged(u.id)
 		u.applied(image, edit)
 		return written, nil, nil
-	case res.Outcome == ddb.Unknown && verdict == protocol.Undecided:
-		return item, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
-	case verdict == protocol.Undecided && u.IsMade(core, res.Image):
+	case failed:
+		return nil, nil, lock.Failed(u.waiter.Core, u.waiter.Key, res)
+	case foundMade:
 		u.waiter.Doubt.Settle()
-		return item, res.Image, errAgain // which finds it made
-	case verdict == protocol.Undecided:
-		return item, nil, u.undecided(image, res.Image)
+		return nil, res.Image, errAgain // which finds it made
+	case undecided:
+		return nil, nil, u.undecided(image, res.Image)
 	}
 	if err := u.outdate(ctx, image, res.Image); err != nil {
-		return item, nil, err
+		return nil, nil, err
 	}
 	next, err = u.conflict(ctx, res.Image) // without one after an outcome that others' images have decided
-	return item, next, err
+	return nil, next, err
+}
+
+// named says of which item an error is.
+func (u *update) named(err error) error {
+	return fmt.Errorf("%s: %w", u.waiter.Core.ItemName(u.waiter.Key), err)
 }
 
 // applied notes the item as the write has left it.

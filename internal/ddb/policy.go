@@ -53,8 +53,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 func (c *call) next(kind class, n int) next {
 	visible := !c.seen.hidden() // a client that repeats by itself, out of sight, has slept and tried already
 	switch {
-	case kind == refused || kind == spent, c.opt.Single, c.opt.Once && !c.res.Clean,
-		c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err):
+	case kind == refused, kind == spent, c.lastOfItsCaller():
 		return noOther
 	case visible && c.ongoing < MostOngoing && Ongoing(c.res.Err):
 		return soon
@@ -64,6 +63,11 @@ func (c *call) next(kind class, n int) next {
 		return beyondThat
 	}
 	return byPolicy
+}
+
+// lastOfItsCaller reports whether the caller wants no other attempt behind the present one.
+func (c *call) lastOfItsCaller() bool {
+	return c.opt.Single || c.opt.Once && !c.res.Clean || c.opt.Conflicts && c.res.Clean && Conflicted(c.res.Err)
 }
 
 // counted are those of n attempts that the client's policy counts.

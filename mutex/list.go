@@ -18,7 +18,7 @@ type Info struct {
 	Key     repo.Key
 	Owner   string        // without the random part of the id
 	Token   int64         // of the hold; Break takes it
-	Lost    int64         // newest token whose hold somebody else ended, by takeover or Break; that of no hold, and below all of this row, if none was; 0 if the row does not tell
+	Lost    int64         // no hold with a greater token was ended by somebody else (takeover, Break). It is the newest token that was; if none was, one below the row's first, which nobody had. 0: the row does not tell
 	Mode    Mode          // of the hold
 	Until   time.Time     // when others may take over, on the holder's clock; zero for a fail-closed hold
 	Lease   time.Duration // 0 for a fail-closed hold

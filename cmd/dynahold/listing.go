@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +15,7 @@ import (
 
 // printJSON writes a document. Times are RFC 3339, in UTC.
 func (c *console) printJSON(document any) error {
-	e := json.NewEncoder(c.out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(document)
+	return shown.JSON(c.out, document, "  ")
 }
 
 // print writes a text.

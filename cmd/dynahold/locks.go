@@ -33,7 +33,7 @@ type lockFlags struct {
 // lockDocumentOf is a lock as JSON.
 func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 	d := record.Lock{
-		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, Lost: i.Lost,
+		Name: keyText(i.Key.Partition), Sort: keyText(i.Key.Sort), Holder: i.Owner, Token: i.Token, NoneLostAbove: i.Lost, Lost: lostBefore(i),
 		Mode: i.Mode.String(), Since: stated(i.Since), Until: stated(i.Until), Expired: i.Expired(now), Handed: i.Handed, Waiting: i.Waiting, Payload: string(i.Payload),
 	}
 	if i.Handed {
@@ -43,6 +43,16 @@ func lockDocumentOf(i mutex.Info, now time.Time) record.Lock {
 		d.Payload = base64.StdEncoding.EncodeToString(i.Payload)
 	}
 	return d
+}
+
+// lostBefore is the token before that of a hold, if the row shows that somebody lost it; else 0.
+// The number of a row begins right below its first token, which is a time in microseconds:
+// a token before the second in which its holder asked for the lock is not the first.
+func lostBefore(i mutex.Info) int64 {
+	if i.Lost > 0 && i.Lost == i.Token-1 && time.UnixMicro(i.Token).Before(i.Since) {
+		return i.Lost
+	}
+	return 0
 }
 
 // ends says until when something is held; nil: without an end.

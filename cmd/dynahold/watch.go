@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,7 +150,7 @@ func (w *watcher) look(ctx context.Context) error {
 func (w *watcher) write(events []record.Event) error {
 	var documents, lines bytes.Buffer
 	for _, e := range events {
-		if err := json.NewEncoder(&documents).Encode(e); err != nil {
+		if err := shown.JSON(&documents, e, ""); err != nil {
 			return err
 		}
 		if e.Lock == nil {

@@ -1,10 +1,11 @@
 package compare
 
 import (
-	"encoding/json"
 	"io"
 	"math"
 	"time"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
 )
 
 // schema is the version of the document. Its names are stable, and carry their
@@ -123,10 +124,7 @@ func (r Report) JSON(w io.Writer) error {
 	for _, m := range r.Modes {
 		d.Modes = append(d.Modes, r.mode(m))
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(d)
+	return shown.JSON(w, d, "  ")
 }
 
 func (r Report) mode(m Mode) modeJSON {

@@ -8,11 +8,15 @@ import (
 
 // Lock is a lock that is held, as JSON.
 type Lock struct {
-	Name    string     `json:"name"`
-	Sort    string     `json:"sort,omitempty"`
-	Holder  string     `json:"holder"`
-	Token   int64      `json:"token"`
-	Lost    int64      `json:"lost,omitempty"` // newest token whose hold somebody else ended; holds with greater ones were not ended so; 0: not known
+	Name   string `json:"name"`
+	Sort   string `json:"sort,omitempty"`
+	Holder string `json:"holder"`
+	Token  int64  `json:"token"`
+	Lost   int64  `json:"lost,omitempty"` // token that was lost to a takeover or a break, the newest one, as far as known; in records that lack NoneLostAbove, what is there
+	// NoneLostAbove is a token above which nobody lost a hold: the newest that was lost, or,
+	// where none was, the one below the first; 0: not known.
+	NoneLostAbove int64 `json:"none_lost_above,omitempty"`
+
 	Mode    string     `json:"mode"`
 	Since   *time.Time `json:"since"` // when its holder asked for it; null: taken without the library
 	Until   *time.Time `json:"until"` // null: without an end
@@ -104,6 +108,7 @@ func (w *Watch) Look(now []Lock, at time.Time) []Event {
 		all[0].Every = w.every.Milliseconds()
 	}
 	before, holds := index(w.locks), index(now)
+	noteLost(w.locks, now)
 	for _, l := range w.locks {
 		if _, still := holds[l.Hold()]; !still {
 			event(Ended, &l)
@@ -130,6 +135,22 @@ func (w *Watch) Look(now []Lock, at time.Time) []Event {
 	}
 	w.locks, w.last, w.failed = now, at, false
 	return all
+}
+
+// noteLost says what locks have lost since a look that has seen it held, and what was
+// known of them then.
+func noteLost(before, now []Lock) {
+	held := make(map[[2]string]Lock, len(before))
+	for _, l := range before {
+		held[[2]string{l.Name, l.Sort}] = l
+	}
+	for i := range now {
+		l := &now[i]
+		was, is := held[[2]string{l.Name, l.Sort}]
+		if is && l.NoneLostAbove > 0 && (l.NoneLostAbove == was.Token && was.Token != l.Token || l.NoneLostAbove == was.Lost) {
+			l.Lost = l.NoneLostAbove
+		}
+	}
 }
 
 func index(locks []Lock) map[Hold]Lock {

@@ -142,3 +142,27 @@ func TestReadRefusesWhatIsNoRecord(t *testing.T) {
 		}
 	}
 }
+
+// A watch says that a token was lost where it has seen it held, and as long as that is the
+// newest.
+func TestAWatchTellsWhatItSawLost(t *testing.T) {
+	number := func(l Lock, above int64) Lock { l.NoneLostAbove = above; return l }
+	w := NewWatch("orders", 2*time.Second)
+	for i, c := range []struct {
+		lock Lock
+		lost int64
+	}{
+		{number(lock("a", 5, false), 4), 0}, // the first hold of all, perhaps
+		{number(lock("a", 6, false), 5), 5},
+		{number(lock("a", 6, true), 5), 5},
+		{number(lock("a", 7, false), 5), 5}, // 6 was given back
+		{number(lock("a", 9, false), 8), 0}, // nobody saw 8
+		{number(lock("b", 10, false), 9), 0},
+	} {
+		for _, e := range w.Look([]Lock{c.lock}, at(2*i)) {
+			if e.Lock != nil && e.Event != Ended && e.Lock.Lost != c.lost {
+				t.Errorf("look %d, %s: lost %d, want %d", i, e.Event, e.Lock.Lost, c.lost)
+			}
+		}
+	}
+}

@@ -47,7 +47,7 @@ func leased(l record.Lock, until, now float64) record.Lock {
 
 // lost says that the hold of a token before was ended by somebody else.
 func lost(l record.Lock, token int64) record.Lock {
-	l.Lost = token
+	l.NoneLostAbove = token
 	return l
 }
 

@@ -54,7 +54,7 @@ type Hold struct {
 	End     End        `json:"end"`               // how it ended
 	Next    string     `json:"lost_to,omitempty"` // of a hold that was lost: who had the lock next
 	Payload string     `json:"payload,omitempty"` // text, or base64 if it is none
-	lost    int64      // what its lock said of holds that were lost before
+	lost    int64      // above this token nobody lost the lock; the newest that was lost, if a hold had it
 }
 
 // End is how a hold ended, as far as looks tell.

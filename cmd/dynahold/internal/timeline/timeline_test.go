@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/record"
 )
 
 func TestHoldsAreKnownAtLooks(t *testing.T) {
@@ -182,6 +184,23 @@ func TestThePageIsWellFormed(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// Records of earlier versions have the number under another name.
+func TestOldRecordsTellLosses(t *testing.T) {
+	for name, mark := range map[string]func(*record.Lock){
+		"new": func(l *record.Lock) { l.NoneLostAbove = 1 },
+		"old": func(l *record.Lock) { l.Lost = 1 },
+	} {
+		w := watching("orders", 2*time.Second)
+		w.look(0, held("a", "x", 1))
+		next := held("a", "y", 2)
+		mark(&next)
+		w.look(2, next)
+		if end := Build(w.stop()).Locks[0].Holds[0].End; end != Broken {
+			t.Errorf("%s: %s", name, end)
 		}
 	}
 }

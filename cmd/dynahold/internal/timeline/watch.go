@@ -80,7 +80,7 @@ func (w *watch) take(e record.Event) {
 	}
 	h := &w.holds[n].Hold
 	h.Holder, h.Handed, h.Token = l.Holder, l.Handed, l.Token
-	h.Mode, h.Since, h.Until, h.Payload, h.lost = l.Mode, l.Since, l.Until, l.Payload, l.Lost
+	h.Mode, h.Since, h.Until, h.Payload, h.lost = l.Mode, l.Since, l.Until, l.Payload, cmp.Or(l.NoneLostAbove, l.Lost)
 	switch {
 	case e.Event == record.Ended:
 		delete(w.open, l.Hold())

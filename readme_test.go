@@ -132,3 +132,71 @@ func read(t *testing.T, name string) string {
 	}
 	return string(text)
 }
+
+// Documents have a budget of words, so that they are read. Later work may raise one, by
+// a commit that says why.
+func TestDocumentsKeepToTheirBudget(t *testing.T) {
+	budgets := map[string]int{
+		"README.md": 1110, "CHANGELOG.md": 600, "docs/protocol.md": 4000, "docs/performance.md": 2700, "docs/limits.md": 1100,
+	}
+	total := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".md" || strings.Contains(name, "testdata") || strings.Contains(name, "node_modules") {
+			return err
+		}
+		words := len(strings.Fields(read(t, name)))
+		total += words
+		if most := budgets[name]; most > 0 && words > most {
+			t.Errorf("%s has %d words, its budget is %d", name, words, most)
+		}
+		return nil
+	})
+	if most := 28_000; err != nil || total == 0 || total > most {
+		t.Errorf("all documents together have %d words, their budget is %d: %v", total, most, err)
+	}
+}
+
+// A package's document is read on one screen and a half.
+func TestPackageDocumentsAreShort(t *testing.T) {
+	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "txn", "mutex", "ticket", "once", "localdb", "repotest", "direct"} {
+		if lines := strings.Count(read(t, name+"/doc.go"), "\n"); lines > 60 {
+			t.Errorf("%s/doc.go has %d lines, 60 are enough", name, lines)
+		}
+	}
+}
+
+// A sentence of README and docs has at most 30 words; tables and programs have none.
+func TestSentencesAreShort(t *testing.T) {
+	program, mark := regexp.MustCompile("(?s)\n```.*?\n```"), regexp.MustCompile(`(?s)<!--.*?-->`)
+	end := regexp.MustCompile(`[.!?:;]["')*]*(\s|$)|\n\s*\n|\n\s*[-*] |\n\s*\d+\. |\n#+ `)
+	for _, name := range append(markdown(t, "docs"), "README.md") {
+		var prose strings.Builder
+		for line := range strings.Lines(mark.ReplaceAllString(program.ReplaceAllString(read(t, name), "\n"), "")) {
+			if !strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "#") {
+				prose.WriteString(line)
+			} else {
+				prose.WriteString("\n")
+			}
+		}
+		for _, sentence := range end.Split("\n"+prose.String(), -1) {
+			if words := strings.Fields(sentence); len(words) > 30 {
+				t.Errorf("%s: a sentence of %d words: %.120s", name, len(words), strings.Join(words, " "))
+			}
+		}
+	}
+}
+
+// markdown are the documents of a folder.
+func markdown(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if path.Ext(entry.Name()) == ".md" {
+			names = append(names, path.Join(folder, entry.Name()))
+		}
+	}
+	return names
+}

@@ -11,12 +11,11 @@
 //
 // # Items
 //
-// T is a struct with dynamodbav tags. A second tag names the roles of fields:
+// T is a struct with dynamodbav tags. A second tag names roles:
 //
 //	repo:"pk"         partition key: string, number or bytes
 //	repo:"sk"         sort key, for tables that have one
-//	repo:"version"    integer that grows by one with every data write; at the greatest
-//	                  of its type, and of int64, writes are refused (ErrSchema)
+//	repo:"version"    integer that grows by one with every data write
 //	repo:"eventtime"  integer, or a time of whole seconds (time.Time with the
 //	                  option unixtime, attributevalue.UnixTime): when the event happened
 //	repo:"eventid"    tie-break between events of the same time
@@ -24,9 +23,8 @@
 //	repo:"created"    when the item was made: a time.Time, or an integer of 64 bits
 //	repo:"updated"    when it was changed last
 //
-// Options: of keys that are strings prefix=TEXT, as in repo:"pk,prefix=ORDER#"; of
-// created and updated that are integers unit=s, ms, us or ns, the step since 1970
-// (default s).
+// Options: of keys that are strings prefix=TEXT, as in repo:"pk,prefix=ORDER#"; of created
+// and updated that are integers unit=s (default), ms, us or ns since 1970.
 //
 // Only the attributes that T maps are written; others are kept, on the top level of the
 // item. Beside them stand the library's own, named by [Attributes]; they never reach T.
@@ -38,8 +36,7 @@
 //
 // # Other encodings
 //
-// [TableConfig] takes the options of attributevalue: for the tags of another mapper,
-// and for types that encode themselves as texts.
+// [TableConfig] takes the options of attributevalue, as for the tags of another mapper:
 //
 //	cfg := repo.TableConfig{
 //		EncoderOptions: func(o *attributevalue.EncoderOptions) { o.TagKey, o.UseEncodingMarshalers = "dynamo", true },
@@ -53,10 +50,8 @@
 //
 //	for order, err := range orders.Query(ctx, "ann", repo.Index("byCustomer", "customer", "placed"), repo.Descending(), repo.Limit(10)) {
 //
-// Reads are consistent, but of an index, and with [Eventually]. A locked item is
-// read as it was committed last. Stubs, tombstones and items of other types never come
-// out. One that cannot be read is an [*ItemError] and ends the reading, but with
-// [Unreadable].
+// Reads are consistent, but of an index, and with [Eventually]. A locked item is read as it
+// was committed last. An item that cannot be read is an [*ItemError], but with [Unreadable].
 //
 // # Contexts and errors
 //

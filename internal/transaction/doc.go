@@ -1,7 +1,7 @@
 // Package transaction runs closures that read and change items of several tables
 // and strategies, and commits what they did in one request. Package txn is its
-// face; the protocol is stated in docs/protocol.md, "Transactions over several
-// items", and its pure part in internal/protocol.
+// face; the protocol is stated in docs/protocol.md, "Transactions",
+// and its pure part in internal/protocol.
 //
 // # How it goes
 //

@@ -45,8 +45,7 @@
 // # Failures
 //
 // A request to lock that arrives after its caller has given up, and after the attempt to
-// undo it, leaves a hold that nobody has: fail-open for a lease, fail-closed until Break.
-// [Locker.List] shows it.
+// undo it, leaves a hold that nobody has, for a lease or until Break ([Locker.List]).
 //
 // # Costs
 //

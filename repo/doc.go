@@ -1,7 +1,6 @@
 // Package repo is the vocabulary of Dynahold: what a repository is, how a Go
 // struct maps to the items of a DynamoDB table, and which errors there are.
-// The strategies (packages nolock, optimistic, pessimistic) implement
-// [Repository]; package lockedread is the item lock below pessimistic.
+// Packages nolock, optimistic and pessimistic implement [Repository].
 //
 // # Promise
 //

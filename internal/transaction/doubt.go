@@ -17,14 +17,7 @@ import (
 func (m *commit) among(ctx context.Context, res ddb.Result) (protocol.Step, error) {
 	c := m.call
 	bound := m.unlocked()
-	waits := c.lineUp(m.conflicting(res))
-	tries, last := c.refused()
-	if ddb.Throttled(res.Err) && !ddb.Conflicted(res.Err) {
-		last = last || !m.valid() // the client's policy has been patient enough
-	}
-	if !last && !waits && (len(m.held) == 0 || tries > atOnce) { // else others wait for what is held
-		c.sleep(ctx)
-	}
+	waits, last := m.pause(ctx, res)
 	why := m.exhausted(res)
 	if ctx.Err() != nil {
 		return protocol.FindOut, because(why, ddb.CtxError(ctx))
@@ -54,6 +47,20 @@ func (m *commit) among(ctx context.Context, res ddb.Result) (protocol.Step, erro
 	default:
 		return step, why
 	}
+}
+
+// pause sleeps after an answer that says that others were at the items, unless the call is
+// to wait in their queues instead, or this was the last request that it makes.
+func (m *commit) pause(ctx context.Context, res ddb.Result) (waits, last bool) {
+	waits = m.call.lineUp(m.conflicting(res))
+	tries, last := m.call.refused()
+	if ddb.Throttled(res.Err) && !ddb.Conflicted(res.Err) {
+		last = last || !m.valid() // the client's policy has been patient enough
+	}
+	if !last && !waits && (len(m.held) == 0 || tries > atOnce) { // else others wait for what is held
+		m.call.sleep(ctx)
+	}
+	return waits, last
 }
 
 // conflicting are the items, of those that the request demands as they were read, at which

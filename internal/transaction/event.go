@@ -43,8 +43,7 @@ type Event struct {
 // reads nothing, unless such a write was refused before, or has an id of its own.
 func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
-		unread := !e.known && e.blind == nil && once == nil && (ev.Check == nil || !e.refuted)
-		if unread && (!ev.Deletes || v.tx.call.once == nil) { // a deletion leaves no id: the item is asked for it
+		if once == nil && v.needsNoItem(e, ev) {
 			e.blind = &event{Event: ev, fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
 			if ev.Do != nil || ev.Whole != nil || ev.Deletes {
 				e.blind.replay = func(e *entry) error { return v.apply(ctx, e, ev, nil) }
@@ -65,6 +64,17 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		}
 		return v.apply(ctx, e, ev, once)
 	})
+}
+
+// needsNoItem reports whether an event without an id can be sent with nothing read.
+func (v *View) needsNoItem(e *entry, ev Event) bool {
+	switch {
+	case e.known, e.blind != nil:
+		return false
+	case ev.Check != nil && e.refuted:
+		return false
+	}
+	return !ev.Deletes || v.tx.call.once == nil // a deletion leaves no id: the item is asked for it
 }
 
 // errDuplicate says that an event is stored already.
@@ -99,28 +109,41 @@ func (v *View) apply(ctx context.Context, e *entry, ev Event, once *cas.Once) er
 	case e.changed():
 		return e.unreadable()
 	}
-	if ev.Clear != nil && len(e.image) > 0 && e.core.Hidden(e.image) {
-		cleared, err := ev.Clear(ctx, e.image)
-		if err != nil {
-			return err
-		}
-		if cleared == nil {
-			e.known = false
-			return v.tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
-		}
-		e.image, e.now = cleared, cleared
+	if err := v.clear(ctx, e, ev); err != nil {
+		return err
 	}
-	image := e.image
-	e.blind = &event{Event: ev, once: once, fill: func(w *protocol.Write, id protocol.WriteID) error {
+	e.blind = &event{Event: ev, once: once, fill: ev.on(e.core, e.image)}
+	return nil
+}
+
+// clear makes ready the stub or tombstone that was read, where the event asks for that.
+func (v *View) clear(ctx context.Context, e *entry, ev Event) error {
+	if ev.Clear == nil || len(e.image) == 0 || !e.core.Hidden(e.image) {
+		return nil
+	}
+	cleared, err := ev.Clear(ctx, e.image)
+	if err != nil {
+		return err
+	}
+	if cleared == nil {
+		e.known = false
+		return v.tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
+	}
+	e.image, e.now = cleared, cleared
+	return nil
+}
+
+// on is how the event is written on an item that was read.
+func (ev Event) on(core *protocol.Core, image ddb.Item) func(*protocol.Write, protocol.WriteID) error {
+	return func(w *protocol.Write, id protocol.WriteID) error {
 		switch {
 		case ev.Known != nil:
 			return ev.Known(w, id, image)
-		case !e.core.Hidden(image) || len(image) == 0:
+		case !core.Hidden(image) || len(image) == 0:
 			return ev.Fill(w, id, nil)
 		}
 		return ev.Fill(w, id, image)
-	}}
-	return nil
+	}
 }
 
 // countable refuses an event on an item whose version cannot be counted on, but for one

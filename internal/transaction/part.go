@@ -32,45 +32,76 @@ func (e *entry) removed() bool {
 	return e.blind != nil && e.blind.Deletes || len(e.now) == 0 && !e.core.Hidden(e.image)
 }
 
-// write makes the item's part of a transaction.
-func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWriteItem, err error) {
-	w := p.core.NewWrite()
+// form is what a part of a transaction is.
+type form int
+
+const (
+	check         form = iota // that the item is as it was read
+	unlocking                 // the end of a lock, and the same check
+	change                    // of what was read
+	deletion                  // of what was read
+	eventWrite                // one that needs not know its item
+	eventDeletion             // the same
+)
+
+func (p *part) form() form {
 	switch {
 	case p.blind != nil && p.blind.Deletes:
-		if err = p.blind.fill(w, id); err == nil {
-			return ddb.DeleteOf(w.Delete(p.raw)), nil
-		}
+		return eventDeletion
 	case p.blind != nil:
-		if err = p.blind.fill(w, id); err == nil && p.known {
-			p.demand(w)
-		}
-		if err == nil {
-			err = p.blind.remember(w, p.entry, once)
-		}
+		return eventWrite
 	case p.removed():
-		p.demand(w)
-		return ddb.DeleteOf(w.Delete(p.raw)), nil
+		return deletion
 	case p.changed():
-		if err = p.fill(w, id, once); err == nil {
-			p.demand(w)
-		}
-	case p.ending == nil:
-		p.demand(w)
-		return w.Check(p.raw)
-	default:
-		p.demand(w)
+		return change
+	case p.ending != nil:
+		return unlocking
 	}
-	if err == nil && p.ending != nil {
-		p.ending.Leave(w)
-	}
-	if err != nil {
+	return check
+}
+
+// write makes the item's part of a transaction.
+func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWriteItem, err error) {
+	w, as := p.core.NewWrite(), p.form()
+	if err := p.compose(w, as, id, once); err != nil {
 		return item, fmt.Errorf("%s: %w", p.core.ItemName(p.key), err)
+	}
+	switch as {
+	case deletion, eventDeletion:
+		return ddb.DeleteOf(w.Delete(p.raw)), nil
+	case check:
+		return w.Check(p.raw)
+	}
+	if p.ending != nil {
+		p.ending.Leave(w)
 	}
 	in, err := w.Update(p.raw)
 	if err != nil {
 		return item, fmt.Errorf("%s: %w", p.core.ItemName(p.key), err)
 	}
 	return ddb.UpdateOf(in), nil
+}
+
+// compose puts together what the part writes, and what it demands.
+func (p *part) compose(w *protocol.Write, as form, id protocol.WriteID, once *cas.Once) error {
+	switch as {
+	case eventDeletion:
+		return p.blind.fill(w, id)
+	case eventWrite:
+		if err := p.blind.fill(w, id); err != nil {
+			return err
+		}
+		if p.known {
+			p.demand(w)
+		}
+		return p.blind.remember(w, p.entry, once)
+	case change:
+		if err := p.fill(w, id, once); err != nil {
+			return err
+		}
+	}
+	p.demand(w)
+	return nil
 }
 
 // demand adds the condition that nobody has written the item since it was read.
@@ -128,7 +159,7 @@ func (e *entry) difference(now ddb.Item) (d ddb.Diff) {
 	var others []string
 	for _, item := range []ddb.Item{e.image, now} {
 		for name := range item {
-			if !e.core.IsKey(name) && !slices.Contains(names, name) && !slices.Contains(others, name) && (!e.core.Reserved(name) || e.core.IsOnce(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone) {
+			if e.isWritten(name) && !slices.Contains(names, name) && !slices.Contains(others, name) {
 				others = append(others, name)
 			}
 		}
@@ -148,6 +179,15 @@ func (e *entry) difference(now ddb.Item) (d ddb.Diff) {
 		}
 	}
 	return d
+}
+
+// isWritten reports whether a transaction changes an attribute as it was changed in its
+// closure.
+func (e *entry) isWritten(name string) bool {
+	if e.core.IsKey(name) {
+		return false
+	}
+	return !e.core.Reserved(name) || e.core.IsOnce(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone
 }
 
 // conditionFails reports whether it was its caller's own condition that has refused

@@ -87,10 +87,7 @@ func (m *commit) make() error {
 	out := &request{}
 	single := false
 	for i, p := range m.parts {
-		p.ending = nil
-		if p.turn != nil {
-			p.ending = p.turn.Lock.Part(p.turn.KeepLocalInTransaction() && !p.removed() && p.blind == nil)
-		}
+		p.beginEnding()
 		w, err := p.write(m.id, m.call.once)
 		if err != nil {
 			return fail(p.failure(err))
@@ -111,14 +108,28 @@ func (m *commit) make() error {
 			m.sent, out.writes = append(m.sent, r), append(out.writes, part)
 		}
 	}
+	out.choose(single)
+	m.out, m.mine = out, m.call.sends(m.id, m.sent)
+	return nil
+}
+
+// beginEnding begins the end of the item's lock, if it is held.
+func (p *part) beginEnding() {
+	p.ending = nil
+	if p.turn != nil {
+		p.ending = p.turn.Lock.Part(p.turn.KeepLocalInTransaction() && !p.removed() && p.blind == nil)
+	}
+}
+
+// choose decides whether the request is sent as a plain write, and how often: a single
+// one must not be repeated by itself.
+func (out *request) choose(single bool) {
 	out.alone = len(out.writes) == 1 && out.writes[0].ConditionCheck == nil && out.writes[0].Put == nil
 	out.opt.Once, out.opt.AwaitAnswer = single && out.alone, single && out.alone
 	out.opt.Sending = ddb.NewSending("")
 	if out.alone {
 		out.opt.Sending = &ddb.Sending{}
 	}
-	m.out, m.mine = out, m.call.sends(m.id, m.sent)
-	return nil
 }
 
 // transmit sends the request.

@@ -63,32 +63,32 @@ func has(t *testing.T, s *shop, tea, cups, cents int64) {
 	}
 }
 
-const teaAndCup = `{"customer":"ann","lines":[{"sku":"tea","pieces":2},{"sku":"cup","pieces":1}]}`
+const teaAndCup = `{"lines":[{"sku":"tea","pieces":2},{"sku":"cup","pieces":1}]}`
 
 func TestAnOrderIsPlacedOnceAndAsAWhole(t *testing.T) {
 	s := opened(t)
-	status, repeated, first := post(t, s, "/orders", "k1", teaAndCup)
+	status, repeated, first := post(t, s, "/customers/ann/orders", "k1", teaAndCup)
 	if status != http.StatusCreated || repeated {
 		t.Fatalf("%d %s", status, first)
 	}
 	has(t, s, 8, 0, 500)
 	// The cups are gone by now: whoever asks again is told of the order all the same.
-	if status, repeated, text := post(t, s, "/orders", "k1", teaAndCup); status != http.StatusCreated || !repeated || text != first {
+	if status, repeated, text := post(t, s, "/customers/ann/orders", "k1", teaAndCup); status != http.StatusCreated || !repeated || text != first {
 		t.Errorf("again: %d %v %s, want %s", status, repeated, text, first)
 	}
 	// Another order gets no cup, so it gets no tea.
-	if status, _, text := post(t, s, "/orders", "k2", teaAndCup); status != http.StatusConflict || !strings.Contains(text, "sold out") {
+	if status, _, text := post(t, s, "/customers/ann/orders", "k2", teaAndCup); status != http.StatusConflict || !strings.Contains(text, "sold out") {
 		t.Errorf("no cup: %d %s", status, text)
 	}
-	if status, _, text := post(t, s, "/orders", "k3", `{"customer":"ann","lines":[{"sku":"tea","pieces":2}]}`); status != http.StatusConflict || !strings.Contains(text, "not enough money") {
+	if status, _, text := post(t, s, "/customers/ann/orders", "k3", `{"lines":[{"sku":"tea","pieces":2}]}`); status != http.StatusConflict || !strings.Contains(text, "not enough money") {
 		t.Errorf("no money: %d %s", status, text)
 	}
 	has(t, s, 8, 0, 500)
-	if status, repeated, text := post(t, s, "/orders", "k1", `{"customer":"ann","lines":[{"sku":"tea","pieces":1}]}`); status != http.StatusUnprocessableEntity || repeated {
+	if status, repeated, text := post(t, s, "/customers/ann/orders", "k1", `{"lines":[{"sku":"tea","pieces":1}]}`); status != http.StatusUnprocessableEntity || repeated {
 		t.Errorf("another order with the key: %d %v %s", status, repeated, text)
 	}
 	for range 2 {
-		if status, _, text := post(t, s, "/orders/k1/cancellation", "", ""); status != http.StatusOK || !strings.Contains(text, `"cancelled"`) {
+		if status, _, text := post(t, s, "/customers/ann/orders/k1/cancellation", "", ""); status != http.StatusOK || !strings.Contains(text, `"cancelled"`) {
 			t.Errorf("cancelled: %d %s", status, text)
 		}
 		has(t, s, 10, 1, 2000)
@@ -100,7 +100,7 @@ func TestAnOrderIsPlacedOnceAndAsAWhole(t *testing.T) {
 		}
 		ids[n.ID] = true
 	}
-	if len(ids) != 2 || !ids["k1/placed"] || !ids["k1/cancelled"] {
+	if len(ids) != 2 || !ids["ann/k1/placed"] || !ids["ann/k1/cancelled"] {
 		t.Errorf("the outbox has %v", ids)
 	}
 }
@@ -111,7 +111,7 @@ func TestTwinsAreOne(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if status, _, text := post(t, s, "/orders", "k1", teaAndCup); status != http.StatusCreated {
+			if status, _, text := post(t, s, "/customers/ann/orders", "k1", teaAndCup); status != http.StatusCreated {
 				t.Errorf("%d %s", status, text)
 			}
 			if status, _, text := post(t, s, "/customers/ann/deposits", "d1", `{"cents":100}`); status != http.StatusOK {
@@ -129,14 +129,17 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 		path, key, body string
 		want            int
 	}{
-		{"/orders", "", teaAndCup, http.StatusBadRequest},
-		{"/orders", strings.Repeat("k", 129), teaAndCup, http.StatusBadRequest},
-		{"/orders", "k1", `{"customer":`, http.StatusBadRequest},
-		{"/orders", "k1", `{"customer":"ann","lines":[]}`, http.StatusBadRequest},
-		{"/orders", "k1", `{"customer":"ann","lines":[{"sku":"tea","pieces":-1}]}`, http.StatusBadRequest},
-		{"/orders", "k1", `{"customer":"ann","lines":[{"sku":"gold","pieces":1}]}`, http.StatusNotFound},
-		{"/orders", "k1", `{"customer":"eve","lines":[{"sku":"tea","pieces":1}]}`, http.StatusNotFound},
-		{"/orders/k1/cancellation", "k1", "", http.StatusNotFound},
+		{"/customers/ann/orders", "", teaAndCup, http.StatusBadRequest},
+		{"/customers/ann/orders", strings.Repeat("k", 129), teaAndCup, http.StatusBadRequest},
+		{"/customers/ann/orders", "k\xff", teaAndCup, http.StatusBadRequest}, // would be stored as another
+		{"/customers/ann/orders", "k 1", teaAndCup, http.StatusBadRequest},
+		{"/customers/ann/orders", "k1", `{"lines":"` + strings.Repeat("x", maxBody) + `"}`, http.StatusRequestEntityTooLarge},
+		{"/customers/ann/orders", "k1", `{"lines":`, http.StatusBadRequest},
+		{"/customers/ann/orders", "k1", `{"lines":[]}`, http.StatusBadRequest},
+		{"/customers/ann/orders", "k1", `{"lines":[{"sku":"tea","pieces":-1}]}`, http.StatusBadRequest},
+		{"/customers/ann/orders", "k1", `{"lines":[{"sku":"gold","pieces":1}]}`, http.StatusNotFound},
+		{"/customers/eve/orders", "k1", `{"lines":[{"sku":"tea","pieces":1}]}`, http.StatusNotFound},
+		{"/customers/ann/orders/k1/cancellation", "k1", "", http.StatusNotFound},
 		{"/customers/eve/deposits", "k1", `{"cents":1}`, http.StatusNotFound},
 		{"/customers/ann/deposits", "k1", `{"cents":-1}`, http.StatusBadRequest},
 		{"/customers/ann/deposits", "k1", `{"cents":9223372036854775807}`, http.StatusBadRequest},
@@ -166,7 +169,7 @@ func TestItemsAreShown(t *testing.T) {
 // TestNoticesReachTheWarehouse: also those that it has refused at first.
 func TestNoticesReachTheWarehouse(t *testing.T) {
 	s := opened(t)
-	if status, _, text := post(t, s, "/orders", "k1", teaAndCup); status != http.StatusCreated {
+	if status, _, text := post(t, s, "/customers/ann/orders", "k1", teaAndCup); status != http.StatusCreated {
 		t.Fatal(text)
 	}
 	came := make(chan notice, 10)
@@ -189,7 +192,7 @@ func TestNoticesReachTheWarehouse(t *testing.T) {
 	relay.Go(func() { s.relay(ctx, house.URL) })
 	defer relay.Wait()
 	defer cancel()
-	if got, want := fmt.Sprint(<-came), fmt.Sprint(notice{ID: "k1/placed", Order: "k1", What: placed}); got != want {
+	if got, want := fmt.Sprint(<-came), fmt.Sprint(notice{ID: "ann/k1/placed", Customer: "ann", Order: "k1", What: placed}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -63,23 +63,23 @@ func auditAnswers(s state, all []*purchase) check {
 	c := check{name: "orders are those that clients were told of", looked: len(all)}
 	told := map[string]*purchase{}
 	for _, p := range all {
-		told[p.key] = p
+		told[p.path()] = p
 	}
 	for _, o := range s.orders {
-		p := told[o.ID]
-		delete(told, o.ID)
+		p := told[o.path()]
+		delete(told, o.path())
 		if p == nil || p.status != http.StatusCreated {
-			c.want(false, "order %s was never answered", o.ID)
+			c.want(false, "order %s was never answered", o.path())
 			continue
 		}
 		o.Version = 0 // not the clients' affair
 		c.want(o.ID == p.order.ID && o.Customer == p.order.Customer && o.Status == p.order.Status && o.Total == p.order.Total &&
 			slices.Equal(o.Lines, p.order.Lines) && o.is(order{Customer: p.customer, Lines: p.lines}) == nil,
-			"order %s is %+v, the client was told %+v", o.ID, o, p.order)
+			"order %s is %+v, the client was told %+v", o.path(), o, p.order)
 	}
 	for _, p := range all {
-		if told[p.key] != nil {
-			c.want(p.status == http.StatusConflict, "order %s is missing, its answer was %d", p.key, p.status)
+		if told[p.path()] != nil {
+			c.want(p.status == http.StatusConflict, "order %s is missing, its answer was %d", p.path(), p.status)
 		}
 	}
 	return c
@@ -124,7 +124,7 @@ func auditMoney(s state, deposits map[string]int64) check {
 		for _, l := range o.Lines {
 			sum += l.Pieces * prices[l.SKU]
 		}
-		c.want(sum == o.Total, "order %s costs %d, its lines %d", o.ID, o.Total, sum)
+		c.want(sum == o.Total, "order %s costs %d, its lines %d", o.path(), o.Total, sum)
 		if o.Status == placed {
 			want[o.Customer] -= sum
 		}
@@ -144,9 +144,9 @@ func auditNotices(s state, came map[string]int, left []notice) check {
 	c := check{name: "the warehouse was told of every order and cancellation"}
 	want := map[string]bool{}
 	for _, o := range s.orders {
-		want[o.ID+"/"+placed] = true
+		want[o.path()+"/"+placed] = true
 		if o.Status == cancelled {
-			want[o.ID+"/"+cancelled] = true
+			want[o.path()+"/"+cancelled] = true
 		}
 	}
 	c.looked = len(want)

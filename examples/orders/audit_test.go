@@ -35,14 +35,13 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	if found := faults(); found != "" {
 		t.Fatalf("nothing is wrong, and found is %s", found)
 	}
-	var id string // of an order
+	var id string // of an order, with its customer
+	var bought map[string]types.AttributeValue
 	for _, p := range all {
 		if p.order.Status == placed {
-			id = p.key
+			id, bought = p.path(), orderKeyOf(p.customer, p.key)
 		}
 	}
-	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	// set changes an attribute behind the library's back; without a value the item goes.
 	set := func(table string, key map[string]types.AttributeValue, attribute string, value types.AttributeValue) {
 		t.Helper()
@@ -71,12 +70,12 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		{"products are missing: map[p-02", func() { set("products", key("sku", "p-02"), "", nil) }},
 		{"c-01 has 1 cents", func() { set("customers", key("id", "c-01"), "balance", number("1")) }},
 		{"customers are missing: map[c-02", func() { set("customers", key("id", "c-02"), "", nil) }},
-		{"order " + id + " costs 5", func() { set("orders", key("id", id), "total", number("5")) }},
-		{"order " + id + " is", func() { set("orders", key("id", id), "status", text(cancelled)) }},
+		{"order " + id + " costs 5", func() { set("orders", bought, "total", number("5")) }},
+		{"order " + id + " is", func() { set("orders", bought, "status", text(cancelled)) }},
 		{"notice " + id + "/cancelled never came", func() {}}, // of the order that says so now
-		{"order " + id + " is missing", func() { set("orders", key("id", id), "", nil) }},
+		{"order " + id + " is missing", func() { set("orders", bought, "", nil) }},
 		{"notice " + id + "/placed came, of no such order", func() {}},
-		{"order stranger was never answered", func() { set("orders", key("id", "stranger"), "total", number("0")) }},
+		{"order c-01/stranger was never answered", func() { set("orders", orderKeyOf("c-01", "stranger"), "total", number("0")) }},
 		{"notice late is left in the outbox", func() {
 			set("notices", map[string]types.AttributeValue{"box": text(outbox), "id": text("late")}, "what", text(placed))
 		}},
@@ -87,6 +86,14 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("no %q in\n%s\nbefore\n%s", c.says, found, before)
 		}
 	}
+}
+
+func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func orderKeyOf(customer, id string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"customer": text(customer), "id": text(id)}
 }
 
 // stocked is a stage without servers, and the endpoint of its engine.

@@ -23,6 +23,10 @@ type purchase struct {
 	cancel   bool  // the client wants to cancel it
 }
 
+func (p *purchase) orders() string { return "/customers/" + p.customer + "/orders" }
+
+func (p *purchase) path() string { return order{Customer: p.customer, ID: p.key}.path() }
+
 // again are answers, or none, after which a client asks again with the same key.
 func again(status int) bool { return status == 0 || status >= http.StatusInternalServerError }
 
@@ -50,8 +54,11 @@ func wishes(n int, seed uint64) []*purchase {
 	rng := rand.New(rand.NewPCG(seed, seed)) // repeatable on purpose
 	popular := rand.NewZipf(rng, 1.2, 3, products-1)
 	all := make([]*purchase, n)
+	keys := map[string]int{}
 	for i := range all {
-		p := &purchase{key: fmt.Sprintf("purchase-%05d", i+1), customer: customerID(rng.IntN(customers)), cancel: rng.IntN(10) == 0}
+		p := &purchase{customer: customerID(rng.IntN(customers)), cancel: rng.IntN(10) == 0}
+		keys[p.customer]++
+		p.key = fmt.Sprintf("purchase-%d", keys[p.customer]) // a key is its customer's: others have it too
 		bought := map[uint64]bool{}
 		for range 1 + rng.IntN(4) {
 			if product := popular.Uint64(); !bought[product] {
@@ -98,19 +105,19 @@ func (m *market) buy(ctx context.Context, all []*purchase, clients int, after fu
 // purchase is what a client does: it orders, some impatiently twice at once, pays in
 // where its money is short, and cancels if it thinks better of it.
 func (m *market) purchase(ctx context.Context, p *purchase) (err error) {
-	body := order{Customer: p.customer, Lines: p.lines}
+	body := map[string]any{"lines": p.lines}
 	twin := make(chan error, 1)
 	if len(p.lines)%2 == 0 {
 		go func() {
-			_, err := m.ask(ctx, "/orders", p.key, body, nil)
+			_, err := m.ask(ctx, p.orders(), p.key, body, nil)
 			twin <- err
 		}()
 	} else {
 		twin <- nil
 	}
-	p.status, err = m.ask(ctx, "/orders", p.key, body, &p.order)
+	p.status, err = m.ask(ctx, p.orders(), p.key, body, &p.order)
 	if twinErr := <-twin; err != nil || twinErr != nil {
-		return fmt.Errorf("%s: %w", p.key, cmp.Or(err, twinErr))
+		return fmt.Errorf("%s: %w", p.path(), cmp.Or(err, twinErr))
 	}
 	if p.status == http.StatusConflict {
 		// The twin may have had more luck, or this one if it asks once more: what
@@ -118,12 +125,12 @@ func (m *market) purchase(ctx context.Context, p *purchase) (err error) {
 		if err := m.payIn(ctx, p); err != nil {
 			return err
 		}
-		if p.status, err = m.ask(ctx, "/orders", p.key, body, &p.order); err != nil {
+		if p.status, err = m.ask(ctx, p.orders(), p.key, body, &p.order); err != nil {
 			return err
 		}
 	}
 	if p.status == http.StatusCreated && p.cancel {
-		_, err = m.ask(ctx, "/orders/"+p.key+"/cancellation", p.key+"/cancellation", nil, &p.order)
+		_, err = m.ask(ctx, p.orders()+"/"+p.key+"/cancellation", p.key+"/cancellation", nil, &p.order)
 	}
 	return err
 }
@@ -137,7 +144,7 @@ func (m *market) payIn(ctx context.Context, p *purchase) error {
 		return err
 	}
 	if status != http.StatusOK {
-		return fmt.Errorf("the deposit of %s was answered with %d", p.key, status)
+		return fmt.Errorf("the deposit of %s was answered with %d", p.path(), status)
 	}
 	m.mu.Lock()
 	m.deposits[p.customer] += deposit

@@ -2,6 +2,7 @@
 // several products is one transaction: stock, the customer's money, the order itself
 // and a notice for the warehouse are written together, or none of them. A request
 // comes with an Idempotency-Key, so that a client which has no answer may ask again.
+// A key belongs to its customer, and to the request that it came with.
 //
 //	go run ./examples/orders
 //	go run ./examples/orders -servers 8 -clients 64 -n 2000
@@ -10,10 +11,11 @@
 // requests under way. At the end stock and money are recomputed from the orders.
 //
 // What to look at, in this order: shop.go, the types and their repositories;
-// orders.go, the transactions; api.go, how their errors become answers; relay.go, how
-// notices reach the warehouse. The rest puts it to the test: server.go is a server's
-// process (examples/internal/crew), load.go the clients, warehouse.go who gets the
-// notices, demo.go the whole, audit.go what "right" means.
+// orders.go, the transactions; api.go, the requests; answers.go, what clients are told
+// of errors; server.go, its limits; relay.go, how notices reach the warehouse. The rest
+// puts it to the test: server.go is a server's process, too (examples/internal/crew),
+// load.go the clients, warehouse.go who gets the notices, demo.go the whole, audit.go
+// what "right" means.
 //
 // It uses the embedded engine, or the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
 package main

@@ -21,6 +21,19 @@ type event struct {
 // wrap lets tests stand between clients and the shop.
 var wrap = func(api http.Handler) http.Handler { return api }
 
+// newServer is a server that no client keeps busy for long, by silence or by size. The
+// time to write begins with the request, so it has that to read and to work in it.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: patience,
+		ReadTimeout:       2 * patience,
+		WriteTimeout:      4 * patience,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+}
+
 // serve is a server's process, until it is told to end or its parent is gone.
 func serve(ctx context.Context, s settings) error {
 	ctx, cancel := crew.WithParent(ctx)
@@ -38,7 +51,7 @@ func serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: wrap(shop.api()), ReadHeaderTimeout: patience, ReadTimeout: 2 * patience}
+	server := newServer(wrap(shop.api()))
 	var running sync.WaitGroup
 	running.Go(func() { shop.relay(ctx, s.warehouse) })
 	running.Go(func() {

@@ -26,10 +26,11 @@ type customer struct {
 }
 
 // An order has the key of the request that placed it as its id: so it is placed once,
-// and is found again by whoever asks again.
+// and is found again when its customer asks again. A key belongs to its customer: two
+// customers' orders with one key are two.
 type order struct {
-	ID       string `dynamodbav:"id" json:"id" repo:"pk"`
-	Customer string `dynamodbav:"customer" json:"customer"`
+	Customer string `dynamodbav:"customer" json:"customer" repo:"pk"`
+	ID       string `dynamodbav:"id" json:"id" repo:"sk"`
 	Lines    []line `dynamodbav:"lines" json:"lines"`
 	Total    int64  `dynamodbav:"total" json:"total"`   // cents
 	Status   string `dynamodbav:"status" json:"status"` // placed or cancelled
@@ -50,10 +51,11 @@ const (
 // A notice tells the warehouse of an order. It is written in the order's transaction
 // and deleted when the warehouse has it.
 type notice struct {
-	Box   string `dynamodbav:"box" json:"-" repo:"pk"` // one partition does for some hundred orders a second
-	ID    string `dynamodbav:"id" json:"id" repo:"sk"`
-	Order string `dynamodbav:"order" json:"order"`
-	What  string `dynamodbav:"what" json:"what"` // placed or cancelled
+	Box      string `dynamodbav:"box" json:"-" repo:"pk"` // one partition does for some hundred orders a second
+	ID       string `dynamodbav:"id" json:"id" repo:"sk"`
+	Customer string `dynamodbav:"customer" json:"customer"`
+	Order    string `dynamodbav:"order" json:"order"`
+	What     string `dynamodbav:"what" json:"what"` // placed or cancelled
 }
 
 const outbox = "outbox"

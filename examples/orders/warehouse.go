@@ -22,15 +22,15 @@ func openWarehouse() (*warehouse, error) {
 		return nil, err
 	}
 	h := &warehouse{url: "http://" + listener.Addr().String(), came: map[string]int{}}
-	h.server = &http.Server{Handler: http.HandlerFunc(h.take), ReadHeaderTimeout: patience}
+	h.server = newServer(http.HandlerFunc(h.take))
 	go func() { _ = h.server.Serve(listener) }()
 	return h, nil
 }
 
 func (h *warehouse) take(w http.ResponseWriter, r *http.Request) {
 	var n notice
-	if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&n); err != nil {
+		http.Error(w, "no notice", http.StatusBadRequest)
 		return
 	}
 	h.mu.Lock()

@@ -17,7 +17,7 @@ func init() {
 	maps.Copy(calls, map[string]call{
 		"semaphore, TryAcquire":                        {open: acquires, lands: ghost},
 		"semaphore, Release":                           {open: releases(false)},
-		"semaphore, Release to another of its process": {open: releases(true)},
+		"semaphore, Release to another of its process": {open: releases(true), mayLand: aLease},
 		"semaphore, Permit.Extend":                     {open: extendsPermit},
 		"semaphore, BreakPermit":                       {open: breaksPermit},
 		"semaphore, SetLimit":                          {open: operates(setLimit), told: overtaken},

@@ -140,7 +140,7 @@ func parseNumber(v types.AttributeValue) (float64, error) {
 		return 0, fmt.Errorf("type %s, not a number", ddb.TypeName(v))
 	}
 	f, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || math.IsNaN(f) || f < 0 || f > maxNumber {
+	if err != nil || math.IsNaN(f) || f < 0 || f >= maxNumber { // as a float the numbers right above it are equal to it
 		return 0, fmt.Errorf("it is not a number from 0 to %d", int64(maxNumber))
 	}
 	return f, nil

@@ -1,0 +1,100 @@
+package lock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rig"
+)
+
+// A late copy of the request that took a lock takes it again, once it is free: under the
+// same id, and a token of its own. What the holder sends under the token that it was given
+// does not touch that hold, nor the item.
+func TestNothingIsSentUnderAnotherToken(t *testing.T) {
+	all := map[string]func(*testing.T, *Lock) error{
+		"renewal": func(t *testing.T, h *Lock) error { return h.Extend(t.Context()) },
+	}
+	for as, name := range endings {
+		all[name] = func(t *testing.T, h *Lock) error {
+			_, err := h.End(t.Context(), endAs(as))
+			return err
+		}
+	}
+	for name, request := range all {
+		for _, fair := range []bool{false, true} {
+			t.Run(map[bool]string{true: "fair ", false: ""}[fair]+name, func(t *testing.T) {
+				p := open(t, Config{Fair: fair})
+				h := p.take(t)
+				_, copied := p.record(t)
+				copied[p.Core.Attr.LockHeld] = ddb.Integer(h.Token() + 1)
+				copied[p.Core.Attr.LockToken] = ddb.Integer(h.Token() + 2)
+				p.put(t, copied)
+				err := request(t, h)
+				if _, now := p.record(t); !ddb.EqualItems(copied, now) {
+					t.Errorf("the hold of a copy was changed: %v\nfrom %v\nto   %v", err, copied, now)
+				}
+			})
+		}
+	}
+}
+
+// Tokens grow from hold to hold, also where the next taker's clock is behind.
+func TestTokensGrowAgainstTheClock(t *testing.T) {
+	p := open(t, Config{})
+	p.ahead = time.Hour
+	before := int64(0)
+	for range 3 {
+		h := p.take(t)
+		if h.Token() <= before {
+			t.Errorf("token %d after %d", h.Token(), before)
+		}
+		before = h.Token()
+		_, err := h.End(t.Context(), End{})
+		rig.Is(t, err)
+		p.ahead -= time.Hour
+	}
+}
+
+// A write that demands an item as it was read minds a lock that was taken by hand since,
+// which leaves no token and no id.
+func TestAsReadMindsALockByHand(t *testing.T) {
+	p := open(t, Config{})
+	image := p.Item(t, raw)
+	held := ddb.Copy(image)
+	held[p.Core.Attr.LockedBy], held[p.Core.Attr.LockTime] = ddb.Text("hand"), ddb.Integer(time.Now().Add(time.Hour).Unix())
+	p.put(t, held)
+	w := p.Core.NewWrite()
+	w.Set("count", ddb.Integer(2))
+	w.IfAsRead(image)
+	in, err := w.Update(raw)
+	rig.Is(t, err)
+	if res := p.Core.Update(t.Context(), in, ddb.Options{}); res.Outcome != ddb.Condition || !ddb.EqualItems(held, p.Item(t, raw)) {
+		t.Errorf("outcome %v, %v: the item has become %v", res.Outcome, res.Err, p.Item(t, raw))
+	}
+}
+
+// Who waits in the queue takes over what it has watched, and not a hold that was renewed
+// since.
+func TestATakeoverMindsARenewal(t *testing.T) {
+	for _, renewed := range []bool{false, true} {
+		p := open(t, Config{Fair: true})
+		p.take(t)
+		_, watched := p.record(t)
+		waiter := protocol.NewID("waiter")
+		watched[p.Core.Attr.LockQueue] = &types.AttributeValueMemberL{Value: []types.AttributeValue{ddb.Bytes([]byte(protocol.EntryOf(waiter)))}}
+		stored := ddb.Copy(watched)
+		if renewed {
+			stored[p.Core.Attr.LockTime] = ddb.Integer(time.Now().Add(2 * time.Hour).Unix())
+		}
+		p.put(t, stored)
+		in, err := p.Core.TakeOver(raw, protocol.Acquire{ID: waiter, Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: watched}, protocol.Entry{ID: protocol.EntryOf(waiter)})
+		rig.Is(t, err)
+		if res := p.Core.Update(t.Context(), in, ddb.Options{}); (res.Outcome == ddb.Condition) != renewed {
+			t.Errorf("renewed %v: outcome %v, %v", renewed, res.Outcome, res.Err)
+		}
+	}
+}

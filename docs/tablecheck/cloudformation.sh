@@ -4,7 +4,7 @@
 #
 #     docs/tablecheck/cloudformation.sh [FILE.md|FILE.yaml...]
 #
-# Errors and warnings fail. It needs Node 18 or later and npm, no AWS account.
+# Errors and warnings fail. It needs Node 20 or later and npm, no AWS account.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 files=("$@")
@@ -35,7 +35,8 @@ for i in "${!files[@]}"; do
 	sed 's/BillingMode:/BilingMode:/' "$dir/$i.yaml" >"$dir/$i.broken.yaml"
 done
 
-npm install --loglevel=error --no-audit --no-fund --ignore-scripts --prefix "$dir" @aws/cloudformation-validate@1.9.0-beta
+cp "$here/package.json" "$here/package-lock.json" "$dir" # with the validator's sum
+npm ci --loglevel=error --no-audit --no-fund --ignore-scripts --prefix "$dir"
 
 cd "$dir"
 node - "${files[@]}" <<'SCRIPT'

@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,7 +126,8 @@ var (
 
 // book books one transfer. With an error the message comes again, until the queue
 // gives it up to the dead letters. That is right for every error: a message that
-// cannot be read is to be looked at; a withdrawal may have overtaken its deposit; and
+// cannot be read is to be looked at, as is another amount under the id of a transfer
+// (repo.ErrMismatch), which is not taken for that one; a withdrawal may have overtaken its deposit; and
 // what ended in a conflict, a time-out or repo.ErrOutcomeUnknown is booked when it
 // comes again, but only if it is not yet.
 func (f *function) book(ctx context.Context, m events.SQSMessage) result {
@@ -133,7 +135,7 @@ func (f *function) book(ctx context.Context, m events.SQSMessage) result {
 	if err != nil {
 		return result{err: err}
 	}
-	once := f.accounts.Once(t.ID)
+	once := f.accounts.Once(t.ID).WithFingerprint(strconv.AppendInt(nil, t.Cents, 10))
 	_, err = once.Upsert(ctx, repo.Key{Partition: t.Account}, t.book)
 	return result{repeated: once.Repeated(), err: err}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -123,6 +124,24 @@ func TestOnlyWhatFailedComesAgain(t *testing.T) {
 		if cents := f.cents(t, "cid"); cents != 7500+4200 {
 			t.Errorf("cid has %d cents", cents)
 		}
+	}
+}
+
+// TestAnotherAmountIsAnotherTransfer: it is not taken for the one that was booked under its id.
+func TestAnotherAmountIsAnotherTransfer(t *testing.T) {
+	f, _ := prepared(t)
+	for i, want := range []error{nil, nil, repo.ErrMismatch} {
+		body := `{"id":"t1","account":"ann","cents":100}`
+		if want != nil {
+			body = `{"id":"t1","account":"ann","cents":900}`
+		}
+		got := f.book(t.Context(), events.SQSMessage{Body: body})
+		if !errors.Is(got.err, want) || got.repeated != (i == 1) {
+			t.Errorf("delivery %d: %+v, want %v", i+1, got, want)
+		}
+	}
+	if cents := f.cents(t, "ann"); cents != 100 {
+		t.Errorf("ann has %d cents", cents)
 	}
 }
 

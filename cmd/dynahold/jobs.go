@@ -20,14 +20,35 @@ type jobCommands struct {
 }
 
 // jobs are those of a table. What travels with them stays as it is.
-type jobs = semaphore.Semaphore[json.RawMessage]
+type jobs struct {
+	*semaphore.Semaphore[json.RawMessage]
+	table *opened
+}
 
 func (f *tableFlags) jobs(ctx context.Context) (*jobs, error) {
-	client, cfg, err := f.service(ctx)
+	t, err := f.openAs(ctx, ofJobs)
 	if err != nil {
 		return nil, err
 	}
-	return semaphore.New[json.RawMessage](client, f.Table, semaphore.Config{Table: cfg})
+	all, err := semaphore.New[json.RawMessage](t.client, f.Table, semaphore.Config{Table: t.cfg})
+	return &jobs{all, t}, err
+}
+
+// jobsToChange is jobs for a command that writes.
+func (f *tableFlags) jobsToChange(ctx context.Context) (*jobs, error) {
+	all, err := f.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return all, all.table.carried(ctx)
+}
+
+// nothing refuses a list of nothing where the table has rows, and others.
+func (all *jobs) nothing(ctx context.Context, found int, unread error) error {
+	if found > 0 || unread != nil {
+		return nil
+	}
+	return all.table.nothing(ctx, ofJobs)
 }
 
 type resourceDocument struct {
@@ -111,12 +132,18 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 		}
 		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead), paused})
 	})
+	if err := all.nothing(ctx, len(rows), unread); err != nil {
+		return err
+	}
 	return c.printList(cmd.Output, list, []string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
 }
 
 func line(ctx context.Context, c *console, all *jobs, resource, output string) error {
 	now, list := time.Now(), []jobDocument{}
 	unread := collect(all.Jobs(ctx, resource), func(j semaphore.JobInfo) { list = append(list, queuedDocument(j, now)) })
+	if err := all.nothing(ctx, len(list), unread); err != nil {
+		return err
+	}
 	return c.printJobs(output, list, "no job stands in the line of "+resource, now, unread)
 }
 

@@ -30,6 +30,9 @@ func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
 			list = append(list, deadDocument(j))
 		}
 	}
+	if err := all.nothing(ctx, len(list), errors.Join(unread...)); err != nil {
+		return err
+	}
 	return c.printJobs(cmd.Output, list, "no dead letter of "+cmd.Resource, time.Now(), errors.Join(unread...))
 }
 
@@ -123,7 +126,7 @@ type jobsRequeueCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ type jobsDiscardCommand struct {
 
 // Run implements the command.
 func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ Exit codes: 0 cancelled; 1 failed, or not agreed to; 2 usage; 3 no such job in l
 
 // Run implements the command.
 func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such job in line
 
 // Run implements the command.
 func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}

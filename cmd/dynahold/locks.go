@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -72,7 +73,7 @@ type locksListCommand struct {
 
 // Run implements the command.
 func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
-	_, locker, err := cmd.locker(ctx)
+	t, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,6 +82,11 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 		d := lockDocumentOf(info, now)
 		list, rows = append(list, d), append(rows, lockRow(d, now))
 	})
+	if len(rows) == 0 && unread == nil {
+		if err := t.noLocks(ctx); err != nil {
+			return err
+		}
+	}
 	return c.printList(cmd.Output, list, lockHead, rows, "nobody holds a lock", unread)
 }
 
@@ -95,7 +101,7 @@ type locksShowCommand struct{ lockFlags }
 
 // Run implements the command.
 func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
-	_, _, info, err := cmd.inspect(ctx)
+	_, _, _, info, err := cmd.inspect(ctx)
 	switch now := time.Now(); {
 	case err != nil:
 		return err
@@ -107,21 +113,21 @@ func (cmd *locksShowCommand) Run(ctx context.Context, c *console) error {
 }
 
 // inspect reads the lock.
-func (f *lockFlags) inspect(ctx context.Context) (*mutex.Locker, repo.Key, mutex.Info, error) {
-	t, locker, err := f.locker(ctx)
-	if err != nil {
-		return nil, repo.Key{}, mutex.Info{}, err
+func (f *lockFlags) inspect(ctx context.Context) (t *opened, locker *mutex.Locker, key repo.Key, info mutex.Info, err error) {
+	if t, locker, err = f.locker(ctx); err != nil {
+		return
 	}
-	key, err := t.key(f.Name, f.Sort)
-	if err != nil {
-		return nil, key, mutex.Info{}, err
+	if key, err = t.key(f.Name, f.Sort); err != nil {
+		return
 	}
-	info, err := locker.Inspect(ctx, key)
+	info, err = locker.Inspect(ctx, key)
 	if errors.Is(err, repo.ErrNotHeld) {
-		err = outcome{exitNothing, fmt.Errorf("nobody holds %s in table %q", keyWords(key), f.Table)}
+		err = outcome{exitNothing, fmt.Errorf("%w %s in table %q", errNobody, keyWords(key), f.Table)}
 	}
-	return locker, key, info, err
+	return t, locker, key, info, err
 }
+
+var errNobody = errors.New("nobody holds")
 
 // lockFacts are what is known of a lock, in words.
 func lockFacts(info mutex.Info, now time.Time) [][2]string {
@@ -156,7 +162,10 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 nobody holds it; 4 
 
 // Run implements the command.
 func (cmd *locksBreakCommand) Run(ctx context.Context, c *console) error {
-	locker, key, info, err := cmd.inspect(ctx)
+	t, locker, key, info, err := cmd.inspect(ctx)
+	if err == nil || errors.Is(err, errNobody) {
+		err = cmp.Or(t.breakable(ctx, key), err)
+	}
 	if err != nil {
 		return err
 	}

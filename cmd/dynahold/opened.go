@@ -22,6 +22,7 @@ type opened struct {
 	desc   *types.TableDescription
 	schema repo.KeySchema
 	cfg    repo.TableConfig
+	plain  *repo.KeyTable // under the library's own names, for what no key matters to
 }
 
 // open describes a table: one request.
@@ -30,14 +31,19 @@ func (f *tableFlags) open(ctx context.Context) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	plain, err := repo.NewKeyTable(client, f.Table, keyed("-", ""), repo.TableConfig{})
+	if err != nil {
+		return nil, err
+	}
 	out, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &f.Table})
 	if missing := new(types.ResourceNotFoundException); errors.As(err, &missing) {
 		return nil, outcome{exitNothing, fmt.Errorf("there is no table %q at this endpoint, in this region and account", f.Table)}
 	}
+	t := &opened{client: client, name: f.Table, cfg: cfg, plain: plain}
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	t := &opened{client: client, name: f.Table, desc: out.Table, cfg: cfg}
+	t.desc = out.Table
 	for _, key := range out.Table.KeySchema {
 		attribute := repo.KeyAttribute{Name: *key.AttributeName}
 		for _, d := range out.Table.AttributeDefinitions {

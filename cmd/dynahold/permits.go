@@ -47,6 +47,9 @@ func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
 		list = append(list, d)
 		rows = append(rows, []string{d.ID, shown.Holder(d.Holder, false), since(d.Since, now), ends(&d.Until, d.Expired, now)})
 	}
+	if err := all.nothing(ctx, len(list), nil); err != nil {
+		return err
+	}
 	return c.printList(cmd.Output, list, []string{"permit", "holder", "since", "until"}, rows, "nobody holds a permit of "+cmd.Resource, nil)
 }
 
@@ -65,7 +68,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such permit; 4 i
 
 // Run implements the command.
 func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}

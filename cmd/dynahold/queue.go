@@ -43,19 +43,21 @@ func (d entryDocument) stands() string {
 	return "waits"
 }
 
+// open opens the table, as one of queues.
+func (f *queueFlags) open(ctx context.Context) (*opened, *ticket.Queue, error) {
+	t, err := f.openAs(ctx, ofQueues)
+	if err != nil {
+		return nil, nil, err
+	}
+	queue, err := ticket.New(t.client, f.Table, ticket.Config{Namespace: f.Namespace, Table: t.cfg})
+	return t, queue, err
+}
+
 // entries reads the queue.
-func (f *queueFlags) entries(ctx context.Context) (*ticket.Queue, []entryDocument, error) {
-	client, cfg, err := f.service(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	queue, err := ticket.New(client, f.Table, ticket.Config{Namespace: f.Namespace, Table: cfg})
-	if err != nil {
-		return nil, nil, err
-	}
+func (f *queueFlags) entries(ctx context.Context, queue *ticket.Queue) ([]entryDocument, error) {
 	entries, err := queue.List(ctx, f.Entity)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	list, taken := []entryDocument{}, false
 	for _, e := range entries {
@@ -63,14 +65,21 @@ func (f *queueFlags) entries(ctx context.Context) (*ticket.Queue, []entryDocumen
 		taken = taken || d.Holds
 		list = append(list, d)
 	}
-	return queue, list, nil
+	return list, nil
 }
 
 type queueListCommand struct{ queueFlags }
 
 // Run implements the command.
 func (cmd *queueListCommand) Run(ctx context.Context, c *console) error {
-	_, list, err := cmd.entries(ctx)
+	t, queue, err := cmd.open(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := cmd.entries(ctx, queue)
+	if err == nil && len(list) == 0 {
+		err = t.nothing(ctx, ofQueues)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,7 +105,14 @@ Exit codes: 0 evicted; 1 failed, or not agreed to; 2 usage; 3 no such ticket; 4 
 
 // Run implements the command.
 func (cmd *queueEvictCommand) Run(ctx context.Context, c *console) error {
-	queue, list, err := cmd.entries(ctx)
+	t, queue, err := cmd.open(ctx)
+	if err == nil {
+		err = t.carried(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	list, err := cmd.entries(ctx, queue)
 	if err != nil {
 		return err
 	}

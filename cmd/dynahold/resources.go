@@ -38,12 +38,15 @@ func state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) 
 	if used {
 		return "goes on", true, nil
 	}
+	if err == nil {
+		err = all.nothing(ctx, 0, nil)
+	}
 	return "nobody has used it", false, err
 }
 
 // change shows a resource, asks, and changes it.
 func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
-	all, err := f.jobs(ctx)
+	all, err := f.jobsToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,11 @@ func (cmd *locksWatchCommand) Validate() error {
 
 // Run implements the command.
 func (cmd *locksWatchCommand) Run(ctx context.Context, c *console) (err error) {
-	_, locker, err := cmd.locker(ctx)
+	t, locker, err := cmd.locker(ctx)
 	if err != nil {
 		return err
 	}
-	w := &watcher{cmd: cmd, locker: locker, watch: record.NewWatch(cmd.Table, cmd.Every), lines: c.out, errs: c.err}
+	w := &watcher{cmd: cmd, table: t, locker: locker, watch: record.NewWatch(cmd.Table, cmd.Every), lines: c.out, errs: c.err}
 	if cmd.Record != nil {
 		file, err := openRecord(*cmd.Record)
 		if err != nil {
@@ -93,6 +93,7 @@ func openRecord(path string) (*os.File, error) {
 // watcher looks at a table, and tells what has changed.
 type watcher struct {
 	cmd    *locksWatchCommand
+	table  *opened
 	locker *mutex.Locker
 	watch  *record.Watch
 	lines  io.Writer // nil: nobody reads lines
@@ -125,6 +126,9 @@ func (w *watcher) follow(ctx context.Context) error {
 func (w *watcher) look(ctx context.Context) error {
 	at := time.Now()
 	now, err := heldLocks(ctx, w.locker, at)
+	if err == nil && len(now) == 0 && w.at.IsZero() {
+		err = w.table.noLocks(ctx)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

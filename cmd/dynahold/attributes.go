@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/repo"
+)
+
+// renamed are the roles for which --attribute gives other names than the library's own.
+func (t *opened) renamed() map[string]string {
+	all, own := map[string]string{}, t.plain
+	names := reflect.ValueOf(t.cfg.Attributes)
+	for i := range names.NumField() {
+		role, name := names.Type().Field(i).Name, names.Field(i).String()
+		if name != "" && own.Role(name) != role {
+			all[role] = name
+		}
+	}
+	return all
+}
+
+// carried refuses names that no item of the table carries as the library writes them: a
+// change by them would be none to the programs, or leave items that nobody can use. It
+// reads the table until each name is found, and nothing where --attribute is not given.
+func (t *opened) carried(ctx context.Context, items ...map[string]types.AttributeValue) error {
+	all := t.renamed()
+	if len(all) == 0 {
+		return nil
+	}
+	keys, err := t.keys()
+	if err != nil {
+		return err
+	}
+	for _, role := range slices.Sorted(maps.Keys(all)) {
+		name := all[role]
+		found := slices.ContainsFunc(items, func(item map[string]types.AttributeValue) bool { return carries(keys, item, name) })
+		if !found {
+			if found, err = t.finds(ctx, keys, role, name); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return usage("--attribute %s=%s: no item of table %q carries this attribute as the library writes it; nothing was changed. Give the name that the programs have in TableConfig.Attributes.%s, or none", role, name, t.name, role)
+		}
+	}
+	return nil
+}
+
+// carries reports whether an item has an attribute that is what the library writes there. A
+// text is a holder only where the library has made it: any other attribute has one.
+func carries(keys *repo.KeyTable, item map[string]types.AttributeValue, name string) bool {
+	if keys.Role(name) == "LockedBy" && item[name] != nil {
+		s := keys.State(item)
+		return s.Lock.Held && (s.Handed || !s.Lock.Since.IsZero())
+	}
+	return item[name] != nil && !slices.ContainsFunc(keys.State(item).Foreign, func(f repo.Foreign) bool { return f.Name == name })
+}
+
+// finds looks for an item that carries a name, or for the table's TTL on it.
+func (t *opened) finds(ctx context.Context, keys *repo.KeyTable, role, name string) (bool, error) {
+	if role == "TTL" && t.desc != nil {
+		if ttl, err := t.ttl(ctx); err == nil && ttl == name {
+			return true, nil
+		}
+	}
+	has := "attribute_exists(#name)"
+	in := &dynamodb.ScanInput{TableName: &t.name, FilterExpression: &has, ExpressionAttributeNames: map[string]string{"#name": name}}
+	for {
+		out, err := t.client.Scan(ctx, in)
+		if err != nil {
+			return false, fmt.Errorf("whether items carry --attribute %s=%s is not known, and nothing was changed: %w", role, name, err)
+		}
+		if slices.ContainsFunc(out.Items, func(item map[string]types.AttributeValue) bool { return carries(keys, item, name) }) {
+			return true, nil
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return false, nil
+		}
+	}
+}
+
+// breakable refuses to break a hold under names that are not those under which it was taken:
+// half of it would stay on the item, or what is not the lock's would be taken away.
+func (t *opened) breakable(ctx context.Context, key repo.Key) error {
+	keys, err := t.keys()
+	if err != nil {
+		return err
+	}
+	raw, err := keys.EncodeKey(key)
+	if err != nil {
+		return err
+	}
+	consistent := true
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: raw, ConsistentRead: &consistent})
+	if err != nil {
+		return err
+	}
+	if keys.State(out.Item).Lock.Held {
+		if err := t.carried(ctx, out.Item); err != nil {
+			return err
+		}
+	}
+	if why := t.misread(keys, out.Item); why != "" {
+		return usage("%s of table %q: %s. The programs have other names in TableConfig.Attributes than these: give theirs by --attribute; nothing was changed", keyWords(key), t.name, why)
+	}
+	return nil
+}
+
+// maxDrawn is how many tokens are drawn by those who wait in line, at most.
+const maxDrawn = 1_000_000
+
+// misread says why an item was not locked under the names that were given; "" if it may
+// have been.
+func (t *opened) misread(keys *repo.KeyTable, item map[string]types.AttributeValue) string {
+	present := map[string]bool{} // roles
+	for name := range item {
+		present[keys.Role(name)] = true
+	}
+	all, s := t.renamed(), keys.State(item)
+	l := s.Lock
+	for _, role := range []string{"LockedBy", "LockTime", "LockHeld", "LockToken", "LockStolen"} {
+		switch {
+		case present[role]:
+		case all[role] != "" && (l.Token != 0 || role == "LockedBy" && present["LockTime"] || role == "LockTime" && present["LockedBy"]):
+			return fmt.Sprintf("it has no attribute %q, which --attribute gives for %s", all[role], role)
+		case l.Held && l.Token != 0 && (role == "LockedBy" || role == "LockToken" && !s.ByHand):
+			return fmt.Sprintf("it is held under token %d, and has no attribute for %s", l.Token, role)
+		}
+	}
+	switch {
+	case !l.Held || len(all) == 0:
+		return ""
+	case s.ByHand && t.heldUnderOwnNames(item):
+		return "under the library's own names a program has locked it"
+	case l.Since.IsZero() && !s.Handed: // by hand
+		return ""
+	case l.Token > l.Last || l.Last-l.Token > maxDrawn:
+		return fmt.Sprintf("tokens %d, of the hold, and %d, the last one, do not belong together", l.Token, l.Last)
+	case !s.Endless && l.Until.Before(l.Since):
+		return "its lease ended before it began"
+	}
+	return ""
+}
+
+// heldUnderOwnNames reports whether a program of the library has locked an item, by its own names.
+func (t *opened) heldUnderOwnNames(item map[string]types.AttributeValue) bool {
+	s := t.plain.State(item)
+	return s.Lock.Held && !s.ByHand
+}

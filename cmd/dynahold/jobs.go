@@ -45,10 +45,10 @@ func (f *tableFlags) jobsToChange(ctx context.Context) (*jobs, error) {
 
 // nothing refuses a list of nothing where the table has rows, and others.
 func (all *jobs) nothing(ctx context.Context, found int, unread error) error {
-	if found > 0 || unread != nil {
-		return nil
+	if found == 0 && unread == nil {
+		return all.table.nothing(ctx, ofJobs)
 	}
-	return all.table.nothing(ctx, ofJobs)
+	return nil // of what could not be read its own error tells
 }
 
 type resourceDocument struct {

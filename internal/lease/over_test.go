@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -35,4 +36,61 @@ func TestAnExtensionThatIsAnsweredTooLate(t *testing.T) {
 			t.Errorf("%d renewals, %d leases are counted for more", renewals, n)
 		}
 	})
+}
+
+// The deadline counts from when a renewal was sent: others count from no later than that.
+func TestARenewalCountsFromWhenItWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(lease.Config{Length: length}, time.Now().Add(length), func(context.Context) error {
+			time.Sleep(length / 3)
+			return nil
+		})
+		asked := time.Now()
+		if err := l.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if until, want := l.Until(), asked.Add(length-margin); !until.Equal(want) {
+			t.Errorf("until %v, want %v", until, want)
+		}
+	})
+}
+
+// What is over is not renewed: nothing is sent.
+func TestWhatIsOverIsNotExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := begin(lease.Config{Length: length}, time.Now().Add(length), func(context.Context) error {
+			t.Error("a renewal was sent")
+			return nil
+		})
+		time.Sleep(length)
+		if err := l.Extend(t.Context()); !errors.Is(err, repo.ErrLockExpired) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// Who finds its hold gone has lost it, unless a write of its own without an answer may
+// have ended it.
+func TestWhatIsFoundGone(t *testing.T) {
+	for _, doubt := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := begin(lease.Config{Length: length, Pause: ddb.Backoff{Min: time.Second / 4, Max: time.Second}}, time.Now().Add(length), nil)
+			want := repo.ErrLockLost
+			if doubt {
+				want = repo.ErrReleased
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				silent := errors.New("no answer")
+				_ = l.End(ctx, repo.ErrReleased, func() (ddb.Result, bool) { return ddb.Result{Outcome: ddb.Unknown, Err: silent}, false },
+					func(ddb.Result) error { return silent })
+			}
+			if err := l.BeginLast(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer l.Done()
+			if err := l.Missing(); !errors.Is(err, want) {
+				t.Errorf("in doubt %v: %v, want %v", doubt, err, want)
+			}
+		})
+	}
 }

@@ -77,24 +77,54 @@ func TestAsReadMindsALockByHand(t *testing.T) {
 	}
 }
 
-// Who waits in the queue takes over what it has watched, and not a hold that was renewed
-// since.
-func TestATakeoverMindsARenewal(t *testing.T) {
-	for _, renewed := range []bool{false, true} {
+// Who waits in the queue takes over what it has watched, from the place where it stands.
+func TestATakeoverIsOfWhatWasWatched(t *testing.T) {
+	queue := func(entries ...string) types.AttributeValue {
+		list := &types.AttributeValueMemberL{}
+		for _, e := range entries {
+			list.Value = append(list.Value, ddb.Bytes([]byte(e)))
+		}
+		return list
+	}
+	mine, other := protocol.NewID("waiter"), protocol.EntryOf(protocol.NewID("other"))
+	entry := protocol.EntryOf(mine)
+	for name, c := range map[string]struct {
+		queue   types.AttributeValue
+		renewed bool
+		refused bool
+	}{
+		"as it was watched":            {queue: queue(entry)},
+		"renewed since":                {queue: queue(entry), renewed: true, refused: true},
+		"passed over since":            {queue: queue(other), refused: true},
+		"passed over, behind one more": {queue: queue(other, entry), refused: true},
+	} {
 		p := open(t, Config{Fair: true})
 		p.take(t)
 		_, watched := p.record(t)
-		waiter := protocol.NewID("waiter")
-		watched[p.Core.Attr.LockQueue] = &types.AttributeValueMemberL{Value: []types.AttributeValue{ddb.Bytes([]byte(protocol.EntryOf(waiter)))}}
+		watched[p.Core.Attr.LockQueue] = queue(entry)
 		stored := ddb.Copy(watched)
-		if renewed {
+		stored[p.Core.Attr.LockQueue] = c.queue
+		if c.renewed {
 			stored[p.Core.Attr.LockTime] = ddb.Integer(time.Now().Add(2 * time.Hour).Unix())
 		}
 		p.put(t, stored)
-		in, err := p.Core.TakeOver(raw, protocol.Acquire{ID: waiter, Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: watched}, protocol.Entry{ID: protocol.EntryOf(waiter)})
+		in, err := p.Core.TakeOver(raw, protocol.Acquire{ID: mine, Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: watched}, protocol.Entry{ID: entry})
 		rig.Is(t, err)
-		if res := p.Core.Update(t.Context(), in, ddb.Options{}); (res.Outcome == ddb.Condition) != renewed {
-			t.Errorf("renewed %v: outcome %v, %v", renewed, res.Outcome, res.Err)
+		if res := p.Core.Update(t.Context(), in, ddb.Options{}); (res.Outcome == ddb.Condition) != c.refused {
+			t.Errorf("%s: outcome %v, %v", name, res.Outcome, res.Err)
 		}
+	}
+}
+
+// The deadline of a lock counts from when its request was sent, however late the answer.
+func TestTheDeadlineCountsFromTheRequest(t *testing.T) {
+	p := open(t, Config{})
+	p.take(t)
+	_, image := p.record(t)
+	a := &acquiring{locker: p.Locker, Waiter: Waiter{Core: p.Core, Key: key, Raw: raw, Settings: Settings{Clock: p.Clock}}}
+	h, err := a.hold(t.Context(), image, time.Now().Add(-time.Minute))
+	rig.Is(t, err)
+	if left := h.Left(); left > p.Lease-time.Minute {
+		t.Errorf("%v are left of %v, and the request was sent a minute ago", left, p.Lease)
 	}
 }

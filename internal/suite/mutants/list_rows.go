@@ -1,0 +1,103 @@
+package main
+
+// Tickets.
+var ofTickets = []mutant{
+	{
+		name: "a copy of a draw draws again",
+		file: "ticket/requests.go",
+		old:  "	q.describe(w, id, now)\n	w.IfAbsent(attrTicket + id)\n",
+		new:  "	q.describe(w, id, now)\n",
+		by:   test("ticket", "^TestS4_6_FaultsAtEveryRequest$|^TestModelKeepsItsPromises$"),
+	},
+	{
+		name: "who asks only where nobody stands is let in behind others",
+		file: "ticket/requests.go",
+		old:  `w.If("(attribute_not_exists(" + count + ") OR " + count + " = " + zero + ")")`,
+		new:  `w.If("(attribute_not_exists(" + count + ") OR " + count + " >= " + zero + ")")`,
+		by:   test("ticket", "^TestS4_3_NoWaitFailsIfAnybodyIsAhead$"),
+	},
+	{
+		name: "a late copy of a ticket's renewal moves the end back",
+		file: "ticket/requests.go",
+		old:  `w.If(w.Name(attrBeat+t.id) + " < " + w.Value(`,
+		new:  `w.If(w.Name(attrBeat+t.id) + " <> " + w.Value(`,
+		by:   suite("copies", "^TestNamed$"),
+	},
+	{
+		name: "passing over counts one too few",
+		file: "ticket/requests.go",
+		old:  `count(w, -len(stale))`,
+		new:  `count(w, 1-len(stale))`,
+		by:   test("ticket", "^TestS4_5"),
+	},
+	{
+		name: "an allowance for clocks is not made for tickets",
+		file: "ticket/line.go",
+		old:  `return e.until.Add(j.skew).Sub(wall)`,
+		new:  `return e.until.Sub(wall)`,
+		by:   test("ticket", "^TestS4_4_SkewAllowance"),
+	},
+	{
+		name: "who trusts no clock passes over what it has not watched",
+		file: "ticket/line.go",
+		old:  "	if !w.shows(e) {\n		return e.lease\n	}\n",
+		new:  "",
+		by:   test("ticket", "^TestS4_4_Clockless"),
+	},
+	{
+		name: "who was broken has left by itself",
+		file: "ticket/line.go",
+		old:  `(doubt || sameLife) && !l.brokenTicket(number)`,
+		new:  `(doubt || sameLife)`,
+		by:   test("ticket", "^TestVerdictsBesideABreak$|^TestBreakOf"),
+	},
+	{
+		name: "who was passed over has left by itself",
+		file: "ticket/line.go",
+		old:  `return l.left == number || !expired && (`,
+		new:  `return l.left == number || (`,
+		by:   test("ticket", "^TestEvidence|^TestS4_4|^TestModelKeepsItsPromises$|^TestDone"),
+	},
+}
+
+// Permits.
+var ofSemaphores = []mutant{
+	{
+		name: "the limit of a program counts where another was set for all",
+		file: "semaphore/acquire.go",
+		old:  `below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND "`,
+		new:  `below = "(attribute_exists(" + fixed + ") AND " + below + " OR "`,
+		by:   test("semaphore", "^TestProgramsWithDifferentLimits$|^TestS5_4_LimitsThatChange"),
+	},
+	{
+		name: "a release past its deadline was the holder's own",
+		file: "semaphore/permit.go",
+		old:  `case silent, expired:`,
+		new:  `case silent:`,
+		by:   test("semaphore", "^TestModel"),
+	},
+	{
+		name: "a release does not believe evidence of others",
+		file: "semaphore/permit.go",
+		old:  `case told:`,
+		new:  `case told && silent && expired:`,
+		by:   test("semaphore", "^TestModel|^TestBreakPermit$|^TestVerdictsOf"),
+	},
+	{
+		name: "a late copy of a permit's renewal moves the end back",
+		file: "semaphore/permit.go",
+		old:  "	w.Set(h.attr, end)\n	w.If(w.Name(h.attr) + \" < \" + w.Value(end))",
+		new:  "	w.Set(h.attr, end)\n	w.If(w.Name(h.attr) + \" <> \" + w.Value(end))",
+		by:   suite("copies", "^TestNamed$"),
+	},
+	{
+		name: "a break leaves no evidence on its resource",
+		file: "semaphore/break.go",
+		old:  "	w.Set(brokenPrefix+name, end)\n",
+		new:  "",
+		by:   test("semaphore", "^TestBreakPermit$|^TestVerdictsOfBreaks"),
+	},
+}
+
+// Jobs.
+var ofJobs = []mutant{}

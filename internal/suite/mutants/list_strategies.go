@@ -1,0 +1,50 @@
+package main
+
+// Changes without a lock, and calls inside changes.
+var ofStrategies = []mutant{
+	{
+		name: "a change is made inside a change of its item",
+		file: "internal/cas/reentrancy.go",
+		old:  `return nesting.Write(ctx, nesting.ItemOf(t.Core, raw), key)`,
+		new:  `return nesting.Write(context.WithoutCancel(context.Background()), nesting.ItemOf(t.Core, raw), key)`,
+		by:   suite("nested", "^TestCallsInsideAChange$"),
+	},
+	{
+		name: "a closure writes outside of its transaction",
+		file: "internal/nesting/refuse.go",
+		old:  `case !outside:`,
+		new:  `case outside && item == nil:`,
+		by:   suite("nested", "^TestARepositoryInsideAClosure$"),
+	},
+	{
+		name: "a create in doubt that finds an item is refused",
+		file: "internal/cas/create.go",
+		old:  `if verdict == protocol.Undecided {`,
+		new:  `if verdict == protocol.Undecided && c.tries > 0 {`,
+		by:   test("internal/cas", "^TestCreate"),
+	},
+	{
+		name: "an event of the same time wins",
+		file: "internal/cas/create.go",
+		old:  `") OR " + at + " < " + value + id + ")")`,
+		new:  `") OR " + at + " <= " + value + id + ")")`,
+		by:   test("nolock", "^TestLatestEventWins$"),
+	},
+	{
+		name: "a save is bound to no version",
+		file: "optimistic/save.go",
+		old:  `w.IfEqual(core.Version, ddb.Integer(version))`,
+		new:  `w.IfExists(core.Version)`,
+		by:   test("optimistic", "^TestSaveAndRemoveAreBoundToTheVersion$"),
+	},
+	{
+		name: "a save is not bound to the ring that was read",
+		file: "optimistic/save.go",
+		old:  `if base != nil {`,
+		new:  `if base != nil && version < 0 {`,
+		by:   test("optimistic", "^TestASave"),
+	},
+}
+
+// Reading by pages.
+var ofPages = []mutant{}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The list follows the code: each mutant stands in its file exactly once, and what it
+// leaves is a program.
+func TestNoMutantIsStale(t *testing.T) {
+	root, err := rootOf(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := mutants()
+	if len(all) < 40 {
+		t.Errorf("%d mutants, of 40 at least", len(all))
+	}
+	names := map[string]bool{}
+	for _, m := range all {
+		if names[m.name] {
+			t.Errorf("two mutants are called %q", m.name)
+		}
+		names[m.name] = true
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		mutated, err := m.apply(string(text))
+		if err != nil {
+			t.Errorf("%s: %v", m.name, err)
+			continue
+		}
+		if mutated == string(text) {
+			t.Errorf("%s: it changes nothing", m.name)
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), m.file, mutated, parser.SkipObjectResolution); err != nil {
+			t.Errorf("%s: what it leaves is no program: %v", m.name, err)
+		}
+		if tests, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(m.by.dir), "*_test.go")); err != nil || tests == nil {
+			t.Errorf("%s: %s has no tests", m.name, m.by.dir)
+		}
+	}
+}

@@ -63,6 +63,38 @@ var ofTickets = []mutant{
 // Permits.
 var ofSemaphores = []mutant{
 	{
+		name: "a copy of a release gives another's permit back",
+		file: "semaphore/permit.go",
+		old:  "	count(w, aChanges, 1)\n	w.IfExists(attr)\n",
+		new:  "	count(w, aChanges, 1)\n",
+		by:   test("semaphore", "^TestLostAnswersOfPermits$"),
+	},
+	{
+		name: "dead letters are forgotten with their resource",
+		file: "semaphore/resource.go",
+		old: `range []string{aQueued, aRunning, aDead} {
+			none`,
+		new: `range []string{aQueued, aRunning} {
+			none`,
+		by: test("semaphore", "^TestDeadLettersKeepTheirResource$"),
+	},
+	{
+		name: "one permit more than the limit",
+		file: "semaphore/acquire.go",
+		old:  `s.ifRoom(w, " < ")`,
+		new:  `s.ifRoom(w, " <= ")`,
+		by:   test("semaphore", "^TestHeldPermitsUseUpTheLimit$"),
+	},
+	{
+		name: "a permit's token is not drawn",
+		file: "semaphore/acquire.go",
+		old: `count(w, aChanges, 1)
+	s.nextToken(w, now)`,
+		new: `count(w, aChanges, 1)
+	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+")")`,
+		by: test("semaphore", "^TestHeldPermitsUseUpTheLimit$"),
+	},
+	{
 		name: "the limit of a program counts where another was set for all",
 		file: "semaphore/acquire.go",
 		old:  `below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND "`,
@@ -100,4 +132,26 @@ var ofSemaphores = []mutant{
 }
 
 // Jobs.
-var ofJobs = []mutant{}
+var ofJobs = []mutant{
+	{
+		name: "a start does not count the attempt",
+		file: "semaphore/start.go",
+		old:  `ddb.Integer(int64(j.attempts+1))`,
+		new:  `ddb.Integer(int64(j.attempts))`,
+		by:   test("semaphore", "^TestS5_5_AJobThatKillsItsHoldersDies$"),
+	},
+	{
+		name: "a job that is given back counts as an attempt",
+		file: "semaphore/job.go",
+		old:  `ddb.Integer(int64(j.row.attempts-1))`,
+		new:  `ddb.Integer(int64(j.row.attempts))`,
+		by:   test("semaphore", "^TestReturnDoesNotCountTheAttempt$"),
+	},
+	{
+		name: "a job has one attempt more",
+		file: "semaphore/job.go",
+		old:  "		if j.row.attempts >= s.cfg.Retry.Attempts {\n			c.dead",
+		new:  "		if j.row.attempts > s.cfg.Retry.Attempts {\n			c.dead",
+		by:   test("semaphore", "^TestS5_5_FailedWorkIsRetriedThenDead$"),
+	},
+}

@@ -47,4 +47,19 @@ var ofStrategies = []mutant{
 }
 
 // Reading by pages.
-var ofPages = []mutant{}
+var ofPages = []mutant{
+	{
+		name: "a page token opens another query",
+		file: "repo/page.go",
+		old:  `return &seal{cipher: t.pages, query: q.identity(), keys: q.keys}, nil`,
+		new:  `return &seal{cipher: t.pages, keys: q.keys}, nil`,
+		by:   suite("conformance", "^TestTokensAreBoundToTheirQuery$"),
+	},
+	{
+		name: "a page token is not bound to the values of its query",
+		file: "repo/page.go",
+		old:  `		return string(text)`,
+		new:  `		return ":" + string(text[:0])`,
+		by:   suite("conformance", "^TestTokensAreBoundToTheirQuery$"),
+	},
+}

@@ -175,8 +175,8 @@ func (t *told) sayItem(byTTL bool) {
 		t.say("changed: %s", strings.Join(t.Attributes, ", "))
 	}
 	// A write by the library to an item with ids of writes leaves its own.
-	ring := t.role("Writers", t.before)
-	if t.Foreign = len(t.Attributes) > 0 && ring != nil && reflect.DeepEqual(ring, t.role("Writers", t.after)); t.Foreign {
+	ids := t.roles("Writers", t.before)
+	if t.Foreign = len(t.Attributes) > 0 && len(ids) > 0 && reflect.DeepEqual(ids, t.roles("Writers", t.after)); t.Foreign {
 		t.say("by a writer that does not follow the protocol: it left no id")
 	}
 }
@@ -194,6 +194,17 @@ func (t *told) role(role string, image map[string]types.AttributeValue) types.At
 		}
 	}
 	return nil
+}
+
+// roles are the library's attributes of a role that has several.
+func (t *told) roles(role string, image map[string]types.AttributeValue) map[string]types.AttributeValue {
+	all := map[string]types.AttributeValue{}
+	for name, v := range image {
+		if t.keys.Role(name) == role {
+			all[name] = v
+		}
+	}
+	return all
 }
 
 // sayLock says what became of the lock.

@@ -134,7 +134,7 @@ func (r release) load(cacheDir string) (program, error) {
 	}
 	file, err := seal(content)
 	if err != nil {
-		return program{path: path, content: content}, nil //nolint:nilerr // a copy serves as well
+		return program{path: path, content: content}, nil // a copy serves as well
 	}
 	keep(path+" "+want, info, file)
 	return program{path: path, sealed: file}, nil

@@ -10,9 +10,9 @@ import (
 func TestMembers(t *testing.T) {
 	for body, strange := range map[string][]string{
 		`{}`: nil,
-		`{"Attributes":{"a":{"S":"x,\"y\":{"},"b":{"L":[{"S":"}"}]}}}`:                    nil,
-		`{"Item":{"message":{"S":"m"}},"ConsumedCapacity":{"Table":{"message":1}}}`:       nil,
-		` { "Item" : null , "Count" : 1 , "Items" : [ "message" , {"message":[1,2]} ] } `: nil,
+		`{"Attributes":{"a":{"S":"x,\"y\":{"},"b":{"L":[{"S":"}"}]}}}`:                               nil,
+		`{"Item":{"message":{"S":"m"}},"ConsumedCapacity":{"Table":{"message":1}}}`:                  nil,
+		`{ "Item" : null , "Count" : 1 ,` + "\n\t" + `"Items" : [ "message" , {"message":[1,2]} ] }`: nil,
 		`{"message":"denied"}`:               {"message"},
 		`{"Item":{},"message":"denied"}`:     {"Item", "message"},
 		`{"Item":"x,","message":"denied"}`:   {"Item", "message"},

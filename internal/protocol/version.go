@@ -193,6 +193,3 @@ func has(ring, id []byte) bool {
 	}
 	return false
 }
-
-// full reports whether ids may have left a ring.
-func full(ring []byte) bool { return len(ring) >= ringLen }

@@ -187,7 +187,11 @@ func (c call) later(t *testing.T, m moment, nth int, sum *tally) (more bool) {
 		s.anew()
 	}
 	before := contents(t, p.Table)
-	rig.Must(copies[nth].Deliver())(t)
+	answer, err := copies[nth].Deliver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Is(t, answer.Body.Close())
 	after := contents(t, p.Table)
 	bound := c.lands[m]
 	if own, ok := c.lands[m.of(nth)]; ok {

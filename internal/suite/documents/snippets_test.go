@@ -309,6 +309,7 @@ func packageRepo(client repo.Client) error {
 
 // The programs are used here so that they stay: nothing calls them.
 var _ = []any{
+	func() error { return readmeUpdate(context.Background(), nil, 1) },
 	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
 	func() error { return readmeApply(context.Background(), nil, 1) },
 	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },

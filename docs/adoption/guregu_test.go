@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,7 +145,7 @@ func full() before {
 
 // ours are the attributes that the library adds.
 func ours(name string, _ types.AttributeValue) bool {
-	return name == "version" || name == "writers" || name == "lockToken" || name == "lockStolen"
+	return slices.Contains([]string{"version", "writers", "writersUnread", "lockToken", "lockStolen"}, name)
 }
 
 func same(t *testing.T, what string, got, want row) {

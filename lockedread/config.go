@@ -33,9 +33,9 @@ type Config struct {
 	// processes that are fair: no write is wasted on a lock that another has, and
 	// the longest wait is hardly longer than the usual one. It costs reads. While
 	// fair processes wait, the lock goes from one to the next and is never free:
-	// others, and writers without the lock, wait until the queue is empty. Fair
-	// processes that share items should have about the same Lease and the same
-	// Clockless.
+	// processes that are not wait until the queue is empty; writers without the lock
+	// take their place in it. Fair processes that share items should have about the
+	// same Lease and the same Clockless.
 	Fair bool
 	// Wait bounds the waiting for an item that others hold.
 	Wait repo.Wait

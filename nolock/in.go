@@ -155,5 +155,5 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 func (r *engine) guardPart(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
 	w.CountVersion()
 	w.Set(r.core.Attr.Writers, id.Push(nil))
-	r.guard(w, raw)
+	r.guard(w, raw, (*protocol.Write).IfUnlocked)
 }

@@ -64,7 +64,7 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	if e.core.Version != "" {
 		w.LeaveUnread(e.id)
 	}
-	e.guard(w, e.event)
+	e.guard(w, e.event, e.IfFree)
 	in, err := w.Update(e.Raw)
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
@@ -72,10 +72,10 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	return e.Update(ctx, in, ddb.Options{OnItem: e.hidden == nil, Decide: true}), nil
 }
 
-// guard adds to a write what makes an event of it.
-func (r *engine) guard(w *protocol.Write, raw ddb.Item) {
+// guard adds to a write what makes an event of it, on an item that ifFree finds free.
+func (r *engine) guard(w *protocol.Write, raw ddb.Item, ifFree func(*protocol.Write)) {
 	cas.IfNewer(r.core, w, raw)
-	w.IfUnlocked()
+	ifFree(w)
 	w.IfOurs()
 }
 
@@ -98,7 +98,7 @@ func (e *eventWrite) refused(ctx context.Context, image ddb.Item) (decided bool,
 	if e.core.Hidden(image) {
 		e.hidden = image
 	}
-	if image[e.core.Attr.LockedBy] != nil {
+	if e.Barred(image) {
 		return false, e.WaitOrBreak(ctx, image)
 	}
 	// It was only hidden, or has just become visible.

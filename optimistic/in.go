@@ -91,7 +91,7 @@ func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (
 			Whole: whole,
 			Check: r.checkVersion(item),
 			Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
-				return r.saving(w, raw, id, version, nil)
+				return r.saving(w, raw, id, version, nil, (*protocol.Write).IfUnlocked)
 			},
 		})
 	}
@@ -112,7 +112,7 @@ func (r *engine) removeIn(ctx context.Context, view *transaction.View, item any)
 		Deletes: true, Single: true,
 		Check: r.checkVersion(item),
 		Fill: func(w *protocol.Write, _ protocol.WriteID, _ ddb.Item) error {
-			atVersion(r.table.Core, w, r.table.Version(item))
+			atVersion(r.table.Core, w, r.table.Version(item), (*protocol.Write).IfUnlocked)
 			return nil
 		},
 	})

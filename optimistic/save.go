@@ -31,7 +31,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()
 		w.IfNotExcluded(protocol.NewExclusion(id))
-		err := r.saving(w, raw, id, version, base)
+		err := r.saving(w, raw, id, version, base, turn.IfFree)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
 		}
@@ -48,8 +48,8 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 }
 
 // saving makes a write of a whole item at its version, on an item with the ring base;
-// nil: with any.
-func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64, base []byte) error {
+// nil: with any. The item must be free.
+func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, version int64, base []byte, ifFree func(*protocol.Write)) error {
 	core := r.table.Core
 	d := core.Whole(raw).Without(core.Version).Without(core.Created) // which stays as it is
 	if err := core.CheckSize(core.Key(raw), d); err != nil {
@@ -58,7 +58,7 @@ func (r *engine) saving(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ve
 	w.Apply(d)
 	w.Set(core.Version, ddb.Integer(version+1))
 	w.Set(core.Attr.Writers, id.Push(base))
-	atVersion(core, w, version)
+	atVersion(core, w, version, ifFree)
 	if base != nil {
 		w.IfEqual(core.Attr.Writers, ddb.Bytes(base))
 	}
@@ -70,20 +70,19 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	if err != nil {
 		return err
 	}
-	core := r.table.Core
-	w := core.NewWrite()
+	core, version := r.table.Core, r.table.Version(item)
 	id := protocol.NewWriteID()
-	w.IfNotExcluded(protocol.NewExclusion(id))
-	atVersion(core, w, r.table.Version(item))
-	in := w.Delete(core.Key(raw))
 	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *lock.Waiter, _ []byte) (ddb.Result, error) {
-		return turn.Delete(ctx, in, ddb.Options{Once: true, Absence: true, Holding: true}), nil
+		w := core.NewWrite()
+		w.IfNotExcluded(protocol.NewExclusion(id))
+		atVersion(core, w, version, turn.IfFree)
+		return turn.Delete(ctx, w.Delete(turn.Raw), ddb.Options{Once: true, Absence: true, Holding: true}), nil
 	})
 }
 
-// atVersion demands a visible, unlocked item at a version; version 0 is an
-// item from before the library.
-func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
+// atVersion demands a visible, free item at a version; version 0 is an item from before
+// the library.
+func atVersion(core *protocol.Core, w *protocol.Write, version int64, ifFree func(*protocol.Write)) {
 	w.IfExists(core.Partition)
 	if version == 0 {
 		w.If("(attribute_not_exists(" + w.Name(core.Version) + ") OR " + w.Name(core.Version) + " = " + w.Value(ddb.Integer(0)) + ")")
@@ -92,7 +91,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64) {
 	}
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
-	w.IfUnlocked()
+	ifFree(w)
 	w.IfOurs()
 }
 
@@ -131,7 +130,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		switch {
 		case decided:
 			return true, err
-		case image[core.Attr.LockedBy] == nil:
+		case !turn.Barred(image):
 			base = nil // another life of the item, at the same version
 			return false, nil
 		}
@@ -171,7 +170,7 @@ func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, g
 		return true, lock.NotFound(turn.Key, core.Name)
 	case stored != given:
 		return true, otherVersion(turn, stored, given)
-	case image[core.Attr.LockedBy] == nil && (base == nil || bytes.Equal(base, core.Ring(image))):
+	case !turn.Barred(image) && (base == nil || bytes.Equal(base, core.Ring(image))):
 		return true, conflicting(turn)
 	}
 	// At this version ours is not applied. Once the lock is released it may be, or on

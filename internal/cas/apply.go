@@ -71,7 +71,7 @@ type applying struct {
 func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
-	demandVisible(core, w)
+	demandVisible(core, w, a.waiter.IfFree)
 	w.LeaveUnread(a.id)
 	if a.once != nil || !a.marks {
 		w.IfNotExcluded(a.excluded)
@@ -93,16 +93,16 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 // item which is there, and has not read it. Behind another write it would be applied
 // twice: that is the limit of a request which is bound to nothing.
 func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
-	demandVisible(core, w)
+	demandVisible(core, w, (*protocol.Write).IfUnlocked)
 	w.StartRing(id)
 }
 
-// demandVisible demands an item that readers see, which nobody holds.
-func demandVisible(core *protocol.Core, w *protocol.Write) {
+// demandVisible demands an item that readers see, and that ifFree finds free.
+func demandVisible(core *protocol.Core, w *protocol.Write, ifFree func(*protocol.Write)) {
 	w.IfExists(core.Partition)
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
-	w.IfUnlocked()
+	ifFree(w)
 	w.IfOurs()
 	w.StampUpdated(core.Clock())
 }
@@ -186,7 +186,7 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 		return err
 	}
 	switch {
-	case image[core.Attr.LockedBy] != nil && (!core.Hidden(image) || image[core.Attr.LockStub] != nil):
+	case a.waiter.Barred(image) && (!core.Hidden(image) || image[core.Attr.LockStub] != nil):
 		return a.wait(ctx, image)
 	case core.Hidden(image):
 		return lock.NotFound(a.waiter.Key, core.Name)

@@ -14,7 +14,7 @@ func (u *update) edit(ctx context.Context, image ddb.Item, from Snapshot) (edit 
 	if err := u.Once.Refuse(core, image); err != nil {
 		return edit, u.named(err)
 	}
-	if image[core.Attr.LockedBy] != nil {
+	if u.waiter.Barred(image) {
 		return edit, u.wait(ctx, image)
 	}
 	if u.Begin != nil {

@@ -11,7 +11,7 @@ import (
 
 // undecided is the error where no verdict can be had.
 func (u *update) undecided(base, now ddb.Item) error {
-	if now[u.waiter.Core.Attr.LockedBy] != nil && u.unmoved(base, now) {
+	if u.waiter.Barred(now) && u.unmoved(base, now) {
 		if l, err := u.waiter.Lock(now); err == nil {
 			return lock.Locked(u.waiter.Core, u.waiter.Key, l) // and in doubt
 		}
@@ -53,7 +53,7 @@ func (u *update) refusal(base, now ddb.Item, removes bool) protocol.Refusal {
 // written. It leaves an id that is nobody's; one request, and none of a lock with a token.
 func (u *update) outdate(ctx context.Context, base, now ddb.Item) error {
 	core := u.waiter.Core
-	if len(base) == 0 || now[core.Attr.LockedBy] == nil || !u.unmoved(base, now) {
+	if len(base) == 0 || !u.waiter.Barred(now) || !u.unmoved(base, now) {
 		return nil
 	}
 	w := core.NewWrite()
@@ -86,11 +86,11 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 	if err := u.waiter.CheckShape(image); err != nil {
 		return nil, err
 	}
-	if image[core.Attr.LockedBy] != nil && !u.FailFast {
+	if u.waiter.Barred(image) && !u.FailFast {
 		if err := u.waiter.WaitOrBreak(ctx, image); err != nil {
 			return nil, err
 		}
-		return nil, errAgain
+		return u.waiter.Fresh(), errAgain
 	}
 	u.Conflicts++
 	core.Observe.Conflict(ctx, u.Kind)

@@ -116,7 +116,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 		return nil // what was there has gone
 	case core.Absent(image), !core.Hidden(image):
 		return fmt.Errorf("%w: %v in table %q", repo.ErrExists, c.Key, core.Name)
-	case image[core.Attr.LockedBy] != nil:
+	case c.Barred(image):
 		return c.WaitOrBreak(ctx, image)
 	}
 	if err := CheckNotStale(core, image, c.item); err != nil {
@@ -156,7 +156,7 @@ func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 				w.IfSeen(hidden, name)
 			}
 		}
-		w.IfUnlocked()
+		c.IfFree(w)
 	}
 	w.Apply(d)
 	if core.Version != "" {

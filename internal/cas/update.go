@@ -70,7 +70,7 @@ func Run(ctx context.Context, t *Table, p *Policy, key repo.Key, raw ddb.Item, c
 		item, err = u.run(ctx)
 		return err
 	})
-	u.Waited = !u.waiter.Began.IsZero()
+	u.Waited = u.waiter.Waited()
 	return item, u.Trace, err
 }
 
@@ -118,7 +118,7 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	}
 	edit, err := u.edit(ctx, image, from)
 	if err != nil {
-		return nil, nil, err
+		return nil, u.waiter.Fresh(), err
 	}
 	switch u.wants(edit, image) {
 	case nothing:
@@ -240,7 +240,7 @@ func (u *update) asRead(w *protocol.Write, image ddb.Item) {
 	w.IfExists(core.Partition)
 	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
 	w.IfSeen(image, u.Seen...)
-	w.IfUnlocked()
+	u.waiter.IfFree(w)
 }
 
 // Version of an image; 0 where it has none.

@@ -27,6 +27,11 @@ type Waiter struct {
 	exclusive *protocol.OnceID // see Exclusive
 	behind    ddb.Item         // the last image in which a lock alone refused such a write
 
+	stood  bool     // it has waited in a queue, which has recorded for how long
+	stands bool     // where others wait in a queue, the call does too: it is inside Do, which gives the lock back
+	turn   *Lock    // the lock that it was given there; nil: it has none
+	fresh  ddb.Item // see Fresh
+
 	backoff ddb.Backoff
 	tries   int       // holds that were found in the way
 	breaks  int       // expired holds that were ended
@@ -39,6 +44,8 @@ type Waiter struct {
 func (t *Waiter) Do(ctx context.Context, call func() error) error {
 	defer t.RecordWait(ctx)
 	defer func() { t.seen.End() }()
+	t.stands = true
+	defer func() { t.endTurn(ctx) }()
 	err := t.ExplainEnd(ctx, call())
 	if !t.excluded(ctx, err) {
 		t.Doubt.Sent(false)
@@ -150,6 +157,7 @@ func Locked(core *protocol.Core, key repo.Key, l protocol.Record) error {
 // WaitOrBreak is called by a writer without the lock whose write failed on an item
 // that somebody holds. It returns nil when the write is worth another try.
 func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
+	t.endTurn(ctx) // it was in time for nothing
 	l, err := t.Lock(image)
 	if err != nil {
 		return err
@@ -157,7 +165,10 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 	if t.exclusive != nil && image[t.Core.Attr.LockStub] == nil { // what is nothing but a lock goes with it
 		t.behind = image
 	}
-	if l.Live(t.Clock(), t.Skew) {
+	switch live := l.Live(t.Clock(), t.Skew); {
+	case live && t.stands && t.queueWaits(l, image):
+		return t.stand(ctx, l)
+	case live:
 		return t.WaitFor(ctx, l)
 	}
 	in, err := t.Core.Break(t.Raw, image)
@@ -244,6 +255,9 @@ func (t *Waiter) ExplainEnd(ctx context.Context, err error) error {
 func saysWhy(err error) bool {
 	return errors.Is(err, repo.ErrLocked) || errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrOutcomeUnknown)
 }
+
+// Waited reports whether the call waited for others.
+func (t *Waiter) Waited() bool { return !t.Began.IsZero() || t.stood }
 
 // RecordWait records how long the call waited, if it did.
 func (t *Waiter) RecordWait(ctx context.Context) {

@@ -1,0 +1,80 @@
+package lock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// While processes wait in the queue on an item, its lock goes from one to the next and is
+// never free. A writer that holds no lock demands that nobody does, and would wait for as
+// long as anybody comes. So it stands in the queue as well, and sends its write under the
+// lock when it is its turn: three writes in the place of one, where there is a queue and
+// nowhere else.
+
+// queueWaits reports whether others than the holder wait in the queue on an item. Of one
+// that readers do not see the queue ends when it comes into sight.
+func (t *Waiter) queueWaits(l protocol.Record, image ddb.Item) bool {
+	return !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(protocol.EntryOf(l.By))) > 0
+}
+
+// stand waits in the queue on the item behind the holder l, for the lock under which the
+// call then sends its writes. It returns nil when they are worth another try.
+func (t *Waiter) stand(ctx context.Context, l protocol.Record) error {
+	var failed error
+	t.stood = true
+	err := t.wait(ctx, l, func() {
+		t.turn, t.fresh, failed = t.newLocker().Acquire(ctx, t.Key, t.Raw, Request{})
+	})
+	switch {
+	case errors.Is(failed, repo.ErrNotFound):
+		return nil // it was deleted meanwhile: the next try tells
+	case failed != nil:
+		return failed
+	}
+	return err
+}
+
+// newLocker makes what takes the lock for the call: as a locker with default settings does.
+func (t *Waiter) newLocker() *Locker {
+	cfg := Config{Kind: t.Kind, Fair: true, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
+	cfg.Wait.Attempts = 0                                                        // that of the call bounds how often it comes here
+	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner)) // defaults are never refused
+	return NewLocker(t.Core, cfg)
+}
+
+// Fresh is the item as it was when the call was given its lock, once: to those who ask
+// again it is nil, as where there was no such moment.
+func (t *Waiter) Fresh() ddb.Item {
+	image := t.fresh
+	t.fresh = nil
+	return image
+}
+
+// IfFree demands of a write that nobody holds the item but the call itself.
+func (t *Waiter) IfFree(w *protocol.Write) {
+	if t.turn == nil {
+		w.IfUnlocked()
+		return
+	}
+	w.Own(t.turn.id, t.turn.token, t.turn.commitTime())
+}
+
+// Barred reports whether an image shows a hold that keeps out what the call writes.
+func (t *Waiter) Barred(image ddb.Item) bool {
+	by := image[t.Core.Attr.LockedBy]
+	return by != nil && (t.turn == nil || t.turn.Expired() || !ddb.Equal(by, ddb.Text(t.turn.id)))
+}
+
+// endTurn gives the lock to the next in the queue. That is no part of what the call
+// says: if it fails, the lock ends with its lease.
+func (t *Waiter) endTurn(ctx context.Context) {
+	if t.turn != nil {
+		_, _ = t.turn.End(ctx, End{As: Release})
+		t.turn, t.fresh = nil, nil
+	}
+}

@@ -1,21 +1,16 @@
 package mutex
 
-import (
-	"github.com/dynahold/dynahold/internal/transaction"
-	"github.com/dynahold/dynahold/txn"
-)
+import "github.com/dynahold/dynahold/repo"
 
-var _, _ txn.Held = (*Lock)(nil), (*Group)(nil)
+var _, _ repo.Held = (*Lock)(nil), (*Group)(nil)
 
-// RequireIn lets a transaction be applied only if the lock is still held: see
-// [txn.Tx.Require].
-func (l *Lock) RequireIn(tx *txn.Tx) error {
-	return transaction.Of(tx).RequireLock(l.hold)
-}
+// RequireIn lets a transaction be applied only if the lock is still held: see Require
+// of txn.Tx.
+func (l *Lock) RequireIn(tx repo.Tx) error { return l.hold.Require(tx) }
 
 // RequireIn lets a transaction be applied only if all locks of the group are still
-// held: see [txn.Tx.Require].
-func (g *Group) RequireIn(tx *txn.Tx) error {
+// held: see Require of txn.Tx.
+func (g *Group) RequireIn(tx repo.Tx) error {
 	for _, lock := range g.locks {
 		if err := lock.RequireIn(tx); err != nil {
 			return err

@@ -4,20 +4,22 @@ import (
 	"context"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/txn"
 )
 
-var _ txn.Held = (*Turn)(nil)
+var _ repo.Held = (*Turn)(nil)
 
 // RequireIn lets a transaction be applied only if nobody has passed the turn over:
-// see [txn.Tx.Require].
-func (t *Turn) RequireIn(tx *txn.Tx) error {
+// see Require of txn.Tx.
+func (t *Turn) RequireIn(tx repo.Tx) error {
 	k := t.t
 	name, number := attrTicket+k.id, ddb.Integer(k.number)
-	return transaction.Of(tx).Require(k.q.core, repo.Key{Partition: k.label}, k.raw, transaction.Hold{
+	return hold.Require(tx, hold.Held{
+		Core:  k.q.core,
+		Key:   repo.Key{Partition: k.label},
+		Raw:   k.raw,
 		Lease: k.lease,
 		// Later tickets are greater: while the entry is there it is the first.
 		Own: func(w *protocol.Write) { w.IfEqual(name, number) },

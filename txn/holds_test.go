@@ -312,6 +312,9 @@ func TestRequireBadInput(t *testing.T) {
 		"the transaction before": {func(*txn.Tx) error { return kept.Require(lock) }, "over"},
 		"a run made by hand":     {func(tx *txn.Tx) error { return tx.Require(once.Run{ID: "order-7"}) }, `the run of "order-7" is not from Do`},
 		"no transaction":         {func(*txn.Tx) error { return lock.RequireIn(nil) }, "nil"},
+		"a nil transaction":      {func(*txn.Tx) error { return lock.RequireIn((*txn.Tx)(nil)) }, "nil"},
+		"none that was begun":    {func(*txn.Tx) error { return lock.RequireIn(&txn.Tx{}) }, "nil"},
+		"one of the caller's":    {func(tx *txn.Tx) error { return lock.RequireIn(struct{ *txn.Tx }{tx}) }, "not from txn.Run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/repo"
@@ -43,7 +44,7 @@ const (
 type Tx struct{ run *transaction.Tx }
 
 func init() {
-	transaction.SetOpen(func(tx any) *transaction.Tx {
+	hold.SetOpen(func(tx any) hold.Transaction {
 		if tx, _ := tx.(*Tx); tx != nil {
 			return tx.run
 		}
@@ -137,12 +138,8 @@ func (tx *Tx) Prefetch(ctx context.Context, keys ...Keys) error {
 	return public(transaction.Of(tx).Prefetch(ctx, all...))
 }
 
-// Held is something held that a transaction can require: a *mutex.Lock or
-// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, a *semaphore.Job, or a once.Run.
-type Held interface {
-	// RequireIn is [Tx.Require] of this one.
-	RequireIn(tx *Tx) error
-}
+// Held is something held that a transaction can require: see [repo.Held].
+type Held = repo.Held
 
 // Require lets the transaction be applied only if all of this is still held: the
 // commit compares holder and token on the row of each, in DynamoDB, so that nobody

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -94,13 +95,22 @@ func (p *Part) InDoubt(deletes bool) {
 	}
 }
 
-// Row is where a transaction finds what it requires of the lock: the table, and the
-// item's key, encoded.
-func (h *Lock) Row() (*protocol.Core, ddb.Item) { return h.locker.Core, h.raw() }
+// Require demands of a transaction that the lock, which is all of its row, is still
+// held.
+func (h *Lock) Require(tx repo.Tx) error {
+	return hold.Require(tx, hold.Held{
+		Core:  h.locker.Core,
+		Key:   h.key,
+		Raw:   h.raw(),
+		Lease: h.Lease,
+		Own:   func(w *protocol.Write) { w.Own(h.id, h.token, time.Time{}) },
+		Lost:  h.refuted,
+	})
+}
 
-// Refuted ends the lock because a transaction that requires it, without ending it,
+// refuted ends the lock because a transaction that requires it, without ending it,
 // was refused by an image. It returns why.
-func (h *Lock) Refuted(ctx context.Context, image ddb.Item) error {
+func (h *Lock) refuted(ctx context.Context, image ddb.Item) error {
 	if err := h.Lease.BeginLast(ctx); err != nil {
 		return h.Describe(fmt.Errorf("%w: %w", repo.ErrLockLost, err))
 	}

@@ -1,10 +1,9 @@
 package transaction
 
-// open returns the run behind a *txn.Tx.
-var open func(tx any) *Tx
-
-// SetOpen is called by package txn, once, when the program starts.
-func SetOpen(f func(tx any) *Tx) { open = f }
+import "github.com/dynahold/dynahold/internal/hold"
 
 // Of is the run behind a *txn.Tx; nil if there is none.
-func Of(tx any) *Tx { return open(tx) }
+func Of(tx any) *Tx {
+	run, _ := hold.Of(tx).(*Tx)
+	return run
+}

@@ -12,8 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -25,19 +24,9 @@ type Row struct {
 	core   *protocol.Core
 	key    repo.Key
 	raw    ddb.Item // the key, encoded
-	holds  []Hold
+	holds  []hold.Held
 	Action Action // nil: nothing is done to it
 	Size   int    // in bytes, of what is put there
-}
-
-// Hold is something held that a transaction requires.
-type Hold struct {
-	Lease *lease.Lease
-	// Own adds the holder's condition, of which a renewal changes nothing.
-	Own func(w *protocol.Write)
-	// Lost ends the handle, because the row, as in the image, has refused the
-	// transaction. It returns why; nil where the image does not speak against it.
-	Lost func(ctx context.Context, image ddb.Item) error
 }
 
 // Action is what a transaction does to a row.
@@ -102,13 +91,13 @@ func (tx *Tx) Rows(add func(Rows)) error {
 	return nil
 }
 
-// Require demands that something is still held when the transaction is applied. If
+// Hold demands that something is still held when the transaction is applied. If
 // it has ended already the run cannot be committed, whatever its closure makes of
 // the error.
-func (tx *Tx) Require(core *protocol.Core, key repo.Key, raw ddb.Item, h Hold) error {
+func (tx *Tx) Hold(h hold.Held) error {
 	err := tx.Rows(func(all Rows) {
-		row := all.At(core, key, raw)
-		if !slices.ContainsFunc(row.holds, func(other Hold) bool { return other.Lease == h.Lease }) {
+		row := all.At(h.Core, h.Key, h.Raw)
+		if !slices.ContainsFunc(row.holds, func(other hold.Held) bool { return other.Lease == h.Lease }) {
 			row.holds = append(row.holds, h)
 		}
 	})
@@ -119,16 +108,6 @@ func (tx *Tx) Require(core *protocol.Core, key repo.Key, raw ddb.Item, h Hold) e
 		return tx.doom(h.Lease.Describe(cause))
 	}
 	return nil
-}
-
-// RequireLock is Require of a row that is nothing but a lock.
-func (tx *Tx) RequireLock(h *lock.Lock) error {
-	core, raw := h.Row()
-	return tx.Require(core, h.Key(), raw, Hold{
-		Lease: h.Lease,
-		Own:   func(w *protocol.Write) { w.Own(h.ID(), h.Token(), time.Time{}) },
-		Lost:  h.Refuted,
-	})
 }
 
 // inOrder are the rows, in the one order of all transactions.

@@ -90,7 +90,7 @@ var errOver = errors.New("dynahold: the attempt was given up before it was sent"
 
 // Do implements [dynamodb.HTTPClient].
 func (a *attempt) Do(req *http.Request) (*http.Response, error) {
-	if err := inMemory(req); err != nil {
+	if err := inMemory(req, a.replay.stored()); err != nil {
 		return nil, err
 	}
 	return a.send(req)
@@ -100,16 +100,34 @@ func (a *attempt) Do(req *http.Request) (*http.Response, error) {
 // The SDK hides that it is there already, for which a request is sent in two pieces, and
 // closes it when it has the answer: if that was faster than package net/http, which
 // asks the body for more at its end, the connection is given up.
-func inMemory(req *http.Request) error {
+//
+// What was serialized stays in memory as it is. Whether the body is that, or what a
+// middleware has made of it, only its bytes tell.
+func inMemory(req *http.Request, serialized []byte) error {
 	if req.Body == nil || req.ContentLength <= 0 {
 		return nil
 	}
-	all := bytes.NewBuffer(make([]byte, 0, req.ContentLength+bytes.MinRead))
-	_, err := all.ReadFrom(req.Body)
+	read := bodies.Get().(*bytes.Buffer)
+	defer func() {
+		if read.Cap() <= mostKept {
+			bodies.Put(read)
+		}
+	}()
+	read.Reset()
+	_, err := read.ReadFrom(req.Body)
 	err = errors.Join(err, req.Body.Close())
-	req.Body = io.NopCloser(bytes.NewReader(all.Bytes()))
+	all := serialized
+	if !bytes.Equal(read.Bytes(), serialized) {
+		all = bytes.Clone(read.Bytes())
+	}
+	req.Body = io.NopCloser(bytes.NewReader(all))
 	return err
 }
+
+// bodies has room for bodies that are compared, each up to mostKept bytes.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const mostKept = 64 << 10
 
 // send hands a request to the client's own HTTP client, unless the attempt is over.
 func (a *attempt) send(req *http.Request) (*http.Response, error) {

@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -19,17 +20,10 @@ type replay struct {
 	smithyhttp.ClientProtocol
 
 	mu   sync.Mutex
-	body body // guarded by mu: nil until the first attempt is serialized
+	body []byte // guarded by mu: nil until the first attempt is serialized; its bytes never change
 }
 
-// body is how the SDK's serializers hand over what they have written. Reading it
-// at an offset disturbs nobody who still sends it.
-type body interface {
-	io.ReaderAt
-	Size() int64
-}
-
-func (r *replay) stored() body {
+func (r *replay) stored() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.body
@@ -43,13 +37,37 @@ func (r *replay) SerializeRequest(ctx context.Context, schema *smithy.OperationS
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.body == nil {
-		r.body, _ = req.GetStream().(body)
-		return nil
+		return r.keep(req.GetStream())
 	}
-	again, err := req.SetStream(io.NewSectionReader(r.body, 0, r.body.Size()))
+	again, err := req.SetStream(bytes.NewReader(r.body))
 	if err != nil {
 		return err
 	}
 	*req = *again
 	return nil
+}
+
+// keep keeps what a serializer has written. The SDK's hand it over in a bytes.Reader,
+// which shows it without a copy.
+func (r *replay) keep(stream io.Reader) (err error) {
+	switch written := stream.(type) {
+	case *bytes.Reader:
+		if _, err = written.WriteTo((*view)(&r.body)); err == nil {
+			_, err = written.Seek(0, io.SeekStart)
+		}
+	case interface {
+		io.ReaderAt
+		Size() int64
+	}:
+		r.body, err = io.ReadAll(io.NewSectionReader(written, 0, written.Size()))
+	}
+	return err
+}
+
+// view is shown bytes that nobody changes.
+type view []byte
+
+func (v *view) Write(p []byte) (int, error) {
+	*v = p
+	return len(p), nil
 }

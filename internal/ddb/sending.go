@@ -13,7 +13,7 @@ type Sending struct {
 	token string    // "": the write is no transaction
 	first time.Time // when its first attempt was sent; zero: none was
 	doubt bool      // an attempt may have been applied
-	body  body
+	body  []byte
 }
 
 // NewSending is a transaction that was not sent yet, under a token; "" makes a new one.

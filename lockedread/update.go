@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -30,9 +31,9 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 	}
 	change = cas.Inside(l.table, raw, change)
 	var p *local.Place
-	var part *local.Participant
+	var part *combine.Participant
 	if l.combine {
-		part = local.NewParticipant(ctx, create, change, func() error { return l.line.Holder(key, p) })
+		part = combine.NewParticipant(ctx, create, change, func() error { return l.line.Holder(key, p) })
 		part.Once = once
 	}
 	p = l.line.Join(raw, part)
@@ -59,16 +60,19 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 
 // lead commits the changes of the first caller and of those that wait behind
 // it with one write. It runs on its own, so that no caller's end ends it.
-func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *local.Participant) {
-	b := local.NewGroup(l.table, telemetry.Pessimistic, first, func() *local.Participant {
-		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
+func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *combine.Participant) {
+	b := combine.NewGroup(l.table, telemetry.Pessimistic, first, func() *combine.Participant {
+		next := p.Draw(func(c any) bool {
+			part, _ := c.(*combine.Participant)
+			return part != nil && part.Create == first.Create
+		})
 		if next == nil {
 			return nil
 		}
-		return next.Caller
+		return next.Caller.(*combine.Participant)
 	})
 	for _, alone := range b.Conclude(l.commit(key, raw, p, b, first.Create)) {
-		b := local.NewGroup(l.table, telemetry.Pessimistic, alone, nil)
+		b := combine.NewGroup(l.table, telemetry.Pessimistic, alone, nil)
 		p := l.line.Join(raw, nil)
 		_, err := l.line.Enqueue(b.Context(), key, p)
 		if err == nil {
@@ -79,7 +83,7 @@ func (l *locker) lead(key repo.Key, raw ddb.Item, p *local.Place, first *local.P
 }
 
 // commit runs a group under the lock.
-func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *local.Group, create bool) error {
+func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *combine.Group, create bool) error {
 	turn, err := l.line.Take(b.Context(), key, raw, lock.Request{Stub: create}, p)
 	if err != nil {
 		return err

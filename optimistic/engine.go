@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
@@ -18,7 +19,7 @@ type engine struct {
 	table   *cas.Table
 	policy  cas.Policy
 	combine bool
-	queues  local.Queues[*local.Participant, written] // of this process's callers, by item
+	queues  local.Queues[*combine.Participant, written] // of this process's callers, by item
 	cache   cache
 	// fair makes a change under the item's lock; nil: Config.Fair is off. contention
 	// says who goes to it.

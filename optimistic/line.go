@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -22,7 +23,7 @@ type written struct {
 }
 
 // place is a caller's place in the queue of its item.
-type place = local.Waiter[*local.Participant, written]
+type place = local.Waiter[*combine.Participant, written]
 
 // call is one item that callers want to change.
 type call struct {
@@ -99,10 +100,10 @@ func (o *call) change(ctx context.Context, operation string, create bool, change
 
 // inLine makes a change by version when it is the caller's turn.
 func (o *call) inLine(ctx context.Context, create bool, change func(context.Context, any) error) (item any, err error) {
-	var part *local.Participant
+	var part *combine.Participant
 	var p *place
 	if o.r.combine {
-		part = local.NewParticipant(ctx, create, change, func() error {
+		part = combine.NewParticipant(ctx, create, change, func() error {
 			if p.Behind() {
 				return o.behind()
 			}
@@ -169,12 +170,12 @@ func (o *call) run(ctx context.Context, left ddb.Item, call cas.Request) (item a
 
 // lead makes the changes of the first caller and of those that wait behind it
 // with one write. It runs on its own, so that no caller's end ends it.
-func (o *call) lead(first *local.Participant) {
+func (o *call) lead(first *combine.Participant) {
 	p := o.place
 	var last written
 	defer func() { p.Pass(last) }()
-	b := local.NewGroup(o.r.table, telemetry.Optimistic, first, func() *local.Participant {
-		next := p.Draw(func(c *local.Participant) bool { return c != nil && c.Create == first.Create })
+	b := combine.NewGroup(o.r.table, telemetry.Optimistic, first, func() *combine.Participant {
+		next := p.Draw(func(c *combine.Participant) bool { return c != nil && c.Create == first.Create })
 		if next == nil {
 			return nil
 		}
@@ -184,13 +185,13 @@ func (o *call) lead(first *local.Participant) {
 }
 
 // all runs a group, and those of its parts that must be alone, to their end.
-func (o *call) all(b *local.Group, create bool, from ddb.Item) (after ddb.Item) {
+func (o *call) all(b *combine.Group, create bool, from ddb.Item) (after ddb.Item) {
 	_, after, err := o.run(b.Context(), from, cas.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}
 	for _, p := range b.Conclude(err) {
-		after = o.all(local.NewGroup(o.r.table, telemetry.Optimistic, p, nil), create, after)
+		after = o.all(combine.NewGroup(o.r.table, telemetry.Optimistic, p, nil), create, after)
 	}
 	return after
 }

@@ -1,6 +1,6 @@
 // Package local keeps the callers of one process that want the same thing in
 // a queue: one of them has the turn and acts, and passes it on with what it knows
-// ([Queues]). With a [Group] it acts for all who wait, in one write. A [Line] is the
+// ([Queues]). It may take others along, and act for them (package combine). A [Line] is the
 // queue of those who want a lock, single changes, handles and transactions: a [Turn] is
 // the lock and the turn, which go on together.
 //

@@ -51,7 +51,7 @@ type Line struct {
 	// others hardly sooner at them; locks that are held for longer stay in one process
 	// without it.
 	Yields bool
-	queues Queues[*Participant, Handoff]
+	queues Queues[any, Handoff]
 }
 
 // NewLine makes the line of a locker's callers.
@@ -73,15 +73,15 @@ const lookAtHolder = time.Second
 
 // Place is a caller's place in the line of its item; nil for one that does not stand
 // in one.
-type Place = Waiter[*Participant, Handoff]
+type Place = Waiter[any, Handoff]
 
 // endless is how long a caller stands behind one whose lock has no end by itself, which
 // somebody may have broken: then it looks for itself.
 const endless = 5 * time.Second
 
-// Join takes a place; part, where set, can be taken along by others.
-func (l *Line) Join(raw ddb.Item, part *Participant) *Place {
-	return l.queues.Join(l.Core.KeyText(raw), part)
+// Join takes a place; by the caller, where set, others know what they can take along.
+func (l *Line) Join(raw ddb.Item, caller any) *Place {
+	return l.queues.Join(l.Core.KeyText(raw), caller)
 }
 
 // Waiting is how many stand in the line of an item.

@@ -1,4 +1,4 @@
-package local_test
+package combine_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -37,10 +37,10 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 				late, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				cancelled, cancel := context.WithCancelCause(t.Context())
-				parts := []*local.Participant{participant(late, false, add, nil), participant(cancelled, false, add, nil)}
+				parts := []*combine.Participant{participant(late, false, add, nil), participant(cancelled, false, add, nil)}
 				told := []<-chan verdict{await(parts[0]), await(parts[1])}
 				others := parts[1:]
-				b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
+				b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
 					if len(others) > 0 {
 						p, others = others[0], nil
 					}
@@ -77,7 +77,7 @@ func TestTheEndOfAnotherLockIsNoVerdict(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				part := participant(ctx, false, add, nil)
 				told := await(part)
-				b := local.NewGroup(table, telemetry.Pessimistic, part, nil)
+				b := combine.NewGroup(table, telemetry.Pessimistic, part, nil)
 				work := item{ID: "a", Version: 1}
 				rig.Is(t, edit(t, table, b, &work)) // the write is under way from here
 				cancel(repo.ErrLockLost)

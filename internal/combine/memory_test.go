@@ -1,4 +1,4 @@
-package local_test
+package combine_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -119,8 +119,8 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 		}, nil)
 		toldSecond := make(chan error, 1)
 		go func() { _, err := second.Await(); toldSecond <- err }()
-		others := []*local.Participant{second}
-		b := local.NewGroup(table, telemetry.Pessimistic, first, func() (p *local.Participant) {
+		others := []*combine.Participant{second}
+		b := combine.NewGroup(table, telemetry.Pessimistic, first, func() (p *combine.Participant) {
 			if len(others) > 0 {
 				p, others = others[0], nil
 			}
@@ -163,8 +163,8 @@ func TestTheMemoryOfAChangeThatDoesNotReturn(t *testing.T) {
 			}, nil)
 			told := make(chan error, 1)
 			go func() { _, err := second.Await(); told <- err }()
-			others := []*local.Participant{second}
-			b := local.NewGroup(table, telemetry.Pessimistic, first, func() (p *local.Participant) {
+			others := []*combine.Participant{second}
+			b := combine.NewGroup(table, telemetry.Pessimistic, first, func() (p *combine.Participant) {
 				if len(others) > 0 {
 					p, others = others[0], nil
 				}
@@ -190,7 +190,7 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 	table := tableOf[shelf](t)
 	lent := []*memory{newMemory(), newMemory(), newMemory()}
 	refused := errors.New("refused")
-	var parts []*local.Participant
+	var parts []*combine.Participant
 	var told []chan shelf
 	for i, m := range lent {
 		p := participant(t.Context(), false, func(_ context.Context, s *shelf) error {
@@ -210,7 +210,7 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 		parts, told = append(parts, p), append(told, got)
 	}
 	others := parts[1:]
-	b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
+	b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], others[1:]
 		}
@@ -239,11 +239,11 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 	const big = int64(9007199254740993) // 2^53 + 1
 	set := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Any = big; return nil }, nil)
 	other := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
-	for _, p := range []*local.Participant{set, other} {
+	for _, p := range []*combine.Participant{set, other} {
 		go func() { _, _ = p.Await() }()
 	}
-	others := []*local.Participant{other}
-	b := local.NewGroup(table, telemetry.Pessimistic, set, func() (p *local.Participant) {
+	others := []*combine.Participant{other}
+	b := combine.NewGroup(table, telemetry.Pessimistic, set, func() (p *combine.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}
@@ -271,8 +271,8 @@ func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
 	told := make(chan shelf, 1)
 	go func() { _, _ = spoils.Await() }()
 	go func() { s, _ := cas.As[shelf](adds.Await()); told <- s }()
-	others := []*local.Participant{adds}
-	b := local.NewGroup(table, telemetry.Pessimistic, spoils, func() (p *local.Participant) {
+	others := []*combine.Participant{adds}
+	b := combine.NewGroup(table, telemetry.Pessimistic, spoils, func() (p *combine.Participant) {
 		if len(others) > 0 {
 			p, others = others[0], nil
 		}

@@ -1,4 +1,4 @@
-package local_test
+package combine_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/cas"
-	"github.com/dynahold/dynahold/internal/local"
+	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -31,7 +31,7 @@ func tableOf[T any](t *testing.T) *cas.Table {
 }
 
 // edit runs a batch on an item, and leaves what its write would make of it.
-func edit[T any](t *testing.T, table *cas.Table, b *local.Group, work *T) error {
+func edit[T any](t *testing.T, table *cas.Table, b *combine.Group, work *T) error {
 	t.Helper()
 	raw := rig.Must(table.Encode(work))(t)
 	e, err := b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t))
@@ -42,8 +42,8 @@ func edit[T any](t *testing.T, table *cas.Table, b *local.Group, work *T) error 
 }
 
 // participant is a caller with a change of its own type.
-func participant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *local.Participant {
-	return local.NewParticipant(ctx, create, cas.ChangeOf(change), ended)
+func participant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *combine.Participant {
+	return combine.NewParticipant(ctx, create, cas.ChangeOf(change), ended)
 }
 
 func add(_ context.Context, i *item) error { i.Count++; return nil }
@@ -54,7 +54,7 @@ type verdict struct {
 	err  error
 }
 
-func await(p *local.Participant) <-chan verdict {
+func await(p *combine.Participant) <-chan verdict {
 	told := make(chan verdict, 1)
 	go func() {
 		got, err := cas.As[item](p.Await())
@@ -78,7 +78,7 @@ func TestDrawnWhileTheOnlyCallerPanics(t *testing.T) {
 		second := participant(t.Context(), false, add, nil)
 		told := await(second)
 		drawn := false
-		b := local.NewGroup(table, telemetry.Pessimistic, first, func() *local.Participant {
+		b := combine.NewGroup(table, telemetry.Pessimistic, first, func() *combine.Participant {
 			if drawn {
 				return nil
 			}
@@ -111,7 +111,7 @@ func TestABatchThatAllHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	table := newTable(t)
 	first := participant(ctx, false, add, nil)
-	b := local.NewGroup(table, telemetry.Pessimistic, first, func() *local.Participant {
+	b := combine.NewGroup(table, telemetry.Pessimistic, first, func() *combine.Participant {
 		t.Error("somebody was drawn into a batch that has ended")
 		return nil
 	})
@@ -146,11 +146,11 @@ func TestWhoseErrorItIs(t *testing.T) {
 		{"unknown", repo.ErrOutcomeUnknown, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			parts := []*local.Participant{participant(t.Context(), false, add, nil), participant(t.Context(), false, add, nil)}
+			parts := []*combine.Participant{participant(t.Context(), false, add, nil), participant(t.Context(), false, add, nil)}
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
 			left := parts[1:]
 			table := newTable(t)
-			b := local.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *local.Participant) {
+			b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
 				if len(left) > 0 {
 					p, left = left[0], nil
 				}
@@ -165,7 +165,7 @@ func TestWhoseErrorItIs(t *testing.T) {
 				t.Fatalf("%d run again", len(again))
 			}
 			for _, p := range again {
-				alone := local.NewGroup(table, telemetry.Pessimistic, p, nil)
+				alone := combine.NewGroup(table, telemetry.Pessimistic, p, nil)
 				work := item{ID: "a", Version: 1}
 				if err := edit(t, table, alone, &work); err != nil || work.Count != 1 {
 					t.Errorf("alone: error %v, item %+v", err, work)

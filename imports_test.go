@@ -97,6 +97,7 @@ var layout = []row{
 	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
 	{folder: "internal/suite/nested", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "semaphore", "internal/fault"}, module: "internal/suite", testOnly: true, why: "calls inside changes and closures, and goroutines of one closure, of all strategies"},
 	{folder: "internal/suite/mutants", module: "internal/suite", testOnly: true, why: "breaks of the library that its tests must find; knows its texts, and imports nothing of it"},
+	{folder: "internal/suite/closure", module: "internal/suite", testOnly: true, why: "how much code one import compiles; knows its texts, and imports nothing of it"},
 	{folder: "internal/suite/surface", module: "internal/suite", testOnly: true, why: "nothing internal in what users can see"},
 	{folder: "internal/suite/load", tests: []string{"internal/load"}, module: "internal/suite", testOnly: true, why: "the harness of the bench and of dynahold compare, against strategies that lose and double"},
 	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol"}, module: "internal/suite", testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},

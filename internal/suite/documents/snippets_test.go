@@ -35,19 +35,16 @@ type (
 
 // The items of the README's order.
 type (
-	product  struct{ Stock int }
-	customer struct{}
-	order    struct {
-		ID, Customer string
-		Amount       int
-		Lines        []line
+	product struct{ Stock int }
+	order   struct {
+		ID     string
+		Amount int
+		Lines  []line
 	}
 	line struct{ SKU string }
 )
 
 func (line) take(context.Context, *product) error { return nil }
-
-func (order) charge(context.Context, *customer) error { return nil }
 
 // Product is the item of the README's change.
 type Product struct{ Stock int }
@@ -67,17 +64,14 @@ func readmeUpdate(ctx context.Context, products *pessimistic.Repository[Product]
 	return err
 }
 
-func readmeTransaction(ctx context.Context, products *pessimistic.Repository[product], customers *optimistic.Repository[customer], orders *optimistic.Repository[order], order order) error {
+func readmeTransaction(ctx context.Context, products *pessimistic.Repository[product], orders *optimistic.Repository[order], order order) error {
 	// shown
 	err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
-		products, customers, orders := products.In(tx), customers.In(tx), orders.In(tx)
+		products, orders := products.In(tx), orders.In(tx)
 		for _, line := range order.Lines {
 			if _, err := products.Update(ctx, repo.Key{Partition: line.SKU}, line.take); err != nil {
 				return err // nothing of the whole is written
 			}
-		}
-		if _, err := customers.Update(ctx, repo.Key{Partition: order.Customer}, order.charge); err != nil {
-			return err
 		}
 		_, err := orders.Create(ctx, order)
 		return err
@@ -112,24 +106,6 @@ func readmeOnce(ctx context.Context, products *pessimistic.Repository[product], 
 		return err // the message comes again, and is taken once
 	}
 	err = inbox.Delete(ctx, m) // if this fails it comes again too, and changes nothing
-	return err
-}
-
-// provider takes money, once for each id.
-type (
-	provider interface {
-		Charge(ctx context.Context, m message, id string) (Receipt, error)
-	}
-	// Receipt is the result in the README.
-	Receipt struct{}
-)
-
-func readmeOnceDo(ctx context.Context, payments *once.Store, provider provider, m message) error {
-	// shown
-	receipt, err := once.Do(ctx, payments, m.ID, func(ctx context.Context, run once.Run) (Receipt, error) {
-		return provider.Charge(ctx, m, run.ID) // comes twice if this process dies behind it: the provider knows the id
-	})
-	_ = receipt
 	return err
 }
 
@@ -284,9 +260,13 @@ func packageTxnRequire(ctx context.Context, locks *mutex.Locker, reports *optimi
 }
 
 // payer takes money, once for each id.
-type payer interface {
-	Charge(ctx context.Context, amount int, id string) (Receipt, error)
-}
+type (
+	payer interface {
+		Charge(ctx context.Context, amount int, id string) (Receipt, error)
+	}
+	// Receipt is the result.
+	Receipt struct{}
+)
 
 func packageOnce(ctx context.Context, payments *once.Store, provider payer, order order) error {
 	// shown
@@ -310,10 +290,9 @@ func packageRepo(client repo.Client) error {
 // The programs are used here so that they stay: nothing calls them.
 var _ = []any{
 	func() error { return readmeUpdate(context.Background(), nil, 1) },
-	func() error { return readmeTransaction(context.Background(), nil, nil, nil, order{}) },
+	func() error { return readmeTransaction(context.Background(), nil, nil, order{}) },
 	func() error { return readmeApply(context.Background(), nil, 1) },
 	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
-	func() error { return readmeOnceDo(context.Background(), nil, nil, message{}) },
 	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
 	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
 	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +43,7 @@ type sight struct {
 	ours   bool                // and nothing was put in the place of the HTTP client that they set
 	sent   int                 // how often the request left the process
 	reply  *reply              // the last one, nil without
+	led    bool                // another address was asked behind it, for an answer said so
 	result middleware.Metadata // of the call's output
 	strict bool                // checksums are asked for
 	parts  int                 // items of a transaction
@@ -145,10 +148,22 @@ func (a *attempt) send(req *http.Request) (*http.Response, error) {
 	inner, reply := a.inner, a.reply
 	a.mu.Unlock()
 	resp, err := inner.Do(req)
-	if err == nil && resp != nil {
+	switch {
+	case err == nil && resp != nil:
 		reply.watch(resp)
+	case err != nil && ofAnother(err, req):
+		a.mu.Lock()
+		a.led = true
+		a.mu.Unlock()
 	}
 	return resp, err
+}
+
+// ofAnother reports whether what has failed is another request than the one that was handed
+// to an HTTP client: a redirection was followed, so somebody has had ours, and answered.
+func ofAnother(err error, req *http.Request) bool {
+	var failed *url.Error
+	return errors.As(err, &failed) && (!strings.EqualFold(failed.Op, req.Method) || failed.URL != req.URL.Redacted() && failed.URL != req.URL.String())
 }
 
 // answered keeps what the SDK notes about the reply to a request that was sent

@@ -26,7 +26,7 @@ func (s *sight) classify(err error) class {
 	switch {
 	case s.unsent():
 		return s.unlessOver(err)
-	case undialled(err):
+	case undialled(err) && !s.led:
 		return again
 	case is[*smithy.DeserializationError](err), is[*ReplyError](err), !errors.As(err, &api), failedInside(err, api):
 		return ambiguous

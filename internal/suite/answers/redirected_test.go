@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/rig"
@@ -61,5 +62,55 @@ func redirected(t *testing.T, p *place, status int, follows *http.Client) {
 	a.Version = 2
 	if _, err := r.Save(ctx, a); repo.VerdictOf(err) != repo.Unknown {
 		t.Errorf("Save: %v", err)
+	}
+}
+
+// A request that was carried out may be answered with a redirection to where nobody is: that
+// the HTTP client finds nobody there says nothing of the request.
+func TestRedirectionsToNobody(t *testing.T) {
+	p := newPlace(t)
+	p.peer = rig.Client()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			for _, follows := range []*http.Client{nil, {}} {
+				ledToNobody(t, p, status, follows)
+			}
+		})
+	}
+}
+
+func ledToNobody(t *testing.T, p *place, status int, follows *http.Client) {
+	t.Helper()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		behind := rig.Must(http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, rig.Endpoint()+r.URL.Path, r.Body))(t)
+		behind.Header = r.Header.Clone()
+		resp := rig.Must(http.DefaultClient.Do(behind))(t)
+		rig.Is(t, resp.Body.Close())
+		http.Redirect(w, r, gone.URL, status)
+	}))
+	defer portal.Close()
+	id := rand.Text()
+	a := there(t, versions(optimistic.Config{})(t, p.items(t, p.peer)), id)
+	c := rig.Client(func(o *dynamodb.Options) {
+		if o.BaseEndpoint, o.Retryer = &portal.URL, retry.AddWithMaxAttempts(o.Retryer, 1); follows != nil {
+			o.HTTPClient = follows
+		}
+	})
+	r := versions(optimistic.Config{Attempts: 1})(t, p.items(t, c))
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	a.Balance++
+	if _, err := r.Save(ctx, a); repo.VerdictOf(err) != repo.Unknown {
+		t.Errorf("Save: %v", err)
+	}
+	add := expression.Add(expression.Name("balance"), expression.Value(1))
+	if _, err := r.Apply(ctx, keyOf(id), add); repo.VerdictOf(err) != repo.Unknown {
+		t.Errorf("Apply: %v", err)
+	}
+	if n := balance(t, p, id)(t.Context()); n != 2 {
+		t.Errorf("carried out %d times, of two", n)
 	}
 }

@@ -27,14 +27,15 @@
 //   - operation id: what a caller calls an operation that is to be made once; the
 //     item remembers it (once). Epoch: the span of time for which ids are kept
 //     together.
-//   - ring: the ids of an item's latest writes, newest first: evidence that a write
-//     whose answer was lost was applied.
+//   - ring: the ids of an item's latest writes, newest first, in documents the recent
+//     writers: evidence that a write whose answer was lost was applied.
 //   - orphan: a lock that a write without an answer may have left.
 //   - handoff: giving the lock to the next caller of the same process.
 //   - transfer: giving the lock to the first process that waits in the queue.
 //   - queue: the entries of those who wait, a list on the item itself.
 //   - entry: the few bytes in it that stand for one who waits; place: where it stands.
-//   - grace: how long a transferred lock waits for its new holder to confirm it.
+//   - grace: how long a transferred lock waits for its new holder to confirm it, in
+//     documents the confirmation time.
 //   - ticket: a place in a queue that is an item of its own (package ticket).
 //   - waiter: who waits for a lock that others hold.
 //   - leader: the caller that acts for all who wait in the same process; group:

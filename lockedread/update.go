@@ -136,7 +136,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (item any, err error
 		case protocol.Committed:
 			return item, nil
 		case protocol.Lost:
-			err = lock.Unwritten(h.l.line.Core, h.lock.Key(), err)
+			err = lock.Unwritten(h.l.line.Core.Table, h.lock.Key(), err)
 		}
 	}
 	if err != nil {

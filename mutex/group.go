@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -188,9 +187,9 @@ func (l *Locker) inOrder(names []any) ([]repo.Key, error) {
 	// As DynamoDB orders them, so that all programs agree, in whatever language a
 	// number was written. EncodeKey lets nothing through that has no order.
 	order := func(a, b entry) int {
-		c, _ := protocol.Compare(a.raw[core.Partition], b.raw[core.Partition])
+		c, _ := ddb.Compare(a.raw[core.Partition], b.raw[core.Partition])
 		if c == 0 && core.Sort != "" {
-			c, _ = protocol.Compare(a.raw[core.Sort], b.raw[core.Sort])
+			c, _ = ddb.Compare(a.raw[core.Sort], b.raw[core.Sort])
 		}
 		return c
 	}

@@ -182,7 +182,7 @@ func (l *Lock) row() ddb.Item {
 func (l *Lock) unlessCopied() error {
 	now := l.hold.Found()
 	life := protocol.Holder{ID: l.ID(), Token: l.Token(), Seen: l.Token()}
-	if l.turn.Unwanted != lock.Drop || !now.OtherLife(life) && now.Stolen <= l.Token() {
+	if l.turn.Unwanted != lock.Drop || !protocol.OtherLife(now, life) && now.Stolen <= l.Token() {
 		return nil
 	}
 	return fmt.Errorf("%w: %s: the row was deleted, by somebody else unless the network delivered the unlock twice", repo.ErrOutcomeUnknown, l.l.taker.Core.ItemName(l.Key()))

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -46,7 +47,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 		return nil, err
 	}
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
-	core := link.Core(table)
+	core := protocol.Of(link.Table(table))
 	if core.IsKey(cfg.Payload) || core.Reserved(cfg.Payload) || cfg.Payload == core.Attr.TTL {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -153,7 +154,7 @@ func (r *engine) eventTime(at any) (types.AttributeValue, error) {
 	if when, ok := at.(time.Time); ok && when.IsZero() {
 		return nil, errors.New("it is not set")
 	} else if ok && r.core.EventSeconds {
-		if err := protocol.WholeSeconds(when); err != nil {
+		if err := stored.WholeSeconds(when); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +221,7 @@ func (r *engine) checkAhead(at types.AttributeValue) error {
 	if err != nil {
 		return err
 	}
-	if order, _ := protocol.Compare(at, steps); order > 0 {
+	if order, _ := ddb.Compare(at, steps); order > 0 {
 		return fmt.Errorf("%w: the event is dated more than MaxSkew (%v) ahead; it would freeze the item until then", ErrAhead, r.cfg.MaxSkew)
 	}
 	return nil

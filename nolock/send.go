@@ -157,7 +157,7 @@ func (r *engine) sweep(ctx context.Context, key repo.Key, hidden ddb.Item, left 
 	case ddb.Condition:
 		return nil, nil
 	default:
-		return nil, lock.Unwritten(r.core, key, res.Err) // the event itself was not sent
+		return nil, lock.Unwritten(r.core.Table, key, res.Err) // the event itself was not sent
 	}
 }
 

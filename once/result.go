@@ -84,7 +84,7 @@ func whyNone(reason types.AttributeValue) error {
 
 // unkeptBy is why DynamoDB has refused a result.
 func unkeptBy(err error) *unkept {
-	if protocol.Oversize(err) {
+	if ddb.Oversize(err) {
 		return &unkept{repo.ErrTooLarge, "DynamoDB does not take the item"}
 	}
 	return unlike("DynamoDB does not take it: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -65,7 +66,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	made()
-	core := link.Core(table)
+	core := protocol.Of(link.Table(table))
 	if name := core.Attr.Clash([]string{attrID, attrDone, attrResult, attrReason, attrRequest}, nil); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a row keeps for itself", repo.ErrConfig, name)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // meaning is what an error of a request is for this package's users: one of its
@@ -56,9 +56,9 @@ func meaningOf(err error) meaning {
 // too large, whoever says so.
 func ofCheck(err error) meaning {
 	switch {
-	case is[*ddb.SizeError](err), protocol.Oversize(err):
+	case is[*ddb.SizeError](err), ddb.Oversize(err):
 		return meaning{sentinel: ErrTooLarge}
-	case is[*ddb.ImageError](err), is[*protocol.ShapeError](err):
+	case is[*ddb.ImageError](err), is[*stored.ShapeError](err):
 		return meaning{sentinel: ErrSchema}
 	case is[*ddb.MergeError](err):
 		return meaning{sentinel: ErrConfig}

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Encode is [Table.Encode].
@@ -143,7 +143,7 @@ func (t *mapping) checkEventTime(item any) error {
 	if v, err := valueOf(item).FieldByIndexErr(f.index); err == nil { // else it is below a nil pointer: not set
 		at, _ = v.Convert(timeType).Interface().(time.Time)
 	}
-	if err := protocol.WholeSeconds(at); err != nil {
+	if err := stored.WholeSeconds(at); err != nil {
 		return fmt.Errorf("%w: field %s: %w", ErrSchema, f.goName, err)
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Client is what a table needs of *dynamodb.Client. It gets no more methods
@@ -141,10 +141,10 @@ func (a Attributes) roleOf(name string) string {
 			return v.Type().Field(i).Name
 		}
 	}
-	if once := protocol.Attributes(a).OnceNames(); slices.Contains(once[:], name) {
+	if once := stored.Attributes(a).OnceNames(); slices.Contains(once[:], name) {
 		return "Once"
 	}
-	if name == protocol.Attributes(a).UnreadWriter() {
+	if name == stored.Attributes(a).UnreadWriter() {
 		return "Writers"
 	}
 	return ""
@@ -159,11 +159,11 @@ func (a Attributes) check() error {
 		role, name := v.Type().Field(i).Name, v.Field(i).String()
 		most := maxName
 		names := []string{name}
-		if once := protocol.Attributes(a).OnceNames(); role == "Once" {
+		if once := stored.Attributes(a).OnceNames(); role == "Once" {
 			names = once[:]
 			most -= len(names[2]) - len(name)
 		} else if role == "Writers" {
-			names = append(names, protocol.Attributes(a).UnreadWriter())
+			names = append(names, stored.Attributes(a).UnreadWriter())
 			most -= len(names[1]) - len(name)
 		}
 		switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -24,7 +24,7 @@ type KeyTable struct {
 	pages  cipher.AEAD // of page tokens; nil without a secret
 	pk, sk field
 	codec  *codec
-	core   *protocol.Core
+	core   *stored.Table
 }
 
 // KeySchema is the primary key of a table.
@@ -119,9 +119,9 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
 	t := &KeyTable{client: client, cfg: cfg, pages: pages, pk: s.pk, sk: s.sk, codec: s.codec}
-	t.core = protocol.NewCore(protocol.Core{
+	t.core = stored.New(&stored.Table{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
-		Attr:         protocol.Attributes(attrs),
+		Attr:         stored.Attributes(attrs),
 		Retention:    cfg.Remember,
 		Version:      s.version.name,
 		MostVersion:  mostVersion(s.version.typ),
@@ -131,7 +131,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
 		KeyOf:        func(key ddb.Item) fmt.Stringer { return t.DecodeKey(key) },
 		Clock:        cfg.Clock, Jumps: jumps,
-		Roles: protocol.Roles{
+		Roles: stored.Roles{
 			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
 			Created: s.created.name, Updated: s.updated.name, Stamp: s.stamps,
 		},

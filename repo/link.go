@@ -11,5 +11,5 @@ func init() {
 func (t *KeyTable) inner() any { return t.core }
 
 func (t *Table[T]) inner() any {
-	return link.Inner{Core: t.core, Keys: t.KeyTable, Items: t.m}
+	return link.Inner{Table: t.core, Keys: t.KeyTable, Items: t.m}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // QueryOption narrows, orders or bounds what a Query, a Page or a Scan reads.
@@ -160,7 +159,7 @@ func SortBetween(lo, hi any) QueryOption {
 		if err != nil {
 			return cond, fmt.Errorf("SortBetween to: %w", err)
 		}
-		if order, _ := protocol.Compare(from, to); order > 0 {
+		if order, _ := ddb.Compare(from, to); order > 0 {
 			return cond, fmt.Errorf("%w: SortBetween(%v, %v): the first is greater than the second", ErrKey, lo, hi)
 		}
 		return expression.Key(sk.name).Between(expression.Value(from), expression.Value(to)), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // State is everything that the library's attributes on an item say, for tools of
@@ -63,7 +63,7 @@ func (t *KeyTable) State(item map[string]types.AttributeValue) State {
 // taken away until nothing is wrong with the rest.
 func (t *KeyTable) partForeign(item ddb.Item) (ours ddb.Item, foreign []Foreign) {
 	ours = maps.Clone(item)
-	var shape *protocol.ShapeError
+	var shape *stored.ShapeError
 	for errors.As(t.core.CheckShape(ours), &shape) {
 		foreign = append(foreign, Foreign{shape.Attribute, Attributes(t.core.Attr).roleOf(shape.Attribute), shape.Err.Error()})
 		delete(ours, shape.Attribute)
@@ -82,6 +82,6 @@ func (t *KeyTable) Role(attribute string) string {
 	return Attributes(t.core.Attr).roleOf(attribute)
 }
 
-func lockOf(l protocol.Record) Lock {
+func lockOf(l stored.Record) Lock {
 	return Lock{Held: l.Busy(), Owner: l.Owner(), Token: l.Held, Last: max(l.Token-1, 0), Until: l.Until, Lease: l.Lease, Since: l.Asked(), Stub: l.Stub}
 }

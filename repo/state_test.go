@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,8 +25,8 @@ func TestState(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := time.Unix(1_800_000_000, 0).UTC()
-	id := protocol.NewID("till")
-	since := protocol.Record{By: id}.Asked()
+	id := stored.NewID("till")
+	since := stored.Record{By: id}.Asked()
 	yes := &types.AttributeValueMemberBOOL{Value: true}
 	for what, c := range map[string]struct {
 		item map[string]types.AttributeValue
@@ -40,7 +40,7 @@ func TestState(t *testing.T) {
 		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second, Since: since}, Waiting: []string{"YmJiYg", "YWFhYQ"}}},
 		"held, with its own entry": {map[string]types.AttributeValue{
 			"lockedBy": word(id), "lockTime": number(end.Unix()), "lockLease": number(30), "lockHeld": number(7), "lockToken": number(10),
-			"lockQueue": queue(protocol.EntryOf(id), "bbbb"),
+			"lockQueue": queue(stored.EntryOf(id), "bbbb"),
 		}, repo.State{Lock: repo.Lock{Held: true, Owner: "till", Token: 7, Last: 9, Until: end, Lease: 30 * time.Second, Since: since}, Waiting: []string{"YmJiYg"}}},
 		"held by hand": {map[string]types.AttributeValue{"lockedBy": word("alice"), "lockTime": number(end.Unix())},
 			repo.State{ByHand: true, Lock: repo.Lock{Held: true, Owner: "alice", Until: end}}},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -222,7 +222,7 @@ func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until tim
 	s.nextToken(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
 	if s.cfg.NamePermits {
-		w.Set(ownerAttr(attr), protocol.Sign(now, s.cfg.Owner))
+		w.Set(ownerAttr(attr), stored.Sign(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
 	s.ifRoom(w, " < ")
@@ -232,14 +232,14 @@ func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until tim
 }
 
 // nextToken gives out the next fencing token of a resource.
-func (s *store) nextToken(w *protocol.Write, now time.Time) {
+func (s *store) nextToken(w *ddb.Write, now time.Time) {
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
 }
 
 // ifRoom demands that what runs compares to the limit: to that which SetLimit has
 // set, or else to this program's own, or else to that of the row. Numbers that
 // nobody can have counted let nobody in.
-func (s *store) ifRoom(w *protocol.Write, compares string) {
+func (s *store) ifRoom(w *ddb.Write, compares string) {
 	zero := w.Value(ddb.Integer(0))
 	running, limit := w.Name(aRunning), w.Name(aLimit)
 	below := running + compares + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))

@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -107,7 +106,7 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	w.IfEqual(aToken, ddb.Integer(token))
 	name := strconv.FormatInt(token, 10)
 	c := change{running: -1, queued: 1, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(update(w, j.key()))},
-		more: func(w *protocol.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
+		more: func(w *ddb.Write) { s.leaveEvidence(w, r, name, j.row[aUntil]) }}
 	res := s.submitFor(ctx, resource, c)
 	if res.Outcome == ddb.Condition {
 		r, err = s.readResource(ctx, resource)
@@ -130,7 +129,7 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 
 // leaveEvidence adds to a write of a resource that something was ended by force, and
 // removes evidence that nobody needs any more.
-func (s *store) leaveEvidence(w *protocol.Write, r Resource, name string, end types.AttributeValue) {
+func (s *store) leaveEvidence(w *ddb.Write, r Resource, name string, end types.AttributeValue) {
 	w.Set(brokenPrefix+name, end)
 	var old []string
 	for attr, end := range r.broken {

@@ -50,7 +50,7 @@ func (j *job) DoneIn(tx *txn.Tx) error {
 var _ transaction.Ending = heldJob{}
 
 // Write deletes the row.
-func (j heldJob) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
+func (j heldJob) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	return ddb.DeleteOf(w.Delete(j.row.key())), true, nil
 }
 

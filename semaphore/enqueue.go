@@ -152,7 +152,7 @@ func (s *store) newRow(resource string, job any, e enqueuing) (row ddb.Item, id 
 	row = j.waiting(resource, place)
 	// What a failed and started job has beside its value must fit too.
 	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
-	if err := s.core.CheckSize(row, later); err != nil {
+	if err := protocol.Of(s.core).CheckSize(row, later); err != nil {
 		return nil, "", fmt.Errorf("job for %q: %w", resource, err)
 	}
 	return row, id, nil
@@ -218,7 +218,7 @@ func (s *store) unmark(c *change, resource string, j jobRow) {
 }
 
 // forget gives the row of an id its end.
-func (s *store) forget(w *protocol.Write) *protocol.Write {
+func (s *store) forget(w *ddb.Write) *ddb.Write {
 	w.Set(s.core.Attr.TTL, ddb.Integer(s.clock().Add(rememberIDs).Unix()))
 	return w
 }

@@ -73,7 +73,7 @@ type jobInsert struct {
 }
 
 // Write demands that the row is new.
-func (j *jobInsert) Write(*protocol.Write) (types.TransactWriteItem, bool, error) {
+func (j *jobInsert) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	return j.s.core.PutOf(j.row), !j.known, nil
 }
 
@@ -113,7 +113,7 @@ type idRow struct {
 
 // Write demands of an id that is new that nobody has used it lately. That of a job that
 // ends is forgotten some time later, without a condition.
-func (i idRow) Write(w *protocol.Write) (types.TransactWriteItem, bool, error) {
+func (i idRow) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	if i.job == nil {
 		return ddb.UpdateOf(update(i.s.forget(w), i.key)), true, nil
 	}
@@ -152,7 +152,7 @@ func (s *store) countersIn(all transaction.Rows, resource string) *counters {
 }
 
 // Write counts what comes and what ends.
-func (t *counters) Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error) {
+func (t *counters) Write(w *ddb.Write) (part types.TransactWriteItem, some bool, err error) {
 	var comes int64
 	for _, j := range t.inserts {
 		if !j.known {

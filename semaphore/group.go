@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -26,8 +25,8 @@ type change struct {
 	writes                []types.TransactWriteItem
 	size                  int // of the rows, in bytes
 	queued, running, dead int64
-	start                 *starting             // makes the writes anew for each transaction; nil: it is none
-	more                  func(*protocol.Write) // adds to the write of the resource; nil: nothing
+	start                 *starting        // makes the writes anew for each transaction; nil: it is none
+	more                  func(*ddb.Write) // adds to the write of the resource; nil: nothing
 
 	// Of one that is on its way.
 	ctx     context.Context

@@ -12,7 +12,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/nesting"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -85,7 +84,7 @@ func (j *job) Done(ctx context.Context) error {
 	if err := nesting.Effect(ctx, "job.Done", "DoneIn(tx)"); err != nil {
 		return err
 	}
-	return j.end(ctx, "Done", func(w *protocol.Write) change {
+	return j.end(ctx, "Done", func(w *ddb.Write) change {
 		c := change{running: -1, size: j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.row.key()))}}
 		j.s.unmark(&c, j.resource, j.row)
 		return c
@@ -100,7 +99,7 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 	if cause != nil {
 		why = shorten(errorText(cause))
 	}
-	err := j.end(ctx, "Fail", func(w *protocol.Write) change {
+	err := j.end(ctx, "Fail", func(w *ddb.Write) change {
 		c := change{running: -1, size: 2 * j.row.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.row.key()))}}
 		if j.row.attempts >= s.cfg.Retry.Attempts {
 			c.dead, c.writes = 1, append(c.writes, s.core.PutOf(s.deadRow(j.resource, j.row, why)))
@@ -129,7 +128,7 @@ func (j *job) Return(ctx context.Context) error {
 	return j.end(ctx, "Return", j.returned)
 }
 
-func (j *job) returned(w *protocol.Write) change {
+func (j *job) returned(w *ddb.Write) change {
 	w.Set(aState, ddb.Text(queued))
 	w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 	w.Remove(aUntil, aOwner, aNotBefore)
@@ -137,13 +136,13 @@ func (j *job) returned(w *protocol.Write) change {
 }
 
 // own demands that the job is still this handler's.
-func (j *job) own(w *protocol.Write) {
+func (j *job) own(w *ddb.Write) {
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(j.token))
 }
 
 // end sends the change that ends the job.
-func (j *job) end(ctx context.Context, operation string, writes func(*protocol.Write) change) (err error) {
+func (j *job) end(ctx context.Context, operation string, writes func(*ddb.Write) change) (err error) {
 	ctx, told := j.s.core.Observe.Call(ctx, telemetry.Job, operation)
 	told.Key(j.Resource)
 	defer told.End(&err)
@@ -153,7 +152,7 @@ func (j *job) end(ctx context.Context, operation string, writes func(*protocol.W
 }
 
 // endOn is end as long as ctx allows; why is the cause of the context's end.
-func (j *job) endOn(ctx context.Context, why error, writes func(*protocol.Write) change) error {
+func (j *job) endOn(ctx context.Context, why error, writes func(*ddb.Write) change) error {
 	w := j.s.core.NewWrite()
 	j.own(w)
 	c := writes(w)

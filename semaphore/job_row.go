@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -88,7 +87,7 @@ func (j jobRow) waiting(resource, place string) ddb.Item {
 }
 
 // asRead demands that a job is as it was read.
-func (j jobRow) asRead(w *protocol.Write) {
+func (j jobRow) asRead(w *ddb.Write) {
 	w.IfSeen(j.row, aState, aAttempts, aToken, aUntil)
 	w.IfExists(pkName)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -41,7 +41,7 @@ func (s *store) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, er
 		for j, err := range s.jobRows(ctx, jobsPrefix, resource) {
 			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
 			if info.Running {
-				by := protocol.Record{By: j.owner}
+				by := stored.Record{By: j.owner}
 				info.Owner, info.Token, info.Until, info.Since = by.Owner(), j.token, j.until, by.Asked()
 			}
 			if !yield(info, err) {
@@ -103,7 +103,7 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 		}
 		if j.state == running {
 			return fmt.Errorf("job %q of resource %q runs: %w", id, resource, &repo.LockedError{Table: s.core.Name, Key: keyOf(j.row),
-				Owner: protocol.Record{By: j.owner}.Owner(), Until: j.until, Token: j.token})
+				Owner: stored.Record{By: j.owner}.Owner(), Until: j.until, Token: j.token})
 		}
 		w := s.core.NewWrite()
 		j.asRead(w)

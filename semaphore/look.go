@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -163,7 +163,7 @@ func (l *look) judge(ctx context.Context, j jobRow, err error) {
 		l.runs++
 		l.next = earlier(l.next, j.until.Add(l.s.cfg.ClockSkew))
 	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
-		why := fmt.Sprintf("its holder %s died in attempt %d", protocol.Record{By: j.owner}.Owner(), j.attempts)
+		why := fmt.Sprintf("its holder %s died in attempt %d", stored.Record{By: j.owner}.Owner(), j.attempts)
 		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
 			l.moved = true
 		}

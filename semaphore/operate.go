@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // SetLimit, Pause, Resume and Forget read nothing before they write, so a copy of one that
@@ -68,7 +67,7 @@ const (
 
 // operate sends an operator's call. wanted tells whether a resource is as the call wants
 // it; refused is the error where it is not the time that has refused it.
-func (s *store) operate(ctx context.Context, resource string, how how, set func(*protocol.Write), wanted func(Resource) bool, refused func(Resource, ddb.Result) error) error {
+func (s *store) operate(ctx context.Context, resource string, how how, set func(*ddb.Write), wanted func(Resource) bool, refused func(Resource, ddb.Result) error) error {
 	at := askedAt(s.clock(), 0)
 	for clean, tries := true, 0; ; tries++ {
 		w := s.core.NewWrite()

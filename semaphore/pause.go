@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,7 +24,7 @@ import (
 // ErrOutcomeUnknown if they have set it otherwise since.
 func (s *store) Pause(ctx context.Context, resource string) error {
 	now := s.clock()
-	return s.setPaused(ctx, resource, true, func(w *protocol.Write) {
+	return s.setPaused(ctx, resource, true, func(w *ddb.Write) {
 		register(w, s.cfg)
 		token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
 		w.SetTo(aToken, "if_not_exists("+token+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+most)
@@ -38,7 +37,7 @@ func (s *store) Pause(ctx context.Context, resource string) error {
 // Dispatchers notice it with their next look for work, after Config.Poll at the latest.
 // One request, and errors, as of Pause.
 func (s *store) Resume(ctx context.Context, resource string) error {
-	return s.setPaused(ctx, resource, false, func(w *protocol.Write) {
+	return s.setPaused(ctx, resource, false, func(w *ddb.Write) {
 		token, most := w.Name(aToken), w.Value(ddb.Integer(maxToken))
 		w.SetTo(aToken, token+" - "+most)
 		w.Remove(aPaused)
@@ -48,7 +47,7 @@ func (s *store) Resume(ctx context.Context, resource string) error {
 
 // setPaused sends a write that pauses a resource or lets it go on. Where its condition
 // fails the resource is so already, if not somebody else has changed it back since.
-func (s *store) setPaused(ctx context.Context, resource string, paused bool, set func(*protocol.Write)) error {
+func (s *store) setPaused(ctx context.Context, resource string, paused bool, set func(*ddb.Write)) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // How often a permit is passed on, and for how long, before it is given back to the
@@ -66,7 +66,7 @@ func (s *store) passOnWrite(name, attr string, p passing) *dynamodb.UpdateItemIn
 	w.Set(p.to.attr, ddb.Number(ddb.Seconds(p.until)))
 	if s.cfg.NamePermits {
 		w.Remove(ownerAttr(attr))
-		w.Set(ownerAttr(p.to.attr), protocol.Sign(s.clock(), s.cfg.Owner))
+		w.Set(ownerAttr(p.to.attr), stored.Sign(s.clock(), s.cfg.Owner))
 	}
 	count(w, aChanges, 1)
 	s.nextToken(w, s.clock())

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // PermitInfo is what a resource tells of a permit.
@@ -31,7 +31,7 @@ func (s *store) Permits(ctx context.Context, resource string) ([]PermitInfo, err
 	all := make([]PermitInfo, 0, len(r.permits))
 	for attr, end := range r.permits {
 		p := PermitInfo{ID: strings.TrimPrefix(attr, permitPrefix), Until: end.until}
-		p.Since, p.Owner = protocol.ParseSign(end.owner)
+		p.Since, p.Owner = stored.ParseSign(end.owner)
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b PermitInfo) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })

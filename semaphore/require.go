@@ -6,7 +6,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -16,7 +15,7 @@ var _, _ repo.Held = (*Permit)(nil), (*job)(nil)
 // dead: see Require of txn.Tx.
 func (h *Permit) RequireIn(tx repo.Tx) error {
 	return h.s.require(tx, resourceKey(h.name), h.lease,
-		func(w *protocol.Write) { w.IfExists(h.attr) },
+		func(w *ddb.Write) { w.IfExists(h.attr) },
 		func(image ddb.Item) bool { return image[h.attr] != nil })
 }
 
@@ -31,9 +30,9 @@ func (j *job) owns(row ddb.Item) bool {
 	return text(row, aState) == running && ddb.Equal(row[aToken], ddb.Integer(j.token))
 }
 
-func (s *store) require(tx repo.Tx, raw ddb.Item, held *lease.Lease, own func(*protocol.Write), owns func(ddb.Item) bool) error {
+func (s *store) require(tx repo.Tx, raw ddb.Item, held *lease.Lease, own func(*ddb.Write), owns func(ddb.Item) bool) error {
 	return hold.Require(tx, hold.Held{
-		Core:  s.core,
+		Table: s.core,
 		Key:   keyOf(raw),
 		Raw:   raw,
 		Lease: held,

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -113,12 +112,12 @@ func (r Resource) busy() error {
 }
 
 // count adds n to a counter of a resource, which may not be there yet.
-func count(w *protocol.Write, attr string, n int64) {
+func count(w *ddb.Write, attr string, n int64) {
 	w.SetTo(attr, "if_not_exists("+w.Name(attr)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(n)))
 }
 
 // register adds what a resource must have to a write that may be its first.
-func register(w *protocol.Write, cfg Config) {
+func register(w *ddb.Write, cfg Config) {
 	w.SetTo(aLimit, "if_not_exists("+w.Name(aLimit)+", "+w.Value(ddb.Integer(int64(max(cfg.Limit, 1))))+")")
 }
 
@@ -133,7 +132,7 @@ func (s *store) SetLimit(ctx context.Context, resource string, limit int) error 
 	if limit < 1 || limit > maxCount {
 		return fmt.Errorf("%w: the limit of resource %q cannot be %d: use 1 to %d", repo.ErrConfig, resource, limit, maxCount)
 	}
-	return s.operate(ctx, resource, updates, func(w *protocol.Write) {
+	return s.operate(ctx, resource, updates, func(w *ddb.Write) {
 		w.Set(aLimit, ddb.Integer(int64(limit)))
 		w.Set(aFixed, ddb.True())
 	}, func(r Resource) bool { return r.fixed && r.stored == limit }, unknownOf)
@@ -150,7 +149,7 @@ func (s *store) Forget(ctx context.Context, resource string) error {
 	if err := s.checkName(resource); err != nil {
 		return err
 	}
-	demand := func(w *protocol.Write) {
+	demand := func(w *ddb.Write) {
 		for _, counter := range []string{aQueued, aRunning, aDead} {
 			none := w.Value(ddb.Integer(0))
 			w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")

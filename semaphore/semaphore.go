@@ -37,7 +37,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	}
 	own := []string{pkName, skName, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aSwept, aID, aJob, aState, aAttempts, aUntil, aOwner, aNotBefore, aError, aMarked, aPaused, aDied, aAsked}
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
-	core := link.Core(table)
+	core := link.Table(table)
 	if name := core.Attr.Clash(own, []string{permitPrefix, ownerPrefix, brokenPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -57,7 +57,7 @@ func (b *starting) prepare() (writes []types.TransactWriteItem) {
 // resource adds to the write of the resource what a start needs: greater tokens
 // than any before, and room below the limit. more is by how much the running
 // count grows in this transaction, of which others' ends may be a part.
-func (b *starting) resource(w *protocol.Write, more int64) {
+func (b *starting) resource(w *ddb.Write, more int64) {
 	first := w.Value(ddb.Integer(b.token))
 	w.If("(attribute_not_exists(" + w.Name(aToken) + ") OR " + w.Name(aToken) + " < " + first + ")")
 	w.Set(aToken, ddb.Integer(b.token+int64(len(b.rows))-1))
@@ -100,7 +100,7 @@ func (s *store) start(ctx context.Context, r *Resource, rows []jobRow, yields bo
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b := &starting{s: s, r: *r, rows: rows, owner: protocol.NewIDAt(s.cfg.Owner, s.clock()), yields: yields}
+		b := &starting{s: s, r: *r, rows: rows, owner: stored.NewIDAt(s.cfg.Owner, s.clock()), yields: yields}
 		c := change{start: b, writes: make([]types.TransactWriteItem, len(rows))}
 		for _, j := range rows {
 			c.size += j.size
@@ -119,7 +119,7 @@ func (s *store) start(ctx context.Context, r *Resource, rows []jobRow, yields bo
 			r.Queued, r.Running, r.token = max(r.Queued-b.queued, 0), r.Running+b.queued, b.token+int64(len(rows))-1
 			for i, j := range rows {
 				if j.state == running {
-					s.core.Observe.TakenOver(ctx, telemetry.Job, 1, slog.String("resource", r.Name), slog.String("job", j.id), slog.String("from", protocol.Record{By: j.owner}.Owner()))
+					s.core.Observe.TakenOver(ctx, telemetry.Job, 1, slog.String("resource", r.Name), slog.String("job", j.id), slog.String("from", stored.Record{By: j.owner}.Owner()))
 				}
 				jobs = append(jobs, s.newJob(ctx, r.Name, j, b.token+int64(i), b.until, b.asked))
 			}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -24,7 +24,7 @@ type store struct {
 	client   Client
 	table    *repo.KeyTable
 	decode   func(string) (any, error) // the value of a job, into a new one of its type
-	core     *protocol.Core
+	core     *stored.Table
 	cfg      Config
 	clock    func() time.Time
 	lease    lease.Config // of permits and jobs
@@ -122,13 +122,13 @@ func parsed[T any](rows iter.Seq2[ddb.Item, error], parse func(ddb.Item) (T, err
 
 // update is a write of a row whose expression is far below DynamoDB's limit for one: that
 // is all that Update refuses.
-func update(w *protocol.Write, key ddb.Item) *dynamodb.UpdateItemInput {
+func update(w *ddb.Write, key ddb.Item) *dynamodb.UpdateItemInput {
 	in, _ := w.Update(key)
 	return in
 }
 
 // write changes the row of a resource.
-func (s *store) write(ctx context.Context, resource string, w *protocol.Write, opt ddb.Options) ddb.Result {
+func (s *store) write(ctx context.Context, resource string, w *ddb.Write, opt ddb.Options) ddb.Result {
 	return s.core.Update(ctx, update(w, resourceKey(resource)), opt)
 }
 

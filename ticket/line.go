@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -94,7 +94,7 @@ func parse(image ddb.Item) (l line, err error) {
 			e.more = append(e.more, attrLease+id)
 		}
 		if v, there := image[attrOwner+id]; there {
-			e.since, e.owner = protocol.ParseSign(v)
+			e.since, e.owner = stored.ParseSign(v)
 			e.more = append(e.more, attrOwner+id)
 		}
 		l.entries = append(l.entries, e)

@@ -11,7 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -23,7 +23,7 @@ var ErrClosed = telemetry.NewError("closed", "queue is closed")
 // concurrent use.
 type Queue struct {
 	table *repo.KeyTable
-	core  *protocol.Core
+	core  *stored.Table
 	cfg   Config
 	clock func() time.Time
 
@@ -46,7 +46,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 		return nil, err
 	}
 	cfg.Table.PageSecret = nil
-	core := link.Core(table)
+	core := link.Table(table)
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // keep is how long after the last entry's end DynamoDB's TTL may remove the
@@ -27,7 +27,7 @@ func newID() string {
 
 // request finishes a write; shows is the item that its answer shows, if any. What one
 // write does is bounded, and so are its expressions: they are never too long.
-func request(w *protocol.Write, p place, shows types.ReturnValue) *dynamodb.UpdateItemInput {
+func request(w *ddb.Write, p place, shows types.ReturnValue) *dynamodb.UpdateItemInput {
 	in, _ := w.Update(p.raw)
 	in.ReturnValues = shows
 	return in
@@ -68,16 +68,16 @@ func (q *Queue) renewal(t *Ticket, until time.Time) *dynamodb.UpdateItemInput {
 }
 
 // setEnd gives an entry its end, and the item one that is later.
-func (q *Queue) setEnd(w *protocol.Write, id string, until time.Time) {
+func (q *Queue) setEnd(w *ddb.Write, id string, until time.Time) {
 	w.Set(attrBeat+id, ddb.Number(ddb.Seconds(until)))
 	w.Set(q.core.Attr.TTL, ddb.Integer(until.Add(keep).Unix()))
 }
 
 // describe adds to an entry whose it is, and how long its lease is, where that is not
 // the default: every request on the queue bills what entries say.
-func (q *Queue) describe(w *protocol.Write, id string, now time.Time) {
+func (q *Queue) describe(w *ddb.Write, id string, now time.Time) {
 	if q.cfg.Owner != "" {
-		w.Set(attrOwner+id, protocol.Sign(now, q.cfg.Owner))
+		w.Set(attrOwner+id, stored.Sign(now, q.cfg.Owner))
 	}
 	if q.cfg.Lease != settings.DefaultLease {
 		w.Set(attrLease+id, ddb.Number(ddb.LeaseSeconds(q.cfg.Lease)))
@@ -105,7 +105,7 @@ func (q *Queue) removal(t *Ticket, e ending) *dynamodb.UpdateItemInput {
 
 // along lets callers enter with a request that removes an entry: the item, and the
 // last number that was drawn, are there.
-func (q *Queue) along(w *protocol.Write, e ending) {
+func (q *Queue) along(w *ddb.Write, e ending) {
 	next, count := w.Name(attrNext), w.Name(attrCount)
 	for i, a := range e.along {
 		number := next + " + " + w.Value(ddb.Integer(int64(i+1)))
@@ -134,7 +134,7 @@ func (q *Queue) removalByID(p place, id string) *dynamodb.UpdateItemInput {
 }
 
 // removeOwn takes away whatever this queue may have made of an own entry.
-func (q *Queue) removeOwn(w *protocol.Write, id string) {
+func (q *Queue) removeOwn(w *ddb.Write, id string) {
 	w.Remove(attrTicket+id, attrBeat+id, attrLease+id)
 	if q.cfg.Owner != "" {
 		w.Remove(attrOwner + id)
@@ -142,7 +142,7 @@ func (q *Queue) removeOwn(w *protocol.Write, id string) {
 }
 
 // count counts entries that come, or go.
-func count(w *protocol.Write, by int) {
+func count(w *ddb.Write, by int) {
 	n, sign := int64(by), " + "
 	if by < 0 {
 		n, sign = -n, " - "
@@ -153,7 +153,7 @@ func count(w *protocol.Write, by int) {
 }
 
 // removeEntry removes an entry if it is just as it was seen.
-func removeEntry(w *protocol.Write, e entry) {
+func removeEntry(w *ddb.Write, e entry) {
 	w.Remove(attrTicket+e.id, attrBeat+e.id)
 	w.Remove(e.more...)
 	w.IfEqual(attrTicket+e.id, e.ticket)

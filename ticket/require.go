@@ -5,7 +5,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -17,12 +16,12 @@ func (t *Turn) RequireIn(tx repo.Tx) error {
 	k := t.t
 	name, number := attrTicket+k.id, ddb.Integer(k.number)
 	return hold.Require(tx, hold.Held{
-		Core:  k.q.core,
+		Table: k.q.core,
 		Key:   repo.Key{Partition: k.label},
 		Raw:   k.raw,
 		Lease: k.lease,
 		// Later tickets are greater: while the entry is there it is the first.
-		Own: func(w *protocol.Write) { w.IfEqual(name, number) },
+		Own: func(w *ddb.Write) { w.IfEqual(name, number) },
 		Lost: func(ctx context.Context, image ddb.Item) error {
 			if ddb.Equal(image[name], number) {
 				return nil

@@ -55,7 +55,7 @@ type items interface {
 func TableOf[T any](table *repo.Table[T]) *Table { return tableOf(link.Of(table)) }
 
 func tableOf(inner link.Inner) *Table {
-	return &Table{inner.Keys.(*repo.KeyTable), inner.Items.(items), inner.Core}
+	return &Table{inner.Keys.(*repo.KeyTable), inner.Items.(items), protocol.Of(inner.Table)}
 }
 
 // As is the result of a call for one that knows the type: the zero value where the

@@ -16,6 +16,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/localdb"
 )
 
@@ -27,7 +28,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{localdb.Client(t), "units-" + protocol.NewID("")[1:]}
+	b := &bench{localdb.Client(t), "units-" + stored.NewID("")[1:]}
 	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &b.table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},

@@ -56,6 +56,13 @@ func (w *Write) Begin(t *Table) {
 	w.known, w.set, w.remove, w.cond = w.room.known[:0], w.room.set[:0], w.room.remove[:0], w.room.cond[:0]
 }
 
+// NewWrite starts an empty write.
+func (t *Table) NewWrite() *Write {
+	w := &Write{}
+	w.Begin(t)
+	return w
+}
+
 // Most writes need no more placeholders than these, which are made once.
 var namePlaceholders, valuePlaceholders = placeholders("#n"), placeholders(":v")
 

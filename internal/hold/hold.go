@@ -8,18 +8,18 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // Held is something held that a transaction requires, and the row that shows it.
 type Held struct {
-	Core  *protocol.Core
+	Table *stored.Table
 	Key   repo.Key // of the row
 	Raw   ddb.Item // the key, encoded
 	Lease *lease.Lease
 	// Own adds the holder's condition, of which a renewal changes nothing.
-	Own func(w *protocol.Write)
+	Own func(w *ddb.Write)
 	// Lost ends the handle, because the row, as in the image, has refused the
 	// transaction. It returns why; nil where the image does not speak against it.
 	Lost func(ctx context.Context, image ddb.Item) error

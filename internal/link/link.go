@@ -4,24 +4,24 @@
 // package repo hands over a function that opens its tables.
 package link
 
-import "github.com/dynahold/dynahold/internal/protocol"
+import "github.com/dynahold/dynahold/internal/stored"
 
 // Inner is what engines need of a *repo.Table beside its public methods. Keys is its
 // *repo.KeyTable, and Items maps its type: internal/cas says how.
 type Inner struct {
-	Core        *protocol.Core
+	Table       *stored.Table
 	Keys, Items any
 }
 
-// open returns the *protocol.Core of a *repo.KeyTable, and the Inner of a
+// open returns the *stored.Table of a *repo.KeyTable, and the Inner of a
 // *repo.Table.
 var open func(table any) any
 
 // SetOpen is called by package repo, once, when the program starts.
 func SetOpen(f func(table any) any) { open = f }
 
-// Core is the inner side of a *repo.KeyTable.
-func Core(table any) *protocol.Core { return open(table).(*protocol.Core) }
+// Table is the inner side of a *repo.KeyTable.
+func Table(table any) *stored.Table { return open(table).(*stored.Table) }
 
 // Of is the inner side of a *repo.Table.
 func Of(table any) Inner { return open(table).(Inner) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -38,8 +38,8 @@ type Handoff struct {
 
 	unwanted lock.Ending // how the lock ends if nobody wants it
 	streak   streak
-	orphan   *lock.Orphan    // what a write without a verdict may have left
-	holder   protocol.Record // whom the caller waits for, while it has no lock
+	orphan   *lock.Orphan  // what a write without a verdict may have left
+	holder   stored.Record // whom the caller waits for, while it has no lock
 }
 
 // Line are the callers of this process that want the locks of a table's items: for each
@@ -188,7 +188,7 @@ func (l *Line) begin(ctx context.Context, raw ddb.Item, p *Place, how *lock.Requ
 	text := l.Core.KeyText(raw)
 	begun := &streak{contended: l.Contention.Recent(text)}
 	if p != nil {
-		how.OnWait = func(holder protocol.Record) {
+		how.OnWait = func(holder stored.Record) {
 			begun.contended = true
 			l.Contention.Note(text)
 			p.Show(Handoff{holder: holder})

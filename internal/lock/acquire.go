@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -27,7 +28,7 @@ type Request struct {
 	// if it is there.
 	Orphan *Orphan
 	// OnWait is told whom the acquisition waits for; nil: nobody asks.
-	OnWait func(protocol.Record)
+	OnWait func(stored.Record)
 	// Needless, if set, is the error that ends the waiting for a lock that the image of
 	// its item makes needless.
 	Needless func(image ddb.Item) error
@@ -133,7 +134,7 @@ func (a *acquiring) newTry() protocol.Acquire {
 	// still between any two lines.
 	a.sent = time.Now()
 	now := a.Clock()
-	a.id = protocol.NewIDAt(a.locker.Owner, now)
+	a.id = stored.NewIDAt(a.locker.Owner, now)
 	return protocol.Acquire{ID: a.id, Now: now, Until: a.locker.until(now), Lease: a.locker.Lease, Hidden: a.Stub}
 }
 
@@ -215,7 +216,7 @@ func (a *acquiring) refused(ctx context.Context, image ddb.Item) (*Lock, error) 
 
 // landed tells whether an earlier request of this acquisition has the lock, and when
 // that was sent.
-func (a *acquiring) landed(l protocol.Record) (sent time.Time, landed bool) {
+func (a *acquiring) landed(l stored.Record) (sent time.Time, landed bool) {
 	if l.By == a.id {
 		return a.sent, true
 	}
@@ -240,7 +241,7 @@ const (
 // visibleOnly reports whether the lock is wanted of an item that readers see.
 func (a *acquiring) visibleOnly() bool { return !a.Row && !a.Stub }
 
-func (a *acquiring) meaning(l protocol.Record, image ddb.Item, landed bool) refusal {
+func (a *acquiring) meaning(l stored.Record, image ddb.Item, landed bool) refusal {
 	core := a.Core
 	switch absent := core.Absent(image); {
 	case landed && a.Row && a.locker.Lease == 0 && l.Held <= a.seen && core.LockOnly(image):
@@ -262,7 +263,7 @@ func (a *acquiring) meaning(l protocol.Record, image ddb.Item, landed bool) refu
 }
 
 // waitBehind waits for who holds the lock.
-func (a *acquiring) waitBehind(ctx context.Context, l protocol.Record, image ddb.Item) error {
+func (a *acquiring) waitBehind(ctx context.Context, l stored.Record, image ddb.Item) error {
 	if a.Needless != nil {
 		if err := a.Needless(image); err != nil {
 			return err
@@ -302,7 +303,7 @@ func (a *acquiring) hold(ctx context.Context, image ddb.Item, sent time.Time) (*
 
 // newLock makes the handle of a lock that is ours; end is when others may take it over, on the own clock. Nothing
 // looks after it yet.
-func (a *acquiring) newLock(image ddb.Item, l protocol.Record, end time.Time) *Lock {
+func (a *acquiring) newLock(image ddb.Item, l stored.Record, end time.Time) *Lock {
 	a.item = image
 	h := &Lock{locker: a.locker, key: a.Key, packed: a.Core.Pack(a.Raw), stub: l.Stub, id: l.By, token: l.Held, lastToken: l.Token}
 	h.noteQueue(image)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,7 +23,7 @@ func TestAcquire(t *testing.T) {
 		return attrs
 	}
 	held := func(until time.Time) ddb.Item {
-		return item(ddb.Item{"lockedBy": ddb.Text(protocol.NewID("other")), "lockTime": ddb.Number(ddb.Seconds(until)), "lockLease": ddb.Number("30"), "lockHeld": ddb.Integer(7), "lockToken": ddb.Integer(8)})
+		return item(ddb.Item{"lockedBy": ddb.Text(stored.NewID("other")), "lockTime": ddb.Number(ddb.Seconds(until)), "lockLease": ddb.Number("30"), "lockHeld": ddb.Integer(7), "lockToken": ddb.Integer(8)})
 	}
 	for name, row := range map[string]struct {
 		stored   ddb.Item // nil: no item
@@ -149,7 +149,7 @@ func TestTakeoverWithoutClocks(t *testing.T) {
 		w := p.other(t)
 		w.Clockless, w.Lease = true, time.Minute
 		looks := 0
-		h, _, err := w.Acquire(t.Context(), key, raw, Request{OnWait: func(l protocol.Record) {
+		h, _, err := w.Acquire(t.Context(), key, raw, Request{OnWait: func(l stored.Record) {
 			looks++
 			if looks > 3 {
 				w.ahead += time.Minute

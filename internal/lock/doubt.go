@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -55,13 +56,13 @@ func (t *Waiter) asUnknown(err error) error {
 	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return err
 	}
-	return UnknownOutcome(t.Core, t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
+	return UnknownOutcome(t.Core.Table, t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
 }
 
 // Undecided is the error of a call in doubt that finds no evidence; found says
 // what it finds instead.
 func (t *Waiter) Undecided(found string) error {
-	return UnknownOutcome(t.Core, t.Key, errors.New("an attempt had no clear answer, and "+found))
+	return UnknownOutcome(t.Core.Table, t.Key, errors.New("an attempt had no clear answer, and "+found))
 }
 
 // What is found in the place of evidence.
@@ -73,7 +74,7 @@ const (
 // Failed turns a refused or unknown write into the caller's error.
 func Failed(core *protocol.Core, key repo.Key, res ddb.Result) error {
 	if res.Outcome == ddb.Unknown {
-		return UnknownOutcome(core, key, res.Err)
+		return UnknownOutcome(core.Table, key, res.Err)
 	}
 	if res.Err == nil {
 		return nil
@@ -83,7 +84,7 @@ func Failed(core *protocol.Core, key repo.Key, res ddb.Result) error {
 
 // UnknownOutcome says that a write has no verdict, and why: callers who know
 // more than that no evidence is left say it.
-func UnknownOutcome(core *protocol.Core, key repo.Key, why error) error {
+func UnknownOutcome(core *stored.Table, key repo.Key, why error) error {
 	if why == nil {
 		why = errNoEvidence
 	}
@@ -132,7 +133,7 @@ var unwritten = []error{
 
 // Unwritten is the error of a write whose verdict was found after all: nothing
 // was written.
-func Unwritten(core *protocol.Core, key repo.Key, err error) error {
+func Unwritten(core *stored.Table, key repo.Key, err error) error {
 	var u *unknown
 	if errors.As(err, &u) {
 		err = u.why

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -147,7 +148,7 @@ func (e *ending) inferFromAbsence(res *ddb.Result) {
 	}
 	core := h.locker.Core
 	l, err := core.ParseRecord(res.Image)
-	if err == nil && l.JudgeDelete(h.holder(), !core.Absent(res.Image), e.clean, !h.Expired()) == protocol.Committed {
+	if err == nil && protocol.JudgeDelete(l, h.holder(), !core.Absent(res.Image), e.clean, !h.Expired()) == protocol.Committed {
 		*res = ddb.Result{Outcome: ddb.Applied} // and nothing was sent that says so
 	}
 }
@@ -181,9 +182,9 @@ func (e *ending) refusal(res ddb.Result) error {
 	switch {
 	case err == nil && e.writes() && h.inDoubt:
 		h.Finish(repo.ErrOutcomeUnknown)
-		err = UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
+		err = UnknownOutcome(h.locker.Core.Table, h.key, errOneOfTwo)
 	case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
-		err = UnknownOutcome(h.locker.Core, h.key, errReplaced)
+		err = UnknownOutcome(h.locker.Core.Table, h.key, errReplaced)
 	}
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		e.leaveUndecided(res)
@@ -219,9 +220,9 @@ var (
 )
 
 // undecided says why a write that was refused by an image has no verdict.
-func (h *Lock) undecided(l protocol.Record, image ddb.Item) error {
+func (h *Lock) undecided(l stored.Record, image ddb.Item) error {
 	switch {
-	case h.locker.Core.Absent(image), l.OtherLife(h.holder()):
+	case h.locker.Core.Absent(image), protocol.OtherLife(l, h.holder()):
 		return errGone
 	case l.By == h.id && l.Held == h.token:
 		return errOnItsWay
@@ -233,7 +234,7 @@ func (h *Lock) undecided(l protocol.Record, image ddb.Item) error {
 // caller holds op.
 func (h *Lock) replaced(image ddb.Item) bool {
 	l, err := h.locker.Core.ParseRecord(image)
-	return err == nil && (h.locker.Core.Absent(image) || l.OtherLife(h.holder()))
+	return err == nil && (h.locker.Core.Absent(image) || protocol.OtherLife(l, h.holder()))
 }
 
 // settleUndecided draws the conclusion from a release about the earlier write in doubt.
@@ -247,7 +248,7 @@ func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 		h.outcome.Store(int64(protocol.Lost))
 	case released.Outcome == ddb.Condition && h.deleting:
 		if l, err := h.locker.Core.ParseRecord(released.Image); err == nil {
-			h.outcome.Store(int64(l.JudgeDelete(h.holder(), !h.locker.Core.Absent(released.Image), false, !h.Expired())))
+			h.outcome.Store(int64(protocol.JudgeDelete(l, h.holder(), !h.locker.Core.Absent(released.Image), false, !h.Expired())))
 		}
 	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
 		h.outcome.Store(int64(protocol.Committed))

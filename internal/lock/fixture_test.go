@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -55,7 +56,7 @@ func newProcess(t *testing.T, r *rig.Rig, cfg Config) *process {
 		cfg.Lease = time.Hour
 	}
 	cfg.Clock = func() time.Time { return time.Now().Add(p.ahead) }
-	p.Locker = NewLocker(link.Core(table.KeyTable), cfg)
+	p.Locker = NewLocker(protocol.Of(link.Table(table.KeyTable)), cfg)
 	p.HoldTimes = NewHoldTimes()
 	return p
 }
@@ -90,7 +91,7 @@ func (p *process) take(t *testing.T) *Lock {
 }
 
 // record is what stands on the item; exists is false where there is none.
-func (p *process) record(t *testing.T) (l protocol.Record, item map[string]types.AttributeValue) {
+func (p *process) record(t *testing.T) (l stored.Record, item map[string]types.AttributeValue) {
 	t.Helper()
 	item = p.Item(t, raw)
 	l, err := p.Core.ParseRecord(item)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
 
@@ -107,7 +108,7 @@ type successor struct {
 func (h *Lock) newSuccessor() *successor {
 	asked := time.Now()
 	now := h.locker.Clock()
-	return &successor{h, protocol.NewIDAt(h.locker.Owner, now), asked, h.locker.until(now)}
+	return &successor{h, stored.NewIDAt(h.locker.Owner, now), asked, h.locker.until(now)}
 }
 
 // takeOver adds to the write that ends the lock that its successor has it.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // What becomes of a lock that was waited for in the queue: it is kept, confirmed first if it
@@ -14,7 +14,7 @@ import (
 // keep makes the handle of a lock that was waited for, and begins to look after
 // it. One that was handed over is confirmed before its grace is over: at once if
 // little of it is left, else if the holder is not done soon.
-func (q *queued) keep(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
+func (q *queued) keep(ctx context.Context, image ddb.Item, l stored.Record, end time.Time) (*Lock, error) {
 	if l.Held == 0 {
 		return q.hold(ctx, image, q.sent) // says what is wrong
 	}
@@ -68,7 +68,7 @@ func (q *queued) confirm(ctx context.Context, h *Lock) error {
 // keepForGood is keep for a lock that nobody may take over from its holder, dead or not.
 // One that was handed over ends with its grace, for one to whom it is handed may have
 // died since it enqueued: so it is confirmed before anybody has it.
-func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Record) (*Lock, error) {
+func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l stored.Record) (*Lock, error) {
 	if l.Handed() {
 		var err error
 		if image, l, err = q.settle(ctx, l); err != nil {
@@ -83,7 +83,7 @@ func (q *queued) keepForGood(ctx context.Context, image ddb.Item, l protocol.Rec
 // settle confirms a hold that was handed over, and returns what is stored then. Whether
 // the grace was over does not matter: nobody has taken the lock over if it is applied,
 // and nobody can afterwards. Without an answer the lock is given back with the place.
-func (q *queued) settle(ctx context.Context, handed protocol.Record) (ddb.Item, protocol.Record, error) {
+func (q *queued) settle(ctx context.Context, handed stored.Record) (ddb.Item, stored.Record, error) {
 	in := q.Core.Settle(q.Raw, handed.By, q.id, handed.Held)
 	var r repeats
 	res := q.Core.Update(ctx, in, r.options(&q.locker.Config))
@@ -107,7 +107,7 @@ func (q *queued) settle(ctx context.Context, handed protocol.Record) (ddb.Item, 
 // giveBack ends a lock that nobody will have. If it fails, the lock ends with its lease. What
 // was to confirm it (settle), and had no answer, may land meanwhile: then the lock is ended
 // under its new id. Once the lock has ended under the old one, that cannot land any more.
-func (q *queued) giveBack(ctx context.Context, image ddb.Item, l protocol.Record) {
+func (q *queued) giveBack(ctx context.Context, image ddb.Item, l stored.Record) {
 	h := q.newLock(image, l, time.Now())
 	_, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	if now := h.Found(); err != nil && l.By != q.id && now.By == q.id && now.Held == l.Held {
@@ -119,7 +119,7 @@ func (q *queued) giveBack(ctx context.Context, image ddb.Item, l protocol.Record
 // of all whom this call has found holding it: the row was deleted while we stood in its
 // queue, and a late copy of our enqueue has made it anew, with the token of when that
 // was sent.
-func (q *queued) outrun(image ddb.Item, l protocol.Record) bool {
+func (q *queued) outrun(image ddb.Item, l stored.Record) bool {
 	return q.locker.deletes(q.Request) && l.Held <= q.lastHeld && q.Core.LockOnly(image)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -31,17 +32,17 @@ type Lock struct {
 	deleting bool // guarded by op: and all such were deletes of the item
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
-	outcome atomic.Int64                    // the ddb.Verdict of a write in doubt, as far as a release has told
-	found   atomic.Pointer[protocol.Record] // what stood in our place when the hold was found lost
-	orphan  atomic.Pointer[Orphan]          // what a write without a verdict may have left
+	outcome atomic.Int64                  // the ddb.Verdict of a write in doubt, as far as a release has told
+	found   atomic.Pointer[stored.Record] // what stood in our place when the hold was found lost
+	orphan  atomic.Pointer[Orphan]        // what a write without a verdict may have left
 
 	// Of a fair hold.
-	own       *protocol.Entry // guarded by op: own entry in the queue; nil: there is none
-	queue     protocol.Queue  // guarded by op: who else waits, as the last image showed
-	standing  bool            // guarded by op: that image showed the attribute of the queue
-	lastToken int64           // guarded by op: lockToken, as last seen
-	looks     *looks          // that are still under way; nil: none was sent
-	ahead     time.Duration   // guarded by op: how far lockTime is ahead of the own clock's end
+	own       *stored.Entry // guarded by op: own entry in the queue; nil: there is none
+	queue     stored.Queue  // guarded by op: who else waits, as the last image showed
+	standing  bool          // guarded by op: that image showed the attribute of the queue
+	lastToken int64         // guarded by op: lockToken, as last seen
+	looks     *looks        // that are still under way; nil: none was sent
+	ahead     time.Duration // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
 // keep begins to look after the hold, which others may take over at end; until is
@@ -72,11 +73,11 @@ func (h *Lock) Locked() error {
 }
 
 // Found is what stood in the hold's place when it was found lost.
-func (h *Lock) Found() protocol.Record {
+func (h *Lock) Found() stored.Record {
 	if l := h.found.Load(); l != nil {
 		return *l
 	}
-	return protocol.Record{}
+	return stored.Record{}
 }
 
 // Begin waits for a request for the hold under way, as long as ctx lasts.
@@ -177,7 +178,7 @@ func (h *Lock) lostRenewal(res ddb.Result) error {
 	}
 	if h.inDoubt { // the write without a verdict has ended the hold
 		h.Finish(repo.ErrOutcomeUnknown)
-		return UnknownOutcome(h.locker.Core, h.key, errOneOfTwo)
+		return UnknownOutcome(h.locker.Core.Table, h.key, errOneOfTwo)
 	}
 	return h.lost() // the hold is over, and not by a write of ours
 }
@@ -247,13 +248,13 @@ func (h *Lock) judge(res ddb.Result) error {
 	l, err := ParseRecord(h.locker.Core, h.key, res.Image)
 	if err != nil && !res.Clean { // an earlier attempt may have been applied
 		h.Finish(repo.ErrOutcomeUnknown)
-		return UnknownOutcome(h.locker.Core, h.key, err)
+		return UnknownOutcome(h.locker.Core.Table, h.key, err)
 	}
 	if err != nil {
 		return err
 	}
 	h.found.Store(&l)
-	switch l.JudgeCommit(h.holder(), !h.locker.Core.Absent(res.Image), res.Clean) {
+	switch protocol.JudgeCommit(l, h.holder(), !h.locker.Core.Absent(res.Image), res.Clean) {
 	case protocol.Committed:
 		return nil
 	case protocol.Expired:
@@ -263,7 +264,7 @@ func (h *Lock) judge(res ddb.Result) error {
 		return h.lost()
 	}
 	h.Finish(repo.ErrOutcomeUnknown)
-	return UnknownOutcome(h.locker.Core, h.key, h.undecided(l, res.Image))
+	return UnknownOutcome(h.locker.Core.Table, h.key, h.undecided(l, res.Image))
 }
 
 func (h *Lock) lost() error { return fmt.Errorf("%w: nothing was written", h.Lose()) }

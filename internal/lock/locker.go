@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -68,7 +69,7 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 	}
 	in.ReturnValues = types.ReturnValueAllNew
 	res := t.Core.Update(ctx, in, opt)
-	if own, _, there := t.Core.ParseQueue(res.Item).Find(protocol.EntryOf(id)); there {
+	if own, _, there := t.Core.ParseQueue(res.Item).Find(stored.EntryOf(id)); there {
 		// A hold that an enqueue has taken stands in the queue. Without an answer who
 		// comes next loses a grace by it.
 		if leave, err := t.Core.Dequeue(raw, id, own.Place); err == nil {
@@ -116,11 +117,11 @@ func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id
 		case heldByOther:
 			return Locked(t.Core, key, l)
 		case endedByForce:
-			return fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core, key, errEndedSince))
+			return fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core.Table, key, errEndedSince))
 		case heldByNobody:
 			return fmt.Errorf("%w: %s", repo.ErrNotHeld, t.Core.ItemName(key))
 		}
-		return UnknownOutcome(t.Core, key, err)
+		return UnknownOutcome(t.Core.Table, key, err)
 	}
 	return Failed(t.Core, key, res)
 }
@@ -138,7 +139,7 @@ const (
 
 // notHeldUnder judges it. doubtless says that no earlier attempt can have released the
 // hold, as far as the answers tell.
-func notHeldUnder(l protocol.Record, readable, doubtless bool) notHeld {
+func notHeldUnder(l stored.Record, readable, doubtless bool) notHeld {
 	switch {
 	case !readable:
 		return undecided

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // How those who wait in the queue look at the item: the two who are next have several
@@ -140,7 +141,7 @@ func (s *looks) believe(core *protocol.Core, image ddb.Item, asked time.Time) bo
 
 // look waits for an answer that is news, and sends looks meanwhile, the first of them
 // at next. l is the holder.
-func (q *queued) look(ctx context.Context, l protocol.Record, next time.Time) (image ddb.Item, asked time.Time, err error) {
+func (q *queued) look(ctx context.Context, l stored.Record, next time.Time) (image ddb.Item, asked time.Time, err error) {
 	ended := q.wait(ctx, l, func() {
 		q.begin()
 		for ctx.Err() == nil && err == nil && image == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,7 +20,7 @@ func shown(token int64) ddb.Item {
 // An answer is believed if it is certainly newer than the one before.
 func TestAnswersInAnyOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core := protocol.NewCore(protocol.Core{Table: &ddb.Table{Name: "shelf"}, Attr: protocol.Attributes{LockToken: "lockToken"}})
+		core := protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "shelf"}, Attr: stored.Attributes{LockToken: "lockToken"}}))
 		s := newLooks(t.Context(), core, shown(5), time.Now())
 		defer s.end()
 		first := time.Now()
@@ -98,7 +99,7 @@ func TestLooksLostTogether(t *testing.T) {
 
 // A lock may be held for long: it keeps nothing of what its looks have shown.
 func TestLooksOfALockKeepNothing(t *testing.T) {
-	core := protocol.NewCore(protocol.Core{Table: &ddb.Table{Name: "shelf"}, Attr: protocol.Attributes{LockToken: "lockToken"}})
+	core := protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "shelf"}, Attr: stored.Attributes{LockToken: "lockToken"}}))
 	s := newLooks(t.Context(), core, shown(5), time.Now())
 	s.ended = []look{{asked: time.Now()}}
 	s.forget()

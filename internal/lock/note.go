@@ -64,7 +64,7 @@ func (h *Lock) Note(ctx context.Context, attr string, value types.AttributeValue
 		case holdOver:
 			return h.lostRenewal(res)
 		case notPaired:
-			return UnknownOutcome(h.locker.Core, h.key, nil)
+			return UnknownOutcome(h.locker.Core.Table, h.key, nil)
 		case wasNoted:
 			h.seeToken(res.Image, l.Token)
 			return nil

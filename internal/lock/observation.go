@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // observation is the evidence of a clockless watcher: a hold that stood unchanged
@@ -18,7 +19,7 @@ type observation struct {
 
 // observe notes what an answer showed, and reports whether it was new. own is the
 // lease to assume where the item names none.
-func (w *observation) observe(image ddb.Item, l protocol.Record, core *protocol.Core, own time.Duration, now time.Time) bool {
+func (w *observation) observe(image ddb.Item, l stored.Record, core *protocol.Core, own time.Duration, now time.Time) bool {
 	seen := core.Heartbeat(image)
 	if w.seen != nil && ddb.EqualItems(w.seen, seen) {
 		return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -41,7 +42,7 @@ func (t *Locker) Break(ctx context.Context, key repo.Key, raw ddb.Item, token in
 
 // breakSeen ends the hold that an image shows. With errAgain it returns the
 // image of the hold as it is now: nothing was written.
-func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen protocol.Record) (ddb.Item, error) {
+func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Item, seen stored.Record) (ddb.Item, error) {
 	mark := protocol.NewMark()
 	in, err := t.Core.BreakMarked(raw, image, mark)
 	if err != nil {
@@ -58,13 +59,13 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	}
 	now, err := ParseRecord(t.Core, key, res.Image)
 	if err != nil && !res.Clean {
-		return nil, UnknownOutcome(t.Core, key, err)
+		return nil, UnknownOutcome(t.Core.Table, key, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	marked := protocol.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(res.Image))
-	switch now.JudgeBreak(seen, marked, !t.Core.Absent(res.Image), res.Clean) {
+	switch protocol.JudgeBreak(now, seen, marked, !t.Core.Absent(res.Image), res.Clean) {
 	case protocol.Committed:
 		t.broken(ctx, key, seen)
 		return nil, nil
@@ -75,14 +76,14 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		return nil, fmt.Errorf("%w: %s, token %d: the hold ended or moved on meanwhile", repo.ErrNotHeld, t.Core.ItemName(key), seen.Held)
 	}
 	if res.Clean {
-		return nil, fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core, key, errEndedSince))
+		return nil, fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core.Table, key, errEndedSince))
 	}
-	return nil, UnknownOutcome(t.Core, key, nil)
+	return nil, UnknownOutcome(t.Core.Table, key, nil)
 }
 
 // errEndedSince is why a call that ends another's hold cannot say that it did not.
 var errEndedSince = errors.New("the hold has ended meanwhile, by others unless the network delivered this request twice")
 
-func (t *Locker) broken(ctx context.Context, key repo.Key, seen protocol.Record) {
+func (t *Locker) broken(ctx context.Context, key repo.Key, seen stored.Record) {
 	t.Core.Observe.Broken(ctx, t.Kind, telemetry.Operator, slog.String("key", key.String()), slog.String("from", seen.Owner()), slog.Int64("lost", seen.Held))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // A late copy of the request that took a lock takes it again, once it is free: under the
@@ -86,8 +87,8 @@ func TestATakeoverIsOfWhatWasWatched(t *testing.T) {
 		}
 		return list
 	}
-	mine, other := protocol.NewID("waiter"), protocol.EntryOf(protocol.NewID("other"))
-	entry := protocol.EntryOf(mine)
+	mine, other := stored.NewID("waiter"), stored.EntryOf(stored.NewID("other"))
+	entry := stored.EntryOf(mine)
 	for name, c := range map[string]struct {
 		queue   types.AttributeValue
 		renewed bool
@@ -102,13 +103,13 @@ func TestATakeoverIsOfWhatWasWatched(t *testing.T) {
 		p.take(t)
 		_, watched := p.record(t)
 		watched[p.Core.Attr.LockQueue] = queue(entry)
-		stored := ddb.Copy(watched)
-		stored[p.Core.Attr.LockQueue] = c.queue
+		found := ddb.Copy(watched)
+		found[p.Core.Attr.LockQueue] = c.queue
 		if c.renewed {
-			stored[p.Core.Attr.LockTime] = ddb.Integer(time.Now().Add(2 * time.Hour).Unix())
+			found[p.Core.Attr.LockTime] = ddb.Integer(time.Now().Add(2 * time.Hour).Unix())
 		}
-		p.put(t, stored)
-		in, err := p.Core.TakeOver(raw, protocol.Acquire{ID: mine, Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: watched}, protocol.Entry{ID: entry})
+		p.put(t, found)
+		in, err := p.Core.TakeOver(raw, protocol.Acquire{ID: mine, Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: watched}, stored.Entry{ID: entry})
 		rig.Is(t, err)
 		if res := p.Core.Update(t.Context(), in, ddb.Options{}); (res.Outcome == ddb.Condition) != c.refused {
 			t.Errorf("%s: outcome %v, %v", name, res.Outcome, res.Err)

@@ -99,11 +99,11 @@ func (p *Part) InDoubt(deletes bool) {
 // held.
 func (h *Lock) Require(tx repo.Tx) error {
 	return hold.Require(tx, hold.Held{
-		Core:  h.locker.Core,
+		Table: h.locker.Core.Table,
 		Key:   h.key,
 		Raw:   h.raw(),
 		Lease: h.Lease,
-		Own:   func(w *protocol.Write) { w.Own(h.id, h.token, time.Time{}) },
+		Own:   func(w *ddb.Write) { h.locker.Core.Own(w, h.id, h.token, time.Time{}) },
 		Lost:  h.refuted,
 	})
 }

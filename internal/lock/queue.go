@@ -9,8 +9,8 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // queued is an acquisition that waits in the queue on the item (see
@@ -20,7 +20,7 @@ type queued struct {
 	enqueue *dynamodb.UpdateItemInput // the enqueue that has no answer yet; nil: the next one is another
 	repeats repeats                   // how often it was sent
 	entry   string
-	place   protocol.Entry // where it stood last; before an answer has shown it, a guess
+	place   stored.Entry // where it stood last; before an answer has shown it, a guess
 	// What the last image showed that had our entry: order is nil until the answer to
 	// its own enqueue has, for another's may be the same.
 	order      []string
@@ -72,8 +72,8 @@ func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		t := q.newTry()
 		t.Row, t.Seen = q.Row, q.seen
 		q.enqueue, q.repeats = q.Core.Enqueue(q.Raw, t), repeats{}
-		q.entry, q.lastNotMine, q.observed = protocol.EntryOf(q.id), q.sent, observation{}
-		q.place, q.order = protocol.Entry{ID: q.entry}, nil
+		q.entry, q.lastNotMine, q.observed = stored.EntryOf(q.id), q.sent, observation{}
+		q.place, q.order = stored.Entry{ID: q.entry}, nil
 		q.forecast = pace.Forecast{Learned: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
 	opt := q.repeats.options(&q.locker.Config)
@@ -103,14 +103,14 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	case ddb.Condition:
 		return q.refused(ctx, res.Image)
 	case ddb.Unknown:
-		if protocol.Oversize(res.Err) { // the answer to the last attempt; an earlier one had none
+		if ddb.Oversize(res.Err) { // the answer to the last attempt; an earlier one had none
 			q.leave(ctx)
 			return nil, q.waitForRoom(ctx, res.Err)
 		}
 		q.dequeue(q.cleaning(ctx))
 		return nil, q.noAnswer(ctx, "request for its lock", res.Err)
 	}
-	if protocol.Oversize(res.Err) {
+	if ddb.Oversize(res.Err) {
 		return nil, q.waitForRoom(ctx, res.Err)
 	}
 	return nil, res.Err
@@ -163,7 +163,7 @@ func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
 	_, lost := q.mayHold[l.By]
 	_, _, there := core.ParseQueue(image).Find(q.entry)
 	switch {
-	case there, lost, l.By == q.id, protocol.EntryOf(l.By) == q.entry:
+	case there, lost, l.By == q.id, stored.EntryOf(l.By) == q.entry:
 		return q.stand(ctx, image) // an earlier attempt landed, or another's entry is like ours
 	case core.Absent(image) && q.Row:
 		return nil, errAgain // it was there when the enqueue was judged
@@ -209,7 +209,7 @@ func (q *queued) stand(ctx context.Context, image ddb.Item) (*Lock, error) {
 
 // evaluate draws the conclusion from what an answer showed, whose request was sent
 // after asked: the lock is ours, or how long to wait until the next look.
-func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) (*Lock, protocol.Record, time.Duration, error) {
+func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) (*Lock, stored.Record, time.Duration, error) {
 	for {
 		l, err := q.Lock(image)
 		if err == nil {
@@ -240,7 +240,7 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 }
 
 // take makes the handle of a lock that an answer showed to be ours.
-func (q *queued) take(ctx context.Context, image ddb.Item, l protocol.Record, end time.Time) (*Lock, error) {
+func (q *queued) take(ctx context.Context, image ddb.Item, l stored.Record, end time.Time) (*Lock, error) {
 	if q.outrun(image, l) {
 		q.Core.Delete(ctx, q.Core.Drop(q.Raw, l.By, l.Held), ddb.Options{NoGrace: true})
 		return nil, errAgain
@@ -262,7 +262,7 @@ func (q *queued) missing(image ddb.Item) error {
 
 // standing tells where we stand in the queue, and who stands before us, or why we do
 // not stand there.
-func (q *queued) standing(ctx context.Context, image ddb.Item, l protocol.Record) (me protocol.Entry, ahead protocol.Queue, err error) {
+func (q *queued) standing(ctx context.Context, image ddb.Item, l stored.Record) (me stored.Entry, ahead stored.Queue, err error) {
 	core := q.Core
 	q.seen, q.lastHeld = max(q.seen, l.Held, l.Token-1), max(q.lastHeld, l.Held)
 	me, ahead, there := core.ParseQueue(image).Find(q.entry)
@@ -278,12 +278,12 @@ func (q *queued) standing(ctx context.Context, image ddb.Item, l protocol.Record
 	case !q.Row && !q.Stub && core.Hidden(image):
 		return me, nil, NotFound(q.Key, core.Name)
 	}
-	return me, ahead.Without(protocol.EntryOf(l.By)), nil
+	return me, ahead.Without(stored.EntryOf(l.By)), nil
 }
 
 // waits learns from an answer that shows others before us, or a hold that lasts. It
 // tells how long to wait until the next look; false: it is our turn to take over.
-func (q *queued) waits(image ddb.Item, l protocol.Record, me protocol.Entry, ahead protocol.Queue, asked time.Time) (pause time.Duration, waits bool) {
+func (q *queued) waits(image ddb.Item, l stored.Record, me stored.Entry, ahead stored.Queue, asked time.Time) (pause time.Duration, waits bool) {
 	core := q.Core
 	if q.OnWait != nil {
 		q.OnWait(l)
@@ -305,7 +305,7 @@ func (q *queued) waits(image ddb.Item, l protocol.Record, me protocol.Entry, ahe
 }
 
 // tookOver is what came of a takeover that no image has refused.
-func (q *queued) tookOver(ctx context.Context, l protocol.Record, asked time.Time, res ddb.Result) (*Lock, protocol.Record, time.Duration, error) {
+func (q *queued) tookOver(ctx context.Context, l stored.Record, asked time.Time, res ddb.Result) (*Lock, stored.Record, time.Duration, error) {
 	switch res.Outcome {
 	case ddb.Applied:
 		l, err := q.Lock(res.Item)
@@ -318,7 +318,7 @@ func (q *queued) tookOver(ctx context.Context, l protocol.Record, asked time.Tim
 		if res.Again {
 			return nil, l, q.Wait.Min, nil // throttled
 		}
-		if q.full++; protocol.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
+		if q.full++; ddb.Oversize(res.Err) && q.full < maxFull { // our name is longer than the one there
 			return nil, l, q.Wait.Max, nil
 		}
 		return nil, l, 0, q.ExplainEnd(ctx, res.Err)

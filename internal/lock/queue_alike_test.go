@@ -17,6 +17,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -71,11 +72,11 @@ func TestQueueEntryOfAnother(t *testing.T) {
 				other = entry
 				p.change(t, func(w *protocol.Write) {
 					if handed {
-						w.Set("lockedBy", ddb.Text(protocol.NextID(entry)))
+						w.Set("lockedBy", ddb.Text(stored.NextID(entry)))
 						w.Set("lockQueue", queueOf())
 						return
 					}
-					w.Set("lockQueue", queueOf(protocol.EntryOf(h.ID()), entry))
+					w.Set("lockQueue", queueOf(stored.EntryOf(h.ID()), entry))
 				})
 			})
 			q := o.enqueue(t.Context(), t, Request{})
@@ -114,15 +115,15 @@ func TestQueueEntryAfterATakeover(t *testing.T) {
 		now    ddb.Item
 		want   bool
 	}{
-		"it was never shown":                   {nil, soon, image(protocol.NextID("mine"), 3), false},
-		"nobody was taken out":                 {[]string{"head", "mine"}, long, image(protocol.NextID("mine"), 3), true},
-		"it was in time":                       {[]string{"head", "mine"}, soon, image(protocol.NextID("mine"), 4), true},
-		"it was late, and alone":               {[]string{"head", "mine"}, long, image(protocol.NextID("mine"), 4), false},
-		"late, and waits alone":                {[]string{"head", "mine"}, long, image(protocol.NextID("else"), 4, "mine"), false},
-		"late, and another is still behind":    {behind, long, image(protocol.NextID("mine"), 4, "next"), true},
-		"late, and the one behind is ahead":    {behind, long, image(protocol.NextID("next"), 4, "mine"), false},
-		"late, and the one ahead has the lock": {[]string{"dead", "head", "mine"}, long, image(protocol.NextID("head"), 4, "mine"), true},
-		"late, and others have come":           {[]string{"head", "mine"}, long, image(protocol.NextID("mine"), 4, "else"), false},
+		"it was never shown":                   {nil, soon, image(stored.NextID("mine"), 3), false},
+		"nobody was taken out":                 {[]string{"head", "mine"}, long, image(stored.NextID("mine"), 3), true},
+		"it was in time":                       {[]string{"head", "mine"}, soon, image(stored.NextID("mine"), 4), true},
+		"it was late, and alone":               {[]string{"head", "mine"}, long, image(stored.NextID("mine"), 4), false},
+		"late, and waits alone":                {[]string{"head", "mine"}, long, image(stored.NextID("else"), 4, "mine"), false},
+		"late, and another is still behind":    {behind, long, image(stored.NextID("mine"), 4, "next"), true},
+		"late, and the one behind is ahead":    {behind, long, image(stored.NextID("next"), 4, "mine"), false},
+		"late, and the one ahead has the lock": {[]string{"dead", "head", "mine"}, long, image(stored.NextID("head"), 4, "mine"), true},
+		"late, and others have come":           {[]string{"head", "mine"}, long, image(stored.NextID("mine"), 4, "else"), false},
 	} {
 		q := &queued{acquiring: &acquiring{locker: p.Locker, Waiter: Waiter{Core: p.Core, Settings: Settings{Clock: time.Now}}}, entry: "mine", order: c.before, lastStolen: 3, sure: c.sure}
 		l, err := p.Core.ParseRecord(c.now)
@@ -130,7 +131,7 @@ func TestQueueEntryAfterATakeover(t *testing.T) {
 		if got := q.certain(c.now, l); got != c.want {
 			t.Errorf("%s: certain %v", name, got)
 		}
-		if _, ours := q.mine(c.now, l); ours != (c.want && l.By == protocol.NextID("mine")) {
+		if _, ours := q.mine(c.now, l); ours != (c.want && l.By == stored.NextID("mine")) {
 			t.Errorf("%s: ours %v", name, ours)
 		}
 	}
@@ -151,7 +152,7 @@ func TestQueuePlaceThatWasLeft(t *testing.T) {
 	if list, _ := item["lockQueue"].(*types.AttributeValueMemberL); len(list.Value) != 3 || len(p.Core.ParseQueue(item)) != 2 || p.Core.ParseQueue(item)[1].Place != 2 {
 		t.Errorf("after one has left: %v", item["lockQueue"])
 	}
-	served := protocol.NextID(p.Core.ParseQueue(item)[1].ID)
+	served := stored.NextID(p.Core.ParseQueue(item)[1].ID)
 	rig.Must(h.End(t.Context(), End{}))(t)
 	if l, _ := p.record(t); l.By != served {
 		t.Errorf("it was handed to %s, not to %s", l.By, served)
@@ -170,7 +171,7 @@ func TestQueuePlaceThatWasLeft(t *testing.T) {
 // nobody would ask itself whether it was passed over, had a free lock been taken.
 func TestQueueTakeoverShows(t *testing.T) {
 	p := open(t, Config{Fair: true})
-	own := protocol.Entry{ID: "mine", Place: 2}
+	own := stored.Entry{ID: "mine", Place: 2}
 	for what, c := range map[string]struct {
 		change func(ddb.Item)
 		takes  []int
@@ -180,10 +181,10 @@ func TestQueueTakeoverShows(t *testing.T) {
 		"a free lock":                         {func(i ddb.Item) { delete(i, "lockedBy"); delete(i, "lockTime"); delete(i, "lockHeld") }, []int{2}},
 		"one by hand that keeps an old token": {func(i ddb.Item) { i["lockStolen"] = i["lockHeld"] }, []int{2}},
 	} {
-		image := ddb.Item{"id": ddb.Text("beans"), "lockedBy": ddb.Text(protocol.NextID("next")), "lockTime": ddb.Integer(1), "lockLease": ddb.Integer(1),
+		image := ddb.Item{"id": ddb.Text("beans"), "lockedBy": ddb.Text(stored.NextID("next")), "lockTime": ddb.Integer(1), "lockLease": ddb.Integer(1),
 			"lockHeld": ddb.Integer(8), "lockToken": ddb.Integer(9), "lockStolen": ddb.Integer(3), "lockQueue": queueOf("head", "body", "mine")}
 		c.change(image)
-		in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: protocol.NewID("me"), Lease: time.Hour, Watched: image}, own))(t)
+		in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: stored.NewID("me"), Lease: time.Hour, Watched: image}, own))(t)
 		_, remove, _ := strings.Cut(*in.UpdateExpression, "REMOVE ")
 		var want []string
 		for _, place := range c.takes {
@@ -211,7 +212,7 @@ func TestQueueMovesUpWithinTheProcess(t *testing.T) {
 	sent := 0
 	p.Faults(func(string, int, []byte) fault.Kind { sent++; return fault.None })
 	rig.Must(next.End(t.Context(), End{}))(t)
-	if l, _ := p.record(t); l.By != protocol.NextID(waiting[0].ID) || sent != 1 {
+	if l, _ := p.record(t); l.By != stored.NextID(waiting[0].ID) || sent != 1 {
 		t.Errorf("handed to %s by %d requests", l.By, sent)
 	}
 	rig.Is(t, <-q.err)
@@ -226,11 +227,11 @@ func TestQueueTakeoverBehindManyDead(t *testing.T) {
 		entries[i] = fmt.Sprintf("%04d", i)
 	}
 	dead := p.Item(t, raw)
-	dead["lockedBy"], dead["lockTime"], dead["lockLease"] = ddb.Text(protocol.NextID("dead")), ddb.Integer(1), ddb.Integer(1)
+	dead["lockedBy"], dead["lockTime"], dead["lockLease"] = ddb.Text(stored.NextID("dead")), ddb.Integer(1), ddb.Integer(1)
 	dead["lockHeld"], dead["lockToken"], dead["lockStolen"], dead["lockQueue"] = ddb.Integer(8), ddb.Integer(9), ddb.Integer(3), queueOf(entries...)
 	p.put(t, dead)
-	own := protocol.Entry{ID: entries[1999], Place: 1999}
-	in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: protocol.NewID("me"), Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: dead}, own))(t)
+	own := stored.Entry{ID: entries[1999], Place: 1999}
+	in := rig.Must(p.Core.TakeOver(raw, protocol.Acquire{ID: stored.NewID("me"), Now: time.Now(), Until: time.Now().Add(time.Hour), Lease: time.Hour, Watched: dead}, own))(t)
 	rig.Must(rig.Client().UpdateItem(t.Context(), in))(t)
 	if l, item := p.record(t); l.Stolen != 8 || len(p.Core.ParseQueue(item)) >= 1999 {
 		t.Errorf("%+v, %d wait", l, len(p.Core.ParseQueue(item)))
@@ -251,15 +252,15 @@ func TestQueueHolderBehindOthers(t *testing.T) {
 		p.put(t, item)
 		h := p.take(t)
 		rig.Is(t, end(p, h))
-		want := []protocol.Entry{{ID: "head", Place: 0}, {ID: "next", Place: 1}}
+		want := []stored.Entry{{ID: "head", Place: 0}, {ID: "next", Place: 1}}
 		if what == "release" {
-			want = []protocol.Entry{{ID: "next", Place: 0}}
+			want = []stored.Entry{{ID: "next", Place: 0}}
 		}
 		l, item := p.record(t)
 		if got := p.Core.ParseQueue(item); !slices.Equal(got, want) {
 			t.Errorf("%s: left %v", what, item["lockQueue"])
 		}
-		if handed := l.By == protocol.NextID("head"); handed != (what == "release") || l.Busy() != handed {
+		if handed := l.By == stored.NextID("head"); handed != (what == "release") || l.Busy() != handed {
 			t.Errorf("%s: %+v", what, l)
 		}
 	}

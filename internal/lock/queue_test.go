@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -24,7 +24,7 @@ func (p *process) enqueue(ctx context.Context, t *testing.T, how Request) *queue
 	t.Helper()
 	q := &queuer{p, make(chan *Lock, 1), make(chan error, 1)}
 	waits := make(chan struct{}, 1)
-	how.OnWait = func(protocol.Record) {
+	how.OnWait = func(stored.Record) {
 		select {
 		case waits <- struct{}{}:
 		default:
@@ -90,7 +90,7 @@ func TestQueueLeft(t *testing.T) {
 	q := p.other(t).enqueue(ctx, t, Request{})
 	leave()
 	rig.Is(t, <-q.err, context.Canceled, repo.ErrLocked)
-	if _, item := p.record(t); len(p.Core.ParseQueue(item).Without(protocol.EntryOf(h.ID()))) > 0 {
+	if _, item := p.record(t); len(p.Core.ParseQueue(item).Without(stored.EntryOf(h.ID()))) > 0 {
 		t.Errorf("left: %v", item)
 	}
 	rig.Must(h.End(t.Context(), End{}))(t)
@@ -207,9 +207,9 @@ func TestQueuePassedOver(t *testing.T) {
 	p := open(t, Config{Fair: true})
 	h := p.take(t)
 	q := p.other(t).enqueue(t.Context(), t, Request{})
-	waiting := func() protocol.Queue {
+	waiting := func() stored.Queue {
 		_, item := p.record(t)
-		return p.Core.ParseQueue(item).Without(protocol.EntryOf(h.ID()))
+		return p.Core.ParseQueue(item).Without(stored.EntryOf(h.ID()))
 	}
 	first := waiting()[0].ID
 	w := p.Core.NewWrite()
@@ -244,7 +244,7 @@ func TestQueueLeftAfterALostAnswer(t *testing.T) {
 	})
 	_, _, err := o.Acquire(ctx, key, raw, Request{})
 	rig.Is(t, err, context.Canceled)
-	if _, item := p.record(t); len(p.Core.ParseQueue(item).Without(protocol.EntryOf(h.ID()))) > 0 {
+	if _, item := p.record(t); len(p.Core.ParseQueue(item).Without(stored.EntryOf(h.ID()))) > 0 {
 		t.Errorf("left: %v", item)
 	}
 	rig.Must(h.End(t.Context(), End{}))(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -18,13 +19,13 @@ import (
 
 // queueWaits reports whether others than the holder wait in the queue on an item. Of one
 // that readers do not see the queue ends when it comes into sight.
-func (t *Waiter) queueWaits(l protocol.Record, image ddb.Item) bool {
-	return !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(protocol.EntryOf(l.By))) > 0
+func (t *Waiter) queueWaits(l stored.Record, image ddb.Item) bool {
+	return !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(stored.EntryOf(l.By))) > 0
 }
 
 // stand waits in the queue on the item behind the holder l, for the lock under which the
 // call then sends its writes. It returns nil when they are worth another try.
-func (t *Waiter) stand(ctx context.Context, l protocol.Record) error {
+func (t *Waiter) stand(ctx context.Context, l stored.Record) error {
 	var failed error
 	t.stood = true
 	err := t.wait(ctx, l, func() {

@@ -8,11 +8,12 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // mine reports whether the lock is in our hands, and when others may take it
 // over, on the own clock.
-func (q *queued) mine(image ddb.Item, l protocol.Record) (end time.Time, ours bool) {
+func (q *queued) mine(image ddb.Item, l stored.Record) (end time.Time, ours bool) {
 	if sent, landed := q.mayHold[l.By]; landed {
 		return sent.Add(q.locker.Lease), true
 	}
@@ -20,7 +21,7 @@ func (q *queued) mine(image ddb.Item, l protocol.Record) (end time.Time, ours bo
 	case q.id:
 		// Taken by the enqueue, or later by a request without an answer.
 		return q.sent.Add(q.locker.Lease), true
-	case protocol.NextID(q.entry):
+	case stored.NextID(q.entry):
 		if !q.certain(image, l) {
 			return end, false
 		}
@@ -44,14 +45,14 @@ func (q *queued) mine(image ddb.Item, l protocol.Record) (end time.Time, ours bo
 // would have moved lockStolen, and it takes somebody behind us who had to wait longer
 // than we. Where it has moved and we may have missed our turn to take over, others who
 // stood beside us and still do are the proof. Who has none counts itself as passed over.
-func (q *queued) certain(image ddb.Item, l protocol.Record) bool {
+func (q *queued) certain(image ddb.Item, l stored.Record) bool {
 	return q.order != nil && (l.Stolen == q.lastStolen || time.Now().Before(q.sure) || protocol.Follows(q.entry, q.order, q.Core.Order(image)))
 }
 
 // appearance tells when the hold that this answer was the first to show came
 // into being, or was last extended: between the last look that did not show it
 // and now. Within that, lockTime tells.
-func (q *queued) appearance(l protocol.Record, now time.Time) time.Time {
+func (q *queued) appearance(l stored.Record, now time.Time) time.Time {
 	if !l.Timed {
 		return now
 	}
@@ -77,7 +78,7 @@ func (q *queued) appearance(l protocol.Record, now time.Time) time.Time {
 // step longer, and, where it has watched the hold, as much as others may have
 // seen it later: so those who look in time take over in their order, and those
 // of them who do not are as dead as the holder.
-func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Duration {
+func (q *queued) remaining(l stored.Record, ahead int, now time.Time) time.Duration {
 	from := q.observed.since
 	if late := q.firstSeen.Add(q.locker.glance()); ahead > 0 && late.After(from) {
 		from = late
@@ -101,7 +102,7 @@ func (q *queued) remaining(l protocol.Record, ahead int, now time.Time) time.Dur
 // takeOver takes the lock out of the hands of a dead holder, or a free one. Of those
 // ahead of us in the queue who did not do it when they could, one that is alive after all
 // finds its entry gone and enqueues again.
-func (q *queued) takeOver(ctx context.Context, image ddb.Item, l protocol.Record) ddb.Result {
+func (q *queued) takeOver(ctx context.Context, image ddb.Item, l stored.Record) ddb.Result {
 	now := q.Clock()
 	in, err := q.Core.TakeOver(q.Raw, protocol.Acquire{ID: q.id, Now: now, Until: q.locker.until(now), Lease: q.locker.Lease, Watched: image}, q.place)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // TestTakeoversComeInOrder: whoever looked in time takes over a step before
@@ -19,7 +19,7 @@ func TestTakeoversComeInOrder(t *testing.T) {
 		"by clocks":   {Lease: 30 * time.Second},
 		"either":      {Lease: 30 * time.Second, Skew: 10 * time.Second},
 	} {
-		hold := protocol.Record{By: protocol.NextID("AAAA"), Timed: true, Held: 1, Token: 2, Lease: cfg.grace(), Until: made.Add(cfg.grace() + 2*cfg.Skew)}
+		hold := stored.Record{By: stored.NextID("AAAA"), Timed: true, Held: 1, Token: 2, Lease: cfg.grace(), Until: made.Add(cfg.grace() + 2*cfg.Skew)}
 		// takes is when one with so many ahead takes over, who saw the hold late.
 		takes := func(ahead int, late time.Duration) time.Duration {
 			seen := made.Add(late)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // maxGrace bounds how long a lock waits for one to whom it was handed over and
@@ -36,7 +37,7 @@ func (h *Lock) noteQueue(image ddb.Item) {
 	core := h.locker.Core
 	h.queue, h.lastToken, h.own = core.ParseQueue(image), l.Token, nil
 	_, h.standing = image[core.Attr.LockQueue]
-	if own, _, there := h.queue.Find(protocol.EntryOf(h.id)); there {
+	if own, _, there := h.queue.Find(stored.EntryOf(h.id)); there {
 		h.own, h.queue = &own, h.queue.Without(own.ID)
 	}
 	h.contended.Store(len(h.queue) > 0)

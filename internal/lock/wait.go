@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -56,7 +57,7 @@ func (t *Waiter) Do(ctx context.Context, call func() error) error {
 		if errors.As(err, &u) {
 			err = u.why
 		}
-		err = UnknownOutcome(t.Core, t.Key, ddb.Join(err, ddb.CtxError(ctx))) // why nobody looked any further
+		err = UnknownOutcome(t.Core.Table, t.Key, ddb.Join(err, ddb.CtxError(ctx))) // why nobody looked any further
 	}
 	return err
 }
@@ -103,15 +104,15 @@ func (t *Waiter) begin() {
 
 // Lock parses the lock attributes of an image, of which nothing may be foreign
 // that has one of the library's names.
-func (t *Waiter) Lock(image ddb.Item) (protocol.Record, error) {
+func (t *Waiter) Lock(image ddb.Item) (stored.Record, error) {
 	if !t.Core.Absent(image) {
 		if err := t.Core.CheckType(image); err != nil {
-			return protocol.Record{}, err
+			return stored.Record{}, err
 		}
 	}
 	l, err := t.Core.ParseChecked(image)
 	if err != nil {
-		return protocol.Record{}, Unfit(t.Core, t.Key, err)
+		return stored.Record{}, Unfit(t.Core, t.Key, err)
 	}
 	return l, nil
 }
@@ -137,7 +138,7 @@ func Unfit(core *protocol.Core, key repo.Key, err error) error {
 }
 
 // ParseRecord parses the lock attributes of an item's image.
-func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Record, error) {
+func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (stored.Record, error) {
 	l, err := core.ParseRecord(image)
 	if err != nil {
 		return l, Unfit(core, key, err)
@@ -146,7 +147,7 @@ func ParseRecord(core *protocol.Core, key repo.Key, image ddb.Item) (protocol.Re
 }
 
 // Locked is the error that tells who holds an item.
-func Locked(core *protocol.Core, key repo.Key, l protocol.Record) error {
+func Locked(core *protocol.Core, key repo.Key, l stored.Record) error {
 	e := &repo.LockedError{Table: core.Name, Key: key, Owner: l.Owner(), Until: l.Until, Token: l.Held}
 	if l.Endless() {
 		e.Until = time.Time{}
@@ -198,7 +199,7 @@ func (t *Waiter) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 }
 
 // WaitFor waits for a holder, or says why not.
-func (t *Waiter) WaitFor(ctx context.Context, l protocol.Record) error {
+func (t *Waiter) WaitFor(ctx context.Context, l stored.Record) error {
 	end := l.Until
 	if l.Timed {
 		end = end.Add(t.Skew)
@@ -208,12 +209,12 @@ func (t *Waiter) WaitFor(ctx context.Context, l protocol.Record) error {
 
 // WaitToPoll is called by one who waits in a queue before it looks at the item again:
 // it sleeps for d, or says why not.
-func (t *Waiter) WaitToPoll(ctx context.Context, l protocol.Record, d time.Duration) error {
+func (t *Waiter) WaitToPoll(ctx context.Context, l stored.Record, d time.Duration) error {
 	return t.wait(ctx, l, func() { t.begin(); t.Core.Sleep(ctx, d) })
 }
 
 // wait waits for the holder l, by sleep.
-func (t *Waiter) wait(ctx context.Context, l protocol.Record, sleep func()) error {
+func (t *Waiter) wait(ctx context.Context, l stored.Record, sleep func()) error {
 	t.awaits = Locked(t.Core, t.Key, l)
 	if t.tries++; t.Wait.Attempts > 0 && t.tries >= t.Wait.Attempts {
 		return t.awaits

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -102,7 +103,7 @@ func TestSendUntilJudged(t *testing.T) {
 }
 
 // core is of a table that is never asked.
-var core = protocol.NewCore(protocol.Core{Table: &ddb.Table{Name: "shelf"}})
+var core = protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "shelf"}}))
 
 // A call whose context ends says what it waited for, unless its error says more.
 func TestExplainEnd(t *testing.T) {
@@ -115,7 +116,7 @@ func TestExplainEnd(t *testing.T) {
 	}
 	cancel()
 	rig.Is(t, w.ExplainEnd(ctx, context.Canceled), context.Canceled, repo.ErrConflict)
-	locked := Locked(core, key, protocol.Record{By: "joe"})
+	locked := Locked(core, key, stored.Record{By: "joe"})
 	if err := w.ExplainEnd(ctx, ddb.Join(locked, context.Canceled)); errors.Is(err, repo.ErrConflict) || !errors.Is(err, repo.ErrLocked) {
 		t.Errorf("it said why: %v", err)
 	}
@@ -125,16 +126,16 @@ func TestExplainEnd(t *testing.T) {
 // way its reason is asked for.
 func TestUnknownOutcomeClaimsNothing(t *testing.T) {
 	for _, why := range unwritten {
-		if err := UnknownOutcome(core, key, why); !errors.Is(err, repo.ErrOutcomeUnknown) || errors.Is(err, why) {
+		if err := UnknownOutcome(core.Table, key, why); !errors.Is(err, repo.ErrOutcomeUnknown) || errors.Is(err, why) {
 			t.Errorf("%v", err)
 		}
 	}
-	locked := UnknownOutcome(core, key, Locked(core, key, protocol.Record{By: "joe"}))
+	locked := UnknownOutcome(core.Table, key, Locked(core, key, stored.Record{By: "joe"}))
 	if e := new(repo.LockedError); errors.As(locked, &e) {
 		t.Errorf("%v", locked)
 	}
-	rig.Is(t, UnknownOutcome(core, key, context.Canceled), context.Canceled)
-	if err := Unwritten(core, key, locked); errors.Is(err, repo.ErrOutcomeUnknown) || !errors.Is(err, repo.ErrLocked) {
+	rig.Is(t, UnknownOutcome(core.Table, key, context.Canceled), context.Canceled)
+	if err := Unwritten(core.Table, key, locked); errors.Is(err, repo.ErrOutcomeUnknown) || !errors.Is(err, repo.ErrLocked) {
 		t.Errorf("%v", err)
 	}
 }
@@ -149,7 +150,7 @@ func TestTheEndOfAnotherLockIsNoVerdict(t *testing.T) {
 		err := w.Do(ctx, func() error {
 			w.Doubt.Sent(false)
 			cancel(end)
-			return UnknownOutcome(p.Core, key, nil)
+			return UnknownOutcome(p.Core.Table, key, nil)
 		})
 		rig.Is(t, err, repo.ErrOutcomeUnknown, context.Canceled)
 		if errors.Is(err, end) {

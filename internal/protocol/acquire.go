@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // exprTakeLock gives out the token that is next, which lockToken has: a function's
@@ -63,7 +64,7 @@ func (t *Acquire) Floor() int64 {
 
 // Values that are always the same: what is sent is read only.
 var (
-	zero, one, most = ddb.Number("0"), ddb.Number("1"), ddb.Integer(maxNumber)
+	zero, one, most = ddb.Number("0"), ddb.Number("1"), ddb.Integer(stored.MaxNumber)
 	typeS, typeB    = ddb.Text("S"), ddb.Text("B")
 	mark            = ddb.True()
 )

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // Doubt is what a call without the lock remembers of the writes that it has
 // sent. Once an attempt had no answer it may have been applied, or may be later,
 // when whatever refused its repetition has gone. The doubt lasts over all tries
@@ -52,7 +54,7 @@ func (r Refusal) verdict(id WriteID) Verdict {
 		return Undecided // by a copy of ours, or by others
 	case r.Unmoved, r.Gone, len(r.Now) == 0: // it would be there; or it is gone with the item
 		return Lost
-	case !r.Counted && len(r.Base) == 0 && len(r.Now) < ringLen: // no id has left the ring
+	case !r.Counted && len(r.Base) == 0 && len(r.Now) < stored.RingLen: // no id has left the ring
 		return Lost
 	case r.Counted && r.Since <= max(1, writes(r.Now)): // all since then are in sight; or it is gone with its item
 		return Lost

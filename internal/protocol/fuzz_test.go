@@ -14,14 +14,15 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // core is a table whose items have the mapped attributes a to d.
-var core = protocol.NewCore(protocol.Core{
+var core = protocol.Of(stored.New(&stored.Table{
 	Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id", Mapped: []string{"a", "b", "c", "d"}},
-	Attr: protocol.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
+	Attr: stored.Attributes{LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 		LockStolen: "lockStolen", LockStub: "lockStub", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt"},
-})
+}))
 
 // source turns a fuzzer's bytes into values.
 type source struct{ data []byte }
@@ -168,12 +169,12 @@ func FuzzLock(f *testing.F) {
 				exists, clean, valid := flags&1 == 0, flags&2 == 0, flags&4 == 0
 				own := exists && l.By == id && l.Held == token
 				h := protocol.Holder{ID: id, Token: token}
-				commit, remove := l.JudgeCommit(h, exists, clean), l.JudgeDelete(h, exists, clean, valid)
+				commit, remove := protocol.JudgeCommit(l, h, exists, clean), protocol.JudgeDelete(l, h, exists, clean, valid)
 				if own && (commit == protocol.Committed || remove == protocol.Committed) || !own && (commit == protocol.Expired || remove == protocol.Expired) {
 					t.Errorf("%+v, token %d of %q, own %v: commit %v, delete %v", l, token, id, own, commit, remove)
 				}
-				evidence := l.Stolen == token || l.Held == token || !exists || l.OtherLife(h)
-				if commit == protocol.Committed && evidence || remove == protocol.Committed && exists && !l.OtherLife(h) {
+				evidence := l.Stolen == token || l.Held == token || !exists || protocol.OtherLife(l, h)
+				if commit == protocol.Committed && evidence || remove == protocol.Committed && exists && !protocol.OtherLife(l, h) {
 					t.Errorf("%+v, token %d of %q: commit %v, delete %v", l, token, id, commit, remove)
 				}
 			}

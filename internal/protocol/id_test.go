@@ -12,10 +12,11 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // parsed is a lock with all that the library writes, under some holder's id.
-func parsed(t *testing.T, by string, but ...string) protocol.Record {
+func parsed(t *testing.T, by string, but ...string) stored.Record {
 	t.Helper()
 	item := ddb.Item{"lockedBy": ddb.Text(by), "lockTime": ddb.Number("1700000000"), "lockLease": ddb.Number("30"),
 		"lockHeld": ddb.Number("100"), "lockToken": ddb.Number("101"), "lockStolen": ddb.Number("99")}
@@ -32,12 +33,12 @@ func parsed(t *testing.T, by string, but ...string) protocol.Record {
 // Any id whose last part had the right length passed for one of the library, and
 // with it the lease that the holder before had left on the item.
 func TestIDsMadeByHand(t *testing.T) {
-	ours := protocol.NewID("host/1")
-	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(protocol.EntryOf(ours)) != 4 {
-		t.Errorf("%q: by hand %v, owner %q, entry %q", ours, l.ByHand(), l.Owner(), protocol.EntryOf(ours))
+	ours := stored.NewID("host/1")
+	if l := parsed(t, ours); l.ByHand() || l.Owner() != "host/1" || len(stored.EntryOf(ours)) != 4 {
+		t.Errorf("%q: by hand %v, owner %q, entry %q", ours, l.ByHand(), l.Owner(), stored.EntryOf(ours))
 	}
 	for _, owner := range []string{"", "a#b", strings.Repeat("x", 256)} {
-		if l := parsed(t, protocol.NewID(owner)); l.ByHand() || l.Owner() != owner {
+		if l := parsed(t, stored.NewID(owner)); l.ByHand() || l.Owner() != owner {
 			t.Errorf("of %q: by hand %v, owner %q", owner, l.ByHand(), l.Owner())
 		}
 	}
@@ -53,17 +54,17 @@ func TestIDsMadeByHand(t *testing.T) {
 		strings.Replace(ours, "#", "-", 1),
 	} {
 		l := parsed(t, by)
-		if !l.ByHand() || l.Handed() || l.Owner() != by || protocol.EntryOf(by) != "" {
-			t.Errorf("%q: by hand %v, handed %v, owner %q, entry %q", by, l.ByHand(), l.Handed(), l.Owner(), protocol.EntryOf(by))
+		if !l.ByHand() || l.Handed() || l.Owner() != by || stored.EntryOf(by) != "" {
+			t.Errorf("%q: by hand %v, handed %v, owner %q, entry %q", by, l.ByHand(), l.Handed(), l.Owner(), stored.EntryOf(by))
 		}
 	}
 	// An id of the library's without all that it writes beside it proves nothing.
 	for _, missing := range []string{"lockLease", "lockHeld", "lockToken"} {
-		if !parsed(t, ours, missing).ByHand() || parsed(t, protocol.NextID(protocol.EntryOf(ours)), missing).Handed() {
+		if !parsed(t, ours, missing).ByHand() || parsed(t, stored.NextID(stored.EntryOf(ours)), missing).Handed() {
 			t.Errorf("without %s it is taken for the library's", missing)
 		}
 	}
-	if l := parsed(t, protocol.NextID(protocol.EntryOf(ours))); !l.Handed() || l.ByHand() {
+	if l := parsed(t, stored.NextID(stored.EntryOf(ours))); !l.Handed() || l.ByHand() {
 		t.Error("a hold that was handed over is not known")
 	}
 }
@@ -72,7 +73,7 @@ func TestIDsMadeByHand(t *testing.T) {
 // one, with its 96 random bits and their sum under the owner.
 func TestIDsTellWhenTheyWereMade(t *testing.T) {
 	from := time.Now().Truncate(time.Second)
-	if at := parsed(t, protocol.NewID("host")).Asked(); at.Before(from) || at.After(time.Now()) {
+	if at := parsed(t, stored.NewID("host")).Asked(); at.Before(from) || at.After(time.Now()) {
 		t.Errorf("made at %v, not now", at)
 	}
 	random := []byte("twelve bytes")

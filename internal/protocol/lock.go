@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // template is the fixed text of a request; only key and values change.
@@ -38,7 +39,7 @@ type lockTemplates struct {
 // exprOwn is the holder's condition.
 const exprOwn = "#lockedBy = :me AND #lockHeld = :token"
 
-func newTemplates(a Attributes, pk string) (lockTemplates, queueTemplates) {
+func newTemplates(a stored.Attributes, pk string) (lockTemplates, queueTemplates) {
 	all := map[string]string{
 		"#lockedBy": a.LockedBy, "#lockTime": a.LockTime, "#lockLease": a.LockLease, "#lockHeld": a.LockHeld,
 		"#lockToken": a.LockToken, "#lockQueue": a.LockQueue, "#lockStolen": a.LockStolen, "#lockStub": a.LockStub, "#tombstone": a.Tombstone, "#writers": a.Writers, "#ttl": a.TTL, "#pk": pk,
@@ -181,7 +182,7 @@ func (c *Core) breaking(seen ddb.Item) *Write {
 	}
 	w.Unlock()
 	if l, err := c.ParseRecord(seen); err == nil && l.Held > l.Stolen {
-		if own, _, there := c.ParseQueue(seen).Find(EntryOf(l.By)); there {
+		if own, _, there := c.ParseQueue(seen).Find(stored.EntryOf(l.By)); there {
 			w.Vacate(own.Place) // a holder that drew its lock stands in the queue till it is done
 		}
 	}

@@ -1,6 +1,10 @@
 package protocol
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/stored"
+)
 
 func (m *blindModel) next(w blindWorld, out emit[blindWorld]) {
 	m.others(w, out)
@@ -110,8 +114,8 @@ func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
 
 // idsOf is the opposite of wire.
 func idsOf(ring []byte) (ids ids8) {
-	for n := 0; n+ringID <= len(ring); n += ringID {
-		ids[n/ringID] = int8(ring[n])
+	for n := 0; n+stored.RingID <= len(ring); n += stored.RingID {
+		ids[n/stored.RingID] = int8(ring[n])
 	}
 	return ids
 }

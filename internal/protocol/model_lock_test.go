@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/internal/stored"
+)
 
 // The item lock, seen from the service: the item, and what each request does
 // to it under which condition.
@@ -41,13 +45,13 @@ type lockItem struct {
 }
 
 // lock is the item as the library parses it.
-func (it lockItem) lock() Record {
+func (it lockItem) lock() stored.Record {
 	// Who locks by hand names no lease, but leaves the one that it finds.
-	return Record{By: wireIDs[it.by], Timed: it.time != 0, Lease: time.Second, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
+	return stored.Record{By: wireIDs[it.by], Timed: it.time != 0, Lease: time.Second, Held: it.held.wire(), Token: it.token.wire(), Stolen: it.stolen.wire(), Stub: it.stub}
 }
 
 // wireIDs are what lockedBy says; who locks by hand has no random part.
-var wireIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), "hand"}
+var wireIDs = [...]string{"", stored.NewID("A"), stored.NewID("B"), stored.NewID("C"), "hand"}
 
 var ids = [...]string{"", "A", "B", "C", "hand"}
 
@@ -92,8 +96,8 @@ type lockRules struct {
 	resetToken                          bool // a new life starts at token 1
 	blindExtend                         bool // an extension may also move lockTime back
 	writerIgnoresLock                   bool
-	judge                               func(l Record, r ruling) Verdict
-	judgeBreak                          func(l, seen Record, marked Verdict, exists, clean bool) Verdict
+	judge                               func(l stored.Record, r ruling) Verdict
+	judgeBreak                          func(l, seen stored.Record, marked Verdict, exists, clean bool) Verdict
 }
 
 // ruling is what a verdict is asked for.

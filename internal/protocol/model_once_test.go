@@ -4,6 +4,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Calls of one message, which carry its id, on an item that others change under ids
@@ -126,7 +127,7 @@ func (it onceItem) set(sets []ddb.Attribute) onceItem {
 	return it
 }
 
-var onceCore = NewCore(Core{Table: &ddb.Table{Classify: func(err error) error { return err }}, Attr: Attributes{Once: "once"}})
+var onceCore = Of(stored.New(&stored.Table{Table: &ddb.Table{Classify: func(err error) error { return err }}, Attr: stored.Attributes{Once: "once"}}))
 
 // remembers asks the library whether an item has an id.
 func (r *onceRules) remembers(it onceItem) bool {

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // An operator's break: it looks, and ends by force the hold that it saw.
 
 type operator struct {
@@ -101,7 +103,7 @@ func (m *lockModel) broken(w *lockWorld) (v Verdict, wrong string) {
 	}
 	judge := m.judgeBreak
 	if judge == nil {
-		judge = Record.JudgeBreak
+		judge = JudgeBreak
 	}
 	v = judge(w.item.lock(), o.seen.lock(), marked, w.item.exists, !o.unsure)
 	m.given[v]++
@@ -118,7 +120,7 @@ func (m *lockModel) broken(w *lockWorld) (v Verdict, wrong string) {
 
 // onlyStolen is the judge that knew lockStolen alone: what is not there was not
 // broken.
-func onlyStolen(l, seen Record, _ Verdict, _, clean bool) Verdict {
+func onlyStolen(l, seen stored.Record, _ Verdict, _, clean bool) Verdict {
 	if !clean && seen.Held != 0 && l.Stolen == seen.Held {
 		return Committed
 	}
@@ -126,24 +128,24 @@ func onlyStolen(l, seen Record, _ Verdict, _, clean bool) Verdict {
 }
 
 // trustsFreedom takes a lock that nobody has for broken by this call.
-func trustsFreedom(l, seen Record, marked Verdict, exists, clean bool) Verdict {
-	if v := l.JudgeBreak(seen, marked, exists, clean); v != Undecided || l.Busy() {
+func trustsFreedom(l, seen stored.Record, marked Verdict, exists, clean bool) Verdict {
+	if v := JudgeBreak(l, seen, marked, exists, clean); v != Undecided || l.Busy() {
 		return v
 	}
 	return Committed
 }
 
 // trustsLeftToken takes the token that a hold by hand found for its own.
-func trustsLeftToken(l, seen Record, marked Verdict, exists, clean bool) Verdict {
+func trustsLeftToken(l, seen stored.Record, marked Verdict, exists, clean bool) Verdict {
 	if seen.ByHand() && seen.Held != 0 {
 		seen.By = wireIDs[1]
 	}
-	return l.JudgeBreak(seen, marked, exists, clean)
+	return JudgeBreak(l, seen, marked, exists, clean)
 }
 
 // trustsAnEnd takes a hold by hand that is not as it was seen for ended for ever.
-func trustsAnEnd(l, seen Record, marked Verdict, exists, clean bool) Verdict {
-	if v := l.JudgeBreak(seen, marked, exists, clean); v != Undecided || seen.HasToken() {
+func trustsAnEnd(l, seen stored.Record, marked Verdict, exists, clean bool) Verdict {
+	if v := JudgeBreak(l, seen, marked, exists, clean); v != Undecided || seen.HasToken() {
 		return v
 	}
 	return Lost

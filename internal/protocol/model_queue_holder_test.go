@@ -213,7 +213,7 @@ func (m *queueModel) judge(w *queueWorld, i int, applied bool) string {
 		m.finish(w, i)
 		return ""
 	}
-	v := w.item.lock().JudgeCommit(Holder{ID: queueIDs[req.by], Token: int64(req.token)}, true, !q.unsure)
+	v := JudgeCommit(w.item.lock(), Holder{ID: queueIDs[req.by], Token: int64(req.token)}, true, !q.unsure)
 	m.given[v]++
 	e, wrong := req.entry, ""
 	switch {

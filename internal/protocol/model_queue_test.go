@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // The queue on the item, seen from the service: the item, and what each request
 // does to it under which condition. Times are ages, in ticks, up to the one
 // from which they make no difference, so that time has no end.
@@ -45,8 +47,8 @@ type queueItem struct {
 	queue         list
 }
 
-func (it *queueItem) lock() Record {
-	return Record{By: queueIDs[it.by], Timed: it.by != 0, Held: int64(it.held), Token: int64(it.token), Stolen: int64(it.stolen)}
+func (it *queueItem) lock() stored.Record {
+	return stored.Record{By: queueIDs[it.by], Timed: it.by != 0, Held: int64(it.held), Token: int64(it.token), Stolen: int64(it.stolen)}
 }
 
 // stamp is what a watcher compares.

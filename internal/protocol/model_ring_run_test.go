@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 var (
@@ -108,7 +110,7 @@ func emptyIsLost(id WriteID, base, now []byte) Verdict {
 }
 
 func anyID(_ WriteID, base, ring []byte) Verdict {
-	if len(ring) > 0 && len(base) > 0 && !bytes.HasPrefix(ring, base[:ringID]) {
+	if len(ring) > 0 && len(base) > 0 && !bytes.HasPrefix(ring, base[:stored.RingID]) {
 		return Committed
 	}
 	return Undecided

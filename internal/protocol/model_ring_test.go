@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // Optimistic writers and their ring: reads, writes under the condition that
 // version and ring are as read, deletes, creations, and blind event writes that
 // start a new ring.
@@ -10,10 +12,10 @@ const (
 )
 
 // ids8 is a ring in a state: ids of writes, newest first, 0 where it ends.
-type ids8 [ringLen / ringID]int8
+type ids8 [stored.RingLen / stored.RingID]int8
 
 // writeID is the id of a write as it is on the wire.
-func writeID(id int8) WriteID { return WriteID{0: byte(id), ringID - 1: 1} }
+func writeID(id int8) WriteID { return WriteID{0: byte(id), stored.RingID - 1: 1} }
 
 // firstMark is the first id of what moves a ring and is no write.
 const firstMark = 100
@@ -24,7 +26,7 @@ func (r ids8) wire() (ring []byte) {
 		if id != 0 {
 			w := writeID(id)
 			if id >= firstMark {
-				w[ringID-1] = 0
+				w[stored.RingID-1] = 0
 			}
 			ring = append(ring, w[:]...)
 		}

@@ -153,7 +153,7 @@ func (m *jointModel) release(w *jointWorld, i, k int) (v Verdict) {
 	if it.by == int8(i+1) && int64(it.held) == h.Token {
 		it.by, it.held = 0, 0
 		v = Lost
-	} else if it.lock().JudgeCommit(*h, it.exists, true) == Committed && m.plans[i][k] != lockedGone {
+	} else if JudgeCommit(it.lock(), *h, it.exists, true) == Committed && m.plans[i][k] != lockedGone {
 		v = Committed
 	}
 	if m.released != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Transactions over several items, seen from the service: what the items are,
@@ -77,11 +78,11 @@ func (it jointItem) image() ddb.Item {
 
 var jointOperation = NewOnceID("order-7")
 
-var jointIDs = [...]string{"", NewID("A"), NewID("B"), NewID("C"), NewID("D"), "hand"}
+var jointIDs = [...]string{"", stored.NewID("A"), stored.NewID("B"), stored.NewID("C"), stored.NewID("D"), "hand"}
 
-var jointCore = NewCore(Core{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: Attributes{
+var jointCore = Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: stored.Attributes{
 	LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
-	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "lockQueue", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}})
+	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "lockQueue", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}}))
 
 // jointRun is one run of a closure, and the request that commits it.
 type jointRun struct {
@@ -331,10 +332,10 @@ func (m *jointModel) holder(r *jointRun, i, k int) *Holder {
 }
 
 // lock is an item's lock as the library parses it.
-func (it jointItem) lock() Record {
+func (it jointItem) lock() stored.Record {
 	stolen := int64(it.stolen)
 	if it.token == 0 {
 		stolen = -1
 	}
-	return Record{By: jointIDs[it.by], Timed: it.by != 0, Lease: time.Second, Held: int64(it.held), Token: int64(it.token), Stolen: stolen}
+	return stored.Record{By: jointIDs[it.by], Timed: it.by != 0, Lease: time.Second, Held: int64(it.held), Token: int64(it.token), Stolen: stolen}
 }

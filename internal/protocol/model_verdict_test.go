@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // What happens around the holders, and the verdicts that they are given.
 
 // others are the steps of everybody who holds nothing.
@@ -89,19 +91,19 @@ func (m *lockModel) verdict(w *lockWorld, i int) (v Verdict, wrong string) {
 
 // rule is how Held.Delete, Held.Release and Held.Commit come to their verdict
 // (judge in lockedread/held.go and removed in lockedread/commit.go).
-func rule(l Record, r ruling) Verdict {
+func rule(l stored.Record, r ruling) Verdict {
 	if r.removes {
-		if l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid) == Committed {
+		if JudgeDelete(l, Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid) == Committed {
 			return Committed
 		}
 	}
-	return l.JudgeCommit(Holder{ID: r.id, Token: r.token}, r.exists, r.clean)
+	return JudgeCommit(l, Holder{ID: r.id, Token: r.token}, r.exists, r.clean)
 }
 
 // ruleRemove judges deletes by Lock.Remove alone.
-func ruleRemove(l Record, r ruling) Verdict {
+func ruleRemove(l stored.Record, r ruling) Verdict {
 	if r.op == remove {
-		return l.JudgeDelete(Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid)
+		return JudgeDelete(l, Holder{ID: r.id, Token: r.token}, r.exists, r.clean, r.valid)
 	}
 	return rule(l, r)
 }
@@ -109,8 +111,8 @@ func ruleRemove(l Record, r ruling) Verdict {
 // Judges of mutants.
 
 // oneLife does not see that an item was made anew.
-func oneLife(l Record, r ruling) Verdict {
-	if r.exists && l.OtherLife(Holder{ID: r.id, Token: r.token}) {
+func oneLife(l stored.Record, r ruling) Verdict {
+	if r.exists && OtherLife(l, Holder{ID: r.id, Token: r.token}) {
 		l.Token = r.token + 1
 	}
 	return rule(l, r)
@@ -118,23 +120,23 @@ func oneLife(l Record, r ruling) Verdict {
 
 // trustsAbsence takes an item that is gone for deleted by this holder, however
 // late it is.
-func trustsAbsence(l Record, r ruling) Verdict {
+func trustsAbsence(l stored.Record, r ruling) Verdict {
 	r.valid = true
 	return rule(l, r)
 }
 
 // forgetsDoubt takes every refusal for that of a first attempt.
-func forgetsDoubt(l Record, r ruling) Verdict {
+func forgetsDoubt(l stored.Record, r ruling) Verdict {
 	r.clean = true
 	return rule(l, r)
 }
 
 // naive takes a refusal for what it says: not applied.
-func naive(Record, ruling) Verdict { return Lost }
+func naive(stored.Record, ruling) Verdict { return Lost }
 
 // hopeful takes a hold that is over, unless it is known to be stolen, for
 // ended by this holder.
-func hopeful(l Record, r ruling) Verdict {
+func hopeful(l stored.Record, r ruling) Verdict {
 	if v := rule(l, r); v != Undecided {
 		return v
 	}
@@ -142,7 +144,7 @@ func hopeful(l Record, r ruling) Verdict {
 }
 
 // latestOnly sees only a theft that nobody repeated since.
-func latestOnly(l Record, r ruling) Verdict {
+func latestOnly(l stored.Record, r ruling) Verdict {
 	if l.Stolen > r.token {
 		l.Stolen = 0
 	}
@@ -151,7 +153,7 @@ func latestOnly(l Record, r ruling) Verdict {
 
 // blindToHand does not know what it means that lockHeld is still there under
 // another lockedBy.
-func blindToHand(l Record, r ruling) Verdict {
+func blindToHand(l stored.Record, r ruling) Verdict {
 	if l.Held == r.token && l.By != r.id {
 		l.Held = 0
 	}
@@ -159,7 +161,7 @@ func blindToHand(l Record, r ruling) Verdict {
 }
 
 // hasty calls an own hold expired although an earlier attempt may still come.
-func hasty(l Record, r ruling) Verdict {
+func hasty(l stored.Record, r ruling) Verdict {
 	if r.exists && l.By == r.id && l.Held == r.token {
 		return Expired
 	}

@@ -14,51 +14,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
-
-// An item remembers the ids of the operations that were made on it once, in three
-// attributes: "once" has those of the present epoch, "oncePast" those of the one
-// before, and "onceEpoch" says which epoch is the present one. A writer in a later
-// epoch moves the present ids to the past, over those that were there. So an id is
-// remembered for an epoch at least, what is kept is bounded, and a writer whose
-// clock is slow makes nobody forget.
-const (
-	onceIDBytes = 12
-	// mostOnceIDs is how many ids an epoch may have: 48 KB of the item, and as many
-	// for the past.
-	mostOnceIDs = 4096
-)
-
-// The ends of the names of the attributes beside Attributes.Once.
-const (
-	oncePast  = "Past"
-	onceEpoch = "Epoch"
-)
-
-// OnceNames are the names of the attributes that remember ids.
-func (a Attributes) OnceNames() [3]string {
-	return [3]string{a.Once, a.Once + oncePast, a.Once + onceEpoch}
-}
 
 // OnceID is what an item remembers of an operation's id: the beginning of its
 // SHA-256, so that ids of any length cost the same.
-type OnceID [onceIDBytes]byte
+type OnceID [stored.OnceIDBytes]byte
 
 // NewOnceID makes it, of an operation on one item. A text that would make it that of a
 // transaction has another hash.
 func NewOnceID(id string) OnceID {
 	if strings.HasPrefix(id, ofTransaction) {
 		sum := sha512.Sum512_256([]byte(id))
-		return OnceID(sum[:onceIDBytes])
+		return OnceID(sum[:stored.OnceIDBytes])
 	}
 	sum := sha256.Sum256([]byte(id))
-	return OnceID(sum[:onceIDBytes])
+	return OnceID(sum[:stored.OnceIDBytes])
 }
 
 // NewTransactionID makes it, of a whole transaction.
 func NewTransactionID(id string) OnceID {
 	sum := sha256.Sum256([]byte(ofTransaction + id))
-	return OnceID(sum[:onceIDBytes])
+	return OnceID(sum[:stored.OnceIDBytes])
 }
 
 // ofTransaction begins what is hashed for a transaction, and nothing that is hashed like
@@ -70,12 +47,12 @@ const ofTransaction = "transaction\x00"
 // id sees whether it came with another one, and it is an id to programs that know of none.
 func (id OnceID) Fingerprint(of []byte) OnceID {
 	sum := sha256.Sum256(append(id[:], of...))
-	copy(id[onceIDBytes/2:], sum[:])
+	copy(id[stored.OnceIDBytes/2:], sum[:])
 	return id
 }
 
 // begins reports whether what an item remembers is an id's fingerprint, or the id.
-func (id OnceID) begins(entry []byte) bool { return bytes.HasPrefix(entry, id[:onceIDBytes/2]) }
+func (id OnceID) begins(entry []byte) bool { return bytes.HasPrefix(entry, id[:stored.OnceIDBytes/2]) }
 
 // Memory is what an item knows of an operation.
 type Memory int
@@ -99,7 +76,7 @@ func (c *Core) Remembers(item ddb.Item, id OnceID) bool {
 // that is the zero value. Where either has none the ids alone are compared.
 func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
 	known, others, bare := false, false, fingerprint == OnceID{}
-	for _, name := range c.once[:2] {
+	for _, name := range c.Once[:2] {
 		set, ok := item[name].(*types.AttributeValueMemberBS)
 		if !ok {
 			continue
@@ -124,19 +101,6 @@ func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
 	return Made
 }
 
-// OnceIDs is how many ids an item remembers. An id and its fingerprint are one.
-func (c *Core) OnceIDs(item ddb.Item) int {
-	ids := map[string]bool{}
-	for _, name := range c.once[:2] {
-		if set, ok := item[name].(*types.AttributeValueMemberBS); ok {
-			for _, entry := range set.Value {
-				ids[string(entry[:min(len(entry), onceIDBytes/2)])] = true
-			}
-		}
-	}
-	return len(ids)
-}
-
 // entries are what an item is to remember of an id.
 func (id OnceID) entries(fingerprint OnceID) [][]byte {
 	if fingerprint == (OnceID{}) {
@@ -148,25 +112,25 @@ func (id OnceID) entries(fingerprint OnceID) [][]byte {
 // Remember is what a write that is based on an item sets, so that the item
 // remembers an id, and its fingerprint, if it has one.
 func (c *Core) Remember(item ddb.Item, id, fingerprint OnceID, epoch int64) ([]ddb.Attribute, error) {
-	stored, present := c.storedEpoch(item), item[c.once[0]]
+	known, present := c.storedEpoch(item), item[c.Once[0]]
 	own := &types.AttributeValueMemberBS{Value: id.entries(fingerprint)}
-	if set, ok := present.(*types.AttributeValueMemberBS); ok && stored >= epoch {
-		if len(set.Value)+len(own.Value) > mostOnceIDs {
+	if set, ok := present.(*types.AttributeValueMemberBS); ok && known >= epoch {
+		if len(set.Value)+len(own.Value) > stored.MostOnceIDs {
 			return nil, c.TooManyIDs()
 		}
 		own.Value = append(slices.Clone(set.Value), own.Value...)
-		return []ddb.Attribute{{Name: c.once[0], Value: own}}, nil
+		return []ddb.Attribute{{Name: c.Once[0], Value: own}}, nil
 	}
-	sets := []ddb.Attribute{{Name: c.once[0], Value: own}, {Name: c.once[2], Value: ddb.Integer(epoch)}}
+	sets := []ddb.Attribute{{Name: c.Once[0], Value: own}, {Name: c.Once[2], Value: ddb.Integer(epoch)}}
 	if present != nil {
-		sets = append(sets, ddb.Attribute{Name: c.once[1], Value: present})
+		sets = append(sets, ddb.Attribute{Name: c.Once[1], Value: present})
 	}
 	return sets, nil
 }
 
 // storedEpoch is the present epoch of an item; -1 if it remembers nothing.
 func (c *Core) storedEpoch(item ddb.Item) int64 {
-	if n, err := ddb.Int(item[c.once[2]]); err == nil {
+	if n, err := ddb.Int(item[c.Once[2]]); err == nil {
 		return n
 	}
 	return -1
@@ -174,16 +138,13 @@ func (c *Core) storedEpoch(item ddb.Item) int64 {
 
 // TooManyIDs is why an operation is refused rather than another one forgotten.
 func (c *Core) TooManyIDs() error {
-	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, those with a fingerprint counted twice, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", mostOnceIDs, c.Retention)})
+	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, those with a fingerprint counted twice, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", stored.MostOnceIDs, c.Retention)})
 }
-
-// IsOnce reports whether an attribute remembers ids.
-func (c *Core) IsOnce(name string) bool { return slices.Contains(c.once[:], name) }
 
 // NewExclusion is the id that a write demands not to be there, and that its call leaves
 // where no copy of it may be applied: that of the write, behind zeros.
 func NewExclusion(id WriteID) (excluded OnceID) {
-	copy(excluded[onceIDBytes-ringID:], id[:])
+	copy(excluded[stored.OnceIDBytes-stored.RingID:], id[:])
 	return excluded
 }
 
@@ -196,14 +157,14 @@ func (c *Core) Exclude(key, image ddb.Item, id OnceID) (*dynamodb.UpdateItemInpu
 	w := c.NewWrite()
 	w.Apply(ddb.Diff{Set: sets})
 	w.IfExists(c.Partition)
-	w.IfSeen(image, c.once[:]...)
+	w.IfSeen(image, c.Once[:]...)
 	return w.Update(key)
 }
 
 // IfNotExcluded demands that an item does not have such an id.
 func (w *Write) IfNotExcluded(id OnceID) {
 	v := w.Value(ddb.Bytes(id[:]))
-	for _, name := range w.core.once[:2] {
+	for _, name := range w.core.Once[:2] {
 		w.If("NOT contains(" + w.Name(name) + ", " + v + ")")
 	}
 }
@@ -226,26 +187,26 @@ type UnreadOnce struct {
 // Add adds to a write what remembers the id, under the condition that the item
 // does not remember it yet.
 func (o UnreadOnce) Add(w *Write) {
-	set, past, epoch := w.Name(w.core.once[0]), w.Name(w.core.once[1]), w.Name(w.core.once[2])
+	set, past, epoch := w.Name(w.core.Once[0]), w.Name(w.core.Once[1]), w.Name(w.core.Once[2])
 	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: o.ID.entries(o.Fingerprint)}), w.Value(ddb.Integer(o.Epoch))
 	bs := w.Value(ddb.Text("BS"))
 	known := "attribute_type(" + set + ", " + bs + ") AND NOT contains(" + set + ", " + id + ")" +
 		" AND (attribute_not_exists(" + past + ") OR attribute_type(" + past + ", " + bs + ") AND NOT contains(" + past + ", " + id + "))"
 	if o.Rotates {
 		w.If(epoch + " < " + at + " AND " + known)
-		w.SetTo(w.core.once[1], set)
-		w.SetTo(w.core.once[0], own)
-		w.SetTo(w.core.once[2], at)
+		w.SetTo(w.core.Once[1], set)
+		w.SetTo(w.core.Once[0], own)
+		w.SetTo(w.core.Once[2], at)
 		return
 	}
 	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(o.most())))
 	w.If("(attribute_not_exists(" + set + ") AND attribute_not_exists(" + past + ") AND attribute_not_exists(" + epoch + ") OR " + epoch + " = " + at + " AND " + room + " AND " + known + ")")
-	w.AddTo(w.core.once[0], own)
-	w.SetTo(w.core.once[2], at)
+	w.AddTo(w.core.Once[0], own)
+	w.SetTo(w.core.Once[2], at)
 }
 
 // most is how many entries an item has at the least that has no room for those of o.
-func (o UnreadOnce) most() int { return mostOnceIDs + 1 - len(o.ID.entries(o.Fingerprint)) }
+func (o UnreadOnce) most() int { return stored.MostOnceIDs + 1 - len(o.ID.entries(o.Fingerprint)) }
 
 // NewUnreadOnce is the first try of a call.
 func NewUnreadOnce(id, fingerprint OnceID, epoch int64) UnreadOnce {
@@ -260,49 +221,15 @@ func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
 // epoch is taken as it is: this clock is slow.
 func (o UnreadOnce) After(c *Core, image ddb.Item, epoch int64) (next UnreadOnce, other bool, err error) {
 	next = UnreadOnce{ID: o.ID, Fingerprint: o.Fingerprint, First: o.First, Epoch: epoch}
-	switch stored := c.storedEpoch(image); {
-	case stored < 0: // it remembers nothing yet
-	case stored < epoch:
+	switch has := c.storedEpoch(image); {
+	case has < 0: // it remembers nothing yet
+	case has < epoch:
 		next.Rotates = true
 	default:
-		next.Epoch = stored
-		if set, ok := image[c.once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= o.most() {
+		next.Epoch = has
+		if set, ok := image[c.Once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= o.most() {
 			return next, false, c.TooManyIDs()
 		}
 	}
 	return next, next != o, nil
-}
-
-// checkOnce refuses attributes under the names of those that remember ids, which
-// are not the library's.
-func (c *Core) checkOnce(item ddb.Item) error {
-	epoch, there := item[c.once[2]]
-	for i, name := range c.once[:2] {
-		v, ok := item[name]
-		if !ok {
-			if there && i == 0 {
-				return &ShapeError{c.once[2], fmt.Errorf("it stands without %q: no epoch begins without an id", name)}
-			}
-			continue
-		}
-		set, isSet := v.(*types.AttributeValueMemberBS)
-		foreign := func(id []byte) bool { return len(id) != onceIDBytes }
-		if !isSet || len(set.Value) > mostOnceIDs || slices.ContainsFunc(set.Value, foreign) {
-			return &ShapeError{name, fmt.Errorf("%s, not ids of operations (a set of at most %d, each of %d bytes)", describe(v), mostOnceIDs, onceIDBytes)}
-		}
-		if !there {
-			return &ShapeError{name, fmt.Errorf("it stands without %q, which says of what epoch it is", c.once[2])}
-		}
-	}
-	if !there {
-		return nil
-	}
-	n, err := ddb.Int(epoch)
-	if err == nil && (n < 0 || n > maxNumber) {
-		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
-	}
-	if err != nil {
-		return &ShapeError{c.once[2], err}
-	}
-	return nil
 }

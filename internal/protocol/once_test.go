@@ -11,17 +11,18 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // errFull is what becomes of the error of an item that is full.
 var errFull = errors.New("full")
 
 // remembering is a table whose items remember ids, each for a second at least.
-var remembering = protocol.NewCore(protocol.Core{
+var remembering = protocol.Of(stored.New(&stored.Table{
 	Table:     &ddb.Table{Name: "t", Classify: func(error) error { return errFull }, Partition: "id"},
-	Attr:      protocol.Attributes{Once: "once"},
+	Attr:      stored.Attributes{Once: "once"},
 	Retention: time.Second,
-})
+}))
 
 func ids(texts ...string) types.AttributeValue {
 	set := &types.AttributeValueMemberBS{}

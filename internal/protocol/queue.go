@@ -1,68 +1,14 @@
 package protocol
 
 import (
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
-
-// entryLen is how many bytes an entry of the queue has: the first ones of its
-// acquisition's id. Every write bills them for each who waits, so they are few, and two
-// acquisitions may have the same: no entry is made while another of the same bytes stands
-// in the queue, or while a holder's id begins so; and who stands in it goes by more than
-// them (Follows).
-const entryLen = 4
-
-// next takes the owner's place in lockedBy while a hold that was handed over
-// stands: next#<the entry>. Its holder is the one who made the entry.
-const next = "next"
-
-// NextID is what lockedBy says when the lock was handed over to an entry.
-func NextID(entry string) string { return next + "#" + idText.EncodeToString([]byte(entry)) }
-
-// EntryOf is the entry that belongs to what lockedBy says; "" for a hold by hand.
-func EntryOf(by string) string {
-	_, random := splitID(by)
-	var room [idBytes + 2]byte
-	b, err := idText.AppendDecode(room[:0], []byte(random))
-	if err != nil || len(b) < entryLen {
-		return ""
-	}
-	return string(b[:entryLen])
-}
-
-// ByHand reports whether a hold is not one of this library: by its id, or
-// because it lacks what every hold of the library has. A program by hand keeps
-// what it does not know, so what the hold before it left there proves nothing.
-func (l Record) ByHand() bool {
-	_, random := splitID(l.By)
-	return random == "" || !l.whole()
-}
-
-// whole reports whether the hold has all that the library writes with one.
-func (l Record) whole() bool {
-	return l.Timed && l.Held > 0 && l.Token > l.Held && (l.Lease > 0 || l.Endless())
-}
-
-// HasToken reports whether the token that stands on the item is the hold's own: a
-// lock that was taken by hand has none, and leaves what it finds.
-func (l Record) HasToken() bool { return l.Held != 0 && !l.ByHand() }
-
-// Handed reports whether the hold was handed over and its holder has shown no
-// sign of life yet.
-func (l Record) Handed() bool {
-	entry, handed := strings.CutPrefix(l.By, next+"#")
-	return handed && isEntryID(entry) && l.whole()
-}
-
-// isEntryID reports whether a text can be the id of an entry in lockedBy.
-func isEntryID(s string) bool {
-	b, err := idText.DecodeString(s)
-	return err == nil && len(b) == entryLen
-}
 
 // entry is the value of an entry.
 func entry(id string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(id)} }
@@ -160,12 +106,12 @@ func (s *queueTemplates) of(t Acquire) *template {
 var (
 	noneWait        = &types.AttributeValueMemberL{Value: []types.AttributeValue{}}
 	typeL, typeNull = ddb.Text("L"), ddb.Text("NULL")
-	entryBytes      = ddb.Integer(entryLen)
+	entryBytes      = ddb.Integer(stored.EntryLen)
 	left            = &types.AttributeValueMemberNULL{Value: true}
 )
 
 // entryChars is how many characters of an id's text tell nothing but its entry.
-const entryChars = entryLen * 8 / 6
+const entryChars = stored.EntryLen * 8 / 6
 
 // Enqueue enters the queue, and takes the lock if it is free. It can be repeated: it is
 // applied once at most while its entry stands there, or its id holds.
@@ -176,9 +122,9 @@ func (c *Core) Enqueue(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 	}
 	ours(values)
 	c.typed(values)
-	mine := entry(EntryOf(t.ID))
+	mine := entry(stored.EntryOf(t.ID))
 	values[":mine"], values[":entry"], values[":none"] = mine, &types.AttributeValueMemberL{Value: []types.AttributeValue{mine}}, noneWait
-	_, random := splitID(t.ID)
+	_, random := stored.SplitID(t.ID)
 	values[":begins"] = ddb.Text("#" + random[:entryChars])
 	values[":L"], values[":NULL"], values[":length"] = typeL, typeNull, entryBytes
 	return c.request(s, key, values)
@@ -191,7 +137,7 @@ func (c *Core) Dequeue(key ddb.Item, id string, place int) (*dynamodb.UpdateItem
 	w := c.NewWrite()
 	at := w.place(place)
 	w.SetPath(at, left)
-	w.If(at, " = ", w.Value(entry(EntryOf(id))))
+	w.If(at, " = ", w.Value(entry(stored.EntryOf(id))))
 	w.If("NOT ", w.Name(c.Attr.LockedBy), " = ", w.Value(ddb.Text(id)))
 	return w.Update(key)
 }
@@ -218,7 +164,7 @@ func (c *Core) Settle(key ddb.Item, handed, id string, token int64) *dynamodb.Up
 // queue, as well as the holder's entry: they have not taken over when they could. All
 // who may be concerned see that by lockStolen, which moves then; so where it does
 // not, because nobody has held the lock under a token, nobody is taken out.
-func (c *Core) TakeOver(key ddb.Item, t Acquire, own Entry) (*dynamodb.UpdateItemInput, error) {
+func (c *Core) TakeOver(key ddb.Item, t Acquire, own stored.Entry) (*dynamodb.UpdateItemInput, error) {
 	w, a := c.NewWrite(), &c.Attr
 	floor := w.Value(ddb.Integer(t.Now.UnixMicro()))
 	before := w.Value(ddb.Integer(t.Now.UnixMicro() - 1))
@@ -234,7 +180,7 @@ func (c *Core) TakeOver(key ddb.Item, t Acquire, own Entry) (*dynamodb.UpdateIte
 	w.SetTo(a.LockToken, token+" + "+w.Value(ddb.Number("1")))
 	w.SetTo(a.LockStolen, "if_not_exists("+w.Name(a.LockHeld)+", if_not_exists("+w.Name(a.LockStolen)+", "+before+"))")
 	if l, err := c.ParseRecord(t.Watched); err == nil && l.Held > l.Stolen {
-		if holder, _, there := c.ParseQueue(t.Watched).Find(EntryOf(l.By)); there && holder.Place > own.Place {
+		if holder, _, there := c.ParseQueue(t.Watched).Find(stored.EntryOf(l.By)); there && holder.Place > own.Place {
 			w.Vacate(holder.Place)
 		}
 		w.vacateTo(own.Place)

@@ -6,40 +6,41 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Decisions one by one, as in verdict_test.go.
 
 func TestVerdictOfABreak(t *testing.T) {
-	seen := Record{By: NewID("dead"), Timed: true, Lease: time.Minute, Held: 10, Token: 12, Stolen: 3}
-	hand := Record{By: "hand", Timed: true, Held: 10, Token: 12, Stolen: 3}
-	now := func(change func(*Record)) Record {
+	seen := stored.Record{By: stored.NewID("dead"), Timed: true, Lease: time.Minute, Held: 10, Token: 12, Stolen: 3}
+	hand := stored.Record{By: "hand", Timed: true, Held: 10, Token: 12, Stolen: 3}
+	now := func(change func(*stored.Record)) stored.Record {
 		l := seen
 		change(&l)
 		return l
 	}
-	ended := func(l *Record) { l.By, l.Timed, l.Held = "", false, 0 }
+	ended := func(l *stored.Record) { l.By, l.Timed, l.Held = "", false, 0 }
 	for _, c := range []struct {
 		name          string
-		seen, image   Record
+		seen, image   stored.Record
 		marked        Verdict
 		gone          bool
 		clean, repeat Verdict // of a first attempt, and of a later one
 	}{
-		{"it goes on", seen, now(func(*Record) {}), Undecided, false, Lost, Lost},
-		{"it goes on by hand", seen, now(func(l *Record) { l.By = "hand" }), Undecided, false, Lost, Lost},
+		{"it goes on", seen, now(func(*stored.Record) {}), Undecided, false, Lost, Lost},
+		{"it goes on by hand", seen, now(func(l *stored.Record) { l.By = "hand" }), Undecided, false, Lost, Lost},
 		{"its holder has ended it", seen, now(ended), Undecided, false, Lost, Lost},
-		{"it was broken", seen, now(func(l *Record) { ended(l); l.Stolen = 10 }), Undecided, false, Committed, Committed},
-		{"one after it was broken", seen, now(func(l *Record) { ended(l); l.Stolen = 11 }), Undecided, false, Undecided, Undecided},
-		{"the item is gone", seen, Record{}, Undecided, true, Undecided, Undecided},
-		{"the item was made anew", seen, now(func(l *Record) { ended(l); l.Token = 9 }), Undecided, false, Undecided, Undecided},
+		{"it was broken", seen, now(func(l *stored.Record) { ended(l); l.Stolen = 10 }), Undecided, false, Committed, Committed},
+		{"one after it was broken", seen, now(func(l *stored.Record) { ended(l); l.Stolen = 11 }), Undecided, false, Undecided, Undecided},
+		{"the item is gone", seen, stored.Record{}, Undecided, true, Undecided, Undecided},
+		{"the item was made anew", seen, now(func(l *stored.Record) { ended(l); l.Token = 9 }), Undecided, false, Undecided, Undecided},
 		{"by hand, and marked", hand, now(ended), Committed, false, Committed, Committed},
 		{"by hand, and not marked", hand, now(ended), Undecided, false, Lost, Undecided},
 	} {
-		if got := c.image.JudgeBreak(c.seen, c.marked, !c.gone, true); got != c.clean {
+		if got := JudgeBreak(c.image, c.seen, c.marked, !c.gone, true); got != c.clean {
 			t.Errorf("%s: %v, want %v", c.name, got, c.clean)
 		}
-		if got := c.image.JudgeBreak(c.seen, c.marked, !c.gone, false); got != c.repeat {
+		if got := JudgeBreak(c.image, c.seen, c.marked, !c.gone, false); got != c.repeat {
 			t.Errorf("%s, after an attempt without an answer: %v, want %v", c.name, got, c.repeat)
 		}
 	}
@@ -79,7 +80,7 @@ func TestTheStepAfterAnAnswer(t *testing.T) {
 // others are the rings of so many writes, newest first.
 func others(ids ...byte) (ring []byte) {
 	for _, id := range ids {
-		ring = append(ring, bytes.Repeat([]byte{id}, ringID)...)
+		ring = append(ring, bytes.Repeat([]byte{id}, stored.RingID)...)
 	}
 	return ring
 }
@@ -133,7 +134,7 @@ func TestDoubtLasts(t *testing.T) {
 // A ring stands for all writes since the item was read if the version has moved by as
 // many.
 func TestRingsThatVersionsCount(t *testing.T) {
-	c := &Core{Table: &ddb.Table{Partition: "id"}, Version: "version", Attr: Attributes{Writers: "writers"}}
+	c := Of(stored.New(&stored.Table{Table: &ddb.Table{Partition: "id"}, Version: "version", Attr: stored.Attributes{Writers: "writers"}}))
 	image := func(version int64, ids ...byte) ddb.Item {
 		return ddb.Item{"id": ddb.Text("x"), "version": ddb.Integer(version), "writers": ddb.Bytes(others(ids...))}
 	}

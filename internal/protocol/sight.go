@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Sight is how the process has seen an item last: its version, and the ring of its
@@ -35,7 +36,7 @@ func (c *Core) Sighted(key ddb.Item) Sight {
 
 // See remembers at which version, and with which ring, an item was left or found.
 func (c *Core) See(key ddb.Item, version int64, writers types.AttributeValue) {
-	s := Sight{version, bytes.Clone(ring(writers))} // not the whole image
+	s := Sight{version, bytes.Clone(stored.RingOf(writers))} // not the whole image
 	c.sights.memory.Change(c.KeyText(key), func(Sight) (Sight, bool) { return s, len(s.Ring) > 0 })
 }
 

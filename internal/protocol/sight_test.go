@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // An item is remembered from the first question on, as it was shown last, unless it
 // could not be the library's.
 func TestSights(t *testing.T) {
-	core := NewCore(Core{Table: &ddb.Table{Name: "t", Partition: "id"}, Version: "version", Attr: Attributes{Writers: "writers", Tombstone: "tombstone"}})
+	core := Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "t", Partition: "id"}, Version: "version", Attr: stored.Attributes{Writers: "writers", Tombstone: "tombstone"}}))
 	key := ddb.Item{"id": ddb.Text("p")}
-	ring := func(b byte) []byte { return bytes.Repeat([]byte{b}, ringID) }
+	ring := func(b byte) []byte { return bytes.Repeat([]byte{b}, stored.RingID) }
 	image := func(version int64, b byte) ddb.Item {
 		return ddb.Item{"id": ddb.Text("p"), "version": ddb.Integer(version), "writers": ddb.Bytes(ring(b))}
 	}

@@ -1,12 +1,10 @@
 package protocol
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
@@ -128,10 +126,3 @@ func valueSize(v types.AttributeValue) (n int) {
 
 // numberSize: about one byte for two significant digits, and one more.
 func numberSize(s string) int { return min(len(s)/2+2, 21) }
-
-// Oversize reports whether the service refused a write because the item would
-// be larger than it takes. Its API has no error of its own for that.
-func Oversize(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" && strings.Contains(api.ErrorMessage(), "Item size")
-}

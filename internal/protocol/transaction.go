@@ -109,9 +109,9 @@ func (c *Core) judgeHeld(p Part, image ddb.Item, clean bool) Verdict {
 	case err != nil:
 		return Undecided
 	case p.Removes:
-		return l.JudgeDelete(*p.Hold, !c.Absent(image), clean, p.Valid)
+		return JudgeDelete(l, *p.Hold, !c.Absent(image), clean, p.Valid)
 	}
-	return l.JudgeCommit(*p.Hold, !c.Absent(image), clean)
+	return JudgeCommit(l, *p.Hold, !c.Absent(image), clean)
 }
 
 // JudgeParts is the verdict on a transaction from those on its parts: it is

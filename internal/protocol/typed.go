@@ -8,30 +8,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// Roles are what else a type has the library write on its items.
-type Roles struct {
-	// Type is the attribute that names an item's type, for types that share a table,
-	// and TypeName its value; "" without one.
-	Type     string
-	TypeName types.AttributeValue
-	// Mistyped is the error of an item of another type.
-	Mistyped func(item ddb.Item) error
-	// Created and Updated are the attributes that say when; "" without them.
-	Created, Updated string
-	// Stamp encodes a time as those have it: both for an item that begins, else
-	// Updated alone.
-	Stamp func(now time.Time, begins bool) []ddb.Attribute
-}
-
-// CheckType refuses an item of another type than the table's. What readers do not
-// see is of none.
-func (c *Core) CheckType(item ddb.Item) error {
-	if c.Type == "" || c.Hidden(item) || ddb.Equal(item[c.Type], c.TypeName) {
-		return nil
-	}
-	return c.Mistyped(item)
-}
-
 // IfType demands, of a write that has not read its item, that the item is of the
 // table's type, if there is one that readers see.
 func (w *Write) IfType() {

@@ -1,5 +1,7 @@
 package protocol
 
+import "github.com/dynahold/dynahold/internal/stored"
+
 // Verdict is the final word on a write of a lock's holder.
 type Verdict int
 
@@ -34,7 +36,7 @@ const lifeSpan = 1_000
 // JudgeCommit judges the failed condition of a holder's write that leaves the
 // item in place (commit, release, hand-on), from the image. clean says that the
 // attempt which failed was the first that can have reached the item.
-func (l Record) JudgeCommit(h Holder, exists, clean bool) Verdict {
+func JudgeCommit(l stored.Record, h Holder, exists, clean bool) Verdict {
 	gone := Undecided
 	if clean {
 		gone = Lost
@@ -51,7 +53,7 @@ func (l Record) JudgeCommit(h Holder, exists, clean bool) Verdict {
 		return Expired
 	case l.Stolen == h.Token, l.Held == h.Token:
 		return Lost
-	case l.OtherLife(h), l.Stolen < 0, l.Stolen > h.Token:
+	case OtherLife(l, h), l.Stolen < 0, l.Stolen > h.Token:
 		return gone
 	}
 	// The item lives on, we hold it no longer, and whoever takes a hold from
@@ -62,22 +64,22 @@ func (l Record) JudgeCommit(h Holder, exists, clean bool) Verdict {
 // OtherLife reports whether the item is not the one that the holder held: it was
 // deleted, and perhaps made anew, or put as it was before. While it lives on, the
 // token that is next is greater than the holder's.
-func (l Record) OtherLife(h Holder) bool {
+func OtherLife(l stored.Record, h Holder) bool {
 	return l.Token <= h.Token || l.Token-max(h.Token, h.Seen) > lifeSpan
 }
 
 // JudgeDelete judges the failed condition of a holder's delete. valid says that
 // the holder's deadline has not passed: only then nobody else can have ended the
 // life of the item.
-func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
+func JudgeDelete(l stored.Record, h Holder, exists, clean, valid bool) Verdict {
 	switch holds := exists && l.By == h.ID && l.Held == h.Token; {
 	case holds && clean:
 		return Expired
 	case holds:
 		return Undecided
-	case exists && !l.OtherLife(h) && (l.Stolen == h.Token || l.Held == h.Token):
+	case exists && !OtherLife(l, h) && (l.Stolen == h.Token || l.Held == h.Token):
 		return Lost
-	case valid && (!exists || l.OtherLife(h)):
+	case valid && (!exists || OtherLife(l, h)):
 		return Committed // also where the network resent the request
 	case clean:
 		return Lost
@@ -96,14 +98,14 @@ func (l Record) JudgeDelete(h Holder, exists, clean, valid bool) Verdict {
 // ring of writers; marked is what that tells. Without evidence nothing is known:
 // who locks by hand may take the lock again under the same name and time, and a
 // late attempt finds it as seen.
-func (l Record) JudgeBreak(seen Record, marked Verdict, exists, clean bool) Verdict {
+func JudgeBreak(l, seen stored.Record, marked Verdict, exists, clean bool) Verdict {
 	h := Holder{ID: seen.By, Token: seen.Held, Seen: seen.Token}
 	switch {
 	case !seen.HasToken() && marked == Committed:
 		return Committed
 	case !seen.HasToken() && clean:
 		return Lost
-	case !seen.HasToken(), !exists, l.OtherLife(h):
+	case !seen.HasToken(), !exists, OtherLife(l, h):
 		return Undecided
 	case l.Stolen == seen.Held:
 		return Committed

@@ -7,26 +7,13 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/dynahold/dynahold/internal/ddb"
-)
 
-// A ring is the attribute "writers": the random ids of the latest writes of an
-// item, newest first, at most eight of eight bytes each. It proves that a
-// write whose answer was lost has been applied, and equality of rings proves
-// that an item is the one that was read, not one made anew with the same
-// version.
-//
-// A writer that has not read the item (an event write, an expression) cannot push its
-// id. It leaves the ring alone and its id in an attribute beside it, the last one that
-// did; the version counts both. In a transaction, or where there is no version, it
-// starts a new ring of its own id, and what came before is out of sight.
-const (
-	ringID  = 8
-	ringLen = 8 * ringID
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // WriteID is the random id of one write.
-type WriteID [ringID]byte
+type WriteID [stored.RingID]byte
 
 // NewWriteID makes an id.
 func NewWriteID() (id WriteID) {
@@ -37,14 +24,14 @@ func NewWriteID() (id WriteID) {
 // NewMark makes an id that is no write's, but pushed on a ring to move it: it ends with two
 // zeros.
 func NewMark() (id WriteID) {
-	_, _ = rand.Read(id[:ringID-2])
+	_, _ = rand.Read(id[:stored.RingID-2])
 	return id
 }
 
 // writes is how many ids of a ring are surely those of writes that the version counts.
 func writes(ring []byte) (n int64) {
-	for i := 0; i+ringID <= len(ring); i += ringID {
-		if ring[i+ringID-2] != 0 || ring[i+ringID-1] != 0 {
+	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
+		if ring[i+stored.RingID-2] != 0 || ring[i+stored.RingID-1] != 0 {
 			n++
 		}
 	}
@@ -58,18 +45,18 @@ func (id WriteID) Push(old []byte) types.AttributeValue {
 
 // push is Push; the first to go from a full ring is an id that nobody will look for.
 func (id WriteID) push(old []byte, done func(WriteID) bool) types.AttributeValue {
-	ring := append(make([]byte, 0, ringLen+ringID), id[:]...)
-	ring = append(ring, old[:min(len(old), ringLen)]...)
-	if len(ring) <= ringLen {
+	ring := append(make([]byte, 0, stored.RingLen+stored.RingID), id[:]...)
+	ring = append(ring, old[:min(len(old), stored.RingLen)]...)
+	if len(ring) <= stored.RingLen {
 		return ddb.Bytes(ring)
 	}
 	// The newest that was there stays: others look for it first.
-	for i := ringLen; i > ringID; i -= ringID {
-		if done(WriteID(ring[i : i+ringID])) {
-			return ddb.Bytes(slices.Delete(ring, i, i+ringID))
+	for i := stored.RingLen; i > stored.RingID; i -= stored.RingID {
+		if done(WriteID(ring[i : i+stored.RingID])) {
+			return ddb.Bytes(slices.Delete(ring, i, i+stored.RingID))
 		}
 	}
-	return ddb.Bytes(ring[:ringLen])
+	return ddb.Bytes(ring[:stored.RingLen])
 }
 
 // Push is what a write that is based on an image leaves as ring. From a full one the
@@ -88,22 +75,6 @@ func (c *Core) judged(id WriteID) bool { return c.done.Get(string(id[:])) }
 
 // judgedKept is how many of its writes a process knows as judged.
 const judgedKept = 4_096
-
-// unreadWriter is the end of the name of the attribute beside the ring.
-const unreadWriter = "Unread"
-
-// UnreadWriter is the attribute that has the id of the last write that had not read
-// the item.
-func (a Attributes) UnreadWriter() string { return a.Writers + unreadWriter }
-
-// LastUnread is what an item says of it: an id that is nobody's if there is none. As a
-// ring of one id it tells of such writes what a ring tells of others.
-func (c *Core) LastUnread(item ddb.Item) []byte {
-	if id, ok := item[c.unread].(*types.AttributeValueMemberB); ok && len(id.Value) == ringID {
-		return id.Value
-	}
-	return make([]byte, ringID)
-}
 
 // LeaveUnread makes a write that has not read the item leave its id, and move what others
 // demand.
@@ -134,7 +105,7 @@ func (c *Core) Wrote(item ddb.Item, id WriteID) bool {
 // zero, or not fit the type any more.
 func (c *Core) CheckCount(version int64) error {
 	if version >= c.MostVersion {
-		return &ShapeError{c.Version, fmt.Errorf("the version %d cannot be counted on", version)}
+		return &stored.ShapeError{Attribute: c.Version, Err: fmt.Errorf("the version %d cannot be counted on", version)}
 	}
 	return nil
 }
@@ -147,24 +118,9 @@ func (c *Core) CheckCounted(item ddb.Item) error {
 	}
 	version, err := ddb.Int(v)
 	if err != nil {
-		return &ShapeError{c.Version, err}
+		return &stored.ShapeError{Attribute: c.Version, Err: err}
 	}
 	return c.CheckCount(version)
-}
-
-// Ring returns the ring of an item; nil where it has none, or something that is
-// no ring and proves nothing.
-func (c *Core) Ring(item ddb.Item) []byte { return ring(item[c.Attr.Writers]) }
-
-// Writes is how many latest writes an item knows the ids of.
-func (c *Core) Writes(item ddb.Item) int { return len(c.Ring(item)) / ringID }
-
-func ring(v types.AttributeValue) []byte {
-	b, ok := v.(*types.AttributeValueMemberB)
-	if !ok || len(b.Value) == 0 || len(b.Value) > ringLen || len(b.Value)%ringID != 0 {
-		return nil
-	}
-	return b.Value
 }
 
 // RingVerdict says what a ring tells about the write id that was based on an item with
@@ -172,8 +128,8 @@ func ring(v types.AttributeValue) []byte {
 // not before it), or Undecided. Ids leave a ring at its end, or when their writers know
 // their verdicts, so those that stay are in order.
 func RingVerdict(id WriteID, base, now []byte) Verdict {
-	for i := 0; i+ringID <= len(now); i += ringID {
-		at := now[i : i+ringID]
+	for i := 0; i+stored.RingID <= len(now); i += stored.RingID {
+		at := now[i : i+stored.RingID]
 		if bytes.Equal(at, id[:]) {
 			return Committed
 		}
@@ -186,8 +142,8 @@ func RingVerdict(id WriteID, base, now []byte) Verdict {
 
 // has reports whether an id is in a ring.
 func has(ring, id []byte) bool {
-	for i := 0; i+ringID <= len(ring); i += ringID {
-		if bytes.Equal(ring[i:i+ringID], id) {
+	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
+		if bytes.Equal(ring[i:i+stored.RingID], id) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // witness is what lets a process testify for its own writes. The ring of an item has
@@ -112,8 +113,8 @@ func (w *witness) saw(image ddb.Item, ring []byte, believed func() bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := 0; i+ringID <= len(ring); i += ringID {
-		for _, e := range w.writes[WriteID(ring[i:i+ringID])] {
+	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
+		for _, e := range w.writes[WriteID(ring[i:i+stored.RingID])] {
 			if v := Testimony(e.id, e.base, ring); v != Undecided && e.seen.Load() == nil && believed() {
 				e.seen.Store(&testimony{v, image})
 			}
@@ -125,7 +126,7 @@ func (w *witness) saw(image ddb.Item, ring []byte, believed func() bool) {
 // demands the ring base. Where base is the ring itself the write may be on its way.
 func Testimony(id WriteID, base, ring []byte) Verdict {
 	v := RingVerdict(id, base, ring)
-	if v == Lost && bytes.HasPrefix(ring, base[:ringID]) {
+	if v == Lost && bytes.HasPrefix(ring, base[:stored.RingID]) {
 		return Undecided
 	}
 	return v

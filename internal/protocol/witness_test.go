@@ -9,10 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 func watching() *Core {
-	return NewCore(Core{Table: &ddb.Table{Name: "shelf"}, Attr: Attributes{Writers: "writers", Tombstone: "tombstone"}})
+	return Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "shelf"}, Attr: stored.Attributes{Writers: "writers", Tombstone: "tombstone"}}))
 }
 
 // ringOf is an item whose latest writes have these ids, newest first.

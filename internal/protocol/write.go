@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Write builds one conditional write under the marks of the protocol.
@@ -16,7 +17,7 @@ type Write struct {
 // NewWrite starts an empty write.
 func (c *Core) NewWrite() *Write {
 	w := &Write{core: c}
-	w.Begin(c.Table)
+	w.Begin(c.Table.Table)
 	return w
 }
 
@@ -38,8 +39,11 @@ func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }
 
 // Own adds the holder's condition to a write; now, if set, demands that the
 // lease has not run out.
-func (w *Write) Own(id string, token int64, now time.Time) {
-	a := &w.core.Attr
+func (w *Write) Own(id string, token int64, now time.Time) { w.core.Own(&w.Write, id, token, now) }
+
+// Own adds the holder's condition to any write of a table's item.
+func (c *Core) Own(w *ddb.Write, id string, token int64, now time.Time) {
+	a := &c.Attr
 	w.IfEqual(a.LockedBy, ddb.Text(id))
 	w.IfEqual(a.LockHeld, ddb.Integer(token))
 	if !now.IsZero() {
@@ -70,8 +74,8 @@ func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Dura
 // Transfer puts the hold of the first one who waits in the place of an own
 // hold, whose token is one less; own is the place of the hold's own entry, if any. It
 // fails if that one has left.
-func (w *Write) Transfer(to Entry, own *Entry, token int64, until time.Time, grace time.Duration) {
-	w.Handoff(NextID(to.ID), token, until, grace)
+func (w *Write) Transfer(to stored.Entry, own *stored.Entry, token int64, until time.Time, grace time.Duration) {
+	w.Handoff(stored.NextID(to.ID), token, until, grace)
 	if own != nil && own.Place > to.Place {
 		w.Vacate(own.Place)
 	}
@@ -83,7 +87,7 @@ func (w *Write) Transfer(to Entry, own *Entry, token int64, until time.Time, gra
 func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
 
 // IfWaits demands that an entry stands in its place of the queue.
-func (w *Write) IfWaits(e Entry) { w.If(w.place(e.Place), " = ", w.Value(entry(e.ID))) }
+func (w *Write) IfWaits(e stored.Entry) { w.If(w.place(e.Place), " = ", w.Value(entry(e.ID))) }
 
 // Vacate takes a place out of the queue. Whoever ends the hold under which it has seen
 // the place there need not ask what stands in it. Of several places the last one goes

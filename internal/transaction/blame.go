@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -15,14 +15,14 @@ func (m *commit) reasons(err error) error {
 }
 
 // refusal is the error of an item because of which the service refused a transaction.
-func refusal(core *protocol.Core, key repo.Key, reason error) error {
+func refusal(core *stored.Table, key repo.Key, reason error) error {
 	return core.Classify(fmt.Errorf("%s: %w", core.ItemName(key), reason))
 }
 
 // exhausted says that others were at the items, each time, or that the last request was
 // one too many for the service, where nobody else needs to have been.
 func (m *commit) exhausted(res ddb.Result) error {
-	conflict := func(core *protocol.Core, key repo.Key, reason error) error {
+	conflict := func(core *stored.Table, key repo.Key, reason error) error {
 		if ddb.Throttled(reason) && !ddb.Conflicted(reason) {
 			return refusal(core, key, reason)
 		}
@@ -36,23 +36,23 @@ func (m *commit) exhausted(res ddb.Result) error {
 }
 
 // blamed are the failures of the parts of the last request that have a reason.
-func (m *commit) blamed(reasons []error, as func(core *protocol.Core, key repo.Key, reason error) error) (failed []Failure) {
+func (m *commit) blamed(reasons []error, as func(core *stored.Table, key repo.Key, reason error) error) (failed []Failure) {
 	n := len(m.parts)
 	for i, reason := range reasons {
 		switch {
 		case reason == nil || i >= n+len(m.sent):
 		case i < n:
 			p := m.parts[i]
-			failed = append(failed, p.failure(as(p.core, p.key, reason)))
+			failed = append(failed, p.failure(as(p.core.Table, p.key, reason)))
 		default:
 			r := m.sent[i-n]
-			failed = append(failed, r.failure(as(r.core, r.key, reason)))
+			failed = append(failed, r.failure(as(r.table, r.key, reason)))
 		}
 	}
 	return failed
 }
 
 // all blames every part of the last request for one reason.
-func (m *commit) all(reason error, as func(core *protocol.Core, key repo.Key, reason error) error) []Failure {
+func (m *commit) all(reason error, as func(core *stored.Table, key repo.Key, reason error) error) []Failure {
 	return m.blamed(slices.Repeat([]error{reason}, len(m.parts)+len(m.sent)), as)
 }

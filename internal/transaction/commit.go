@@ -154,10 +154,10 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	case protocol.Committed:
 		return nil
 	case protocol.Lost:
-		err = lock.Unwritten(p.core, p.key, err)
+		err = lock.Unwritten(p.core.Table, p.key, err)
 	default:
 		if busy {
-			err = lock.UnknownOutcome(p.core, p.key, err)
+			err = lock.UnknownOutcome(p.core.Table, p.key, err)
 		}
 	}
 	return fail(p.failure(err))

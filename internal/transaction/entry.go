@@ -72,7 +72,7 @@ type event struct {
 func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place := placeOf(m.core, raw)
+	place := placeOf(m.core.Table.Table, raw)
 	if e := c.entries[place]; e != nil {
 		if e.by != m.by {
 			return nil, fmt.Errorf("%w: item %v in table %q is in the transaction by another repository: each item takes part by one", repo.ErrConfig, key, m.core.Name)

@@ -14,6 +14,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/hold"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,7 +22,7 @@ import (
 // resource or a job. A transaction demands that something of it is still held, does
 // something to it, or both, in one part of the commit.
 type Row struct {
-	core   *protocol.Core
+	table  *stored.Table
 	key    repo.Key
 	raw    ddb.Item // the key, encoded
 	holds  []hold.Held
@@ -33,7 +34,7 @@ type Row struct {
 type Action interface {
 	// Write makes the row's part of a request; w has the conditions of what is
 	// held. None: there is nothing to do.
-	Write(w *protocol.Write) (part types.TransactWriteItem, some bool, err error)
+	Write(w *ddb.Write) (part types.TransactWriteItem, some bool, err error)
 	// Judge says what the image of the row, which has refused a transaction, tells
 	// of the whole; clean says that no earlier attempt of it may have been applied.
 	Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict
@@ -66,8 +67,8 @@ type rows struct {
 type Rows struct{ of *rows }
 
 // At is the row of a key.
-func (r Rows) At(core *protocol.Core, key repo.Key, raw ddb.Item) *Row {
-	row := &Row{core: core, key: key, raw: raw}
+func (r Rows) At(table *stored.Table, key repo.Key, raw ddb.Item) *Row {
+	row := &Row{table: table, key: key, raw: raw}
 	if known := r.of.at[row.place()]; known != nil {
 		return known
 	}
@@ -96,7 +97,7 @@ func (tx *Tx) Rows(add func(Rows)) error {
 // the error.
 func (tx *Tx) Hold(h hold.Held) error {
 	err := tx.Rows(func(all Rows) {
-		row := all.At(h.Core, h.Key, h.Raw)
+		row := all.At(h.Table, h.Key, h.Raw)
 		if !slices.ContainsFunc(row.holds, func(other hold.Held) bool { return other.Lease == h.Lease }) {
 			row.holds = append(row.holds, h)
 		}
@@ -117,12 +118,12 @@ func (r *rows) inOrder() []*Row {
 	return slices.SortedFunc(maps.Values(r.at), func(a, b *Row) int { return cmp.Compare(a.place(), b.place()) })
 }
 
-func (r *Row) place() string { return placeOf(r.core, r.raw) }
+func (r *Row) place() string { return placeOf(r.table.Table, r.raw) }
 
 // placeOf is where something is in the order of all items and rows.
-func placeOf(core *protocol.Core, raw ddb.Item) string { return core.Name + "\x00" + core.KeyText(raw) }
+func placeOf(t *ddb.Table, raw ddb.Item) string { return t.Name + "\x00" + t.KeyText(raw) }
 
-func (r *Row) failure(err error) Failure { return Failure{Table: r.core.Name, Key: r.key, Err: err} }
+func (r *Row) failure(err error) Failure { return Failure{Table: r.table.Name, Key: r.key, Err: err} }
 
 // usable returns why something that is required has ended, as far as is known. That
 // its lease is over is no reason: it is held until somebody takes it over.
@@ -137,7 +138,7 @@ func (r *Row) usable() error {
 
 // write makes the row's part of a request.
 func (r *Row) write() (part types.TransactWriteItem, some bool, err error) {
-	w := r.core.NewWrite()
+	w := r.table.NewWrite()
 	for _, h := range r.holds {
 		h.Own(w)
 	}
@@ -154,11 +155,14 @@ func (r *Row) write() (part types.TransactWriteItem, some bool, err error) {
 }
 
 // judge says what the image of the row tells of a transaction that it refused.
-func (r *Row) judge(ctx context.Context, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
-	if r.Action != nil {
+func (r *Row) judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
+	switch {
+	case r.Action != nil:
 		return r.Action.Judge(ctx, image, clean)
+	case clean:
+		return protocol.Lost
 	}
-	return r.core.JudgePart(protocol.Part{}, id, image, clean) // it keeps no trace
+	return protocol.Undecided // it keeps no trace
 }
 
 // refused says why the row refused a transaction of which nothing was written. Nil:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,7 +24,7 @@ func (m *commit) checkRows() error {
 	}
 	for _, r := range m.rows {
 		if at[r.place()] {
-			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.key, r.core.Name)
+			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.key, r.table.Name)
 		}
 		if err := r.usable(); err != nil {
 			return fail(r.failure(fmt.Errorf("%w: nothing was written", err)))
@@ -33,12 +34,12 @@ func (m *commit) checkRows() error {
 }
 
 // cores are the tables of the items, and of some rows behind them.
-func (m *commit) cores(rows []*Row) (cores []*protocol.Core) {
+func (m *commit) cores(rows []*Row) (cores []*stored.Table) {
 	for _, p := range m.parts {
-		cores = append(cores, p.core)
+		cores = append(cores, p.core.Table)
 	}
 	for _, r := range rows {
-		cores = append(cores, r.core)
+		cores = append(cores, r.table)
 	}
 	return cores
 }
@@ -47,7 +48,7 @@ func (m *commit) cores(rows []*Row) (cores []*protocol.Core) {
 func (m *commit) judgeRows(ctx context.Context, res ddb.Result, clean bool) (verdicts []protocol.Verdict) {
 	for i, r := range m.sent {
 		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
-			verdicts = append(verdicts, r.judge(ctx, m.id, res.Images[n].Item, clean))
+			verdicts = append(verdicts, r.judge(ctx, res.Images[n].Item, clean))
 		}
 	}
 	return verdicts

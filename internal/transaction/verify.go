@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -109,16 +109,16 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 	}
 }
 
-func coresOf(entries []*entry) (cores []*protocol.Core) {
+func coresOf(entries []*entry) (cores []*stored.Table) {
 	for _, e := range entries {
-		cores = append(cores, e.core)
+		cores = append(cores, e.core.Table)
 	}
 	return cores
 }
 
 // explain says of a transaction that was refused as a whole whether a table has
 // none. A request for each table, in that case only.
-func (c *call) explain(ctx context.Context, cores []*protocol.Core, err error) error {
+func (c *call) explain(ctx context.Context, cores []*stored.Table, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != "ValidationException" {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -83,7 +83,7 @@ func bases(now time.Time) map[string]ddb.Item {
 	}
 	return map[string]ddb.Item{
 		"an item": plain,
-		"under a dead lock": with(ddb.Item{"lockedBy": text(protocol.NewID("dead")), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix()), "lockLease": number("30"),
+		"under a dead lock": with(ddb.Item{"lockedBy": text(stored.NewID("dead")), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix()), "lockLease": number("30"),
 			"lockHeld": number("100"), "lockToken": number("101"), "lockStolen": number("99")}),
 		"under a dead lock by hand": with(ddb.Item{"lockedBy": text("hand"), "lockTime": ddb.Integer(now.Add(-time.Hour).Unix())}),
 		"a tombstone":               {"id": text("p"), "version": number("1"), "at": number("10"), "tombstone": ddb.True(), "expiresAt": ddb.Integer(now.Add(time.Hour).Unix())},
@@ -167,7 +167,7 @@ func operations(t *testing.T, b *rig.Rig) []operation {
 	return ops
 }
 
-func stored(t *testing.T, b *rig.Rig) ddb.Item {
+func inTable(t *testing.T, b *rig.Rig) ddb.Item {
 	t.Helper()
 	out, err := b.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.Table, Key: ddb.Item{"id": text("p")}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -214,7 +214,7 @@ func TestForeignAttributesUnderOurNames(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 					err := op.do(ctx, foreign)
 					cancel()
-					if now := stored(t, b); !ddb.EqualItems(foreign, now) {
+					if now := inTable(t, b); !ddb.EqualItems(foreign, now) {
 						t.Errorf("%s with %s = %s %v: %s has written: %v, stored %v", base, name, ddb.TypeName(v), v, op.name, err, show(now))
 						put(t, b, foreign)
 					}
@@ -267,7 +267,7 @@ func TestAFractionForAToken(t *testing.T) {
 			foreign[name] = number("7.5")
 			put(t, b, foreign)
 			_ = op.do(t.Context(), foreign) // a write that needs no lock may pass by
-			if now := stored(t, b); now["lockedBy"] != nil {
+			if now := inTable(t, b); now["lockedBy"] != nil {
 				t.Errorf("%s is 7.5: %s leaves the item locked: %v", name, op.name, show(now))
 			}
 		}
@@ -278,7 +278,7 @@ func TestAFractionForAToken(t *testing.T) {
 // was taken and given back has left.
 func wantDataKept(t *testing.T, b *rig.Rig, want ddb.Item, what string) {
 	t.Helper()
-	now := stored(t, b)
+	now := inTable(t, b)
 	delete(now, "lockToken")
 	delete(now, "lockStolen")
 	if !ddb.EqualItems(want, now) {

@@ -26,7 +26,7 @@ var ofQueues = []mutant{
 	{
 		name: "who leaves the queue clears another's place",
 		file: "internal/protocol/queue.go",
-		old:  "	w.If(at, \" = \", w.Value(entry(EntryOf(id))))\n",
+		old:  "	w.If(at, \" = \", w.Value(entry(stored.EntryOf(id))))\n",
 		new:  "",
 		by:   test("internal/lock", "^TestQueue"),
 	},
@@ -74,7 +74,7 @@ var ofQueues = []mutant{
 	},
 	{
 		name: "a place that is left makes others move under a hold",
-		file: "internal/protocol/entries.go",
+		file: "internal/stored/queue.go",
 		old:  `if q[i].Place > place {`,
 		new:  `if q[i].Place < place {`,
 		by:   test("internal/lock", "^TestQueueMovesUpWithinTheProcess$"),

@@ -12,8 +12,8 @@ var ofOnce = []mutant{
 	{
 		name: "an epoch's ids are dropped while it lasts",
 		file: "internal/protocol/once.go",
-		old:  `ok && stored >= epoch {`,
-		new:  `ok && stored > epoch {`,
+		old:  `ok && known >= epoch {`,
+		new:  `ok && known > epoch {`,
 		by:   model("^TestModelOnce$|^TestRememberInEpochTen$"),
 	},
 	{

@@ -163,8 +163,8 @@ var ofVerdicts = []mutant{
 	{
 		name: "a delete past its deadline is taken for applied",
 		file: "internal/protocol/verdict.go",
-		old:  `case valid && (!exists || l.OtherLife(h)):`,
-		new:  `case !exists || l.OtherLife(h):`,
+		old:  `case valid && (!exists || OtherLife(l, h)):`,
+		new:  `case !exists || OtherLife(l, h):`,
 		by:   model("^TestModelLock$"),
 	},
 	{
@@ -265,8 +265,8 @@ var ofDoubts = []mutant{
 	{
 		name: "what a process sees is evidence although the write is on its way",
 		file: "internal/protocol/witness.go",
-		old:  `if v == Lost && bytes.HasPrefix(ring, base[:ringID]) {`,
-		new:  `if v == Lost && bytes.HasPrefix(ring, base[:ringID]) && len(base) == 0 {`,
+		old:  `if v == Lost && bytes.HasPrefix(ring, base[:stored.RingID]) {`,
+		new:  `if v == Lost && bytes.HasPrefix(ring, base[:stored.RingID]) && len(base) == 0 {`,
 		by:   model("^TestTestimony$"),
 	},
 }

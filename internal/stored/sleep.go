@@ -1,4 +1,4 @@
-package protocol
+package stored
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 
 // Sleep waits for d or until ctx is done, whichever is first. Where the clock may jump
 // it is over, too, when d has passed by the clock.
-func (c *Core) Sleep(ctx context.Context, d time.Duration) { c.SleepOr(ctx, d, nil) }
+func (t *Table) Sleep(ctx context.Context, d time.Duration) { t.SleepOr(ctx, d, nil) }
 
 // SleepOr is Sleep, which ends with news, too.
-func (c *Core) SleepOr(ctx context.Context, d time.Duration, news <-chan struct{}) {
+func (t *Table) SleepOr(ctx context.Context, d time.Duration, news <-chan struct{}) {
 	end, step := time.Now().Add(d), d
 	var until time.Time
-	if c.Jumps {
-		until, step = c.Clock().Add(d), ddb.ClockLook
+	if t.Jumps {
+		until, step = t.Clock().Add(d), ddb.ClockLook
 	}
 	for left := d; left > 0; {
 		timer := time.NewTimer(min(left, step))
@@ -28,8 +28,8 @@ func (c *Core) SleepOr(ctx context.Context, d time.Duration, news <-chan struct{
 			left = 0
 		}
 		timer.Stop()
-		if left = min(left, time.Until(end)); c.Jumps {
-			left = min(left, until.Sub(c.Clock()))
+		if left = min(left, time.Until(end)); t.Jumps {
+			left = min(left, until.Sub(t.Clock()))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package protocol_test
+package stored_test
 
 import (
 	"sync/atomic"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // A sleep ends when its time has passed by the clock that may jump, or by the machine's;
@@ -28,7 +28,7 @@ func TestSleepByAClockThatJumps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var ahead atomic.Int64
-				core := &protocol.Core{Jumps: c.jumps, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+				core := &stored.Table{Jumps: c.jumps, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
 				time.AfterFunc(jump, func() { ahead.Store(int64(c.ahead)) })
 				began := time.Now()
 				core.Sleep(t.Context(), long)
@@ -42,7 +42,7 @@ func TestSleepByAClockThatJumps(t *testing.T) {
 		news := make(chan struct{}, 1)
 		time.AfterFunc(jump, func() { news <- struct{}{} })
 		began := time.Now()
-		(&protocol.Core{}).SleepOr(t.Context(), long, news)
+		(&stored.Table{}).SleepOr(t.Context(), long, news)
 		if slept := time.Since(began); slept != jump {
 			t.Errorf("it slept for %v, and the news came after %v", slept, jump)
 		}

@@ -1,4 +1,4 @@
-package protocol
+package stored
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
@@ -92,19 +93,19 @@ func (l Record) Asked() (at time.Time) {
 
 // Owner is the part of an id that may be shown: the random part is left out.
 func (l Record) Owner() string {
-	if owner, random := splitID(l.By); random != "" {
+	if owner, random := SplitID(l.By); random != "" {
 		return owner
 	}
 	return l.By
 }
 
-// splitID parts an id of this library; random is "" for one made by hand.
-func splitID(id string) (owner, random string) {
+// SplitID parts an id of this library; random is "" for one made by hand.
+func SplitID(id string) (owner, random string) {
 	owner, random, _ = readID(id)
 	return owner, random
 }
 
-// readID is splitID, with the time at which the id was made; zero if it does not tell.
+// readID is SplitID, with the time at which the id was made; zero if it does not tell.
 func readID(id string) (owner, random string, made time.Time) {
 	i := strings.LastIndexByte(id, '#')
 	if i < 0 {
@@ -137,9 +138,9 @@ const maxLease = 24 * time.Hour
 // ParseRecord reads the lock attributes of an item. An attribute of a wrong type
 // or shape is a ShapeError: a text in a numeric comparison is silently false for
 // ever, and a negative end lets everybody in.
-func (c *Core) ParseRecord(item ddb.Item) (Record, error) {
+func (t *Table) ParseRecord(item ddb.Item) (Record, error) {
 	l := Record{Stolen: -1}
-	a := &c.Attr
+	a := &t.Attr
 	by, named := item[a.LockedBy]
 	if named {
 		s, isText := by.(*types.AttributeValueMemberS)
@@ -193,8 +194,8 @@ func parseToken(item ddb.Item, name string, absent int64) (int64, error) {
 		return absent, nil
 	}
 	n, err := ddb.Int(v)
-	if err == nil && (n < 0 || n > maxNumber) {
-		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(maxNumber))
+	if err == nil && (n < 0 || n > MaxNumber) {
+		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(MaxNumber))
 	}
 	if err != nil {
 		return absent, &ShapeError{name, err}

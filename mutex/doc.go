@@ -50,7 +50,7 @@
 // # Costs
 //
 // A free lock and its unlock are two requests of one write unit each. A heartbeat and a
-// try in vain are one each; passed on within a process both are one. With Fair there are
+// refused try are one each; passed on within a process both are one. With Fair there are
 // no tries: a dozen reads of a unit a turn, and of a fail-closed lock that was waited for
 // one write more.
 //

@@ -44,7 +44,7 @@
 // # Costs
 //
 // The first call is two requests of a write unit each for a result under 1 KB, a
-// repetition one; a caller that waits sends one for each look.
+// repetition one; a caller that waits sends one each time it asks.
 //
 // # Errors
 //

@@ -15,7 +15,7 @@
 //
 // # Items that many want
 //
-// Callers of one process stand in line, and each starts from the item that the
+// Callers of one process wait in a queue, and each starts from the item that the
 // one before it has written: one write per change, no read, no conflict. With
 // Config.Combine one write carries the changes of all who wait; with Config.Warm
 // a change starts without a read where this process is the one that changes

@@ -19,7 +19,7 @@
 //
 // # Items that many want
 //
-// Callers of one process stand in line and pass the lock on: one write per
+// Callers of one process wait in a queue and pass the lock on: one write per
 // change. Config.Combine lets one write commit the changes of all who wait; a
 // change may then run again. Between processes the default is random backoff:
 // the best rate, some wasted tries, long tails. Config.Fair is a queue on the

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -15,7 +15,7 @@ import (
 // cancel each other out; 0: for one, if there is a difference. is, if set, tells
 // whether an image shows that it was made. With
 // ErrOutcomeUnknown it returns the item as it is if it was written.
-func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), count int64, is func(image ddb.Item) bool) (item any, err error) {
+func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), count int64, is func(image ddb.Item) bool) (item any, err error) {
 	if err := h.turn.BeginEnd(ctx); err != nil {
 		return item, err
 	}
@@ -29,7 +29,7 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
 		if err == nil {
-			err = cas.CheckNotStale(core, stored, edit.After)
+			err = typed.CheckNotStale(core, stored, edit.After)
 		}
 		if err != nil {
 			return err
@@ -37,16 +37,16 @@ func (h *hold) conclude(ctx context.Context, made func() (cas.Edit, error), coun
 		item = edit.Item
 		w.Apply(edit.Diff)
 		if h.fresh {
-			cas.MakeVisible(core, w, edit.Diff)
+			typed.MakeVisible(core, w, edit.Diff)
 		}
 		if h.fresh || !edit.Diff.Empty() || count > 0 {
 			count := max(count, 1)
 			id = protocol.NewWriteID()
-			ring := cas.Writers(core, id, stored)
-			item = cas.Bump(h.l.table, w, ring, item, count)
+			ring := typed.Writers(core, id, stored)
+			item = typed.Bump(h.l.table, w, ring, item, count)
 			seen = core.Expect(id, nil)
 			if end.KeepLocal { // nobody else needs to know
-				left = cas.ApplyTo(core, stored, edit.Diff, ring, count)
+				left = typed.ApplyTo(core, stored, edit.Diff, ring, count)
 			}
 		}
 		return nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -74,12 +74,12 @@ func (h *Held[T]) Commit(ctx context.Context, item T) (_ T, err error) {
 	if err := h.h.refuse(ctx); err != nil {
 		return *new(T), err
 	}
-	edit := func() (cas.Edit, error) { return cas.Compare(h.h.l.table, h.h.start, &item) }
+	edit := func() (typed.Edit, error) { return typed.Compare(h.h.l.table, h.h.start, &item) }
 	written, err := h.h.conclude(ctx, edit, 0, nil)
 	if err != nil {
 		return *new(T), err
 	}
-	return cas.As[T](written, nil)
+	return typed.As[T](written, nil)
 }
 
 // Delete deletes the item, and the lock with it, in one request. Its evidence,

@@ -3,10 +3,10 @@ package lockedread
 import (
 	"context"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // hold is a Held of any type.
@@ -15,13 +15,13 @@ type hold struct {
 	turn  *local.Turn
 	lock  *lock.Lock // the turn's
 	raw   ddb.Item   // the key, encoded
-	start cas.Snapshot
+	start typed.Snapshot
 	fresh bool // there is no item yet
 }
 
 // refuse is the error of an end that writes, where it cannot be made.
 func (h *hold) refuse(ctx context.Context) error {
-	return cas.Refuse(ctx, h.l.table, h.lock.Key(), h.raw)
+	return typed.Refuse(ctx, h.l.table, h.lock.Key(), h.raw)
 }
 
 // release is [Held.Release].

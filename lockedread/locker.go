@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -22,7 +22,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{newLocker(cas.TableOf(table), taking, cfg.Combine)}, nil
+	return &Locker[T]{newLocker(typed.TableOf(table), taking, cfg.Combine)}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One
@@ -58,13 +58,13 @@ func (l *Locker[T]) AcquireOrCreate(ctx context.Context, key repo.Key) (*Held[T]
 // The context of change ends with the caller's, and when the lock is lost.
 // With Config.Combine change may run again.
 func (l *Locker[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](l.l.change(ctx, key, false, cas.ChangeOf(change), nil))
+	return typed.As[T](l.l.change(ctx, key, false, typed.ChangeOf(change), nil))
 }
 
 // Upsert is Update, but a key without an item is locked too, and change gets a
 // new item with nothing but its key. Three requests for a new item.
 func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](l.l.change(ctx, key, true, cas.ChangeOf(change), nil))
+	return typed.As[T](l.l.change(ctx, key, true, typed.ChangeOf(change), nil))
 }
 
 // Break ends a hold by force, for operators: the holder of token finds its

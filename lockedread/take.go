@@ -3,22 +3,22 @@ package lockedread
 import (
 	"context"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // locker is a Locker of any type.
 type locker struct {
-	table   *cas.Table
+	table   *typed.Table
 	line    *local.Line // of this process's callers
 	combine bool
 }
 
-func newLocker(table *cas.Table, cfg lock.Config, combine bool) *locker {
+func newLocker(table *typed.Table, cfg lock.Config, combine bool) *locker {
 	l := lock.NewLocker(table.Core, cfg)
 	l.HoldTimes = lock.NewHoldTimes()
 	return &locker{table: table, line: local.NewLine(l), combine: combine}
@@ -27,7 +27,7 @@ func newLocker(table *cas.Table, cfg lock.Config, combine bool) *locker {
 func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, how lock.Request) (_ *hold, err error) {
 	raw, err := l.table.EncodeKey(key)
 	if err == nil {
-		err = cas.Refuse(ctx, l.table, key, raw)
+		err = typed.Refuse(ctx, l.table, key, raw)
 	}
 	if err != nil {
 		return nil, err
@@ -46,12 +46,12 @@ func (l *locker) acquire(ctx context.Context, operation string, key repo.Key, ho
 func (l *locker) hold(ctx context.Context, turn *local.Turn, raw ddb.Item) (h *hold, err error) {
 	h = &hold{l: l, turn: turn, lock: turn.Lock, raw: raw, fresh: l.line.Core.Hidden(turn.Item)}
 	if h.fresh {
-		h.start, err = cas.NewSnapshot(l.table, raw)
+		h.start, err = typed.NewSnapshot(l.table, raw)
 		h.start.Raw = turn.Item
 	} else if l.combine {
-		h.start, err = cas.SnapshotOf(l.table, turn.Item)
+		h.start, err = typed.SnapshotOf(l.table, turn.Item)
 	} else {
-		h.start, err = cas.Start(l.table, turn.Item)
+		h.start, err = typed.Start(l.table, turn.Item)
 	}
 	if err != nil {
 		// The item does not fit the type: give it back rather than block it.

@@ -4,32 +4,32 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
-func (l *locker) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (item any, err error) {
+func (l *locker) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (item any, err error) {
 	if change == nil {
-		return item, cas.NoChange()
+		return item, typed.NoChange()
 	}
 	raw, err := l.table.EncodeKey(key)
 	if err != nil {
 		return item, err
 	}
 	key = lock.OwnKey(l.table.KeyTable, key, raw)
-	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, cas.OperationOf(create))
+	ctx, told := l.line.Core.Observe.Call(ctx, telemetry.Pessimistic, typed.OperationOf(create))
 	told.Key(key.String)
 	defer told.End(&err)
-	if err := cas.Refuse(ctx, l.table, key, raw); err != nil { // it would wait for itself
+	if err := typed.Refuse(ctx, l.table, key, raw); err != nil { // it would wait for itself
 		return item, err
 	}
-	change = cas.Inside(l.table, raw, change)
+	change = typed.Inside(l.table, raw, change)
 	var p *local.Place
 	var part *combine.Participant
 	if l.combine {
@@ -55,7 +55,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 	if err != nil {
 		return item, err
 	}
-	return held.apply(ctx, cas.Request{Change: change, Once: once})
+	return held.apply(ctx, typed.Request{Change: change, Once: once})
 }
 
 // lead commits the changes of the first caller and of those that wait behind
@@ -93,12 +93,12 @@ func (l *locker) commit(key repo.Key, raw ddb.Item, p *local.Place, b *combine.G
 		return err
 	}
 	b.Begin(held.fresh)
-	_, err = held.apply(b.Context(), cas.Request{Edit: b.Edit, Made: b.Made, Count: b.Count})
+	_, err = held.apply(b.Context(), typed.Request{Edit: b.Edit, Made: b.Made, Count: b.Count})
 	return err
 }
 
 // apply makes an edit under the lock and ends the hold, whatever happens.
-func (h *hold) apply(ctx context.Context, call cas.Request) (item any, err error) {
+func (h *hold) apply(ctx context.Context, call typed.Request) (item any, err error) {
 	// That the lock could not be given back is no news for a caller whose result
 	// is known: it ends with its lease.
 	ended := false
@@ -126,7 +126,7 @@ func (h *hold) apply(ctx context.Context, call cas.Request) (item any, err error
 			n = call.Count()
 		}
 		made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
-		item, err = h.conclude(ctx, func() (cas.Edit, error) { return edit, nil }, n, made)
+		item, err = h.conclude(ctx, func() (typed.Edit, error) { return edit, nil }, n, made)
 	}
 	ended = err == nil
 	if errors.Is(err, repo.ErrOutcomeUnknown) {

@@ -13,18 +13,19 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // engine is a Repository of any type.
 type engine struct {
-	table  *cas.Table
+	table  *typed.Table
 	core   *protocol.Core
 	cfg    Config
 	policy cas.Policy
 }
 
-func newEngine(table *cas.Table, cfg Config) (*engine, error) {
+func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 	core := table.Core
 	switch {
 	case core.EventSeconds && cfg.Unit != 0 && cfg.Unit != time.Second:
@@ -69,14 +70,14 @@ func (r *engine) create(ctx context.Context, item any) (any, error) {
 func (r *engine) remove(ctx context.Context, key repo.Key) (err error) {
 	raw, err := r.table.EncodeKey(key)
 	if err == nil {
-		err = cas.Refuse(ctx, r.table, key, raw)
+		err = typed.Refuse(ctx, r.table, key, raw)
 	}
 	if err == nil {
 		ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, "Delete")
 		told.Key(key.String)
 		defer told.End(&err)
 		remove := func(context.Context, any) error { return repo.Remove }
-		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, cas.Request{Change: remove})
+		_, _, err = cas.Run(ctx, r.table, &r.policy, key, raw, typed.Request{Change: remove})
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func (r *engine) tombstone(w *protocol.Write, item ddb.Item) {
 			w.Remove(name)
 		}
 	}
-	w.Remove(cas.Unmapped(r.core, cas.Data(r.core, item))...)
+	w.Remove(typed.Unmapped(r.core, typed.Data(r.core, item))...)
 	w.Set(r.core.Attr.Tombstone, ddb.True())
 	w.Set(r.core.Attr.TTL, r.forgotten())
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/stored"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -74,14 +74,14 @@ func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.Update
 	var touched ddb.Diff // by the update, in whatever way
 	reads, err := w.Merge(update, nil, func(attr string) error {
 		touched.Remove = append(touched.Remove, attr)
-		return cas.CheckTarget(r.core, attr)
+		return typed.CheckTarget(r.core, attr)
 	})
 	if err != nil {
 		return err
 	}
 	used := func(name string) bool { return slices.Contains(touched.Remove, name) || slices.Contains(reads, name) }
 	var left leftovers
-	if kept := cas.Leftovers(r.core, hidden); slices.ContainsFunc(kept, used) {
+	if kept := typed.Leftovers(r.core, hidden); slices.ContainsFunc(kept, used) {
 		left = kept
 	}
 	if ttl := r.core.Attr.TTL; hidden[ttl] != nil && slices.Contains(reads, ttl) {

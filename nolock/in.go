@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -142,7 +142,7 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 			delete(left, name)
 		}
 	}
-	for _, name := range slices.Concat(cas.Data(r.core, item), []string{r.core.Attr.LockStub}) {
+	for _, name := range slices.Concat(typed.Data(r.core, item), []string{r.core.Attr.LockStub}) {
 		delete(left, name)
 	}
 	left[r.core.Attr.Tombstone] = ddb.True()

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -61,7 +62,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if table == nil {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
-	inner := cas.TableOf(table)
+	inner := typed.TableOf(table)
 	if inner.Core.EventTime == "" {
 		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
 	}
@@ -88,7 +89,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 // a later event. One request; two over a tombstone, which may have kept what its
 // type did not know.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](r.r.create(ctx, &item))
+	return typed.As[T](r.r.create(ctx, &item))
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -97,13 +98,13 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // that changes the same item from inside change, with its context, is refused
 // with ErrNested: each would run the other again.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, false, cas.ChangeOf(change)))
+	return typed.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, false, typed.ChangeOf(change)))
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, true, cas.ChangeOf(change)))
+	return typed.As[T](cas.Update(ctx, r.r.table, &r.r.policy, key, true, typed.ChangeOf(change)))
 }
 
 // Delete deletes an item as it is now and leaves a tombstone with its event

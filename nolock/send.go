@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -33,7 +34,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	ctx, told := r.core.Observe.Call(ctx, telemetry.NoLock, operation)
 	told.Key(key.String)
 	defer told.End(&err)
-	if err := cas.Refuse(ctx, r.table, key, raw); err != nil {
+	if err := typed.Refuse(ctx, r.table, key, raw); err != nil {
 		return err
 	}
 	if err := r.checkAhead(raw[r.core.EventTime]); err != nil {
@@ -117,8 +118,8 @@ func (r *engine) unhide(w *protocol.Write, hidden ddb.Item, d ddb.Diff) {
 	if hidden == nil {
 		return
 	}
-	cas.MakeVisible(r.core, w, d)
-	w.Remove(slices.DeleteFunc(cas.Leftovers(r.core, hidden), func(name string) bool {
+	typed.MakeVisible(r.core, w, d)
+	w.Remove(slices.DeleteFunc(typed.Leftovers(r.core, hidden), func(name string) bool {
 		return slices.Contains(d.Remove, name) || slices.ContainsFunc(d.Set, func(a ddb.Attribute) bool { return a.Name == name })
 	})...)
 }

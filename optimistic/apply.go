@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,10 +24,10 @@ import (
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered
 // them.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	return cas.As[T](r.r.apply(ctx, key, update, conditions, nil))
+	return typed.As[T](r.r.apply(ctx, key, update, conditions, nil))
 }
 
-func (r *engine) apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *cas.Once) (any, error) {
+func (r *engine) apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *typed.Once) (any, error) {
 	item, image, err := cas.Apply(ctx, r.table, r.policy.Settings, key, update, conditions, once)
 	if err == nil {
 		r.cache.follow(r.table.Core.KeyText(image), image)

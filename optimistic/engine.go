@@ -10,25 +10,26 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // engine is a Repository of any type.
 type engine struct {
-	table   *cas.Table
+	table   *typed.Table
 	policy  cas.Policy
 	combine bool
 	queues  local.Queues[*combine.Participant, written] // of this process's callers, by item
 	cache   cache
 	// fair makes a change under the item's lock; nil: Config.Fair is off. contention
 	// says who goes to it.
-	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error)
+	fair       func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (any, error)
 	contention *lock.Contention
 	queue      *local.Line // for the same in transactions
 }
 
-func newEngine(table *cas.Table, cfg Config) (*engine, error) {
+func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 	if cfg.FailLocked {
 		if cfg.Fair {
 			return nil, fmt.Errorf("%w: FailLocked and Fair: to give up at once, or to wait in a queue: choose one", repo.ErrConfig)
@@ -49,8 +50,8 @@ func newEngine(table *cas.Table, cfg Config) (*engine, error) {
 }
 
 // fairly makes changes by a locker, under an id where they have one.
-func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool, func(context.Context, any) error, *cas.Once) (any, error) {
-	return func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (any, error) {
+func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool, func(context.Context, any) error, *typed.Once) (any, error) {
+	return func(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (any, error) {
 		update, upsert := l.Update, l.Upsert
 		if once != nil {
 			o := l.Once(once.Text)
@@ -68,6 +69,6 @@ func fairly[T any](l *lockedread.Locker[T]) func(context.Context, repo.Key, bool
 	}
 }
 
-func (r *engine) create(ctx context.Context, item any, once *cas.Once) (any, error) {
+func (r *engine) create(ctx context.Context, item any, once *typed.Once) (any, error) {
 	return cas.Create(ctx, r.table, item, r.policy.Settings, once)
 }

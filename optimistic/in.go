@@ -8,11 +8,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -37,7 +37,7 @@ func (r *Repository[T]) In(tx *txn.Tx) *View[T] { return r.viewOf(tx, nil) }
 // whole, see [txn.Once].
 func (o *Once[T]) In(tx *txn.Tx) *View[T] { return o.r.viewOf(tx, &o.calls) }
 
-func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
+func (r *Repository[T]) viewOf(tx *txn.Tx, ids *typed.OnceCalls) *View[T] {
 	view := r.r.strategy().OnceIn(transaction.Of(tx), ids)
 	return &View[T]{transaction.Typed[T](view), r.r, view}
 }
@@ -63,13 +63,13 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 // is read at the next attempt of the transaction, and replaced.
 func (v *View[T]) Save(ctx context.Context, item T) (T, error) {
 	if v.r.table.Version(&item) != 0 {
-		return cas.As[T](v.r.saveIn(ctx, v.view, &item))
+		return typed.As[T](v.r.saveIn(ctx, v.view, &item))
 	}
 	made, exists := v.Create(ctx, item)
 	if !errors.Is(exists, repo.ErrExists) {
 		return made, exists
 	}
-	adopted, err := cas.As[T](v.r.saveIn(ctx, v.view, &item)) // of an item that is known now
+	adopted, err := typed.As[T](v.r.saveIn(ctx, v.view, &item)) // of an item that is known now
 	if errors.Is(err, repo.ErrConflict) {
 		return adopted, exists
 	}
@@ -82,7 +82,7 @@ func (r *engine) saveIn(ctx context.Context, view *transaction.View, item any) (
 	item = r.table.Stamp(item, r.table.Core.Clock(), false)
 	raw, err := r.table.EncodeGiven(item)
 	if err == nil {
-		err = cas.CheckCount(r.table, item)
+		err = typed.CheckCount(r.table, item)
 	}
 	if err == nil {
 		whole := maps.Clone(raw)
@@ -125,7 +125,7 @@ func (r *engine) checkVersion(item any) func(ddb.Item) error {
 		if r.table.Core.Hidden(now) {
 			return lock.NotFound(key, r.table.Core.Name)
 		}
-		if stored := cas.Version(r.table.Core, now); stored != given {
+		if stored := typed.Version(r.table.Core, now); stored != given {
 			return fmt.Errorf("%w: version %d is stored, the item has %d", &repo.ConflictError{Table: r.table.Core.Name, Key: key, Attempts: 1}, stored, given)
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -29,9 +30,9 @@ type place = local.Waiter[*combine.Participant, written]
 type call struct {
 	r    *engine
 	key  repo.Key
-	raw  ddb.Item  // the key, encoded
-	text string    // the same as the key of a map
-	once *cas.Once // the id under which the change is made once; nil: none
+	raw  ddb.Item    // the key, encoded
+	text string      // the same as the key of a map
+	once *typed.Once // the id under which the change is made once; nil: none
 
 	place *place
 }
@@ -48,26 +49,26 @@ func (r *engine) one(key repo.Key) (*call, error) {
 
 // update makes a change, but not from inside a change of the same item: the
 // outer write would find what the inner one wrote, and run both again, and so on.
-func (r *engine) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *cas.Once) (item any, err error) {
+func (r *engine) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error, once *typed.Once) (item any, err error) {
 	if change == nil {
-		return item, cas.NoChange()
+		return item, typed.NoChange()
 	}
 	o, err := r.one(key)
 	if err == nil {
-		err = cas.Refuse(ctx, r.table, key, o.raw)
+		err = typed.Refuse(ctx, r.table, key, o.raw)
 	}
 	if err != nil {
 		return item, err
 	}
 	o.once = once
-	return o.change(ctx, cas.OperationOf(create), create, change)
+	return o.change(ctx, typed.OperationOf(create), create, change)
 }
 
 // remove deletes an item.
-func (r *engine) remove(ctx context.Context, key repo.Key, once *cas.Once) error {
+func (r *engine) remove(ctx context.Context, key repo.Key, once *typed.Once) error {
 	o, err := r.one(key)
 	if err == nil {
-		err = cas.Refuse(ctx, r.table, key, o.raw)
+		err = typed.Refuse(ctx, r.table, key, o.raw)
 	}
 	if err == nil {
 		o.once = once
@@ -83,7 +84,7 @@ func (o *call) change(ctx context.Context, operation string, create bool, change
 	ctx, told := r.table.Core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(o.key.String)
 	defer told.End(&err)
-	run := cas.Inside(r.table, o.raw, change)
+	run := typed.Inside(r.table, o.raw, change)
 	if r.fair == nil {
 		return o.inLine(ctx, create, run)
 	}
@@ -125,7 +126,7 @@ func (o *call) inLine(ctx context.Context, create bool, change func(context.Cont
 	}
 	handed := written{} // what the next one gets, also if change panics
 	defer func() { p.Pass(handed) }()
-	item, handed.item, err = o.run(ctx, p.Handoff().item, cas.Request{Create: create, Change: change, Once: o.once})
+	item, handed.item, err = o.run(ctx, p.Handoff().item, typed.Request{Create: create, Change: change, Once: o.once})
 	return item, err
 }
 
@@ -146,7 +147,7 @@ func (r *engine) stand(ctx context.Context, key repo.Key) (stored int64, pass fu
 		return 0, nil, ddb.Join(o.behind(), ddb.Waited(time.Since(began), ddb.CtxError(ctx)))
 	}
 	before := p.Handoff()
-	stored = max(before.version, cas.Version(r.table.Core, before.item))
+	stored = max(before.version, typed.Version(r.table.Core, before.item))
 	return stored, func(stored int64) { p.Pass(written{version: stored}) }, nil
 }
 
@@ -157,7 +158,7 @@ func (o *call) behind() error {
 
 // run makes a change, starting from what the caller before has left, or from
 // what is kept.
-func (o *call) run(ctx context.Context, left ddb.Item, call cas.Request) (item any, after ddb.Item, err error) {
+func (o *call) run(ctx context.Context, left ddb.Item, call typed.Request) (item any, after ddb.Item, err error) {
 	call.Keep = func() bool { return o.r.cache.items != nil || o.place.Waiting() > 0 }
 	call.From = left
 	if left == nil {
@@ -186,7 +187,7 @@ func (o *call) lead(first *combine.Participant) {
 
 // all runs a group, and those of its parts that must be alone, to their end.
 func (o *call) all(b *combine.Group, create bool, from ddb.Item) (after ddb.Item) {
-	_, after, err := o.run(b.Context(), from, cas.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
+	_, after, err := o.run(b.Context(), from, typed.Request{Create: create, Edit: b.Edit, Made: b.Made, Begin: b.Begin, Count: b.Count})
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		after = nil
 	}

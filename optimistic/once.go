@@ -5,7 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -13,7 +13,7 @@ import (
 // [Repository.Once]. It is safe for concurrent use.
 type Once[T any] struct {
 	r     *Repository[T]
-	calls cas.OnceCalls
+	calls typed.OnceCalls
 }
 
 var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
@@ -40,7 +40,7 @@ var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
 // No call costs more requests, but the first Apply of an epoch (a span of
 // TableConfig.Remember), which costs one more. An empty id is ErrConfig.
 func (r *Repository[T]) Once(id string) *Once[T] {
-	return &Once[T]{r: r, calls: cas.OnceCalls{ID: id}}
+	return &Once[T]{r: r, calls: typed.OnceCalls{ID: id}}
 }
 
 // WithFingerprint is the same repository, for a request whose fingerprint this is: all of
@@ -58,7 +58,7 @@ func (o *Once[T]) Repeated() bool { return o.calls.Repeated() }
 
 // Get is [Repository.Get].
 func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
-	err = o.calls.Do(func(*cas.Once) (err error) {
+	err = o.calls.Do(func(*typed.Once) (err error) {
 		item, err = o.r.Get(ctx, key)
 		return err
 	})
@@ -68,32 +68,32 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 // Create is [Repository.Create] under the id: an item that was made under it is
 // returned as it is.
 func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.create(ctx, &item, once) }))
+	return typed.As[T](o.calls.Make(func(once *typed.Once) (any, error) { return o.r.r.create(ctx, &item, once) }))
 }
 
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
 // leaves its id.
 func (o *Once[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return cas.As[T](o.change(ctx, key, false, cas.ChangeOf(change)))
+	return typed.As[T](o.change(ctx, key, false, typed.ChangeOf(change)))
 }
 
 // Upsert is [Repository.Upsert] under the id.
 func (o *Once[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (item T, err error) {
-	return cas.As[T](o.change(ctx, key, true, cas.ChangeOf(change)))
+	return typed.As[T](o.change(ctx, key, true, typed.ChangeOf(change)))
 }
 
 // Delete is [Repository.Delete], but does nothing to an item that was changed under
 // the id.
 func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
-	return o.calls.Do(func(once *cas.Once) error { return o.r.r.remove(ctx, key, once) })
+	return o.calls.Do(func(once *typed.Once) error { return o.r.r.remove(ctx, key, once) })
 }
 
 // Apply is [Repository.Apply] under the id. An answer that is lost is asked for
 // again.
 func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.apply(ctx, key, update, conditions, once) }))
+	return typed.As[T](o.calls.Make(func(once *typed.Once) (any, error) { return o.r.r.apply(ctx, key, update, conditions, once) }))
 }
 
 func (o *Once[T]) change(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (any, error) {
-	return o.calls.Make(func(once *cas.Once) (any, error) { return o.r.r.update(ctx, key, create, change, once) })
+	return o.calls.Make(func(once *typed.Once) (any, error) { return o.r.r.update(ctx, key, create, change, once) })
 }

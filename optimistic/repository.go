@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -71,7 +71,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if table == nil {
 		return nil, fmt.Errorf("%w: the table is nil: make one with repo.NewTable", repo.ErrConfig)
 	}
-	inner := cas.TableOf(table)
+	inner := typed.TableOf(table)
 	if inner.Core.Version == "" {
 		return nil, fmt.Errorf("%w: the optimistic strategy counts versions: add an integer field tagged `repo:\"version\"` to %T", repo.ErrSchema, *new(T))
 	}
@@ -103,7 +103,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet; its version is 1. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](r.r.create(ctx, &item, nil))
+	return typed.As[T](r.r.create(ctx, &item, nil))
 }
 
 // Update reads an item, runs change on it, and writes the difference if nobody
@@ -117,13 +117,13 @@ func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
 // is overtaken: who writes first wins, as between processes. A call that changes
 // the same item from inside change, with its context, is refused with ErrNested.
 func (r *Repository[T]) Update(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](r.r.update(ctx, key, false, cas.ChangeOf(change), nil))
+	return typed.As[T](r.r.update(ctx, key, false, typed.ChangeOf(change), nil))
 }
 
 // Upsert is Update, but where there is no item change gets a new one with
 // nothing but its key.
 func (r *Repository[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx context.Context, item *T) error) (T, error) {
-	return cas.As[T](r.r.update(ctx, key, true, cas.ChangeOf(change), nil))
+	return typed.As[T](r.r.update(ctx, key, true, typed.ChangeOf(change), nil))
 }
 
 // Delete deletes an item as it is now. Two requests, and one more per conflict.
@@ -145,14 +145,14 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) error {
 // this process has seen the one before. Update is safe against that.
 func (r *Repository[T]) Save(ctx context.Context, item T) (T, error) {
 	if r.table.Version(item) != 0 {
-		return cas.As[T](r.r.save(ctx, &item))
+		return typed.As[T](r.r.save(ctx, &item))
 	}
 	made, exists := r.Create(ctx, item)
 	if !errors.Is(exists, repo.ErrExists) {
 		return made, exists
 	}
 	// Proved by the item that is there: so nothing of the creation can still land.
-	adopted, err := cas.As[T](r.r.save(ctx, &item))
+	adopted, err := typed.As[T](r.r.save(ctx, &item))
 	if errors.Is(err, repo.ErrConflict) || errors.Is(err, repo.ErrNotFound) {
 		return adopted, exists
 	}

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -24,7 +24,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, err
 	}
 	version := r.table.Version(item)
-	if err := cas.CheckCount(r.table, item); err != nil {
+	if err := typed.CheckCount(r.table, item); err != nil {
 		return nil, err
 	}
 	id := protocol.NewWriteID()
@@ -103,7 +103,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(r.table.KeyOf(item).String)
 	defer told.End(&err)
-	if err := cas.Refuse(ctx, r.table, r.table.KeyOf(item), raw); err != nil {
+	if err := typed.Refuse(ctx, r.table, r.table.KeyOf(item), raw); err != nil {
 		return err
 	}
 	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
@@ -125,7 +125,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		base = before.Ring
 	}
 	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn, base) }, func(image ddb.Item) (decided bool, err error) {
-		stored = cas.Version(core, image)
+		stored = typed.Version(core, image)
 		decided, err = r.judge(turn, id, image, given, base)
 		switch {
 		case decided:
@@ -153,7 +153,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 // false where only a lock stands in the way.
 func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64, base []byte) (done bool, err error) {
 	core := turn.Core
-	stored, gone := cas.Version(core, image), core.Absent(image)
+	stored, gone := typed.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
 	case verdict == protocol.Committed:
 		return true, nil

@@ -5,6 +5,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // cache keeps the items that were changed last. An item is offered only on
@@ -44,14 +45,14 @@ func (w cache) learn(key string, c cas.Trace) {
 // same reports whether two images are of the same write of an item.
 func (w cache) same(a, b ddb.Item) bool {
 	ring := w.core.Ring(a)
-	return len(ring) > 0 && string(ring) == string(w.core.Ring(b)) && cas.Version(w.core, a) == cas.Version(w.core, b)
+	return len(ring) > 0 && string(ring) == string(w.core.Ring(b)) && typed.Version(w.core, a) == typed.Version(w.core, b)
 }
 
 // follow replaces an item that is kept by what a write of this process, that has
 // not read it, has left. It stays proved if nobody has written in between.
 func (w cache) follow(key string, after ddb.Item) {
 	w.items.Change(key, func(k cached) (cached, bool) {
-		alone := k.proved && cas.Version(w.core, after) == cas.Version(w.core, k.item)+1
+		alone := k.proved && typed.Version(w.core, after) == typed.Version(w.core, k.item)+1
 		return cached{after, alone}, k.item != nil
 	})
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -29,7 +29,7 @@ func (r *Repository[T]) In(tx *txn.Tx) *View[T] { return r.viewOf(tx, nil) }
 // whole, see [txn.Once].
 func (o *Once[T]) In(tx *txn.Tx) *View[T] { return o.r.viewOf(tx, &o.calls) }
 
-func (r *Repository[T]) viewOf(tx *txn.Tx, ids *cas.OnceCalls) *View[T] {
+func (r *Repository[T]) viewOf(tx *txn.Tx, ids *typed.OnceCalls) *View[T] {
 	view := r.strategy().OnceIn(transaction.Of(tx), ids)
 	return &View[T]{transaction.Typed[T](view), view}
 }

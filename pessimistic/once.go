@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/cas"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -14,7 +15,7 @@ import (
 // [Repository.Once]. It is safe for concurrent use.
 type Once[T any] struct {
 	r     *Repository[T]
-	calls cas.OnceCalls
+	calls typed.OnceCalls
 }
 
 var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
@@ -41,7 +42,7 @@ var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
 // No call costs more requests, but the first Apply of an epoch (a span of
 // TableConfig.Remember), which costs one more. An empty id is ErrConfig.
 func (r *Repository[T]) Once(id string) *Once[T] {
-	return &Once[T]{r: r, calls: cas.OnceCalls{ID: id}}
+	return &Once[T]{r: r, calls: typed.OnceCalls{ID: id}}
 }
 
 // WithFingerprint is the same repository, for a request whose fingerprint this is: all of
@@ -59,7 +60,7 @@ func (o *Once[T]) Repeated() bool { return o.calls.Repeated() }
 
 // Get is [Repository.Get].
 func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
-	err = o.calls.Do(func(*cas.Once) (err error) {
+	err = o.calls.Do(func(*typed.Once) (err error) {
 		item, err = o.r.Get(ctx, key)
 		return err
 	})
@@ -69,7 +70,7 @@ func (o *Once[T]) Get(ctx context.Context, key repo.Key) (item T, err error) {
 // Create is [Repository.Create] under the id: an item that was made under it is
 // returned as it is.
 func (o *Once[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) { return cas.Create(ctx, o.r.inner, &item, o.r.settings, once) }))
+	return typed.As[T](o.calls.Make(func(once *typed.Once) (any, error) { return cas.Create(ctx, o.r.inner, &item, o.r.settings, once) }))
 }
 
 // Update is [Repository.Update] under the id. A change that finds nothing to alter
@@ -93,7 +94,7 @@ func (o *Once[T]) Delete(ctx context.Context, key repo.Key) error {
 // Apply is [Repository.Apply] under the id. An answer that is lost is asked for
 // again.
 func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
-	return cas.As[T](o.calls.Make(func(once *cas.Once) (any, error) {
+	return typed.As[T](o.calls.Make(func(once *typed.Once) (any, error) {
 		item, _, err := cas.Apply(ctx, o.r.inner, o.r.settings, key, update, conditions, once)
 		return item, err
 	}))
@@ -101,7 +102,7 @@ func (o *Once[T]) Apply(ctx context.Context, key repo.Key, update expression.Upd
 
 // locked makes a change under the item's lock.
 func (o *Once[T]) locked(call func(*lockedread.Once[T]) (T, error)) (item T, err error) {
-	err = o.calls.Do(func(once *cas.Once) (err error) {
+	err = o.calls.Do(func(once *typed.Once) (err error) {
 		l := o.r.locker.Once(once.Text)
 		if once.Fingerprint != nil {
 			l = l.WithFingerprint(once.Fingerprint)

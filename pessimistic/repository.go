@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -22,7 +23,7 @@ type Config = lockedread.Config
 // concurrent use.
 type Repository[T any] struct {
 	table    *repo.Table[T]
-	inner    *cas.Table
+	inner    *typed.Table
 	locker   *lockedread.Locker[T]
 	settings lock.Settings
 }
@@ -35,7 +36,7 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	inner := cas.TableOf(table)
+	inner := typed.TableOf(table)
 	waiting, err := lock.NewSettings(inner.Core, telemetry.Pessimistic, cfg.Wait, settings.LeastWait, cfg.ClockSkew)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (r *Repository[T]) Get(ctx context.Context, key repo.Key) (T, error) {
 
 // Create writes an item that must not exist yet. One request.
 func (r *Repository[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](cas.Create(ctx, r.inner, &item, r.settings, nil))
+	return typed.As[T](cas.Create(ctx, r.inner, &item, r.settings, nil))
 }
 
 // Update locks an item, runs change on it once, commits the difference and
@@ -122,5 +123,5 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) (err error) {
 // them.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (T, error) {
 	item, _, err := cas.Apply(ctx, r.inner, r.settings, key, update, conditions, nil)
-	return cas.As[T](item, err)
+	return typed.As[T](item, err)
 }

@@ -3,7 +3,6 @@ package cas
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,10 +23,10 @@ import (
 // applied twice: it is not repeated once it may have been applied. The ring of
 // writers then tells, while it is that write's own. A request with an id is bound by
 // that: it is repeated as any other.
-func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *Once) (_ any, _ ddb.Item, err error) {
+func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, once *typed.Once) (_ any, _ ddb.Item, err error) {
 	raw, err := t.EncodeKey(key)
 	if err == nil {
-		err = Refuse(ctx, t, key, raw)
+		err = typed.Refuse(ctx, t, key, raw)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -55,12 +55,12 @@ func Apply(ctx context.Context, t *Table, s lock.Settings, key repo.Key, update 
 
 // applying is one such call.
 type applying struct {
-	table      *Table
+	table      *typed.Table
 	waiter     *lock.Waiter
 	id         protocol.WriteID
 	update     expression.UpdateBuilder
 	conditions []expression.ConditionBuilder // the caller's own
-	once       *Once
+	once       *typed.Once
 	ids        protocol.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
 	excluded   protocol.OnceID     // what no try may find
 	marks      bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
@@ -71,7 +71,7 @@ type applying struct {
 func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
-	demandVisible(core, w, a.waiter.IfFree)
+	typed.DemandVisible(core, w, a.waiter.IfFree)
 	w.LeaveUnread(a.id)
 	if a.once != nil || !a.marks {
 		w.IfNotExcluded(a.excluded)
@@ -79,7 +79,7 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	if a.once != nil || a.marks {
 		a.ids.Add(w)
 	}
-	if _, err := w.Merge(a.update, a.conditions, func(attr string) error { return CheckTarget(core, attr) }); err != nil {
+	if _, err := w.Merge(a.update, a.conditions, func(attr string) error { return typed.CheckTarget(core, attr) }); err != nil {
 		return nil, err
 	}
 	in, err := w.Update(a.waiter.Raw)
@@ -87,33 +87,6 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 		in.ReturnValues = types.ReturnValueAllNew
 	}
 	return in, err
-}
-
-// MarkUnread puts the marks of the protocol on a write of a transaction that changes an
-// item which is there, and has not read it. Behind another write it would be applied
-// twice: that is the limit of a request which is bound to nothing.
-func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
-	demandVisible(core, w, (*protocol.Write).IfUnlocked)
-	w.StartRing(id)
-}
-
-// demandVisible demands an item that readers see, and that ifFree finds free.
-func demandVisible(core *protocol.Core, w *protocol.Write, ifFree func(*protocol.Write)) {
-	w.IfExists(core.Partition)
-	w.IfAbsent(core.Attr.LockStub)
-	w.IfAbsent(core.Attr.Tombstone)
-	ifFree(w)
-	w.IfOurs()
-	w.StampUpdated(core.Clock())
-}
-
-// CheckTarget refuses an attribute that is not for a user's expression to change.
-func CheckTarget(core *protocol.Core, attr string) error {
-	if core.IsKey(attr) || core.Reserved(attr) || attr != "" && slices.Contains([]string{core.Version, core.EventTime, core.EventID, core.Type, core.Created, core.Updated}, attr) ||
-		attr == core.Attr.TTL && !slices.Contains(core.Mapped, attr) {
-		return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
-	}
-	return nil
 }
 
 // run sends the write until it has a verdict, and returns the item as written.

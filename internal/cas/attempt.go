@@ -6,10 +6,11 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // edit runs the change, unless the write would be refused.
-func (u *update) edit(ctx context.Context, image ddb.Item, from Snapshot) (edit Edit, err error) {
+func (u *update) edit(ctx context.Context, image ddb.Item, from typed.Snapshot) (edit typed.Edit, err error) {
 	core := u.waiter.Core
 	if err := u.Once.Refuse(core, image); err != nil {
 		return edit, u.named(err)
@@ -24,11 +25,11 @@ func (u *update) edit(ctx context.Context, image ddb.Item, from Snapshot) (edit 
 }
 
 // check refuses an edit that must not be written.
-func (u *update) check(from Snapshot, edit Edit) error {
+func (u *update) check(from typed.Snapshot, edit typed.Edit) error {
 	if edit.Remove {
 		return nil
 	}
-	err := CheckNotStale(u.waiter.Core, from.Raw, edit.After)
+	err := typed.CheckNotStale(u.waiter.Core, from.Raw, edit.After)
 	if err == nil && u.Check != nil {
 		err = u.Check(from.Before, edit.After)
 	}
@@ -58,7 +59,7 @@ const (
 	asItIs       // the item without a change
 )
 
-func (u *update) wants(edit Edit, image ddb.Item) want {
+func (u *update) wants(edit typed.Edit, image ddb.Item) want {
 	switch hidden := u.waiter.Core.Hidden(image); {
 	case edit.Remove && hidden:
 		return nothing
@@ -80,7 +81,7 @@ const (
 )
 
 // fate judges a write, based on an image, by its result.
-func (u *update) fate(image ddb.Item, edit Edit, res ddb.Result) fate {
+func (u *update) fate(image ddb.Item, edit typed.Edit, res ddb.Result) fate {
 	verdict := protocol.Undecided
 	switch res.Outcome {
 	case ddb.Applied:

@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -33,7 +34,7 @@ var (
 // shelf is a table with a client of its own, and how its items are changed.
 type shelf struct {
 	*rig.Rig
-	table  *Table
+	table  *typed.Table
 	policy Policy
 }
 
@@ -42,7 +43,7 @@ func open(t *testing.T) *shelf {
 	s := &shelf{Rig: rig.New(t)}
 	table := rig.Must(repo.NewTable[tin](s.Client, s.Table, repo.TableConfig{}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
-	s.table = TableOf(table)
+	s.table = typed.TableOf(table)
 	settings := lock.Settings{Wait: repo.Wait{Min: time.Millisecond, Max: 5 * time.Millisecond, Attempts: 3}, Skew: time.Second, Clock: time.Now}
 	s.policy = Policy{Settings: settings, Attempts: 4, Seen: []string{"version", "lockToken"}}
 	return s
@@ -72,10 +73,10 @@ func TestRunThroughFaults(t *testing.T) {
 		s := open(t)
 		s.stored(t, nil)
 		s.Nth("UpdateItem", 0, kind)
-		item, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{Change: ChangeOf(add), Keep: func() bool { return true }})
+		item, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(add), Keep: func() bool { return true }})
 		rig.Is(t, err)
 		stored := s.Item(t, raw)
-		if got, _ := As[tin](s.table.Decode(stored)); got.Count != 2 || got.Version != 4 || got != *item.(*tin) {
+		if got, _ := typed.As[tin](s.table.Decode(stored)); got.Count != 2 || got.Version != 4 || got != *item.(*tin) {
 			t.Errorf("%v: returned %+v, stored %+v", kind, item, got)
 		}
 		if !ddb.EqualItems(trace.After, stored) {
@@ -110,7 +111,7 @@ func TestRunAgainstOthers(t *testing.T) {
 			s.stored(t, nil)
 			s.policy.FailFast = row.failFast
 			runs := 0
-			_, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{Change: ChangeOf(func(ctx context.Context, b *tin) error {
+			_, trace, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(func(ctx context.Context, b *tin) error {
 				if runs++; row.others != nil {
 					row.others(t, s, runs)
 				}
@@ -121,7 +122,7 @@ func TestRunAgainstOthers(t *testing.T) {
 			}
 			got := tin{Count: -1}
 			if stored := s.Item(t, raw); stored != nil {
-				got, _ = As[tin](s.table.Decode(stored))
+				got, _ = typed.As[tin](s.table.Decode(stored))
 			}
 			if got.Count != row.count {
 				t.Errorf("stored %+v, want count %d", got, row.count)
@@ -155,14 +156,14 @@ func TestRunFromABelievedItem(t *testing.T) {
 	no := errors.New("sold out")
 	runs := 0
 	believed := ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(0), "version": ddb.Integer(2)}
-	got, _, err := Run(t.Context(), s.table, &s.policy, key, raw, Request{From: believed, Change: ChangeOf(func(_ context.Context, b *tin) error {
+	got, _, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{From: believed, Change: typed.ChangeOf(func(_ context.Context, b *tin) error {
 		if runs++; b.Count == 0 {
 			return no
 		}
 		b.Count--
 		return nil
 	})})
-	item, err := As[tin](got, err)
+	item, err := typed.As[tin](got, err)
 	rig.Is(t, err)
 	if runs != 2 || item.Version != 4 {
 		t.Errorf("%+v after %d runs", item, runs)
@@ -192,7 +193,7 @@ func TestCreate(t *testing.T) {
 				s.put(t, row.stored)
 			}
 			s.Nth("UpdateItem", 0, kind)
-			item, err := As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
+			item, err := typed.As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
 			want := row.want
 			if row.stored != nil && (kind == fault.LoseResponse || kind == fault.DropRequest) {
 				want = repo.ErrOutcomeUnknown // it may have been made, and deleted since
@@ -201,7 +202,7 @@ func TestCreate(t *testing.T) {
 				t.Errorf("%s, %v: error %v, want %v", name, kind, err, want)
 			}
 			if stored := s.Item(t, raw); want == nil {
-				got, _ := As[tin](s.table.Decode(stored))
+				got, _ := typed.As[tin](s.table.Decode(stored))
 				if got != item || got.Count != 5 || got.Version != 1 || s.table.Core.Hidden(stored) || stored["expiresAt"] != nil {
 					t.Errorf("%s, %v: returned %+v, stored %v", name, kind, item, stored)
 				}
@@ -226,7 +227,7 @@ func TestCreateWaitsForALock(t *testing.T) {
 		}
 		return fault.None
 	})
-	item, err := As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
+	item, err := typed.As[tin](Create(t.Context(), s.table, &tin{ID: "beans", Count: 5}, s.policy.Settings, nil))
 	rig.Is(t, err)
 	if item.Version != 1 || item.Count != 5 {
 		t.Errorf("made %+v", item)
@@ -251,7 +252,7 @@ func TestCreateEndsAmongOthers(t *testing.T) {
 // What a change may do to an item, and what of it is written.
 func TestChange(t *testing.T) {
 	s := open(t)
-	from := rig.Must(SnapshotOf(s.table, ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(1), "label": ddb.Text("old"), "version": ddb.Integer(3), "mine": ddb.True()}))(t)
+	from := rig.Must(typed.SnapshotOf(s.table, ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(1), "label": ddb.Text("old"), "version": ddb.Integer(3), "mine": ddb.True()}))(t)
 	no := errors.New("no")
 	for name, row := range map[string]struct {
 		change func(b *tin) error
@@ -268,7 +269,7 @@ func TestChange(t *testing.T) {
 		"its key":        {change: func(b *tin) error { b.ID = "peas"; return nil }, want: repo.ErrFixed},
 		"its version":    {change: func(b *tin) error { b.Version++; return nil }, want: repo.ErrFixed},
 	} {
-		edit, err := Change(t.Context(), s.table, from, ChangeOf(func(_ context.Context, b *tin) error { return row.change(b) }))
+		edit, err := typed.Change(t.Context(), s.table, from, typed.ChangeOf(func(_ context.Context, b *tin) error { return row.change(b) }))
 		if !errors.Is(err, row.want) || edit.Remove != row.remove || len(edit.Diff.Set) != row.set || len(edit.Diff.Remove) != row.gone {
 			t.Errorf("%s: %+v, %v", name, edit, err)
 		}
@@ -281,8 +282,8 @@ func TestApplyTo(t *testing.T) {
 	core := open(t).table.Core
 	before := ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(1), "version": ddb.Integer(3), "mine": ddb.True(), "lockedBy": ddb.Text("me"),
 		"lockTime": ddb.Integer(1), "lockHeld": ddb.Integer(1), "lockLease": ddb.Integer(1), "lockToken": ddb.Integer(2)}
-	ring := Writers(core, protocol.NewWriteID(), before)
-	after := ApplyTo(core, before, ddb.Diff{Set: []ddb.Attribute{{Name: "count", Value: ddb.Integer(7)}}, Remove: []string{"label"}}, ring, 2)
+	ring := typed.Writers(core, protocol.NewWriteID(), before)
+	after := typed.ApplyTo(core, before, ddb.Diff{Set: []ddb.Attribute{{Name: "count", Value: ddb.Integer(7)}}, Remove: []string{"label"}}, ring, 2)
 	want := ddb.Item{"id": ddb.Text("beans"), "count": ddb.Integer(7), "version": ddb.Integer(5), "mine": ddb.True(), "lockToken": ddb.Integer(2), "writers": ring}
 	if !ddb.EqualItems(after, want) {
 		t.Errorf("%v, want %v", after, want)
@@ -294,8 +295,8 @@ func TestApplyTo(t *testing.T) {
 func TestACallInsideAChangeOfItsItem(t *testing.T) {
 	table, raw := open(t).table, ddb.Item{"id": ddb.Text("beans")}
 	var inside context.Context
-	run := Inside(table, raw, func(ctx context.Context, _ any) error { inside = ctx; return Refuse(ctx, table, key, raw) })
+	run := typed.Inside(table, raw, func(ctx context.Context, _ any) error { inside = ctx; return typed.Refuse(ctx, table, key, raw) })
 	rig.Is(t, run(t.Context(), nil), repo.ErrNested)
-	rig.Is(t, Refuse(inside, table, key, raw))
-	rig.Is(t, Refuse(t.Context(), table, key, raw))
+	rig.Is(t, typed.Refuse(inside, table, key, raw))
+	rig.Is(t, typed.Refuse(t.Context(), table, key, raw))
 }

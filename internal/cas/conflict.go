@@ -7,6 +7,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // undecided is the error where no verdict can be had.
@@ -40,9 +41,9 @@ func (u *update) refusal(base, now ddb.Item, removes bool) protocol.Refusal {
 	core := u.waiter.Core
 	r := protocol.Refusal{Removes: removes, Base: core.Ring(base), Now: core.Ring(now), Counted: core.Version != "",
 		Gone: core.Absent(now), Unmoved: u.unmoved(base, now)}
-	r.Since = Version(core, now)
+	r.Since = typed.Version(core, now)
 	if !core.Hidden(base) { // else the version begins anew
-		r.Since -= Version(core, base)
+		r.Since -= typed.Version(core, base)
 	}
 	return r
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -18,12 +19,12 @@ import (
 //
 // With an id the new item remembers it, and an item that is there and remembers it
 // is returned as it is.
-func Create(ctx context.Context, t *Table, item any, s lock.Settings, once *Once) (_ any, err error) {
+func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once *typed.Once) (_ any, err error) {
 	core := t.Core
 	item = t.Stamp(item, core.Clock(), true)
 	raw, err := t.EncodeGiven(item)
 	if err == nil {
-		err = Refuse(ctx, t, t.KeyOf(item), raw)
+		err = typed.Refuse(ctx, t, t.KeyOf(item), raw)
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ type creation struct {
 	lock.Waiter
 	id     protocol.WriteID
 	item   ddb.Item // to be made
-	once   *Once
+	once   *typed.Once
 	hidden ddb.Item // the stub or tombstone that the last try found
 	made   ddb.Item // the item that remembers the id
 	tries  int
@@ -119,7 +120,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 	case c.Barred(image):
 		return c.WaitOrBreak(ctx, image)
 	}
-	if err := CheckNotStale(core, image, c.item); err != nil {
+	if err := typed.CheckNotStale(core, image, c.item); err != nil {
 		return fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
 	}
 	return nil
@@ -147,8 +148,8 @@ func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 		d.Remove = nil // there is nothing
 		w.IfAbsent(core.Partition)
 	} else {
-		MakeVisible(core, w, d)
-		w.Remove(Unmapped(core, Leftovers(core, hidden))...)
+		typed.MakeVisible(core, w, d)
+		w.Remove(typed.Unmapped(core, typed.Leftovers(core, hidden))...)
 		w.IfExists(core.Partition)
 		w.IfSeen(hidden, core.Attr.LockStub, core.Attr.Tombstone, core.Attr.Writers)
 		for _, name := range []string{core.EventTime, core.EventID} {

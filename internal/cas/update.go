@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,9 +22,9 @@ const atOnce = 2
 // update is one call under way.
 type update struct {
 	*Policy
-	Request
+	typed.Request
 	Trace
-	table   *Table
+	table   *typed.Table
 	waiter  *lock.Waiter
 	tries   int
 	sent    bool                 // the present attempt has sent its write
@@ -34,35 +35,27 @@ type update struct {
 
 // Update reads an item, changes it and writes the difference if it is as read,
 // until that succeeds. create starts a new item where there is none.
-func Update(ctx context.Context, t *Table, p *Policy, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
+func Update(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
 	if change == nil {
-		return nil, NoChange()
+		return nil, typed.NoChange()
 	}
 	raw, err := t.EncodeKey(key)
 	if err != nil {
 		return nil, err
 	}
-	if err := Refuse(ctx, t, key, raw); err != nil {
+	if err := typed.Refuse(ctx, t, key, raw); err != nil {
 		return nil, err
 	}
-	ctx, told := t.Core.Observe.Call(ctx, p.Kind, OperationOf(create))
+	ctx, told := t.Core.Observe.Call(ctx, p.Kind, typed.OperationOf(create))
 	told.Key(key.String)
 	defer told.End(&err)
-	item, _, err = Run(ctx, t, p, key, raw, Request{Create: create, Change: Inside(t, raw, change)})
+	item, _, err = Run(ctx, t, p, key, raw, typed.Request{Create: create, Change: typed.Inside(t, raw, change)})
 	return item, err
-}
-
-// OperationOf is what a change is called in telemetry.
-func OperationOf(create bool) string {
-	if create {
-		return "Upsert"
-	}
-	return "Update"
 }
 
 // Run is Update with all that a caller may know before and wants to know
 // afterwards; raw is the encoded key.
-func Run(ctx context.Context, t *Table, p *Policy, key repo.Key, raw ddb.Item, call Request) (any, Trace, error) {
+func Run(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, raw ddb.Item, call typed.Request) (any, Trace, error) {
 	u := &update{Policy: p, Request: call, table: t,
 		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}
 	var item any
@@ -161,14 +154,14 @@ func (u *update) named(err error) error {
 }
 
 // applied notes the item as the write has left it.
-func (u *update) applied(image ddb.Item, edit Edit) {
+func (u *update) applied(image ddb.Item, edit typed.Edit) {
 	if edit.Remove || u.Keep == nil || !u.Keep() {
 		return
 	}
 	if len(image) == 0 {
 		image = u.waiter.Raw
 	}
-	u.After = ApplyTo(u.waiter.Core, image, edit.Diff, u.ring, u.count())
+	u.After = typed.ApplyTo(u.waiter.Core, image, edit.Diff, u.ring, u.count())
 }
 
 func (u *update) count() int64 {
@@ -180,11 +173,11 @@ func (u *update) count() int64 {
 
 // write sends an edit under the condition that the item is as in the image. It
 // returns the item as it will be.
-func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protocol.WriteID) (item any, res ddb.Result, err error) {
+func (u *update) write(ctx context.Context, image ddb.Item, edit typed.Edit, id protocol.WriteID) (item any, res ddb.Result, err error) {
 	core := u.waiter.Core
 	w := core.NewWrite()
 	u.asRead(w, image)
-	u.ring = Writers(core, id, image)
+	u.ring = typed.Writers(core, id, image)
 	switch {
 	case edit.Remove && u.Tombstone == nil:
 		u.sent = true
@@ -195,12 +188,12 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 		w.Set(core.Attr.Writers, core.Push(id, image))
 	default:
 		w.Apply(edit.Diff)
-		item = Bump(u.table, w, u.ring, edit.Item, u.count())
+		item = typed.Bump(u.table, w, u.ring, edit.Item, u.count())
 		if core.Version == "" && u.Ring {
 			w.Set(core.Attr.Writers, core.Push(id, image))
 		}
 		if core.Hidden(image) {
-			MakeVisible(core, w, edit.Diff)
+			typed.MakeVisible(core, w, edit.Diff)
 		}
 	}
 	in, err := w.Update(u.waiter.Raw)
@@ -214,18 +207,18 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit Edit, id protoc
 }
 
 // begin decodes what an attempt starts from.
-func (u *update) begin(image ddb.Item) (Snapshot, error) {
+func (u *update) begin(image ddb.Item) (typed.Snapshot, error) {
 	core := u.waiter.Core
 	switch {
 	case !core.Hidden(image) && u.Edit == nil && u.Check == nil:
-		return Start(u.table, image)
+		return typed.Start(u.table, image)
 	case !core.Hidden(image):
-		return SnapshotOf(u.table, image)
+		return typed.SnapshotOf(u.table, image)
 	}
 	if !u.Create {
-		return Snapshot{}, lock.NotFound(u.waiter.Key, core.Name)
+		return typed.Snapshot{}, lock.NotFound(u.waiter.Key, core.Name)
 	}
-	from, err := NewSnapshot(u.table, u.waiter.Raw)
+	from, err := typed.NewSnapshot(u.table, u.waiter.Raw)
 	from.Raw = image
 	return from, err
 }
@@ -241,13 +234,4 @@ func (u *update) asRead(w *protocol.Write, image ddb.Item) {
 	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
 	w.IfSeen(image, u.Seen...)
 	u.waiter.IfFree(w)
-}
-
-// Version of an image; 0 where it has none.
-func Version(core *protocol.Core, image ddb.Item) int64 {
-	if n, ok := image[core.Version].(*types.AttributeValueMemberN); ok {
-		v, _ := ddb.Int(n)
-		return v
-	}
-	return 0
 }

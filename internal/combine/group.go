@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // Group runs the changes of its parts as one. It is used by one goroutine.
 type Group struct {
-	table *cas.Table
+	table *typed.Table
 	draw  func() *Participant // the next caller who waits; nil: there is none
 	parts []*run
 	fresh bool  // there is no item yet
@@ -48,7 +48,7 @@ type run struct {
 
 // NewGroup starts a group with its first participant. draw takes along the next caller
 // who waits, nil where there is none; a nil draw takes nobody along.
-func NewGroup(table *cas.Table, kind string, first *Participant, draw func() *Participant) *Group {
+func NewGroup(table *typed.Table, kind string, first *Participant, draw func() *Participant) *Group {
 	b := &Group{table: table, kind: kind, draw: draw}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(first.ctx))
 	b.ctx, b.told = table.Core.Observe.Shared(b.ctx, kind, "Combine")
@@ -97,7 +97,7 @@ func (b *Group) Begin(fresh bool) { b.fresh = fresh }
 // Edit is the edit of all parts, those who are drawn while it runs included.
 // It is made of encodings: a caller may have been told its verdict before the
 // last change has run, and what its change has returned is then its own again.
-func (b *Group) Edit(ctx context.Context, from cas.Snapshot) (cas.Edit, error) {
+func (b *Group) Edit(ctx context.Context, from typed.Snapshot) (typed.Edit, error) {
 	b.count = 0
 	began := time.Now()
 	all := newTotal(b.table, from)
@@ -107,7 +107,7 @@ func (b *Group) Edit(ctx context.Context, from cas.Snapshot) (cas.Edit, error) {
 		}
 		start, err := all.next()
 		if err != nil {
-			return cas.Edit{}, err
+			return typed.Edit{}, err
 		}
 		m := b.parts[i]
 		m.asked++
@@ -121,14 +121,14 @@ func (b *Group) Edit(ctx context.Context, from cas.Snapshot) (cas.Edit, error) {
 	switch {
 	case b.live.Load() == 0:
 		<-b.ctx.Done() // who left last is about to end it
-		return cas.Edit{}, ddb.CtxError(b.ctx)
+		return typed.Edit{}, ddb.CtxError(b.ctx)
 	case len(b.parts) == 1 && b.parts[0].alone:
-		return cas.Edit{Remove: true}, nil
+		return typed.Edit{Remove: true}, nil
 	case len(b.parts) == 1 && b.parts[0].err != nil:
-		return cas.Edit{}, b.parts[0].err // the guard knows best whether what it saw was true
+		return typed.Edit{}, b.parts[0].err // the guard knows best whether what it saw was true
 	}
 	if b.fresh && b.count == 0 {
-		return cas.Edit{}, errNothing // nobody wants the new item
+		return typed.Edit{}, errNothing // nobody wants the new item
 	}
 	// To the guard it is one change; Count tells how many it stands for.
 	return all.edit(), nil

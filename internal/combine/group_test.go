@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -23,27 +23,27 @@ type item struct {
 	Version int64  `dynamodbav:"version" repo:"version"`
 }
 
-func newTable(t *testing.T) *cas.Table { return tableOf[item](t) }
+func newTable(t *testing.T) *typed.Table { return tableOf[item](t) }
 
-func tableOf[T any](t *testing.T) *cas.Table {
+func tableOf[T any](t *testing.T) *typed.Table {
 	t.Helper()
-	return cas.TableOf(rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t))
+	return typed.TableOf(rig.Must(repo.NewTable[T](dynamodb.New(dynamodb.Options{}), "never-asked", repo.TableConfig{}))(t))
 }
 
 // edit runs a batch on an item, and leaves what its write would make of it.
-func edit[T any](t *testing.T, table *cas.Table, b *combine.Group, work *T) error {
+func edit[T any](t *testing.T, table *typed.Table, b *combine.Group, work *T) error {
 	t.Helper()
 	raw := rig.Must(table.Encode(work))(t)
-	e, err := b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t))
+	e, err := b.Edit(b.Context(), rig.Must(typed.SnapshotOf(table, raw))(t))
 	if err == nil {
-		*work = *rig.Must(table.Decode(cas.ApplyTo(table.Core, raw, e.Diff, nil, 1)))(t).(*T)
+		*work = *rig.Must(table.Decode(typed.ApplyTo(table.Core, raw, e.Diff, nil, 1)))(t).(*T)
 	}
 	return err
 }
 
 // participant is a caller with a change of its own type.
 func participant[T any](ctx context.Context, create bool, change func(context.Context, *T) error, ended func() error) *combine.Participant {
-	return combine.NewParticipant(ctx, create, cas.ChangeOf(change), ended)
+	return combine.NewParticipant(ctx, create, typed.ChangeOf(change), ended)
 }
 
 func add(_ context.Context, i *item) error { i.Count++; return nil }
@@ -57,7 +57,7 @@ type verdict struct {
 func await(p *combine.Participant) <-chan verdict {
 	told := make(chan verdict, 1)
 	go func() {
-		got, err := cas.As[item](p.Await())
+		got, err := typed.As[item](p.Await())
 		told <- verdict{got, err}
 	}()
 	return told

@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -206,7 +206,7 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 			return nil
 		}, nil)
 		got := make(chan shelf, 1)
-		go func() { s, _ := cas.As[shelf](p.Await()); got <- s }()
+		go func() { s, _ := typed.As[shelf](p.Await()); got <- s }()
 		parts, told = append(parts, p), append(told, got)
 	}
 	others := parts[1:]
@@ -250,7 +250,7 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 		return p
 	})
 	raw := rig.Must(table.Encode(&shelf{ID: "a", Version: 1}))(t)
-	e := rig.Must(b.Edit(b.Context(), rig.Must(cas.SnapshotOf(table, raw))(t)))(t)
+	e := rig.Must(b.Edit(b.Context(), rig.Must(typed.SnapshotOf(table, raw))(t)))(t)
 	b.Conclude(nil)
 	for _, a := range e.Diff.Set {
 		if n, ok := a.Value.(*types.AttributeValueMemberN); a.Name == "any" && (!ok || n.Value != "9007199254740993") {
@@ -270,7 +270,7 @@ func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
 	adds := participant(t.Context(), false, func(_ context.Context, s *shelf) error { s.Mine++; return nil }, nil)
 	told := make(chan shelf, 1)
 	go func() { _, _ = spoils.Await() }()
-	go func() { s, _ := cas.As[shelf](adds.Await()); told <- s }()
+	go func() { s, _ := typed.As[shelf](adds.Await()); told <- s }()
 	others := []*combine.Participant{adds}
 	b := combine.NewGroup(table, telemetry.Pessimistic, spoils, func() (p *combine.Participant) {
 		if len(others) > 0 {

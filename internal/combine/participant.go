@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -18,8 +18,8 @@ const settle = 4 * time.Second
 
 // Participant is one caller's part in a group.
 type Participant struct {
-	Create bool      // the item may be missing
-	Once   *cas.Once // the id under which its change is made once; nil: none
+	Create bool        // the item may be missing
+	Once   *typed.Once // the id under which its change is made once; nil: none
 
 	ctx    context.Context
 	began  time.Time
@@ -42,8 +42,8 @@ const (
 
 // ask is the request to run the change on a copy of the item.
 type ask struct {
-	table  *cas.Table
-	from   cas.Snapshot    // the caller's own: nobody else has this copy
+	table  *typed.Table
+	from   typed.Snapshot  // the caller's own: nobody else has this copy
 	fresh  bool            // there is no item yet
 	ctx    context.Context // ends when the right to write is lost
 	answer chan<- answer
@@ -183,12 +183,12 @@ func (p *Participant) run(a ask) {
 // use the item's memory for something else. After it nobody reads that memory.
 func (p *Participant) apply(ctx context.Context, a ask) answer {
 	out := answer{ran: true}
-	e, err := cas.ChangeOnce(ctx, a.table, a.from, p.change, p.Once)
+	e, err := typed.ChangeOnce(ctx, a.table, a.from, p.change, p.Once)
 	switch {
 	case err == nil && e.Remove:
 		err = repo.Remove
 	case err == nil:
-		err = cas.CheckNotStale(a.table.Core, a.from.Raw, e.After)
+		err = typed.CheckNotStale(a.table.Core, a.from.Raw, e.After)
 	}
 	if out.err = err; err != nil {
 		return out

@@ -4,16 +4,16 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // total is an item after the changes of a group so far, as it would be stored
 // if each of them had been written. It holds encodings alone, which no caller
 // shares.
 type total struct {
-	table   *cas.Table
-	from    cas.Snapshot
+	table   *typed.Table
+	from    typed.Snapshot
 	changed bool
 	raw     ddb.Item // once something has changed
 	before  ddb.Item // what the type makes of raw; nil: not known yet
@@ -21,19 +21,19 @@ type total struct {
 	touched map[string]bool
 }
 
-func newTotal(table *cas.Table, from cas.Snapshot) *total {
+func newTotal(table *typed.Table, from typed.Snapshot) *total {
 	return &total{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
 }
 
 // next is what the next change starts from, with a copy of the item of its own.
-func (s *total) next() (start cas.Snapshot, err error) {
+func (s *total) next() (start typed.Snapshot, err error) {
 	start.Raw = s.from.Raw
 	switch {
 	case s.changed:
 		start.Raw = s.raw
 		start.Item, err = s.table.Decode(s.raw)
 	case s.table.Core.Hidden(s.from.Raw):
-		start.Item, err = cas.NewItem(s.table, s.from.Before) // the key
+		start.Item, err = typed.NewItem(s.table, s.from.Before) // the key
 	default:
 		start.Item, err = s.table.Decode(s.from.Raw)
 	}
@@ -67,7 +67,7 @@ func (s *total) add(e edit) {
 	for _, name := range e.diff.Remove {
 		s.touched[name] = true
 	}
-	s.raw = cas.ApplyTo(core, base, e.diff, nil, 1)
+	s.raw = typed.ApplyTo(core, base, e.diff, nil, 1)
 	if core.Version != "" {
 		s.raw[core.Version] = ddb.Integer(e.version)
 	}
@@ -76,8 +76,8 @@ func (s *total) add(e edit) {
 
 // edit is what all changes did together. What one set and another set back is
 // written all the same: the item that it is compared with may be a tombstone.
-func (s *total) edit() cas.Edit {
-	e := cas.Edit{Item: s.from.Item, After: s.after}
+func (s *total) edit() typed.Edit {
+	e := typed.Edit{Item: s.from.Item, After: s.after}
 	once := s.table.Core.Attr.OnceNames()
 	names := slices.Concat(s.table.Core.Mapped, once[:])
 	for _, name := range slices.Sorted(maps.Keys(s.touched)) { // what a tombstone has kept may be unknown to the type

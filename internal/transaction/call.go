@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -26,7 +26,7 @@ type Config struct {
 // call is one call of Run over all its runs.
 type call struct {
 	Config
-	once    *cas.Once       // the id under which the whole is applied once; nil: it has none
+	once    *typed.Once     // the id under which the whole is applied once; nil: it has none
 	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
 
 	mu      sync.Mutex
@@ -52,7 +52,7 @@ func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) e
 
 // run is Run, under an id if there is one: made says that the run has found it. The error
 // does not tell, for a closure may return one that it has kept of another transaction.
-func run(ctx context.Context, cfg Config, once *cas.Once, fn func(context.Context, *Tx) error) (made bool, err error) {
+func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Context, *Tx) error) (made bool, err error) {
 	if fn == nil {
 		return false, fmt.Errorf("%w: the closure is nil", repo.ErrConfig)
 	}

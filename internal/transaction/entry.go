@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -61,7 +61,7 @@ type entry struct {
 // event is such a write in a run.
 type event struct {
 	Event
-	once *cas.Once // the id that it has of its own; nil: none
+	once *typed.Once // the id that it has of its own; nil: none
 	// fill makes the write with its conditions.
 	fill func(w *protocol.Write, id protocol.WriteID) error
 	// replay does the same to an item that was read; nil: it cannot be told.

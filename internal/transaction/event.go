@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -42,7 +42,7 @@ type Event struct {
 // Write makes a write that needs not know its item. Of an item that is not known it
 // reads nothing, unless such a write was refused before, or has an id of its own.
 func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
-	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
+	return v.once(ctx, key, func(ctx context.Context, e *entry, once *typed.Once) error {
 		if once == nil && v.needsNoItem(e, ev) {
 			e.blind = &event{Event: ev, fill: func(w *protocol.Write, id protocol.WriteID) error { return ev.Fill(w, id, nil) }}
 			if ev.Do != nil || ev.Whole != nil || ev.Deletes {
@@ -81,7 +81,7 @@ func (v *View) needsNoItem(e *entry, ev Event) bool {
 var errDuplicate = errors.New("the event is stored already")
 
 // apply does an event to the item, which is known.
-func (v *View) apply(ctx context.Context, e *entry, ev Event, once *cas.Once) error {
+func (v *View) apply(ctx context.Context, e *entry, ev Event, once *typed.Once) error {
 	check := ev.Check
 	if check == nil {
 		check = func(ddb.Item) error { return e.checkNewer(ev.Raw) }

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // Operation is a transaction that is applied once, under an operation id. Every item
 // that it writes remembers the id; one that does is evidence for all of them.
-type Operation struct{ calls cas.OnceCalls }
+type Operation struct{ calls typed.OnceCalls }
 
 // NewOperation makes one. Its id is no other operation's on an item, whatever the
 // text of that is: an item may have been changed under the same text alone.
 func NewOperation(id string) *Operation {
-	return &Operation{cas.OnceCalls{ID: id, OfTransaction: true}}
+	return &Operation{typed.OnceCalls{ID: id, OfTransaction: true}}
 }
 
 // WithFingerprint is the same operation with the fingerprint of its request.
@@ -29,7 +29,7 @@ func (o *Operation) WithFingerprint(fingerprint []byte) *Operation {
 // Run is the function Run, but nothing is written if an item that the closure touches
 // remembers the id.
 func (o *Operation) Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
-	return o.calls.Do(func(once *cas.Once) error {
+	return o.calls.Do(func(once *typed.Once) error {
 		made, err := run(ctx, cfg, once, fn)
 		if made || err == nil {
 			once.Note(made)
@@ -62,7 +62,7 @@ func (tx *Tx) refuseMade(e *entry) error {
 }
 
 // refuse is the error where an item remembers an id for another request.
-func (e *entry) refuse(once *cas.Once, image ddb.Item) error {
+func (e *entry) refuse(once *typed.Once, image ddb.Item) error {
 	if err := once.Refuse(e.core, image); err != nil {
 		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
 	}
@@ -70,7 +70,7 @@ func (e *entry) refuse(once *cas.Once, image ddb.Item) error {
 }
 
 // remembering is what an item is with some ids.
-func (e *entry) remembering(item ddb.Item, ids ...*cas.Once) (ddb.Item, error) {
+func (e *entry) remembering(item ddb.Item, ids ...*typed.Once) (ddb.Item, error) {
 	for _, id := range ids {
 		var d ddb.Diff
 		if err := id.Remember(e.core, item, &d); err != nil {
@@ -89,7 +89,7 @@ func (e *entry) remembering(item ddb.Item, ids ...*cas.Once) (ddb.Item, error) {
 
 // remember makes an event's write leave its ids: that of its operation, and that of
 // the whole transaction.
-func (b *event) remember(w *protocol.Write, e *entry, once *cas.Once) error {
+func (b *event) remember(w *protocol.Write, e *entry, once *typed.Once) error {
 	if !e.known {
 		if once != nil {
 			once.Unread(e.core).Add(w)

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 )
 
 // part is what the commit writes to one item, or demands of it.
@@ -61,7 +61,7 @@ func (p *part) form() form {
 }
 
 // write makes the item's part of a transaction.
-func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWriteItem, err error) {
+func (p *part) write(id protocol.WriteID, once *typed.Once) (item types.TransactWriteItem, err error) {
 	w, as := p.core.NewWrite(), p.form()
 	if err := p.compose(w, as, id, once); err != nil {
 		return item, fmt.Errorf("%s: %w", p.core.ItemName(p.key), err)
@@ -83,7 +83,7 @@ func (p *part) write(id protocol.WriteID, once *cas.Once) (item types.TransactWr
 }
 
 // compose puts together what the part writes, and what it demands.
-func (p *part) compose(w *protocol.Write, as form, id protocol.WriteID, once *cas.Once) error {
+func (p *part) compose(w *protocol.Write, as form, id protocol.WriteID, once *typed.Once) error {
 	switch as {
 	case eventDeletion:
 		return p.blind.fill(w, id)
@@ -115,7 +115,7 @@ func (p *part) demand(w *protocol.Write) {
 
 // fill adds what the closure has made of the item: the difference, with the id that
 // the transaction has, the version and the ring.
-func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *cas.Once) error {
+func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *typed.Once) error {
 	now, err := e.remembering(e.now, once)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *cas.Once) err
 	}
 	w.Apply(d)
 	if e.core.Version != "" && e.count > 0 {
-		w.Set(e.core.Version, ddb.Integer(cas.Version(e.core, e.now)))
+		w.Set(e.core.Version, ddb.Integer(typed.Version(e.core, e.now)))
 	}
 	ring := id.Push(e.core.Ring(e.image))
 	w.Set(e.core.Attr.Writers, ring)
@@ -192,7 +192,7 @@ func (e *entry) isWritten(name string) bool {
 
 // conditionFails reports whether it was its caller's own condition that has refused
 // an item's write: nothing else of what the write demands is missing in the image.
-func (p *part) conditionFails(once *cas.Once) bool {
+func (p *part) conditionFails(once *typed.Once) bool {
 	switch {
 	case p.blind == nil || p.blind.Condition == nil:
 		return false

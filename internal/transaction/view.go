@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // Strategy is how the items of a repository take part in transactions.
 type Strategy struct {
-	Table *cas.Table
+	Table *typed.Table
 	By    any // the repository itself
 	lock.Settings
 	Locker *local.Line // takes the lock of an item at its first touch; nil: none is taken
@@ -39,44 +39,44 @@ func (s *Strategy) member() member {
 type View struct {
 	tx  *Tx
 	s   *Strategy
-	ids *cas.OnceCalls // whose id its calls have; nil: they have none
+	ids *typed.OnceCalls // whose id its calls have; nil: they have none
 }
 
-// typed is a view for those who know the type.
-type typed[T any] struct{ v *View }
+// typedView is a view for those who know the type.
+type typedView[T any] struct{ v *View }
 
-var _ repo.Repository[struct{}] = typed[struct{}]{}
+var _ repo.Repository[struct{}] = typedView[struct{}]{}
 
 // Typed is the view as a repository.
-func Typed[T any](v *View) repo.Repository[T] { return typed[T]{v} }
+func Typed[T any](v *View) repo.Repository[T] { return typedView[T]{v} }
 
-func (t typed[T]) Get(ctx context.Context, key repo.Key) (T, error) {
-	return cas.As[T](t.v.Get(ctx, key))
+func (t typedView[T]) Get(ctx context.Context, key repo.Key) (T, error) {
+	return typed.As[T](t.v.Get(ctx, key))
 }
 
-func (t typed[T]) Create(ctx context.Context, item T) (T, error) {
-	return cas.As[T](t.v.Create(ctx, &item))
+func (t typedView[T]) Create(ctx context.Context, item T) (T, error) {
+	return typed.As[T](t.v.Create(ctx, &item))
 }
 
-func (t typed[T]) Update(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
-	return cas.As[T](t.v.Update(ctx, key, cas.ChangeOf(change)))
+func (t typedView[T]) Update(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return typed.As[T](t.v.Update(ctx, key, typed.ChangeOf(change)))
 }
 
-func (t typed[T]) Upsert(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
-	return cas.As[T](t.v.Upsert(ctx, key, cas.ChangeOf(change)))
+func (t typedView[T]) Upsert(ctx context.Context, key repo.Key, change func(context.Context, *T) error) (T, error) {
+	return typed.As[T](t.v.Upsert(ctx, key, typed.ChangeOf(change)))
 }
 
-func (t typed[T]) Delete(ctx context.Context, key repo.Key) error { return t.v.Delete(ctx, key) }
+func (t typedView[T]) Delete(ctx context.Context, key repo.Key) error { return t.v.Delete(ctx, key) }
 
 // In is the strategy's repository inside a transaction.
 func (s *Strategy) In(tx *Tx) *View { return s.OnceIn(tx, nil) }
 
 // OnceIn is In for calls under an operation id.
-func (s *Strategy) OnceIn(tx *Tx, ids *cas.OnceCalls) *View { return &View{tx, s, ids} }
+func (s *Strategy) OnceIn(tx *Tx, ids *typed.OnceCalls) *View { return &View{tx, s, ids} }
 
 // once runs an operation on an item, under the id of the view if it has one.
-func (v *View) once(ctx context.Context, key repo.Key, do func(context.Context, *entry, *cas.Once) error) error {
-	return v.ids.Do(func(once *cas.Once) error {
+func (v *View) once(ctx context.Context, key repo.Key, do func(context.Context, *entry, *typed.Once) error) error {
+	return v.ids.Do(func(once *typed.Once) error {
 		return v.on(ctx, key, func(ctx context.Context, e *entry) error { return do(ctx, e, once) })
 	})
 }
@@ -105,7 +105,7 @@ func (v *View) on(ctx context.Context, key repo.Key, do func(context.Context, *e
 
 // Get reads an item, as the transaction has left it.
 func (v *View) Get(ctx context.Context, key repo.Key) (item any, err error) {
-	err = v.once(ctx, key, func(ctx context.Context, e *entry, _ *cas.Once) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, _ *typed.Once) error {
 		if err := e.open(ctx, v.tx, false); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 		return nil, err
 	}
 	key := v.s.Table.KeyOf(item)
-	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *typed.Once) error {
 		if !e.known && !e.refuted && e.blind == nil {
 			// That there is none is assumed: the commit finds out.
 			e.known, e.image, e.now, e.moment = true, nil, nil, moment{}
@@ -149,7 +149,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 		case !hidden:
 			return fmt.Errorf("%w: %v in table %q", repo.ErrExists, key, e.core.Name)
 		}
-		if err := cas.CheckNotStale(e.core, e.now, raw); err != nil {
+		if err := typed.CheckNotStale(e.core, e.now, raw); err != nil {
 			return fmt.Errorf("%s: %w", e.core.ItemName(key), err)
 		}
 		created = v.s.Table.WithVersion(item, 1)
@@ -162,10 +162,10 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 }
 
 // put makes of the item what an encoding says, as far as the type knows it.
-func (e *entry) put(raw ddb.Item, once *cas.Once) error {
+func (e *entry) put(raw ddb.Item, once *typed.Once) error {
 	d := e.core.Whole(raw)
 	if e.core.Hidden(e.now) {
-		d.Remove = append(d.Remove, cas.Unmapped(e.core, cas.Leftovers(e.core, e.now))...)
+		d.Remove = append(d.Remove, typed.Unmapped(e.core, typed.Leftovers(e.core, e.now))...)
 	} else if e.now[e.core.Created] != nil {
 		d = d.Without(e.core.Created) // which stays as it is
 	}
@@ -192,7 +192,7 @@ func (e *entry) stored() ddb.Item {
 // change does a difference to the item, and counts it.
 func (e *entry) change(d ddb.Diff) {
 	var ring protocol.WriteID // the commit's own takes its place
-	e.now = cas.ApplyTo(e.core, e.stored(), d, ring.Push(nil), 1)
+	e.now = typed.ApplyTo(e.core, e.stored(), d, ring.Push(nil), 1)
 	e.count++
 }
 
@@ -208,9 +208,9 @@ func (v *View) Upsert(ctx context.Context, key repo.Key, change func(context.Con
 
 func (v *View) update(ctx context.Context, key repo.Key, create bool, change func(context.Context, any) error) (item any, err error) {
 	if change == nil {
-		return item, cas.NoChange()
+		return item, typed.NoChange()
 	}
-	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
+	err = v.once(ctx, key, func(ctx context.Context, e *entry, once *typed.Once) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (v *View) update(ctx context.Context, key repo.Key, create bool, change fun
 			return nil
 		}
 		e.change(edit.Diff)
-		item = v.s.Table.WithVersion(edit.Item, cas.Version(e.core, e.now))
+		item = v.s.Table.WithVersion(edit.Item, typed.Version(e.core, e.now))
 		return nil
 	})
 	if err != nil {
@@ -243,22 +243,22 @@ func (v *View) update(ctx context.Context, key repo.Key, create bool, change fun
 
 // edit runs a change. The item is nobody else's meanwhile, in this transaction
 // either.
-func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, any) error, once *cas.Once) (edit cas.Edit, err error) {
-	var from cas.Snapshot
+func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(context.Context, any) error, once *typed.Once) (edit typed.Edit, err error) {
+	var from typed.Snapshot
 	if hidden {
-		from, err = cas.NewSnapshot(v.s.Table, e.raw)
+		from, err = typed.NewSnapshot(v.s.Table, e.raw)
 		from.Raw = e.now
 	} else {
-		from, err = cas.SnapshotOf(v.s.Table, e.now)
+		from, err = typed.SnapshotOf(v.s.Table, e.now)
 	}
 	if err != nil {
 		return edit, err
 	}
-	edit, err = cas.ChangeOnce(ctx, v.s.Table, from, e.inside(change), once)
+	edit, err = typed.ChangeOnce(ctx, v.s.Table, from, e.inside(change), once)
 	if err != nil || edit.Remove || edit.Diff.Empty() && !hidden {
 		return edit, err
 	}
-	if err = cas.CheckNotStale(e.core, from.Raw, edit.After); err == nil && v.s.Check != nil {
+	if err = typed.CheckNotStale(e.core, from.Raw, edit.After); err == nil && v.s.Check != nil {
 		err = v.s.Check(from.Before, edit.After)
 	}
 	if err != nil {
@@ -281,7 +281,7 @@ func (v *View) remove(e *entry) {
 
 // Delete deletes an item, but not one that was changed under the id of the view.
 func (v *View) Delete(ctx context.Context, key repo.Key) error {
-	return v.once(ctx, key, func(ctx context.Context, e *entry, once *cas.Once) error {
+	return v.once(ctx, key, func(ctx context.Context, e *entry, once *typed.Once) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}

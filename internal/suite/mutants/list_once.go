@@ -53,14 +53,14 @@ var ofOnce = []mutant{
 	},
 	{
 		name: "a change under an id runs again",
-		file: "internal/cas/once.go",
+		file: "internal/typed/once.go",
 		old:  `if once.In(core, from.Raw) {`,
 		new:  `if once.In(core, from.Raw) && core.Hidden(from.Raw) {`,
 		by:   suite("once", "^TestAMessageChangesAnItemOnce$"),
 	},
 	{
 		name: "a change that alters nothing leaves no id",
-		file: "internal/cas/once.go",
+		file: "internal/typed/once.go",
 		old:  `if once == nil || err != nil || edit.Remove {`,
 		new:  `if once == nil || err != nil || edit.Remove || edit.Diff.Empty() {`,
 		by:   suite("once", "^TestAChangeThatAltersNothingLeavesItsID$"),

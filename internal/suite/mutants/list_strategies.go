@@ -4,7 +4,7 @@ package main
 var ofStrategies = []mutant{
 	{
 		name: "a change is made inside a change of its item",
-		file: "internal/cas/reentrancy.go",
+		file: "internal/typed/inside.go",
 		old:  `return nesting.Write(ctx, nesting.ItemOf(t.Core, raw), key)`,
 		new:  `return nesting.Write(context.WithoutCancel(context.Background()), nesting.ItemOf(t.Core, raw), key)`,
 		by:   suite("nested", "^TestCallsInsideAChange$"),

@@ -1,8 +1,10 @@
-package cas
+package typed
 
 import (
 	"context"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/link"
@@ -74,4 +76,21 @@ func ChangeOf[T any](change func(context.Context, *T) error) func(context.Contex
 		return nil
 	}
 	return func(ctx context.Context, item any) error { return change(ctx, item.(*T)) }
+}
+
+// OperationOf is what a change is called in telemetry.
+func OperationOf(create bool) string {
+	if create {
+		return "Upsert"
+	}
+	return "Update"
+}
+
+// Version of an image; 0 where it has none.
+func Version(core *protocol.Core, image ddb.Item) int64 {
+	if n, ok := image[core.Version].(*types.AttributeValueMemberN); ok {
+		v, _ := ddb.Int(n)
+		return v
+	}
+	return 0
 }

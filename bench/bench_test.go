@@ -36,7 +36,10 @@ func TestEverybodyLosesNothing(t *testing.T) {
 			}
 			t.Run(scenario+", "+name, func(t *testing.T) {
 				h := load.New(t, engine)
-				s := settings{scenarios: regexp.MustCompile("^" + scenario + "$"), contenders: regexp.MustCompile(""), real: real, partition: !real, short: true, seed: 1}
+				s := settings{scenarios: regexp.MustCompile("^" + scenario + "$"), contenders: regexp.MustCompile(""), real: real, worlds: worlds[1:2], seeds: 1, short: true, seed: 1}
+				if real {
+					s.worlds = worlds[:1]
+				}
 				results, err := measure(t.Context(), h, s, io.Discard)
 				if err != nil {
 					t.Fatal(err)
@@ -180,8 +183,8 @@ func TestRatiosAreThoseOfTheScenario(t *testing.T) {
 	if compare(both); both[3].Ratio != 6 || both[3].Best != 3 || both[2].Ratio != 1 {
 		t.Errorf("with the limits of a partition: %+v", both)
 	}
-	if w := worlds(both); len(w) != 2 || len(w[0].results) != 1 || len(charted(w[1].results)) != 3 {
-		t.Errorf("both worlds: %+v", w)
+	if len(worlds[0].among(both)) != 1 || len(charted(worlds[1].among(both))) != 3 {
+		t.Errorf("both worlds: %+v", both)
 	}
 	alone := results[:1]
 	alone[0].Ratio = 0
@@ -249,13 +252,13 @@ func TestArguments(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"-scenario", "("}, {"-unknown"}, {"extra"}, {"-scenario", "nowhere"}, {"-contender", "nobody"},
-		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")}, {"-real", "-partition"}, {"-real", "-both"}, {"-both", "-partition"},
+		{"-span", "-3s"}, {"-span", "0"}, {"-span", "1ms"}, {"-out", filepath.Join(file, "folder")}, {"-real", "-world", "partition"}, {"-real", "-world", "even,pareto"}, {"-world", "flat"}, {"-world", ""}, {"-seeds", "0"},
 	} {
 		if _, err := parse(args); !errors.Is(err, errUsage) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	s, err = parse([]string{"-scenario", "^alone, 1 KB$", "-contender", "^article", "-both"})
+	s, err = parse([]string{"-scenario", "^alone, 1 KB$", "-contender", "^article", "-world", "even,partition"})
 	if runs := plan(s); err != nil || len(runs) != 2 || runs[0].workload.Partition || !runs[1].workload.Partition || runs[1].scenario != alone1KB+withPartition {
 		t.Errorf("both worlds: %+v, %v", runs, err)
 	}
@@ -269,5 +272,53 @@ func TestFigures(t *testing.T) {
 		if got := figures(x); got != want {
 			t.Errorf("%v is shown as %s, want %s", x, got, want)
 		}
+	}
+}
+
+// A world changes what lies around a workload and nothing else, and has a name and charts
+// of its own.
+func TestWorlds(t *testing.T) {
+	s, err := parse([]string{"-scenario", "^32 processes$", "-contender", "^article", "-world", strings.Join(worldNames(), ","), "-seeds", "3", "-seed", "5"})
+	runs := plan(s)
+	if err != nil || len(runs) != 3*len(worlds) {
+		t.Fatalf("%d runs: %v", len(runs), err)
+	}
+	var scenarios, endings []string
+	var workloads []load.Workload
+	for i, r := range runs {
+		if want := uint64(5 + i%3); r.workload.Seed != want {
+			t.Errorf("run %d has seed %d, want %d", i, r.workload.Seed, want)
+		}
+		if i%3 != 0 {
+			continue
+		}
+		w := worldOf(r.scenario)
+		if bare(r.scenario) != processes32 || slices.Contains(scenarios, r.scenario) || slices.Contains(endings, w.ending) {
+			t.Errorf("%q of world %q: before it were %q with %q", r.scenario, w.name, scenarios, endings)
+		}
+		if slices.Contains(workloads, r.workload) {
+			t.Errorf("%q is what another world is", r.scenario)
+		}
+		scenarios, endings, workloads = append(scenarios, r.scenario), append(endings, w.ending), append(workloads, r.workload)
+	}
+}
+
+// What several seeds have shown is their median, with how far they are apart; nothing
+// that went wrong in one of them is left out.
+func TestSeedsAreMerged(t *testing.T) {
+	of := []result{
+		{Result: load.Result{Rate: 9, P99: 30, Lost: 1, Imbalance: 2}},
+		{Result: load.Result{Rate: 7, P99: 10, Imbalance: -2}},
+		{Result: load.Result{Rate: 8, P99: 50, Failed: 4}},
+	}
+	m := merge(of)
+	if m.Rate != 8 || m.P99 != 30 || m.Lost != 1 || m.Imbalance != 4 || m.Failed != 4 {
+		t.Errorf("%+v", m.Result)
+	}
+	if want := (spread{3, 7, 9, 10, 50}); m.Spread != want || m.Spread.rates() != "7.00 to 9.00" {
+		t.Errorf("%+v, want %+v", m.Spread, want)
+	}
+	if alone := merge(of[:1]); alone.Rate != 9 || alone.Spread.rates() != "" {
+		t.Errorf("%+v", alone)
 	}
 }

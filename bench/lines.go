@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -28,7 +27,7 @@ func (g *growth) steps(all []result) (some []result, at []float64) {
 		}
 	}
 	for _, r := range all {
-		if n, is := names[strings.TrimSuffix(r.Scenario, withPartition)]; is {
+		if n, is := names[bare(r.Scenario)]; is {
 			some, at = append(some, r), append(at, float64(n))
 		}
 	}

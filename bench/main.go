@@ -41,8 +41,8 @@ type settings struct {
 	scenarios, contenders *regexp.Regexp
 	real                  bool
 	short                 bool
-	partition             bool
-	both                  bool
+	worlds                []world
+	seeds                 int
 	span                  time.Duration
 	seed                  uint64
 	out                   string
@@ -61,8 +61,12 @@ func parse(args []string) (s settings, err error) {
 	flags.Func("contender", "run the contenders that match this `regexp`", compile(&s.contenders))
 	flags.BoolVar(&s.real, "real", false, "measure in real time instead of virtual time")
 	flags.BoolVar(&s.short, "short", false, "try everything in small, with few callers whatever the names of the scenarios say: the figures are no results")
-	flags.BoolVar(&s.partition, "partition", false, "give every item DynamoDB's limits of a partition: 1,000 write and 3,000 read units a second")
-	flags.BoolVar(&s.both, "both", false, "run everything twice, without the limits of a partition and with them")
+	s.worlds = worlds[:1]
+	flags.Func("world", "run everything in each world of this `list`, of "+strings.Join(worldNames(), ", ")+" (default "+worlds[0].name+")", func(list string) (err error) {
+		s.worlds, err = worldsNamed(list)
+		return err
+	})
+	flags.IntVar(&s.seeds, "seeds", 1, "run everything with so many seeds, and show medians")
 	flags.DurationVar(&s.span, "span", 0, "measure for this long instead of the scenario's own time")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of latencies and of the choice of items")
 	flags.StringVar(&s.document, "document", "", "measure nothing, but fill the tables of this `file` from the results that it names")
@@ -81,10 +85,10 @@ func parse(args []string) (s settings, err error) {
 		wrong = fmt.Sprintf("unexpected argument %q", flags.Arg(0))
 	case spanGiven && (s.span < leastSpan || s.span > mostSpan):
 		wrong = fmt.Sprintf("-span must be from %v to %v, not %v", leastSpan, mostSpan, s.span)
-	case s.both && s.partition:
-		wrong = "-both and -partition contradict each other"
-	case (s.partition || s.both) && s.real:
-		wrong = "the limits of a partition are for virtual time: in real time the server has limits of its own"
+	case s.seeds < 1 || s.seeds > mostSeeds:
+		wrong = fmt.Sprintf("-seeds must be from 1 to %d, not %d", mostSeeds, s.seeds)
+	case s.real && slices.ContainsFunc(s.worlds, func(w world) bool { return w.virtual }):
+		wrong = "that world is for virtual time: in real time the server has latencies and limits of its own"
 	case len(plan(s)) == 0:
 		wrong = "nothing matches; the scenarios are\n  " + strings.Join(scenarioNames(), "\n  ") + "\nand the contenders\n  " + strings.Join(contenderNames(), "\n  ")
 	}
@@ -106,6 +110,16 @@ const (
 	leastSpan = 100 * time.Millisecond
 	mostSpan  = time.Hour
 )
+
+const mostSeeds = 100
+
+// where names the worlds.
+func (s settings) where() (names []string) {
+	for _, w := range s.worlds {
+		names = append(names, w.name)
+	}
+	return names
+}
 
 func scenarioNames() (names []string) {
 	for _, s := range scenarios(false) {
@@ -162,7 +176,7 @@ func bench(ctx context.Context, h *load.Harness, args []string) error {
 		fmt.Println(shortWarning)
 	}
 	if s.out != "" {
-		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Partition: s.partition, Seed: s.seed, Command: command(ctx, args), Results: results}))
+		err = errors.Join(err, write(s.out, report{Virtual: !s.real, Short: s.short, Worlds: s.where(), Seed: s.seed, Seeds: s.seeds, Command: command(ctx, args), Results: results}))
 	}
 	return errors.Join(err, verdict(results))
 }

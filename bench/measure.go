@@ -6,7 +6,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/dynahold/dynahold/internal/load"
@@ -17,6 +16,7 @@ type result struct {
 	Scenario string
 	Best     float64 // of the rate to that of the fastest of the others, who are not of this library; 0 where none was run
 	Ratio    float64 // of the rate to that of the scenario's first contender; 0 where that was not run
+	Spread   spread  // over the seeds
 	load.Result
 }
 
@@ -27,31 +27,31 @@ type run struct {
 	contender load.Contender
 }
 
-// plan returns the selected runs, scenario by scenario.
+// plan returns the selected runs: world by world, scenario by scenario, and each
+// contender with one seed after the other.
 func plan(s settings) (runs []run) {
-	if s.both {
-		s.both = false
-		runs = plan(s)
-		s.partition = true
-		limited := plan(s)
-		for i := range limited {
-			limited[i].scenario += withPartition
-		}
-		return append(runs, limited...)
-	}
-	for _, sc := range scenarios(s.short) {
-		if !s.scenarios.MatchString(sc.name) {
-			continue
-		}
-		w := sc.workload
-		w.Seed = s.seed
-		if s.span > 0 {
-			w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = s.span, 0, 0, 0, 0
-		}
-		w.Partition = s.partition
-		for _, c := range sc.among() {
-			if s.contenders.MatchString(c.Name) {
-				runs = append(runs, run{sc.name, w, c})
+	for _, world := range s.worlds {
+		for _, sc := range scenarios(s.short) {
+			if !s.scenarios.MatchString(sc.name) {
+				continue
+			}
+			w := sc.workload
+			if s.span > 0 {
+				w.Span, w.Warmup, w.Enough, w.Budget, w.Turns = s.span, 0, 0, 0, 0
+			}
+			world.enter(&w)
+			name := sc.name
+			if len(s.worlds) > 1 {
+				name += world.where
+			}
+			for _, c := range sc.among() {
+				if !s.contenders.MatchString(c.Name) {
+					continue
+				}
+				for n := range s.seeds {
+					w.Seed = s.seed + uint64(n) // not negative
+					runs = append(runs, run{name, w, c})
+				}
 			}
 		}
 	}
@@ -93,14 +93,16 @@ func measure(ctx context.Context, h *load.Harness, s settings, log io.Writer) ([
 	}
 	close(next)
 	all.Wait()
-	results = slices.DeleteFunc(results, func(r result) bool { return r.Contender == "" })
+	var merged []result
+	for all := range slices.Chunk(results, s.seeds) {
+		if !slices.ContainsFunc(all, func(r result) bool { return r.Contender == "" }) {
+			merged = append(merged, merge(all))
+		}
+	}
+	results = merged
 	compare(results)
 	return results, context.Cause(ctx)
 }
-
-// withPartition ends the names of scenarios that are run in both worlds, in the one
-// with the limits of a partition.
-const withPartition = ", partition's limits"
 
 // compare fills in the ratios to the first contender of the same scenario, and to the
 // fastest of the peers.
@@ -110,7 +112,7 @@ func compare(results []result) {
 		first[sc.name] = sc.among()[0].Name
 	}
 	for _, r := range results {
-		if r.Contender == first[strings.TrimSuffix(r.Scenario, withPartition)] {
+		if r.Contender == first[bare(r.Scenario)] {
 			rates[r.Scenario] = r.Rate
 		}
 		if slices.Contains(others, r.Contender) {

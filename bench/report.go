@@ -11,12 +11,13 @@ import (
 
 // report is what a run leaves behind.
 type report struct {
-	Virtual   bool
-	Short     bool // a trial with few callers, whatever the names of the scenarios say
-	Partition bool // every item had the limits of a partition
-	Seed      uint64
-	Command   string // with the commit and the day, where they are known
-	Results   []result
+	Virtual bool
+	Short   bool // a trial with few callers, whatever the names of the scenarios say
+	Worlds  []string
+	Seed    uint64
+	Seeds   int
+	Command string // with the commit and the day, where they are known
+	Results []result
 }
 
 // shortWarning goes with the results of a short run, wherever they are shown.
@@ -24,7 +25,7 @@ var shortWarning = fmt.Sprintf("A trial by -short, with at most %d processes of 
 	shortCrowd, shortCrowd, 4*shortCrowd)
 
 // write makes results.json, results.csv, and the charts: of bars, and of what grows, each
-// twice where both worlds were run.
+// once for every world.
 func write(folder string, r report) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -56,10 +57,10 @@ func (r report) origin() string {
 	if r.Virtual {
 		clock = "virtual time"
 	}
-	if r.Partition {
-		clock += ", with the limits of a partition for each item"
-	}
 	line := fmt.Sprintf("# %s; %s, seed %d", r.Command, clock, r.Seed)
+	if r.Seeds > 1 {
+		line += fmt.Sprintf(" and %d more: medians", r.Seeds-1)
+	}
 	if r.Short {
 		line += "; " + shortWarning
 	}
@@ -74,8 +75,9 @@ type image struct {
 
 // charts are those of a report: of bars first, then of what grows.
 func charts(r report) (all []image, err error) {
-	for _, w := range worlds(r.Results) {
-		if some := charted(w.results); len(some) > 0 {
+	for _, w := range worlds {
+		inIt := w.among(r.Results)
+		if some := charted(inIt); len(some) > 0 {
 			svg, err := chart(some, r.Short)
 			if err != nil {
 				return nil, err
@@ -83,7 +85,7 @@ func charts(r report) (all []image, err error) {
 			all = append(all, image{"results" + w.ending, svg})
 		}
 		for _, g := range growths {
-			svg, err := lineChart(g, w.results, r.Short)
+			svg, err := lineChart(g, inIt, r.Short)
 			if err != nil {
 				return nil, err
 			}
@@ -95,20 +97,9 @@ func charts(r report) (all []image, err error) {
 	return all, nil
 }
 
-// world are results that belong into one chart, and how the name of its file ends.
-type world struct {
-	ending, where string
-	results       []result
-}
-
-// worlds are the results without the limits of a partition, and those with them, where
-// both were run.
-func worlds(all []result) []world {
-	limited := func(r result) bool { return strings.HasSuffix(r.Scenario, withPartition) }
-	return []world{
-		{".svg", "", slices.DeleteFunc(slices.Clone(all), limited)},
-		{"-partition.svg", withPartition, slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !limited(r) })},
-	}
+// among are the results in a world.
+func (w world) among(all []result) []result {
+	return slices.DeleteFunc(slices.Clone(all), func(r result) bool { return worldOf(r.Scenario).name != w.name })
 }
 
 // charted are the results of the main scenarios, or all of them where none of those was
@@ -118,7 +109,7 @@ func charted(all []result) []result {
 	for _, s := range scenarios(false) {
 		main[s.name] = s.charted
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !main[strings.TrimSuffix(r.Scenario, withPartition)] })
+	some := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return !main[bare(r.Scenario)] })
 	if len(some) > 0 {
 		return some
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // columns are the names of what is told of a contender.
-var columns = table.Row{"scenario", "contender", "changes/s", "× first", "× best peer", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost"}
+var columns = table.Row{"scenario", "contender", "changes/s", "× first", "× best peer", "requests", "wasted", "write units", "read units", "p50 ms", "p99 ms", "Jain", "failed", "lost", "changes/s, range", "p99 ms, range"}
 
 // row is what is told of one contender.
 func row(r result) table.Row {
@@ -20,6 +20,7 @@ func row(r result) table.Row {
 		r.Scenario, r.Contender, figures(r.Rate), ratio(r.Ratio), ratio(r.Best),
 		figures(r.Requests), figures(r.Wasted), figures(r.WriteUnits), figures(r.ReadUnits),
 		milliseconds(r.P50), milliseconds(r.P99), strconv.FormatFloat(r.Jain, 'f', 2, 64), r.Failed, wrong(r),
+		r.Spread.rates(), r.Spread.tails(),
 	}
 }
 

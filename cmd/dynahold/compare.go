@@ -20,6 +20,8 @@ type compareCommand struct {
 	Pause     time.Duration `default:"0s" placeholder:"DURATION" group:"workload" help:"Pause of a worker between two changes (default: ${default})."`
 	Latency   time.Duration `default:"4ms" group:"workload" help:"Latency of a request to DynamoDB, median."`
 	P99       time.Duration `name:"p99" default:"0s" placeholder:"DURATION" group:"workload" help:"Latency of a request, 99th percentile (default: 2.5 times the median)."`
+	Pareto    bool          `group:"workload" help:"Latency is a Pareto distribution with these percentiles, not log-normal: its longest ones are longer."`
+	Stall     time.Duration `default:"0s" placeholder:"DURATION" group:"workload" help:"One request in a thousand takes so much longer (default: ${default})."`
 
 	Span      time.Duration `default:"2s" group:"measuring" help:"How long each mode is measured in each round; longer where that is too short to judge it."`
 	Rounds    int           `default:"3" group:"measuring" help:"Rounds; how far they are apart tells what is noise."`
@@ -53,6 +55,10 @@ Examples:
   Documents of 100 KB, some hotter than others, a report with charts:
 
     dynahold compare --items 500 --zipf 1.1 --size 100KB --pause 50ms --html report.html
+
+  A counter whose requests are slow now and then, and stall once in a while:
+
+    dynahold compare --p99 50ms --stall 1s
 
   Each change calls a payment service for 30 ms; the advice for a script:
 
@@ -121,7 +127,7 @@ func (cmd *compareCommand) settings() compare.Settings {
 		Workload: load.Workload{
 			Processes: cmd.Processes, Workers: cmd.Workers, Items: cmd.Items, Zipf: cmd.Zipf, Size: int(cmd.Size),
 			Work: cmd.Work, Pause: cmd.Pause, Span: cmd.Span,
-			Latency: load.Latency{Median: cmd.Latency, P99: cmd.tail()}, Seed: cmd.Seed,
+			Latency: load.Latency{Median: cmd.Latency, P99: cmd.tail(), Pareto: cmd.Pareto, Stall: cmd.Stall}, Seed: cmd.Seed,
 		},
 		Rounds: cmd.Rounds, TimeLimit: cmd.TimeLimit, Virtual: !cmd.Real, All: cmd.All,
 		Prices:      compare.Prices{Write: cmd.PriceWrite, Read: cmd.PriceRead},

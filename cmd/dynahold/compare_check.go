@@ -49,6 +49,7 @@ func (cmd *compareCommand) Validate() error {
 		{"--pause", cmd.Pause, 0, mostTime},
 		{"--latency", cmd.Latency, time.Microsecond, mostLatency},
 		{"--p99", cmd.P99, 0, mostTime},
+		{"--stall", cmd.Stall, 0, mostTime},
 		{"--span", cmd.Span, leastSpan, mostTime},
 		{"--time-limit", cmd.TimeLimit, leastLimit, mostLimit},
 	} {

@@ -21,13 +21,13 @@ import (
 func TestFlagsReachTheHarness(t *testing.T) {
 	f := &fake{}
 	code, _, errs := call(t.Context(), f, strings.Fields(`compare --processes 2 --workers 3 --items 4 --zipf 1.5 --size 2.5KB --work 5ms
-		--pause 6ms --latency 8ms --span 3s --rounds 2 --seed 7 --real --quiet`)...)
+		--pause 6ms --latency 8ms --pareto --stall 2s --span 3s --rounds 2 --seed 7 --real --quiet`)...)
 	if code != exitOK || errs != "" {
 		t.Fatalf("code %d, %s", code, errs)
 	}
 	want := load.Workload{
 		Processes: 2, Workers: 3, Items: 4, Zipf: 1.5, Size: 2560, Work: 5 * time.Millisecond, Pause: 6 * time.Millisecond, Span: 3 * time.Second,
-		Latency: load.Latency{Median: 8 * time.Millisecond, P99: 20 * time.Millisecond}, Seed: 7,
+		Latency: load.Latency{Median: 8 * time.Millisecond, P99: 20 * time.Millisecond, Pareto: true, Stall: 2 * time.Second}, Seed: 7,
 	}
 	got := f.asked[0]
 	if got.Budget == 0 {

@@ -73,20 +73,34 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestLatencyHasItsPercentiles(t *testing.T) {
-	d := newDelays(Latency{4 * time.Millisecond, 10 * time.Millisecond}, 1, 0)
-	below50, below99 := 0, 0
-	const n = 100_000
-	for range n {
-		switch x := d.next(); {
-		case x < 4*time.Millisecond:
-			below50++
-			below99++
-		case x < 10*time.Millisecond:
-			below99++
+	for name, c := range map[string]struct {
+		latency Latency
+		stalled float64 // share of requests that take a second or more
+		most    float64 // by how much that may be off
+	}{
+		"even":       {Latency{Median: 4 * time.Millisecond, P99: 10 * time.Millisecond}, 0, 0},
+		"log-normal": {Latency{Median: 4 * time.Millisecond, P99: 50 * time.Millisecond}, 0, 0.0001},
+		"Pareto":     {Latency{Median: 4 * time.Millisecond, P99: 50 * time.Millisecond, Pareto: true}, 0.0001, 0.0001},
+		"stalls":     {Latency{Median: 4 * time.Millisecond, P99: 10 * time.Millisecond, Stall: time.Second}, 0.001, 0.0004},
+	} {
+		d := newDelays(c.latency, 1, 0)
+		below50, below99, stalled := 0, 0, 0
+		const n = 100_000
+		for range n {
+			x := d.next()
+			if x < c.latency.Median {
+				below50++
+			}
+			if x < c.latency.P99 {
+				below99++
+			}
+			if x >= time.Second {
+				stalled++
+			}
 		}
-	}
-	if math.Abs(float64(below50)/n-0.5) > 0.01 || math.Abs(float64(below99)/n-0.99) > 0.002 {
-		t.Errorf("%d and %d of %d", below50, below99, n)
+		if math.Abs(float64(below50)/n-0.5) > 0.01 || math.Abs(float64(below99)/n-0.99) > 0.002 || math.Abs(float64(stalled)/n-c.stalled) > c.most {
+			t.Errorf("%s: %d and %d of %d below, %d stalled", name, below50, below99, n, stalled)
+		}
 	}
 }
 

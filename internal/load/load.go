@@ -36,10 +36,15 @@ type Workload struct {
 	Seed      uint64
 }
 
-// Latency of a request, log-normal: half of it on the way there, half on the
-// way back. The zero value is 4 ms in the median and 10 ms at the 99th
+// Latency of a request: half of it on the way there, half on the way back. It is
+// log-normal, or a Pareto distribution with the same percentiles, whose longest ones are
+// longer. The zero value is log-normal, 4 ms in the median and 10 ms at the 99th
 // percentile.
-type Latency struct{ Median, P99 time.Duration }
+type Latency struct {
+	Median, P99 time.Duration
+	Pareto      bool
+	Stall       time.Duration // one request in a thousand takes so much more
+}
 
 // Contender is a way to change items.
 type Contender struct {

@@ -21,8 +21,8 @@ func (w Workload) withDefaults() (Workload, error) {
 	if w.Warmup == 0 {
 		w.Warmup = w.Span / 5
 	}
-	if w.Latency == (Latency{}) {
-		w.Latency = Latency{4 * time.Millisecond, 10 * time.Millisecond}
+	if w.Latency.Median == 0 && w.Latency.P99 == 0 {
+		w.Latency.Median, w.Latency.P99 = 4*time.Millisecond, 10*time.Millisecond
 	}
 	switch {
 	case w.Processes < 0, w.Workers < 0, w.Items < 0, w.Touches < 0, w.Size < 0, w.Turns < 0, w.Enough < 0, w.Budget < 0:
@@ -39,6 +39,8 @@ func (w Workload) withDefaults() (Workload, error) {
 		return w, errors.New("load: the skew must be above 1, or 0 for none")
 	case w.Latency.Median <= 0, w.Latency.P99 < w.Latency.Median:
 		return w, errors.New("load: the latency's 99th percentile is below its median")
+	case w.Latency.Stall < 0:
+		return w, errors.New("load: requests stall for less than no time")
 	}
 	return w, nil
 }

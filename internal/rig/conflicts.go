@@ -18,8 +18,9 @@ import (
 // an item while another write is at it, as is a plain write that comes while a
 // transaction is.
 type Conflicts struct {
-	Latency time.Duration // of a request; while it passes a write is at its items
-	Next    fault.Doer    // nil: the engine
+	Latency time.Duration        // of a request; while it passes a write is at its items
+	Delay   func() time.Duration // if set, is asked for the latency of each request instead
+	Next    fault.Doer           // nil: the engine
 
 	// Saw is told of each request, with its operation and its body; nil: nobody is.
 	Saw     func(op string, body []byte)
@@ -58,7 +59,11 @@ func (c conflictDoer) Do(req *http.Request) (*http.Response, error) {
 	}
 	keys, transaction := writtenBy(op, body), op == "TransactWriteItems"
 	at := c.enter(keys, transaction)
-	time.Sleep(c.Latency)
+	if c.Delay != nil {
+		time.Sleep(c.Delay())
+	} else {
+		time.Sleep(c.Latency)
+	}
 	if at >= 0 {
 		c.Refused.Add(1)
 		return fault.Conflict(req, op, body, at), nil

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/load"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -37,6 +38,21 @@ const trip = 4 * time.Millisecond
 // inFleet runs a part of a benchmark once, however often it is asked to: the run has a
 // size of its own.
 func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, string))) {
+	inWorld(b, name, nil, run)
+}
+
+// unevenly runs a part of a benchmark where latency is uneven: with the median and the
+// 99th percentile of the bench's worlds.
+func unevenly(b *testing.B, name string, run func(f *fleet, report func(float64, string))) {
+	tail := load.Latency{Median: trip, P99: 50 * time.Millisecond}
+	pareto, stalls := tail, load.Latency{Median: trip, P99: 10 * time.Millisecond, Stall: time.Second}
+	pareto.Pareto = true
+	inWorld(b, name+", log-normal", tail.Draws(1), run)
+	inWorld(b, name+", Pareto", pareto.Draws(1), run)
+	inWorld(b, name+", stalls", stalls.Draws(1), run)
+}
+
+func inWorld(b *testing.B, name string, delay func() time.Duration, run func(f *fleet, report func(float64, string))) {
 	b.Run(name, func(b *testing.B) {
 		table, client := "jobs-"+rand.Text(), rig.Client()
 		figures := map[string]float64{}
@@ -44,7 +60,7 @@ func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, 
 			rig.Is(t, rig.Must(semaphore.New[int](client, table, semaphore.Config{}))(t).EnsureTable(t.Context()))
 			rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
 				f := &fleet{t: t, table: table}
-				net := &rig.Conflicts{Latency: trip, Next: rig.Aliased(table, network)}
+				net := &rig.Conflicts{Latency: trip, Delay: delay, Next: rig.Aliased(table, network)}
 				net.Saw = func(string, []byte) { f.sent.Add(1) }
 				f.billed, f.refused = &billed{Client: net.Client()}, &net.Refused
 				f.setup = rig.Client(rig.Over(network))

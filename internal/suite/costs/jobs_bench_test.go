@@ -32,9 +32,11 @@ func BenchmarkJobsAtScale(b *testing.B) {
 		})
 	}
 	for _, dispatchers := range []int{1, 8, 50} {
-		inFleet(b, fmt.Sprintf("400 jobs, 1 resource, limit 8, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
+		name, drain := fmt.Sprintf("400 jobs, 1 resource, limit 8, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
 			f.drain(1, 400, 8, dispatchers, 1, work, report)
-		})
+		}
+		inFleet(b, name, drain)
+		unevenly(b, name, drain)
 	}
 	for _, limit := range []int{1, 2, 8, 64} {
 		inFleet(b, fmt.Sprintf("1 resource, 8 processes of 8, limit %d", limit), func(f *fleet, report func(float64, string)) {

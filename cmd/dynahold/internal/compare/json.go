@@ -41,6 +41,8 @@ type workloadJSON struct {
 	PauseMS           float64 `json:"pause_ms"`
 	LatencyMedianMS   float64 `json:"latency_median_ms"`
 	LatencyP99MS      float64 `json:"latency_p99_ms"`
+	LatencyPareto     bool    `json:"latency_pareto"`   // else log-normal
+	LatencyStallMS    float64 `json:"latency_stall_ms"` // of one request in a thousand
 	SpanMS            float64 `json:"span_ms"`
 	Rounds            int     `json:"rounds"`
 	Seed              uint64  `json:"seed"`
@@ -108,7 +110,7 @@ func (r Report) JSON(w io.Writer) error {
 		Engine: engineJSON{Kind: "embedded"}, Skipped: append([]Skipped{}, r.Skipped...), Modes: []modeJSON{},
 		Workload: workloadJSON{
 			Processes: l.Processes, WorkersPerProcess: l.Workers, Items: l.Items, ZipfExponent: l.Zipf, ItemBytes: l.Size,
-			WorkMS: ms(l.Work), PauseMS: ms(l.Pause), LatencyMedianMS: ms(l.Latency.Median), LatencyP99MS: ms(l.Latency.P99),
+			WorkMS: ms(l.Work), PauseMS: ms(l.Pause), LatencyMedianMS: ms(l.Latency.Median), LatencyP99MS: ms(l.Latency.P99), LatencyPareto: l.Latency.Pareto, LatencyStallMS: ms(l.Latency.Stall),
 			SpanMS: ms(l.Span), Rounds: s.Rounds, Seed: l.Seed, VirtualTime: s.Virtual, SideEffects: s.SideEffects, EveryState: s.EveryState,
 			TimeLimitMS: ms(s.TimeLimit),
 		},

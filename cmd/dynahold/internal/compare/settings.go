@@ -127,10 +127,13 @@ func (s Settings) Command() string {
 	if w.Pause != 0 {
 		args = append(args, "--pause", FormatTime(w.Pause))
 	}
+	if w.Latency.Stall != 0 {
+		args = append(args, "--stall", FormatTime(w.Latency.Stall))
+	}
 	for _, f := range []struct {
 		name string
 		on   bool
-	}{{"--real", !s.Virtual}, {"--side-effects", s.SideEffects}, {"--every-state", s.EveryState}, {"--all", s.All}} {
+	}{{"--pareto", w.Latency.Pareto}, {"--real", !s.Virtual}, {"--side-effects", s.SideEffects}, {"--every-state", s.EveryState}, {"--all", s.All}} {
 		if f.on {
 			args = append(args, f.name)
 		}

@@ -24,6 +24,12 @@ func (r Report) title() string {
 		parts = append(parts, "pause "+FormatTime(w.Pause))
 	}
 	parts = append(parts, fmt.Sprintf("latency %s, p99 %s", FormatTime(w.Latency.Median), FormatTime(w.Latency.P99)))
+	if w.Latency.Pareto {
+		parts = append(parts, "Pareto")
+	}
+	if w.Latency.Stall > 0 {
+		parts = append(parts, fmt.Sprintf("one request in 1,000 stalls for %s", FormatTime(w.Latency.Stall)))
+	}
 	return strings.Join(parts, "; ")
 }
 

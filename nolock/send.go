@@ -13,13 +13,14 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // eventWrite is one call that writes an event. All tries carry one id.
 type eventWrite struct {
 	*engine
-	lock.Waiter
+	unlocked.Call
 	id       protocol.WriteID
 	excluded protocol.OnceID // what no try may find
 	event    ddb.Item        // its key, time and id
@@ -41,7 +42,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 		return fmt.Errorf("%s: %w", r.core.ItemName(key), err)
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
-		Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}
+		Call: unlocked.Call{Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}}
 	e.excluded = protocol.NewExclusion(e.id)
 	e.Exclusive(e.excluded)
 	return e.SendUntilJudged(ctx, e.id, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -28,7 +29,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, err
 	}
 	id := protocol.NewWriteID()
-	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error) {
+	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()
 		w.IfNotExcluded(protocol.NewExclusion(id))
 		err := r.saving(w, raw, id, version, base, turn.IfFree)
@@ -72,7 +73,7 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	}
 	core, version := r.table.Core, r.table.Version(item)
 	id := protocol.NewWriteID()
-	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *lock.Waiter, _ []byte) (ddb.Result, error) {
+	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *unlocked.Call, _ []byte) (ddb.Result, error) {
 		w := core.NewWrite()
 		w.IfNotExcluded(protocol.NewExclusion(id))
 		atVersion(core, w, version, turn.IfFree)
@@ -98,7 +99,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64, ifFree fun
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
 // the write's, or nobody's where it leaves none.
-func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(ctx context.Context, turn *lock.Waiter, base []byte) (ddb.Result, error)) (err error) {
+func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error)) (err error) {
 	core := r.table.Core
 	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(r.table.KeyOf(item).String)
@@ -106,7 +107,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	if err := typed.Refuse(ctx, r.table, r.table.KeyOf(item), raw); err != nil {
 		return err
 	}
-	turn := &lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}
+	turn := &unlocked.Call{Waiter: lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}}
 	turn.Exclusive(protocol.NewExclusion(id))
 	stored, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {
@@ -151,16 +152,16 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, given int64, base []byte) (done bool, err error) {
+func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image ddb.Item, given int64, base []byte) (done bool, err error) {
 	core := turn.Core
 	stored, gone := typed.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
 	case verdict == protocol.Committed:
 		return true, nil
 	case final && verdict == protocol.Undecided && gone:
-		return true, turn.Undecided(lock.FoundNothing)
+		return true, turn.Undecided(unlocked.FoundNothing)
 	case final && verdict == protocol.Undecided: // applied and overwritten, or too old from the start
-		return true, turn.Undecided(lock.FoundOthers)
+		return true, turn.Undecided(unlocked.FoundOthers)
 	}
 	if err := turn.CheckShape(image); err != nil {
 		return true, err
@@ -178,10 +179,10 @@ func (r *engine) judge(turn *lock.Waiter, id protocol.WriteID, image ddb.Item, g
 	return false, nil
 }
 
-func conflicting(turn *lock.Waiter) error {
+func conflicting(turn *unlocked.Call) error {
 	return &repo.ConflictError{Table: turn.Core.Name, Key: turn.Key, Attempts: 1}
 }
 
-func otherVersion(turn *lock.Waiter, stored, given int64) error {
+func otherVersion(turn *unlocked.Call, stored, given int64) error {
 	return fmt.Errorf("%w: version %d is stored, the item has %d", conflicting(turn), stored, given)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -35,7 +36,7 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 	told.Key(key.String)
 	defer told.End(&err)
 	a := &applying{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
-		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}
+		waiter: &unlocked.Call{Waiter: lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}}
 	a.excluded = protocol.NewExclusion(a.id)
 	a.waiter.Exclusive(a.excluded)
 	if once != nil {
@@ -56,7 +57,7 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 // applying is one such call.
 type applying struct {
 	table      *typed.Table
-	waiter     *lock.Waiter
+	waiter     *unlocked.Call
 	id         protocol.WriteID
 	update     expression.UpdateBuilder
 	conditions []expression.ConditionBuilder // the caller's own
@@ -122,7 +123,7 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 			if v, image := a.waiter.Seen(); v == protocol.Committed {
 				return image, nil
 			}
-			return nil, a.waiter.Undecided(lock.FoundOthers)
+			return nil, a.waiter.Undecided(unlocked.FoundOthers)
 		}
 		if err := a.once.Refuse(a.table.Core, res.Image); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)

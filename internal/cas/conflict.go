@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 )
 
 // undecided is the error where no verdict can be had.
@@ -18,9 +19,9 @@ func (u *update) undecided(base, now ddb.Item) error {
 		}
 	}
 	if u.waiter.Core.Absent(now) {
-		return u.waiter.Undecided(lock.FoundNothing)
+		return u.waiter.Undecided(unlocked.FoundNothing)
 	}
-	return u.waiter.Undecided(lock.FoundOthers)
+	return u.waiter.Undecided(unlocked.FoundOthers)
 }
 
 // unmoved reports whether the condition of a write based on one image would

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -32,7 +33,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 	ctx, told := core.Observe.Call(ctx, s.Kind, "Create")
 	told.Key(t.KeyOf(item).String)
 	defer told.End(&err)
-	c := &creation{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}, id: protocol.NewWriteID(), item: raw, once: once}
+	c := &creation{Call: unlocked.Call{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}}, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {
 		in, err := c.input()
 		if err != nil {
@@ -52,7 +53,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 // creation is one call of Create: the same change, with the same id, is sent until
 // it has a verdict.
 type creation struct {
-	lock.Waiter
+	unlocked.Call
 	id     protocol.WriteID
 	item   ddb.Item // to be made
 	once   *typed.Once

@@ -12,7 +12,7 @@
 //
 // # What a call remembers
 //
-// A [lock.Waiter] sends the writes of one call and gives its error the last form: if
+// A [unlocked.Call] sends the writes of one call and gives its error the last form: if
 // something that it sent is in doubt, "nothing was written" becomes "unknown"; if
 // its context ended, the error says for what the call was waiting: a hold, or the
 // writers that were first.

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -25,7 +26,7 @@ type update struct {
 	typed.Request
 	Trace
 	table   *typed.Table
-	waiter  *lock.Waiter
+	waiter  *unlocked.Call
 	tries   int
 	sent    bool                 // the present attempt has sent its write
 	assumed bool                 // the present attempt starts from From
@@ -57,7 +58,7 @@ func Update(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, create
 // afterwards; raw is the encoded key.
 func Run(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, raw ddb.Item, call typed.Request) (any, Trace, error) {
 	u := &update{Policy: p, Request: call, table: t,
-		waiter: &lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}
+		waiter: &unlocked.Call{Waiter: lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}}
 	var item any
 	err := u.waiter.Do(ctx, func() (err error) {
 		item, err = u.run(ctx)

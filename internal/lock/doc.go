@@ -14,8 +14,7 @@
 // (the write that ends a lock gives it to the next process). See lockedread's doc.go,
 // "Fair".
 //
-// Those who hold no lock wait for holders here too: [Waiter] is one call's waiting
-// for one item, and gives the call's error its last form.
+// Those who write without the lock wait for holders too: package unlocked.
 //
 // # Trust
 //

@@ -13,63 +13,23 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Expect begins to look for a write that the call is about to send, which demands the
-// ring base, in all that the process gets to see: until the next one, or the call's end.
-func (t *Waiter) Expect(id protocol.WriteID, base []byte) {
-	t.seen.End()
-	t.seen = t.Core.Expect(id, base)
-}
-
-// Seen is what the process has seen of that write; the image is no one's to change.
-func (t *Waiter) Seen() (protocol.Verdict, ddb.Item) { return t.seen.Verdict() }
-
-// Witnessed is the verdict of Seen on a write that is bound to what it has read. Lost
-// ends the doubt.
-func (t *Waiter) Witnessed() protocol.Verdict {
-	v, _ := t.Seen()
-	if v == protocol.Lost {
-		t.Doubt.Settle()
-	}
-	return v
-}
-
 // Update sends a write of the call. Clean of the result is about everything
 // that the call has sent and that is not settled.
 func (t *Waiter) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	return t.sent(t.Core.Update(ctx, in, opt))
+	return t.Sent(t.Core.Update(ctx, in, opt))
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Waiter) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	return t.sent(t.Core.Delete(ctx, in, opt))
+	return t.Sent(t.Core.Delete(ctx, in, opt))
 }
 
-func (t *Waiter) sent(res ddb.Result) ddb.Result {
+// Sent notes what came of a write of the call.
+func (t *Waiter) Sent(res ddb.Result) ddb.Result {
 	t.Doubt.Sent(res.Clean)
 	res.Clean = !t.Doubt.Open()
 	return res
 }
-
-// asUnknown turns an error that says "nothing was written" into what is true of a
-// call in doubt.
-func (t *Waiter) asUnknown(err error) error {
-	if err == nil || t.Doubt.End() == protocol.Lost || errors.Is(err, repo.ErrOutcomeUnknown) {
-		return err
-	}
-	return UnknownOutcome(t.Core.Table, t.Key, fmt.Errorf("an attempt had no clear answer, and may have been applied or may be yet: %w", err))
-}
-
-// Undecided is the error of a call in doubt that finds no evidence; found says
-// what it finds instead.
-func (t *Waiter) Undecided(found string) error {
-	return UnknownOutcome(t.Core.Table, t.Key, errors.New("an attempt had no clear answer, and "+found))
-}
-
-// What is found in the place of evidence.
-const (
-	FoundOthers  = "others have changed the item"
-	FoundNothing = "the item is gone"
-)
 
 // Failed turns a refused or unknown write into the caller's error.
 func Failed(core *protocol.Core, key repo.Key, res ddb.Result) error {
@@ -134,11 +94,16 @@ var unwritten = []error{
 // Unwritten is the error of a write whose verdict was found after all: nothing
 // was written.
 func Unwritten(core *stored.Table, key repo.Key, err error) error {
+	return fmt.Errorf("%s: nothing was written: %w", core.ItemName(key), Why(err))
+}
+
+// Why is why a write has no verdict, and another error as it is.
+func Why(err error) error {
 	var u *unknown
 	if errors.As(err, &u) {
-		err = u.why
+		return u.why
 	}
-	return fmt.Errorf("%s: nothing was written: %w", core.ItemName(key), err)
+	return err
 }
 
 // ErrContended is why a call ended that makes way for others. Nothing was written.

@@ -259,10 +259,10 @@ func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 // or the release after it, has told: Committed, or Lost.
 func (h *Lock) OutcomeOfUndecided() protocol.Verdict { return protocol.Verdict(h.outcome.Load()) }
 
-// commitTime is the time that the lease must not have passed. It is taken once
+// CommitTime is the time that the lease must not have passed. It is taken once
 // per commit: all attempts carry the same, so that no late copy of an earlier
 // one can succeed where the verdict was "expired".
-func (h *Lock) commitTime() time.Time {
+func (h *Lock) CommitTime() time.Time {
 	if h.locker.LateCommit {
 		return time.Time{}
 	}

@@ -34,7 +34,7 @@ type ending struct {
 func (e *ending) begin() error {
 	h := e.lock
 	if e.writes() {
-		e.now = h.commitTime()
+		e.now = h.CommitTime()
 	}
 	e.KeepLocal = e.KeepLocal && (e.As == Commit || (e.As == Release || e.As == Drop) && !h.inDoubt && !e.unstubs())
 	if e.writes() || e.KeepLocal || h.locker.Fair {

@@ -142,7 +142,7 @@ func (s *looks) believe(core *protocol.Core, image ddb.Item, asked time.Time) bo
 // look waits for an answer that is news, and sends looks meanwhile, the first of them
 // at next. l is the holder.
 func (q *queued) look(ctx context.Context, l stored.Record, next time.Time) (image ddb.Item, asked time.Time, err error) {
-	ended := q.wait(ctx, l, func() {
+	ended := q.WaitBy(ctx, l, func() {
 		q.begin()
 		for ctx.Err() == nil && err == nil && image == nil {
 			a, ended, underWay := q.looks.take()

@@ -22,7 +22,7 @@ type Part struct {
 // Part begins the end of the lock inside a transaction; keepLocal keeps it for the next
 // one of this process, unless the item is deleted. The caller holds op.
 func (h *Lock) Part(keepLocal bool) *Part {
-	p := &Part{lock: h, now: h.commitTime()}
+	p := &Part{lock: h, now: h.CommitTime()}
 	if keepLocal {
 		p.next = h.newSuccessor()
 	}

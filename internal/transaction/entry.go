@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -43,7 +44,7 @@ type entry struct {
 	image   ddb.Item    // empty: there was none
 	moment  moment      // before it was read, or after its lock was taken
 	turn    *local.Turn // the lock; nil: it is not held
-	waiter  lock.Waiter
+	waiter  unlocked.Call
 	next    func() // run when the call is the next in its process to have the lock
 	wanted  bool   // its lock is to be taken before the closure runs again
 	awaited bool   // it is to be read then, when nobody holds it
@@ -85,7 +86,7 @@ func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 		}
 		break
 	}
-	e := &entry{member: m, key: key, raw: raw, place: place, waiter: lock.Waiter{Core: m.core, Key: key, Raw: raw, Settings: m.Settings}}
+	e := &entry{member: m, key: key, raw: raw, place: place, waiter: unlocked.Call{Waiter: lock.Waiter{Core: m.core, Key: key, Raw: raw, Settings: m.Settings}}}
 	c.entries[place] = e
 	return e, nil
 }

@@ -1,4 +1,4 @@
-package lock
+package unlocked
 
 import (
 	"context"
@@ -18,11 +18,11 @@ const copyLives = 15 * time.Minute
 // one is refused by a lock alone, and the call ends with "not written", a copy of it that
 // comes late would be applied when the lock is gone: so the call leaves id, which its
 // writes demand not to be there, on the item.
-func (t *Waiter) Exclusive(id protocol.OnceID) { t.exclusive = &id }
+func (t *Call) Exclusive(id protocol.OnceID) { t.exclusive = &id }
 
 // excluded reports whether no copy of a refused write can be applied any more, once the
 // call has ended with err. It costs a request where a lock has refused one, and nothing else.
-func (t *Waiter) excluded(ctx context.Context, err error) bool {
+func (t *Call) excluded(ctx context.Context, err error) bool {
 	if err == nil || t.behind == nil || t.Doubt.Open() || errors.Is(err, repo.ErrOutcomeUnknown) {
 		return true
 	}

@@ -1,10 +1,11 @@
-package lock
+package unlocked
 
 import (
 	"context"
 	"errors"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -19,17 +20,17 @@ import (
 
 // queueWaits reports whether others than the holder wait in the queue on an item. Of one
 // that readers do not see the queue ends when it comes into sight.
-func (t *Waiter) queueWaits(l stored.Record, image ddb.Item) bool {
+func (t *Call) queueWaits(l stored.Record, image ddb.Item) bool {
 	return !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(stored.EntryOf(l.By))) > 0
 }
 
 // stand waits in the queue on the item behind the holder l, for the lock under which the
 // call then sends its writes. It returns nil when they are worth another try.
-func (t *Waiter) stand(ctx context.Context, l stored.Record) error {
+func (t *Call) stand(ctx context.Context, l stored.Record) error {
 	var failed error
 	t.stood = true
-	err := t.wait(ctx, l, func() {
-		t.turn, t.fresh, failed = t.newLocker().Acquire(ctx, t.Key, t.Raw, Request{})
+	err := t.WaitBy(ctx, l, func() {
+		t.turn, t.fresh, failed = t.newLocker().Acquire(ctx, t.Key, t.Raw, lock.Request{})
 	})
 	switch {
 	case errors.Is(failed, repo.ErrNotFound):
@@ -41,41 +42,41 @@ func (t *Waiter) stand(ctx context.Context, l stored.Record) error {
 }
 
 // newLocker makes what takes the lock for the call: as a locker with default settings does.
-func (t *Waiter) newLocker() *Locker {
-	cfg := Config{Kind: t.Kind, Fair: true, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
+func (t *Call) newLocker() *lock.Locker {
+	cfg := lock.Config{Kind: t.Kind, Fair: true, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
 	cfg.Wait.Attempts = 0                                                        // that of the call bounds how often it comes here
 	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner)) // defaults are never refused
-	return NewLocker(t.Core, cfg)
+	return lock.NewLocker(t.Core, cfg)
 }
 
 // Fresh is the item as it was when the call was given its lock, once: to those who ask
 // again it is nil, as where there was no such moment.
-func (t *Waiter) Fresh() ddb.Item {
+func (t *Call) Fresh() ddb.Item {
 	image := t.fresh
 	t.fresh = nil
 	return image
 }
 
 // IfFree demands of a write that nobody holds the item but the call itself.
-func (t *Waiter) IfFree(w *protocol.Write) {
+func (t *Call) IfFree(w *protocol.Write) {
 	if t.turn == nil {
 		w.IfUnlocked()
 		return
 	}
-	w.Own(t.turn.id, t.turn.token, t.turn.commitTime())
+	w.Own(t.turn.ID(), t.turn.Token(), t.turn.CommitTime())
 }
 
 // Barred reports whether an image shows a hold that keeps out what the call writes.
-func (t *Waiter) Barred(image ddb.Item) bool {
+func (t *Call) Barred(image ddb.Item) bool {
 	by := image[t.Core.Attr.LockedBy]
-	return by != nil && (t.turn == nil || t.turn.Expired() || !ddb.Equal(by, ddb.Text(t.turn.id)))
+	return by != nil && (t.turn == nil || t.turn.Expired() || !ddb.Equal(by, ddb.Text(t.turn.ID())))
 }
 
 // endTurn gives the lock to the next in the queue. That is no part of what the call
 // says: if it fails, the lock ends with its lease.
-func (t *Waiter) endTurn(ctx context.Context) {
+func (t *Call) endTurn(ctx context.Context) {
 	if t.turn != nil {
-		_, _ = t.turn.End(ctx, End{As: Release})
+		_, _ = t.turn.End(ctx, lock.End{As: lock.Release})
 		t.turn, t.fresh = nil, nil
 	}
 }

@@ -219,6 +219,10 @@ func (q *queued) evaluate(ctx context.Context, image ddb.Item, asked time.Time) 
 			return nil, l, 0, err
 		}
 		if end, ours := q.mine(image, l); ours {
+			if l.Handed() {
+				q.forecast.Came(asked, time.Now())
+				q.learn()
+			}
 			held, err := q.take(ctx, image, l, end)
 			return held, l, 0, err
 		}
@@ -295,13 +299,18 @@ func (q *queued) waits(image ddb.Item, l stored.Record, me stored.Entry, ahead s
 	q.place, q.lastNotMine = me, asked
 	q.order, q.lastStolen = core.Order(image), l.Stolen
 	q.forecast.See(len(ahead)+1, asked, now)
-	q.locker.HoldTimes.Change(core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
+	q.learn()
 	rest := q.remaining(l, len(ahead), now)
 	q.sure = asked.Add(q.locker.grace()) // a hold that we have not seen lasts a grace
 	if mine := now.Add(rest); mine.Before(q.sure) {
 		q.sure = mine
 	}
 	return min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), rest >= 0
+}
+
+// learn keeps what the line has taught, for those who will wait there later.
+func (q *queued) learn() {
+	q.locker.HoldTimes.Change(q.Core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
 }
 
 // tookOver is what came of a takeover that no image has refused.

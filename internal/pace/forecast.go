@@ -66,9 +66,20 @@ func (f *Forecast) See(ahead int, asked, answered time.Time) {
 	f.ahead, f.seen = ahead, at
 }
 
-// learn takes in that n turns took d.
+// Came notes that a look, sent at asked and answered at answered, showed that our turn
+// has come. The line may have waited for us since, so the turns before have taken no
+// longer than that.
+func (f *Forecast) Came(asked, answered time.Time) {
+	at := asked.Add(answered.Sub(asked) / 2)
+	if d := at.Sub(f.from); f.ahead > 0 && d < time.Duration(f.ahead)*f.turn() {
+		f.learn(d, f.ahead)
+	}
+}
+
+// learn takes in that n turns took d. One that took very long says little of the next.
 func (f *Forecast) learn(d time.Duration, n int) {
-	turn, sample, weight := f.turn(), max(d, 0)/time.Duration(n), n+whenSlower
+	turn, weight := f.turn(), n+whenSlower
+	sample := min(max(d, 0)/time.Duration(n), 2*turn)
 	if sample < turn {
 		weight = n + whenFaster
 	}

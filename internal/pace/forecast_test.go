@@ -119,3 +119,41 @@ func TestForecastLearns(t *testing.T) {
 		t.Errorf("the first look after %v", d)
 	}
 }
+
+// One turn that has taken very long says little of the next.
+func TestForecastForgetsAStall(t *testing.T) {
+	f, entered := inLine(2)
+	at := entered.Add(100 * turn)
+	f.See(1, at, at.Add(trip))
+	if f.Turn > turn*5/4 {
+		t.Errorf("a turn of %v makes the next one %v", 100*turn, f.Turn)
+	}
+}
+
+// Whoever looks for the first time when its turn has come already learns from that, too:
+// a line in which all look too late would stay as slow as that.
+func TestForecastLearnsFromItsOwnTurn(t *testing.T) {
+	const ahead = 24
+	late := func(expected time.Duration) (after time.Duration) {
+		f := pace.Forecast{Learned: pace.Learned{Turn: expected, Trip: trip}}
+		entered := time.Now()
+		f.See(ahead, entered, entered.Add(trip))
+		at := f.Next(entered, spacing)
+		if at.Before(entered.Add(ahead * turn)) {
+			return f.Turn
+		}
+		f.Came(at, at.Add(trip))
+		return f.Turn
+	}
+	expected, rounds := 10*turn, 0
+	for next := late(expected); next < expected; next = late(expected) {
+		expected, rounds = next, rounds+1
+	}
+	if expected > turn*3/2 || rounds > 12 {
+		t.Errorf("after %d turns it expects %v, they take %v", rounds, expected, turn)
+	}
+	f, entered := inLine(1)
+	if f.Came(entered.Add(100*turn), entered.Add(100*turn+trip)); f.Turn != turn {
+		t.Errorf("one that waited for us makes the next one %v", f.Turn)
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -166,7 +166,7 @@ func (g *Group) abandon(ctx context.Context) error {
 
 // unlock releases all locks until ctx is done.
 func (g *Group) unlock(ctx context.Context) error {
-	return errors.Join(lease.Each(g.locks, func(lock *Lock) error { return lock.release(ctx, true) })...)
+	return errors.Join(closing.Each(g.locks, func(lock *Lock) error { return lock.release(ctx, true) })...)
 }
 
 // inOrder sorts the keys of names and leaves repeated ones out.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
@@ -29,7 +30,7 @@ type Locker struct {
 	taker  *lock.Locker
 	line   *local.Line // of this process's callers
 	cfg    Config
-	open   *lease.Open[*Lock]
+	open   *closing.Client[*Lock]
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -57,7 +58,7 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 	}
 	line := local.NewLine(taker)
 	line.Yields = !cfg.Fair // a queue on the row knows whose turn it is
-	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: lease.NewOpen[*Lock](ErrClosed)}, nil
+	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: closing.New[*Lock](ErrClosed)}, nil
 }
 
 // Format prints the locker's table.

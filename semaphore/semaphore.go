@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
@@ -43,7 +44,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Semaphore[J], err
 	}
 	core.Transacts = true // every change of a job is a transaction
 	st := &store{client: client, table: table, decode: func(value string) (any, error) { return decode[J](value) }, core: core, cfg: cfg, clock: core.Clock,
-		open: lease.NewOpen[held](ErrClosed), stations: recent.New[*station](maxStations)}
+		open: closing.New[held](ErrClosed), stations: recent.New[*station](maxStations)}
 	st.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return st.clock() }, Jumps: core.Jumps, Observe: core.Observe}
 	return &Semaphore[J]{st}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/recent"
@@ -28,7 +29,7 @@ type store struct {
 	cfg      Config
 	clock    func() time.Time
 	lease    lease.Config // of permits and jobs
-	open     *lease.Open[held]
+	open     *closing.Client[held]
 	stations *recent.Memory[*station]
 
 	linesMu sync.Mutex

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/closing"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/link"
@@ -28,7 +29,7 @@ type Queue struct {
 	clock func() time.Time
 
 	lease lease.Config // of tickets
-	open  *lease.Open[*Ticket]
+	open  *closing.Client[*Ticket]
 
 	mu     sync.Mutex
 	crowds map[string]*crowd // guarded by mu: those of this process, by the queue's key
@@ -50,7 +51,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: lease.NewOpen[*Ticket](ErrClosed), crowds: map[string]*crowd{}}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: closing.New[*Ticket](ErrClosed), crowds: map[string]*crowd{}}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Jumps: core.Jumps, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil

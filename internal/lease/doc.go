@@ -1,7 +1,7 @@
 // Package lease keeps what was taken for a time: locks, places in a queue,
 // permits, jobs. It is the one home of deadlines, renewal, loss, and contexts that
 // end with a hold. A [Kind] says what these differ in: the write that renews it,
-// what its answer shows, and how to name it. [Open] is what a client holds.
+// what its answer shows, and how to name it.
 //
 // # Promise
 //

@@ -1,18 +1,18 @@
-package lease_test
+package closing_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
-	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/closing"
 )
 
 // A closed client takes nothing, ends the calls that wait, and gives back what it
 // holds; what could not be given back is tried again.
-func TestOpen(t *testing.T) {
+func TestClient(t *testing.T) {
 	closed, sour := errors.New("closed"), errors.New("sour")
-	o := lease.NewOpen[int](closed)
+	o := closing.New[int](closed)
 	for h := range 3 {
 		if err := o.Add(h); err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestOpen(t *testing.T) {
 
 // A call that does not end is not waited for longer than the context lasts.
 func TestCloseReportsCallsUnderWay(t *testing.T) {
-	o := lease.NewOpen[int](errors.New("closed"))
+	o := closing.New[int](errors.New("closed"))
 	_, end, err := o.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -34,13 +34,13 @@
 //	Lock of a free queue, Join, TryLock   1 write
 //	Done, Leave, Extend, each renewal     1 write
 //	Lock behind another of its process    none, if a Done draws for it
-//	look of a waiter, Position, List      1 consistent read
+//	each read of a waiter, Position, List 1 consistent read
 //	passing over                          1 write for up to 40 entries
 //	Break                                 1 consistent read, 1 write
 //
 // Every request bills the whole item. An entry takes about 38 bytes: with 100 waiters a
-// write bills 4 units and a read 1. The number of a waiter's looks grows with the logarithm
-// of its position. Some hundred waiters are what one item carries; longer leases carry more.
+// write bills 4 units and a read 1. How often a waiter reads grows with the logarithm of
+// its position. Some hundred waiters are what one item carries; longer leases carry more.
 //
 // # Sources
 //

@@ -120,7 +120,7 @@ func TestCostsInTheDocument(t *testing.T) {
 				c.Gathered(t, 1)
 				c.Done.Wait()
 			})
-			put("`Update` after another caller of this process, which hands on",
+			put("`Update` after another caller of this process, which leaves it the lock or the item",
 				bill{both.requests - alone.requests, both.writes - alone.writes, both.reads - alone.reads})
 			for row, b := range costsOfLocks(t) {
 				put(row, b...)

@@ -60,11 +60,13 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	told.Key(key.String)
 	defer told.End(&err)
 	// What TTL is to remove is of a run that is forgotten.
-	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, NoTTL: true, Needless: s.completed})
+	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
 	var made *completed
 	switch {
 	case errors.As(err, &made):
 		return readResult[T](s, id, made)
+	case errors.Is(err, repo.ErrMismatch):
+		return result, fmt.Errorf("id %q: %w", id, err)
 	case err != nil:
 		return result, err
 	}
@@ -96,16 +98,24 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 }
 
 // completed is what ends the waiting for a run: another has completed the id.
-type completed struct{ done, result, reason, request types.AttributeValue }
+type completed struct{ result, reason types.AttributeValue }
 
 func (*completed) Error() string { return "the operation was completed" }
 
-// completed says so of a row that shows the result of the run that has its lock.
-func (s *Store) completed(row ddb.Item) error {
-	if !ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld]) {
+// needless is why there is nothing to wait for, by the row of the run that has its lock.
+func (s *Store) needless(row ddb.Item) error {
+	if err := s.isOther(row); err != nil {
+		return err
+	}
+	if !s.isDone(row) {
 		return nil
 	}
-	return &completed{row[attrDone], row[attrResult], row[attrReason], row[attrRequest]}
+	return &completed{row[attrResult], row[attrReason]}
+}
+
+// isDone reports whether a row shows the result of the run that has its lock.
+func (s *Store) isDone(row ddb.Item) bool {
+	return ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld])
 }
 
 // complete leaves the lock of a run in its row, with its result, or why there is none:
@@ -120,7 +130,6 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 			result, why = nil, unkeptBy(refused)
 		}
 		w.Set(attrDone, ddb.Integer(hold.Token()))
-		s.setRequest(w, hold.Token())
 		if result == nil {
 			w.Remove(attrResult) // of a run that is forgotten
 			w.Set(attrReason, ddb.Text(why.reason()))
@@ -136,9 +145,6 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 
 // readResult is the result of a run that has completed the id.
 func readResult[T any](s *Store, id string, made *completed) (result T, err error) {
-	if err := s.isOther(id, made); err != nil {
-		return result, err
-	}
 	if made.result == nil {
 		err = whyNone(made.reason)
 	} else {

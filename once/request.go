@@ -1,9 +1,7 @@
 package once
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -14,8 +12,9 @@ import (
 )
 
 // WithFingerprint is the store for a request whose fingerprint this is: all of it that
-// makes it another request, such as its body, or a hash of that. Where the id was completed
-// for a request with another fingerprint, Do is repo.ErrMismatch, and fn does not run.
+// makes it another request, such as its body, or a hash of that. Where the id was completed for
+// a request with another fingerprint, or is run for one, or was by a process that has died
+// since, Do is repo.ErrMismatch, and fn does not run; a run that has failed leaves none.
 // Where either call has none the ids alone are compared.
 //
 //	receipt, err := once.Do(ctx, payments.WithFingerprint(body), customer+"/"+key, charge)
@@ -36,33 +35,30 @@ func (s *Store) checkRequest() error {
 // requestBytes are so many of the SHA-256 of a fingerprint.
 const requestBytes = 16
 
-// mark is what a row keeps of the request of the run that completes it: with the run's
-// token, for a later run may have no fingerprint.
-func (s *Store) mark(token int64) []byte {
-	sum := sha256.Sum256(s.request)
-	return append(binary.BigEndian.AppendUint64(nil, uint64(token)), sum[:requestBytes]...)
-}
-
-// setRequest makes the completion of a run keep its request.
-func (s *Store) setRequest(w *protocol.Write, token int64) {
-	if s.request != nil {
-		w.Set(attrRequest, ddb.Bytes(s.mark(token)))
-	}
-}
-
-// isOther refuses what was completed for another request.
-func (s *Store) isOther(id string, made *completed) error {
-	kept, ok := made.request.(*types.AttributeValueMemberB)
-	if s.request == nil || !ok {
+// mark is what a row keeps of a request; nil: of none.
+func (s *Store) mark() types.AttributeValue {
+	if s.request == nil {
 		return nil
 	}
-	token, err := ddb.Int(made.done)
-	if err != nil {
-		return fmt.Errorf("%w: id %q: attribute %q: %w", repo.ErrSchema, id, attrDone, err)
+	sum := sha256.Sum256(s.request)
+	return ddb.Bytes(sum[:requestBytes])
+}
+
+// claim makes a run leave the mark of its request with its lock, or that it has none. A
+// row without a completion is not taken from another request until it is forgotten: what
+// that has done elsewhere, under the id, nobody knows.
+func (s *Store) claim() *protocol.Claim {
+	return &protocol.Claim{Attr: attrRequest, Value: s.mark(), Done: attrDone, Forgotten: s.locker.Clock().Add(-s.locker.Core.Retention)}
+}
+
+// isOther refuses what is of another request: that of the run which has the row's lock.
+func (s *Store) isOther(row ddb.Item) error {
+	kept, mine := row[attrRequest], s.mark()
+	switch {
+	case kept == nil || mine == nil || ddb.Equal(kept, mine):
+		return nil
+	case s.isDone(row):
+		return fmt.Errorf("%w: it was completed for a request with another fingerprint; the operation has not run", repo.ErrMismatch)
 	}
-	mine := s.mark(token)
-	if len(kept.Value) != len(mine) || !bytes.Equal(kept.Value[:8], mine[:8]) || bytes.Equal(kept.Value, mine) {
-		return nil // it is of a run that is forgotten, or of the same request
-	}
-	return fmt.Errorf("%w: id %q was completed for a request with another fingerprint; the operation has not run", repo.ErrMismatch, id)
+	return fmt.Errorf("%w: it is taken by a request with another fingerprint, which has not failed; the operation has not run", repo.ErrMismatch)
 }

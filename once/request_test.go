@@ -3,8 +3,14 @@ package once_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -83,7 +89,7 @@ func TestWhoseRequestIsRemembered(t *testing.T) {
 	give("c", 3)
 	_, err = once.Do(t.Context(), s.of("b"), "order", never(t))
 	rig.Is(t, err, repo.ErrMismatch)
-	// Who waits is told when the run is completed.
+	// Who comes beside the run is told, too.
 	began, gate, told := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
 		_, err := once.Do(t.Context(), s.of("a"), "another", func(context.Context, once.Run) (int, error) {
@@ -108,5 +114,95 @@ func TestWhoseRequestIsRemembered(t *testing.T) {
 	for _, empty := range [][]byte{nil, {}} {
 		_, err := once.Do(t.Context(), s.WithFingerprint(empty), "order", never(t))
 		rig.Is(t, err, repo.ErrConfig)
+	}
+}
+
+// While a request runs, and when its process has died, its id is not another request's: the
+// effect of the first may have come about under it. A run that fails leaves the id free.
+func TestTheRequestOfARun(t *testing.T) {
+	s := newStore(t)
+	past := func(id string, by time.Duration) { s.set(t, id, "SET lockTime = :n", time.Now().Add(-by).Unix()) }
+	failed := errors.New("failed")
+	for _, first := range []string{"", "a"} {
+		for _, second := range []string{"", "a", "b"} {
+			id := first + "-" + second + "."
+			other := first != "" && second == "b"
+			_, err := once.Do(t.Context(), s.of(first), id, func(context.Context, once.Run) (int, error) {
+				for _, frozen := range []bool{false, true} {
+					if frozen {
+						if !other {
+							break // it would take the id over
+						}
+						past(id, time.Minute)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+					s.Count.Reset()
+					_, err := once.Do(ctx, s.of(second), id, never(t))
+					cancel()
+					want := repo.ErrLocked
+					if other {
+						want = repo.ErrMismatch
+					}
+					if rig.Is(t, err, want); other && (s.Count.Total() != 1 || repo.Retryable(err) || repo.VerdictOf(err) != repo.NotWritten) {
+						t.Errorf("%s %d requests, retryable %v, %v", id, s.Count.Total(), repo.Retryable(err), repo.VerdictOf(err))
+					}
+				}
+				return 0, failed
+			})
+			rig.Is(t, err, failed)
+			one := func(context.Context, once.Run) (int, error) { return 1, nil }
+			rig.Must(once.Do(t.Context(), s.of(second), id, one))(t)
+			// The process of a run dies.
+			for after, forgotten := range map[time.Duration]bool{time.Minute: false, 2 * time.Hour: true} {
+				id += "dies"
+				s.dead(t, id, first)
+				past(id, after)
+				_, err := once.Do(t.Context(), s.of(second), id, one)
+				if other && !forgotten {
+					rig.Is(t, err, repo.ErrMismatch)
+					_, err = once.Do(t.Context(), s.of(first), id, one)
+				}
+				rig.Is(t, err)
+			}
+		}
+	}
+}
+
+// dead leaves the row of a run whose process is gone.
+func (s *store) dead(t *testing.T, id, request string) {
+	t.Helper()
+	var row map[string]types.AttributeValue
+	_, err := once.Do(t.Context(), s.of(request), id, func(context.Context, once.Run) (int, error) {
+		row = s.Item(t, rawKey(id))
+		return 0, errors.New("it is gone")
+	})
+	if err == nil {
+		t.Fatal("it has left a result")
+	}
+	rig.Must(s.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: row}))(t)
+}
+
+// Of requests that come at once with one id, one runs.
+func TestRequestsSideBySide(t *testing.T) {
+	s := newStore(t)
+	for round := range 5 {
+		var runs atomic.Int64
+		var all sync.WaitGroup
+		for i := range 12 {
+			request := string(rune('a' + i%4))
+			all.Go(func() {
+				got, err := once.Do(t.Context(), s.of(request), fmt.Sprint("order", round), func(context.Context, once.Run) (string, error) {
+					runs.Add(1)
+					return request, nil
+				})
+				if err == nil && got != request || err != nil && !errors.Is(err, repo.ErrMismatch) {
+					t.Errorf("%s gets %q, %v", request, got, err)
+				}
+			})
+		}
+		all.Wait()
+		if runs.Load() != 1 {
+			t.Errorf("%d runs", runs.Load())
+		}
 	}
 }

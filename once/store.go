@@ -38,7 +38,7 @@ const (
 	attrDone   = "done"   // token of the run that has completed it
 	attrResult = "result" // of that run
 	attrReason = "reason" // why it has none; of that run, where there is no result
-	// of the run whose token it begins with: what of its request tells it from another
+	// of the run that has the lock: what of its request tells it from another
 	attrRequest = "request"
 )
 

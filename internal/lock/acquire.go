@@ -24,6 +24,8 @@ type Request struct {
 	Row  bool // make the item in the same request: the item is nothing but its lock
 	// NoTTL lets TTL not remove the row from then on. Not of a fair lock.
 	NoTTL bool
+	// Claim, if set, makes what such a row is taken for.
+	Claim func() *protocol.Claim
 	// Orphan is a hold that an earlier write of this process may have left: ours
 	// if it is there.
 	Orphan *Orphan
@@ -117,6 +119,9 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	t := a.newTry()
 	t.Skew, t.Row, t.NoTTL, t.Clockless, t.Seen = a.Skew, a.Row, a.NoTTL, a.locker.Clockless, a.seen
 	t.Watched = a.observed.expired(a.watchTime())
+	if a.Claim != nil {
+		t.Claim = a.Claim()
+	}
 	a.first = t.Floor()
 	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true, Holding: true, // others of the process wait behind it
 		OnItem:  a.stub || a.Row && t.Watched == nil,

@@ -1,10 +1,13 @@
 package protocol
 
 import (
+	"maps"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -51,6 +54,36 @@ type Acquire struct {
 	// Seen is the greatest token that the taker has seen on this key: those of an
 	// item that is made anew begin above it, as far as those of another life do.
 	Seen int64
+	// Claim, if set, is what the row is taken for; of a row with NoTTL alone.
+	Claim *Claim
+}
+
+// Claim binds a row to a request while its holder lives, and behind a holder who has died:
+// whoever comes for another request does not take it.
+type Claim struct {
+	Attr      string               // of the request
+	Value     types.AttributeValue // nil: the taker has none, and takes any row
+	Done      string               // attribute with the token of the hold that has done what it was taken for
+	Forgotten time.Time            // a hold that ended before is nobody's any more
+}
+
+// What lets a claim take a row that has another one: its holder is done, has been removed,
+// or is forgotten.
+const exprClaimable = " AND (attribute_not_exists(#claim) OR #claim = :claim OR #claimDone = #lockHeld OR attribute_not_exists(#lockedBy) OR #lockTime < :forgotten)"
+
+// on adds the claim to the taking of a row.
+func (c *Claim) on(in *dynamodb.UpdateItemInput) {
+	update, cond := *in.UpdateExpression+", #claim", *in.ConditionExpression // behind REMOVE
+	in.ExpressionAttributeNames = maps.Clone(in.ExpressionAttributeNames)
+	in.ExpressionAttributeNames["#claim"] = c.Attr
+	if c.Value != nil {
+		update = "SET #claim = :claim, " + strings.TrimPrefix(*in.UpdateExpression, "SET ")
+		cond += exprClaimable
+		in.ExpressionAttributeNames["#claimDone"] = c.Done
+		in.ExpressionAttributeValues[":claim"] = c.Value
+		in.ExpressionAttributeValues[":forgotten"] = ddb.Number(ddb.Seconds(c.Forgotten))
+	}
+	in.UpdateExpression, in.ConditionExpression = &update, &cond
 }
 
 // Floor is the first token of an item that was never locked.
@@ -121,7 +154,11 @@ func (c *Core) Acquire(key ddb.Item, t Acquire) *dynamodb.UpdateItemInput {
 		values[":true"] = mark
 	}
 	c.typed(values)
-	return c.request(s, key, values)
+	in := c.request(s, key, values)
+	if t.Claim != nil {
+		t.Claim.on(in)
+	}
+	return in
 }
 
 // ours adds what the conditions on the library's own attributes ask for.

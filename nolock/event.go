@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -72,9 +73,9 @@ func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.Update
 	r.stamp(w, raw)
 	stamped := r.stampRoles(w, hidden)
 	var touched ddb.Diff // by the update, in whatever way
-	reads, err := w.Merge(update, nil, func(attr string) error {
+	reads, err := expressions.Merge(w, r.core, update, nil, func(attr string) error {
 		touched.Remove = append(touched.Remove, attr)
-		return typed.CheckTarget(r.core, attr)
+		return expressions.CheckTarget(r.core, attr)
 	})
 	if err != nil {
 		return err

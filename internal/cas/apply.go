@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -72,7 +73,7 @@ type applying struct {
 func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
-	typed.DemandVisible(core, w, a.waiter.IfFree)
+	expressions.DemandVisible(core, w, a.waiter.IfFree)
 	w.LeaveUnread(a.id)
 	if a.once != nil || !a.marks {
 		w.IfNotExcluded(a.excluded)
@@ -80,7 +81,7 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	if a.once != nil || a.marks {
 		a.ids.Add(w)
 	}
-	if _, err := w.Merge(a.update, a.conditions, func(attr string) error { return typed.CheckTarget(core, attr) }); err != nil {
+	if _, err := expressions.Merge(w, core, a.update, a.conditions, func(attr string) error { return expressions.CheckTarget(core, attr) }); err != nil {
 		return nil, err
 	}
 	in, err := w.Update(a.waiter.Raw)

@@ -1,87 +1,26 @@
 package ddb
 
-import (
-	"fmt"
-	"maps"
-	"regexp"
-	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-)
+import "maps"
 
 // MergeError says that a user's update cannot be used.
 type MergeError struct{ Err error }
 
 func (e *MergeError) Error() string { return e.Err.Error() }
+
 func (e *MergeError) Unwrap() error { return e.Err }
 
-// Merge adds a user's update to the write, and conditions, all of which must hold.
-// The user's builders are built by themselves and their text taken over, because
-// builders share state: one that is extended here would come back changed.
-// Attributes that forbidden names are refused. reads are those on whose values the
-// update builds.
-func (w *Write) Merge(update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) (reads []string, err error) {
-	builder := expression.NewBuilder().WithUpdate(update)
-	if len(conditions) > 0 {
-		all := conditions[0]
-		if len(conditions) > 1 {
-			all = expression.And(all, conditions[1], conditions[2:]...)
-		}
-		builder = builder.WithCondition(all)
-	}
-	expr, err := builder.Build()
-	if err != nil {
-		return nil, w.table.Classify(&MergeError{fmt.Errorf("the update cannot be built: %w", err)})
-	}
-	if cond := expr.Condition(); cond != nil {
-		w.If("(" + *cond + ")")
-	}
-	names := expr.Names()
-	for line := range strings.Lines(*expr.Update()) {
-		verb, changes, _ := strings.Cut(strings.TrimSpace(line), " ")
-		to := map[string]*list{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
-		if to == nil {
-			return nil, w.table.Classify(&MergeError{fmt.Errorf("the update has a section %q that is not known here", verb)})
-		}
+// Section adds changes made of placeholders to a section of the update, such as SET;
+// false if it has none of that name.
+func (w *Write) Section(verb, changes string) bool {
+	to := map[string]*list{"SET": &w.set, "REMOVE": &w.remove, "ADD": &w.add, "DELETE": &w.del}[verb]
+	if to != nil {
 		to.append(", ", changes)
-		for _, part := range operations(changes) {
-			// The expression package writes every attribute as a placeholder, and the
-			// path that an operation changes first.
-			used := userName.FindAllString(part, -1)
-			if err := forbidden(names[used[0]]); err != nil {
-				return nil, err
-			}
-			if verb == "SET" || verb == "REMOVE" {
-				used = used[1:]
-			}
-			for _, p := range used {
-				reads = append(reads, names[p])
-			}
-		}
 	}
-	maps.Copy(w.names, names)
-	maps.Copy(w.values, expr.Values())
-	return reads, nil
+	return to != nil
 }
 
-// userName is a placeholder of the expression package.
-var userName = regexp.MustCompile(`#[0-9]+`)
-
-// operations splits a section of an update into the single operations' texts.
-func operations(section string) (ops []string) {
-	depth, from := 0, 0
-	for i, r := range section {
-		switch r {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				ops = append(ops, section[from:i])
-				from = i + 1
-			}
-		}
-	}
-	return append(ops, section[from:])
+// Include takes over the placeholders of another expression.
+func (w *Write) Include(names map[string]string, values Item) {
+	maps.Copy(w.names, names)
+	maps.Copy(w.values, values)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
 )
@@ -277,7 +278,7 @@ func FuzzMerge(f *testing.F) {
 		w := core.NewWrite()
 		w.Set("version", ddb.Number("1"))
 		var shown []string
-		reads, err := w.Merge(update, nil, func(attr string) error { shown = append(shown, attr); return nil })
+		reads, err := expressions.Merge(w, core, update, nil, func(attr string) error { shown = append(shown, attr); return nil })
 		if err != nil {
 			if len(want) > 0 {
 				t.Error(err)

@@ -6,9 +6,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -17,14 +17,14 @@ import (
 func (v *View) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
 	core := v.s.Table.Core
 	merge := func(w *protocol.Write) error {
-		_, err := w.Merge(update, conditions, func(attr string) error { return typed.CheckTarget(core, attr) })
+		_, err := expressions.Merge(w, core, update, conditions, func(attr string) error { return expressions.CheckTarget(core, attr) })
 		return err
 	}
 	ev := Event{
 		Single: true,
 		Check:  func(now ddb.Item) error { return v.visible(key, now) },
 		Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
-			typed.MarkUnread(core, w, id)
+			expressions.MarkUnread(core, w, id)
 			return merge(w)
 		},
 		Known: func(w *protocol.Write, id protocol.WriteID, image ddb.Item) error {

@@ -1,0 +1,80 @@
+package expressions
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// Merge adds a user's update to a write, and conditions, all of which must hold.
+// The user's builders are built by themselves and their text taken over, because
+// builders share state: one that is extended here would come back changed.
+// Attributes that forbidden names are refused. reads are those on whose values the
+// update builds.
+func Merge(w *protocol.Write, core *protocol.Core, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) (reads []string, err error) {
+	builder := expression.NewBuilder().WithUpdate(update)
+	if len(conditions) > 0 {
+		all := conditions[0]
+		if len(conditions) > 1 {
+			all = expression.And(all, conditions[1], conditions[2:]...)
+		}
+		builder = builder.WithCondition(all)
+	}
+	expr, err := builder.Build()
+	if err != nil {
+		return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update cannot be built: %w", err)})
+	}
+	if cond := expr.Condition(); cond != nil {
+		w.If("(" + *cond + ")")
+	}
+	names := expr.Names()
+	for line := range strings.Lines(*expr.Update()) {
+		verb, changes, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !w.Section(verb, changes) {
+			return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update has a section %q that is not known here", verb)})
+		}
+		for _, part := range operations(changes) {
+			// The expression package writes every attribute as a placeholder, and the
+			// path that an operation changes first.
+			used := userName.FindAllString(part, -1)
+			if err := forbidden(names[used[0]]); err != nil {
+				return nil, err
+			}
+			if verb == "SET" || verb == "REMOVE" {
+				used = used[1:]
+			}
+			for _, p := range used {
+				reads = append(reads, names[p])
+			}
+		}
+	}
+	w.Include(names, expr.Values())
+	return reads, nil
+}
+
+// userName is a placeholder of the expression package.
+var userName = regexp.MustCompile(`#[0-9]+`)
+
+// operations splits a section of an update into the single operations' texts.
+func operations(section string) (ops []string) {
+	depth, from := 0, 0
+	for i, r := range section {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				ops = append(ops, section[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(ops, section[from:])
+}

@@ -28,11 +28,11 @@ func transactional() []load.Contender {
 		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
 	}
 	byLock := func(t *repo.Table[account]) (member, error) {
-		r, err := pessimistic.New(t, pessimistic.Config{})
+		r, err := pessimistic.New(t, pessimistic.Config{Race: true})
 		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
 	}
 	byQueue := func(t *repo.Table[account]) (member, error) {
-		r, err := pessimistic.New(t, pessimistic.Config{Fair: true})
+		r, err := pessimistic.New(t, pessimistic.Config{})
 		return member{func(tx *txn.Tx) repo.Repository[account] { return r.In(tx) }, r.Keys}, err
 	}
 	return []load.Contender{

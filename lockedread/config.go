@@ -29,13 +29,16 @@ type Config struct {
 	// LateCommit accepts a commit after the lease ran out if nobody took over.
 	// Off: such a commit fails with ErrLockExpired, as in the article.
 	LateCommit bool
-	// Fair waits in a queue on the item, in the order of arrival over all
-	// processes that are fair: no write is wasted on a lock that another has, and
-	// the longest wait is hardly longer than the usual one. It costs reads. While
-	// fair processes wait, the lock goes from one to the next and is never free:
-	// processes that are not wait until the queue is empty; writers without the lock
-	// take their place in it. Fair processes that share items should have about the
-	// same Lease and the same Clockless.
+	// Race tries again after random sleeps, in place of waiting in the queue on the item.
+	// The queue serves all processes in the order in which they came: no write is wasted
+	// on a lock that another has, and the longest wait is hardly longer than the usual
+	// one. It costs reads, and while processes wait in it, the lock goes from one to the
+	// next and is never free: who races waits until it is empty; writers without the lock
+	// take their place in it. A race costs no reads, and keeps some out for long.
+	// Processes that share items should agree on it, on Clockless, and roughly on Lease.
+	Race bool
+	// Fair says that the queue is wanted, which is the default: with Race it is an
+	// error (ErrConfig).
 	Fair bool
 	// Wait bounds the waiting for an item that others hold.
 	Wait repo.Wait
@@ -52,9 +55,9 @@ type Config struct {
 func (c Config) taking() (lock.Config, error) {
 	h := lock.Config{
 		Kind: telemetry.Pessimistic, Owner: c.Owner, Lease: c.Lease, Skew: c.ClockSkew, Wait: c.Wait,
-		Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: c.Fair,
+		Clockless: c.Clockless, LateCommit: c.LateCommit, Fair: !c.Race,
 	}
-	err := settings.FillAll(settings.Lease(&h.Lease), settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))
+	err := settings.FillAll(settings.Queue(c.Race, c.Fair), settings.Lease(&h.Lease), settings.ClockSkew(&h.Skew), settings.Owner(&h.Owner), settings.Wait(&h.Wait, settings.LeastWait))
 	if c.Renew {
 		h.Every = h.Lease / 3
 	}

@@ -39,15 +39,16 @@
 // A key without an item is locked, for an upsert only, by a stub that readers do not see.
 // Commit turns it into the item, release deletes it.
 //
-// # Fair
+// # Waiting
 //
-// With Config.Fair processes wait in a queue on the item, in the order in which they
-// came, and the write that ends a lock gives it to the first of them: no try is refused.
-// The next two read the item a dozen times while it is held, one read unit per 4 KB. An entry takes 5 bytes, which every request on the item bills. A waiter that died
-// costs the others a second at most. A writer without the lock that meets a queue stands in
-// it as well, and pays three writes for one. Lockers that are not fair get their turn when
-// the queue is empty: set it in all programs. How it works: docs/protocol.md, "Queue on the
-// item".
+// Processes wait in a queue on the item, in the order in which they came, and the write
+// that ends a lock gives it to the first of them: no try is refused. The next two read
+// the item a dozen times while it is held, one read unit per 4 KB. An entry takes 5 bytes,
+// which every request on the item bills. A waiter that died costs the others a second at
+// most. A writer without the lock that meets a queue stands in it as well, and pays three
+// writes for one. With Config.Race they try again at random times, and get their turn when
+// no queue is there: set it in all programs or in none. How it works: docs/protocol.md,
+// "Queue on the item".
 //
 // # Costs
 //

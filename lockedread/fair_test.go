@@ -271,7 +271,7 @@ func TestFairEntriesAreReserved(t *testing.T) {
 		b.put(t, map[string]types.AttributeValue{"lockQueue": foreign})
 		_, err = b.locker(t, lockedread.Config{Fair: true}).Update(t.Context(), key, addOne)
 		rig.Is(t, err, repo.ErrSchema)
-		_, err = b.locker(t, lockedread.Config{}).Update(t.Context(), key, addOne)
+		_, err = b.locker(t, lockedread.Config{Race: true}).Update(t.Context(), key, addOne)
 		rig.Is(t, err)
 		if now := b.raw(t)["lockQueue"]; !ddb.Equal(now, foreign) {
 			t.Errorf("%v has become %v", foreign, now)

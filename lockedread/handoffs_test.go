@@ -20,9 +20,9 @@ func TestHowOftenALockStaysInItsProcess(t *testing.T) {
 		others           bool
 		callers, letting int // what is written beside one commit for each: to have the lock
 	}{
-		{"alone", lockedread.Config{}, false, 34, 2},
+		{"alone", lockedread.Config{Race: true}, false, 34, 2},
 		{"alone, fair", lockedread.Config{Fair: true}, false, 34, 2},
-		{"others want it", lockedread.Config{}, true, 11, 3},
+		{"others want it", lockedread.Config{Race: true}, true, 11, 3},
 		{"others stand in a queue", lockedread.Config{Fair: true}, true, 19, 2}, // the first one's place was taken before
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -60,16 +60,20 @@ type Config struct {
 	// Clockless takes over only after watching the unchanged hold for its full
 	// lease on the own clock. Clocks may then differ by any amount.
 	Clockless bool
-	// Fair waits in a queue on the row, in the order of arrival over all processes
-	// that are fair: no write is wasted on a lock that another has, and the longest
-	// wait is hardly longer than the usual one. It costs reads; and of FailClosed a
-	// request more for whoever gets the lock from another process. While fair processes
-	// wait, the lock goes from one to the next and is never free: others wait until the
-	// queue is empty. Fair processes that share names should have the same Mode and
-	// Clockless, and about the same Lease.
+	// Race tries again after random sleeps, in place of waiting in the queue on the row.
+	// The queue serves all processes in the order in which they came: no write is wasted
+	// on a lock that another has, and the longest wait is hardly longer than the usual
+	// one. It costs reads; and of FailClosed a request more for whoever gets the lock from
+	// another process. While processes wait in it, the lock goes from one to the next and
+	// is never free: who races waits until it is empty. A race costs no reads, and keeps
+	// some out for long. Processes that share names should agree on it, on Mode and
+	// Clockless, and roughly on Lease.
+	Race bool
+	// Fair says that the queue is wanted, which is the default: with Race it is an
+	// error (ErrConfig).
 	Fair bool
 	// Wait bounds the waiting for a lock that others hold: the sleep between
-	// tries, and their number; with Fair, looks.
+	// looks at the queue, or with Race tries, and their number.
 	Wait repo.Wait
 	// Key is the primary key of the table. Default: partition key "name", a
 	// string; no sort key.
@@ -99,7 +103,10 @@ func (c Config) withDefaults() Config {
 
 // taking checks the settings of the lock itself.
 func (c Config) taking() (h lock.Config, err error) {
-	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Fair: c.Fair, Wait: c.Wait}
+	h = lock.Config{Kind: telemetry.Mutex, Owner: c.Owner, Skew: c.ClockSkew, Clockless: c.Clockless, Fair: !c.Race, Wait: c.Wait}
+	if err = settings.Queue(c.Race, c.Fair)(); err != nil {
+		return h, err
+	}
 	switch c.Mode {
 	case FailClosed:
 		if c.Lease != 0 || c.Heartbeat != 0 {

@@ -30,9 +30,9 @@
 // Callers of one locker wait for a name in the order in which they came, and an Unlock
 // passes the lock on to the next, in one request: at most 32 times, for a tenth of the
 // lease; fewer where other processes want it. TryLock does not wait. Lockers of other
-// processes try again with random sleeps, or, with Config.Fair, wait in a queue on the
-// row, in the order in which they came. Give the lockers of a name one Mode, and Fair to
-// all of them: who is not fair deletes a fail-closed row with its queue.
+// processes wait in a queue on the row, in the order in which they came, or, with
+// Config.Race, try again at random times. Give the lockers of a name one Mode, and Race to
+// all or none of them: who races deletes a fail-closed row with its queue.
 //
 // # Fencing tokens
 //
@@ -50,9 +50,9 @@
 // # Costs
 //
 // A free lock and its unlock are two requests of one write unit each. A heartbeat and a
-// refused try are one each; passed on within a process both are one. With Fair there are
-// no tries: a dozen reads of a unit a turn, and of a fail-closed lock that was waited for
-// one write more.
+// refused try are one each; passed on within a process both are one. In the queue there
+// are no tries: a dozen reads of a unit a turn, and of a fail-closed lock that was waited
+// for one write more.
 //
 // The modes are those of the npm package dynamodb-lock-client, fencing tokens from Martin
 // Kleppmann, "How to do distributed locking", the one order of several names from Havender,

@@ -58,7 +58,7 @@ func TestS2_2_HeartbeatKeepsTheLock(t *testing.T) {
 func TestS2_4_TrustedAndUntrustedClocks(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) {
-		short := mutex.Config{Mode: mutex.FailOpen, Lease: time.Second}
+		short := mutex.Config{Mode: mutex.FailOpen, Lease: time.Second, Race: true} // a queue watches, too
 		dead := b.over(t, network, short)
 		dead.SetClock(10 * time.Minute) // writes an end far in the future of others
 		lock(t, dead, "job")

@@ -106,7 +106,7 @@ func TestALineLetsOtherProcessesIn(t *testing.T) {
 			b := newBench(t)
 			rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
 				process := func() *mutex.Locker {
-					return b.over(t, &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, mutex.Config{Mode: mode})
+					return b.over(t, &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, mutex.Config{Mode: mode, Race: true})
 				}
 				crowd, other := process(), process()
 				held := rig.Must(other.Lock(t.Context(), "printer"))(t)

@@ -24,8 +24,8 @@ type Info struct {
 	Lease   time.Duration // 0 for a fail-closed hold
 	Since   time.Time     // when the holder took it, on its own clock, in seconds; zero if it was taken without this library
 	Payload []byte
-	Handed  bool     // it was handed over to the first who waited (Config.Fair): Owner does not name it; of a fail-closed lock until that one has answered
-	Waiting []string // those who wait in line (Config.Fair), in the order of service, each under a short id
+	Handed  bool     // it was handed over to the first who waited: Owner does not name it; of a fail-closed lock until that one has answered
+	Waiting []string // those who wait in the queue, in the order of service, each under a short id
 }
 
 // Expired reports whether others may take over, by a clock.

@@ -53,11 +53,11 @@ func New(client Client, tableName string, cfg Config) (*Locker, error) {
 		return nil, fmt.Errorf("%w: Payload: the attribute %q has another use already", repo.ErrConfig, cfg.Payload)
 	}
 	taker := lock.NewLocker(core, taking)
-	if cfg.Fair {
+	if !cfg.Race {
 		taker.HoldTimes = lock.NewHoldTimes()
 	}
 	line := local.NewLine(taker)
-	line.Yields = !cfg.Fair // a queue on the row knows whose turn it is
+	line.Yields = cfg.Race // a queue on the row knows whose turn it is
 	return &Locker{client: client, table: table, taker: taker, line: line, cfg: cfg, open: closing.New[*Lock](ErrClosed)}, nil
 }
 
@@ -69,8 +69,8 @@ func (l *Locker) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "locks of %
 func (l *Locker) EnsureTable(ctx context.Context) error { return l.table.EnsureTable(ctx) }
 
 // Lock takes the lock of a name, waiting as long as ctx allows. One request if
-// it is free, one more per try; with Config.Fair one, and looks. ErrLocked, with *repo.LockedError, if the
-// waiting ended first; ErrClosed if the locker was closed meanwhile.
+// it is free, one and some reads if it is waited for in the queue, one more per try with
+// Config.Race. ErrLocked, with *repo.LockedError, if the waiting ended first; ErrClosed if the locker was closed meanwhile.
 //
 // Callers of one locker stand in line for a name: one of them goes to the table, and
 // its Unlock passes the lock on to the next, which then sends nothing itself.
@@ -162,7 +162,7 @@ func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 // holds the name; ErrLocked, with *repo.LockedError, if another does. Otherwise
 // it acts as this locker's mode says: FailClosed deletes the row. One request,
 // two in FailClosed, which looks first whether the row is more than a lock. Whoever
-// is the first in its queue (Config.Fair) takes the lock.
+// is the first in its queue takes the lock.
 //
 // If an answer was lost and nobody holds the name, the release is done;
 // ErrOutcomeUnknown if another holds it: this call may have made way for it.

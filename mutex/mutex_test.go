@@ -98,7 +98,7 @@ func TestS2_3_TokensGrowWithEveryAcquisition(t *testing.T) {
 
 func TestS2_4_OwnerAttemptsAndWaiting(t *testing.T) {
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Owner: "worker-3", Wait: repo.Wait{Min: time.Millisecond, Max: 2 * time.Millisecond, Attempts: 4}})
+	l := b.locker(t, mutex.Config{Owner: "worker-3", Race: true, Wait: repo.Wait{Min: time.Millisecond, Max: 2 * time.Millisecond, Attempts: 4}})
 	held := lock(t, l, "job")
 	b.Count.Reset()
 	_, err := l.Lock(t.Context(), "job")

@@ -40,10 +40,10 @@ func (l *late) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o .
 func TestTokensOfFailClosedLocksGrowForThoseWhoWaited(t *testing.T) {
 	t.Run("the clock of the first is ahead", func(t *testing.T) {
 		b := newBench(t)
-		ahead := rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{}))(t)
+		ahead := rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{Race: true}))(t)
 		ahead.SetClock(time.Hour)
 		first := lock(t, ahead, "door")
-		l := b.locker(t, mutex.Config{Wait: quick})
+		l := b.locker(t, mutex.Config{Race: true, Wait: quick})
 		tries := 0
 		b.Count.OnRequest(func(string, []byte) {
 			if tries++; tries == 2 { // the first has shown the holder
@@ -56,7 +56,7 @@ func TestTokensOfFailClosedLocksGrowForThoseWhoWaited(t *testing.T) {
 	})
 	t.Run("an old request arrives", func(t *testing.T) {
 		b := newBench(t)
-		rival := rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{}))(t)
+		rival := rig.Must(mutex.New(rig.Client(), b.Table, mutex.Config{Race: true}))(t)
 		var first *mutex.Lock
 		c := &late{Client: b.Client, before: func(n int) {
 			switch n {
@@ -66,7 +66,7 @@ func TestTokensOfFailClosedLocksGrowForThoseWhoWaited(t *testing.T) {
 				rig.Is(t, first.Unlock(t.Context()))
 			}
 		}}
-		l := rig.Must(mutex.New(c, b.Table, mutex.Config{Wait: quick}))(t)
+		l := rig.Must(mutex.New(c, b.Table, mutex.Config{Race: true, Wait: quick}))(t)
 		held := rig.Must(l.Lock(t.Context(), "door"))(t)
 		if held.Token() <= first.Token() {
 			t.Errorf("token %d after %d", held.Token(), first.Token())

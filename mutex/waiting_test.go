@@ -91,7 +91,7 @@ func TestAWaiterThatGoesGivesBackWhatItsTriesTook(t *testing.T) {
 func TestALockThatIsFoundAgainTooLateIsTakenAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Wait: quick})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: 3 * time.Second, Race: true, Wait: quick}) // in a queue it is confirmed
 	var first int64
 	var n atomic.Int32
 	b.Faults(func(string, int, []byte) fault.Kind {
@@ -114,7 +114,7 @@ func TestALockThatIsFoundAgainTooLateIsTakenAnew(t *testing.T) {
 func TestOneAttemptTakesOver(t *testing.T) {
 	b := newBench(t)
 	lock(t, b.locker(t, mutex.Config{Mode: mutex.FailOpen, Lease: time.Second}), "door")
-	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Wait: repo.Wait{Attempts: 1}})
+	l := b.locker(t, mutex.Config{Mode: mutex.FailOpen, Race: true, Wait: repo.Wait{Attempts: 1}})
 	_, err := l.Lock(t.Context(), "door")
 	rig.Is(t, err, repo.ErrLocked)
 	l.SetClock(time.Hour)

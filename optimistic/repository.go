@@ -46,7 +46,7 @@ type Config struct {
 	Warm int
 	// Fair changes an item that other processes want too under its lock, for
 	// which it waits in the queue on the item: first come, first served, and no
-	// write is wasted (see lockedread.Config.Fair). An item is taken for wanted
+	// write is wasted (see lockedread.Config.Race). An item is taken for wanted
 	// for 2 s after others wrote first or held it.
 	Fair bool
 }
@@ -79,12 +79,15 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
+	locker, err := lockedread.New(table, lockedread.Config{Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
+	if err != nil {
+		return nil, err
+	}
+	if !cfg.FailLocked {
+		r.queue = local.Of(locker)
+	}
 	if cfg.Fair {
-		locker, err := lockedread.New(table, lockedread.Config{Fair: true, Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
-		if err != nil {
-			return nil, err
-		}
-		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), local.Of(locker)
+		r.fair, r.contention = fairly(locker), lock.NewContention()
 	}
 	return &Repository[T]{table, r}, nil
 }

@@ -21,8 +21,7 @@
 //
 // Callers of one process wait in a queue and pass the lock on: one write per
 // change. Config.Combine lets one write commit the changes of all who wait; a
-// change may then run again. Between processes the default is random backoff:
-// the best rate, some wasted tries, long tails. Config.Fair is a queue on the
-// item: no try is wasted and the longest wait is close to the usual one, for
-// some reads.
+// change may then run again. Processes wait in a queue on the item: no try is
+// wasted, and the longest wait is close to the usual one, for some reads. With
+// Config.Race they try again at random times: no reads, and long tails.
 package pessimistic

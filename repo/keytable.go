@@ -229,7 +229,7 @@ type Lock struct {
 	Last  int64         // last token given out on this item, or number drawn by one who waits
 	Until time.Time     // when others may take over, on the holder's clock
 	Lease time.Duration // 0 if unknown
-	Since time.Time     // when the holder asked for it, on its own clock: without a queue (Config.Fair) it took it then; zero if unknown
+	Since time.Time     // when the holder asked for it, on its own clock: without a queue it took it then; zero if unknown
 	Stub  bool          // the key has no data yet
 }
 

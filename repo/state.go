@@ -19,8 +19,8 @@ type State struct {
 	Lock      Lock
 	ByHand    bool      // the lock was taken without this library
 	Endless   bool      // the lock does not end by itself: a named lock that is fail-closed
-	Handed    bool      // the lock was handed over to one who waited (Config.Fair): Lock.Owner does not name it
-	Waiting   []string  // those who wait in line (Config.Fair), in the order of service, each under a short id
+	Handed    bool      // the lock was handed over to one who waited: Lock.Owner does not name it
+	Waiting   []string  // those who wait in the queue, in the order of service, each under a short id
 	Writes    int       // latest writes whose ids the item keeps, by which writers know their own
 	OnceIDs   int       // ids of operations that the item remembers, so that they are not made again
 	Tombstone bool      // the item was deleted, and is kept so that late events stay out

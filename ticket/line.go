@@ -169,9 +169,10 @@ func (l line) before(id string, number int64) (ahead []entry, present bool) {
 // removal's doing, an earlier attempt's or a copy's that the network made. The number
 // that it left tells, until another is left. Before the deadline nobody else may have taken
 // the entry away but by force, which leaves its evidence, or with the item: doubt says
-// that there was an attempt without an answer, which may have come before that.
+// that there was an attempt without an answer, which may have come before that. An item
+// that was made anew shows it by the number of its last ticket, or by that nobody has left it.
 func (l line) leftBy(number int64, doubt, expired bool) bool {
-	sameLife := l.next >= number && l.next-number <= lifeSpan
+	sameLife := l.left > 0 && l.next >= number && l.next-number <= lifeSpan
 	return l.left == number || !expired && (doubt || sameLife) && !l.brokenTicket(number)
 }
 

@@ -45,6 +45,16 @@ func FillAll(fills ...Fill) error {
 	return nil
 }
 
+// Queue is whether those who wait stand in a queue, which is the default, or race.
+func Queue(race, fair bool) Fill {
+	return func() error {
+		if race && fair {
+			return fmt.Errorf("%w: Race and Fair: to try again at random times, or to wait in a queue: choose one", repo.ErrConfig)
+		}
+		return nil
+	}
+}
+
 // Lease is for how long something is held that is not extended.
 func Lease(d *time.Duration) Fill {
 	return func() error {

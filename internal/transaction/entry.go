@@ -178,7 +178,6 @@ func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
 	err := e.read(ctx, c, writes)
 	switch {
 	case errors.Is(err, errQueue):
-		e.lineUp()
 		return e.fetch(ctx, tx, writes)
 	case errors.Is(err, errBusyHands):
 		e.awaited = true
@@ -192,9 +191,10 @@ func (e *entry) fetch(ctx context.Context, tx *Tx, writes bool) error {
 }
 
 // lineUp makes whoever opens the item wait in its queue for its lock from now on, if
-// its repository has one for items that others want.
+// its repository wants that of items that others want, or others wait there already: then
+// the lock is never free for who does not.
 func (e *entry) lineUp() bool {
-	if e.queue == nil {
+	if e.queue == nil || e.contention == nil && !e.waiter.QueueWaits(e.image) {
 		return false
 	}
 	e.locker = e.queue
@@ -276,7 +276,7 @@ func (e *entry) read(ctx context.Context, c *call, writes bool) error {
 			return nil
 		}
 		e.known = false
-		if e.locker == nil && e.queue != nil {
+		if e.locker == nil && e.lineUp() {
 			return errQueue
 		}
 		if len(c.held()) > 0 {

@@ -101,7 +101,7 @@ func (t *Call) WaitOrBreak(ctx context.Context, image ddb.Item) error {
 		t.behind = image
 	}
 	switch live := l.Live(t.Clock(), t.Skew); {
-	case live && t.stands && t.queueWaits(l, image):
+	case live && t.stands && t.QueueWaits(image):
 		return t.stand(ctx, l)
 	case live:
 		return t.WaitFor(ctx, l)

@@ -18,10 +18,11 @@ import (
 // lock when it is its turn: three writes in the place of one, where there is a queue and
 // nowhere else.
 
-// queueWaits reports whether others than the holder wait in the queue on an item. Of one
+// QueueWaits reports whether others than the holder wait in the queue on an item. Of one
 // that readers do not see the queue ends when it comes into sight.
-func (t *Call) queueWaits(l stored.Record, image ddb.Item) bool {
-	return !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(stored.EntryOf(l.By))) > 0
+func (t *Call) QueueWaits(image ddb.Item) bool {
+	l, err := t.Core.ParseRecord(image)
+	return err == nil && !t.Core.Hidden(image) && len(t.Core.ParseQueue(image).Without(stored.EntryOf(l.By))) > 0
 }
 
 // stand waits in the queue on the item behind the holder l, for the lock under which the
@@ -44,8 +45,9 @@ func (t *Call) stand(ctx context.Context, l stored.Record) error {
 // newLocker makes what takes the lock for the call: as a locker with default settings does.
 func (t *Call) newLocker() *lock.Locker {
 	cfg := lock.Config{Kind: t.Kind, Fair: true, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
-	cfg.Wait.Attempts = 0                                                        // that of the call bounds how often it comes here
-	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner)) // defaults are never refused
+	cfg.Wait.Attempts = 0 // that of the call bounds how often it comes here
+	// Defaults are never refused.
+	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner))
 	return lock.NewLocker(t.Core, cfg)
 }
 

@@ -102,11 +102,11 @@ func TestEndpointsWithoutImages(t *testing.T) {
 			return err
 		},
 		"Acquire": func(t *testing.T, items *repo.Table[fixture.Account]) error {
-			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).Acquire(ctx, key)
+			_, err := rig.Must(lockedread.New(items, lockedread.Config{Race: true}))(t).Acquire(ctx, key)
 			return err
 		},
 		"AcquireOrCreate": func(t *testing.T, items *repo.Table[fixture.Account]) error {
-			_, err := rig.Must(lockedread.New(items, lockedread.Config{}))(t).AcquireOrCreate(ctx, key)
+			_, err := rig.Must(lockedread.New(items, lockedread.Config{Race: true}))(t).AcquireOrCreate(ctx, key)
 			return err
 		},
 	} {

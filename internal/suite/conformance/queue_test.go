@@ -15,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
 )
 
 // unlocked is a call that changes an item without its lock: to the note "theirs", or it
@@ -183,4 +184,39 @@ func TestWritersThatDoNotWaitStandInNoQueue(t *testing.T) {
 	rig.Is(t, err, repo.ErrLocked)
 	rig.Is(t, holder.Release(t.Context()))
 	rig.Is(t, (<-next).held(t).Release(t.Context()))
+}
+
+// A transaction over items that it does not lock has its place in the queue of each.
+func TestTransactionsWithoutLocksHaveTheirPlaceInTheQueue(t *testing.T) {
+	w, _ := fixture.NewWith(t, fixture.Key)
+	items := w.Items(t, w.Client)
+	queued := func(n int) {
+		t.Helper()
+		rig.Await(t, fmt.Sprintf("%d stand in the queue", n), func() bool { return len(items.State(w.Raw(t, fixture.Key)).Waiting) == n })
+	}
+	acquire := func() <-chan holdOrError {
+		l := w.Locker(t, w.Client, lockedread.Config{})
+		return await(func() holdOrError { h, err := l.Acquire(t.Context(), fixture.Key); return holdOrError{h, err} })
+	}
+	holder := (<-acquire()).held(t)
+	before := acquire()
+	queued(1)
+	versions := rig.Must(optimistic.New(w.Items(t, w.Peer().Client), optimistic.Config{}))(t)
+	written := await(func() error {
+		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			_, err := versions.In(tx).Update(ctx, fixture.Key, writeTheirs)
+			return err
+		})
+	})
+	queued(2)
+	after := acquire()
+	queued(3)
+	rig.Is(t, holder.Release(t.Context()))
+	rig.Is(t, (<-before).held(t).Release(t.Context()))
+	rig.Is(t, <-written)
+	last := (<-after).held(t)
+	if got := last.Item(); got.Note != "theirs" {
+		t.Errorf("who came later found %+v", got)
+	}
+	rig.Is(t, last.Release(t.Context()))
 }

@@ -45,19 +45,19 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 		"`pessimistic`, `lockedread`": func(w *fixture.Fixture) {
 			table := w.Items(t, w.Client)
 			for _, s := range fixture.Strategies() {
-				if strings.HasPrefix(s.Name, "pessimistic, combining, fair") {
+				if s.Name == "pessimistic, combining" {
 					all(s.Open(t, w, w.Client))
 				}
 			}
-			l := rig.Must(lockedread.New(table, lockedread.Config{Fair: true}))(t)
-			other := rig.Must(lockedread.New(table, lockedread.Config{Fair: true}))(t)
+			l := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
+			other := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
 			held := rig.Must(l.Acquire(ctx, key))(t)
 			shortly(func(ctx context.Context) error { _, err := other.Acquire(ctx, key); return err })
 			rig.Must(table.Inspect(ctx, key))(t)
 			rig.Is(t, l.Break(ctx, key, held.Token()))
 		},
 		"`mutex`": func(w *fixture.Fixture) {
-			for _, cfg := range []mutex.Config{{}, {Mode: mutex.FailOpen}, {Fair: true}, {Mode: mutex.FailOpen, Fair: true}} {
+			for _, cfg := range []mutex.Config{{}, {Mode: mutex.FailOpen}, {Race: true}, {Mode: mutex.FailOpen, Race: true}} {
 				name := rig.New(t).Table
 				l, other := rig.Must(mutex.New(w.Client, name, cfg))(t), rig.Must(mutex.New(w.Client, name, cfg))(t)
 				rig.Is(t, l.EnsureTable(ctx))

@@ -65,7 +65,7 @@ func onceOperations() (all []operation) {
 
 func mutexOperations() (all []operation) {
 	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
-		cfg := mutex.Config{Mode: mode, Owner: "owner"}
+		cfg := mutex.Config{Mode: mode, Owner: "owner", Race: true}
 		if mode == mutex.FailOpen {
 			cfg.Lease = lease
 		}
@@ -75,13 +75,13 @@ func mutexOperations() (all []operation) {
 			return l
 		}
 		free := func(name string, do func(context.Context, *mutex.Locker) error) {
-			all = append(all, operation{name: fmt.Sprintf("mutex, %v: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v, racing: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
 				l := open(t, b)
 				return func() error { return do(t.Context(), l) }
 			}})
 		}
 		held := func(name string, do func(context.Context, *mutex.Locker, *mutex.Lock) error) {
-			all = append(all, operation{name: fmt.Sprintf("mutex, %v: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v, racing: %s", mode, name), prepare: func(t *testing.T, b *bench) func() error {
 				l := open(t, b)
 				lock := rig.Must(l.Lock(t.Context(), "report"))(t)
 				return func() error { return do(t.Context(), l, lock) }
@@ -137,16 +137,16 @@ func mutexOperations() (all []operation) {
 	return all
 }
 
-// fairMutexOperations are those that a queue on the row makes different.
-func fairMutexOperations() (all []operation) {
+// queuedMutexOperations are those that the queue on the row makes different.
+func queuedMutexOperations() (all []operation) {
 	for _, mode := range []mutex.Mode{mutex.FailClosed, mutex.FailOpen} {
-		cfg := mutex.Config{Mode: mode, Owner: "owner", Fair: true}
+		cfg := mutex.Config{Mode: mode, Owner: "owner"}
 		if mode == mutex.FailOpen {
 			cfg.Lease = lease
 		}
 		open := func(t *testing.T, r *rig.Rig) *mutex.Locker { return rig.Must(mutex.New(r.Client, r.Table, cfg))(t) }
 		add := func(name string, looks bool, prepare func(t *testing.T, b *bench, l, peer *mutex.Locker) func() error) {
-			all = append(all, operation{name: fmt.Sprintf("mutex, %v, fair: %s", mode, name), looks: looks, prepare: func(t *testing.T, b *bench) func() error {
+			all = append(all, operation{name: fmt.Sprintf("mutex, %v: %s", mode, name), looks: looks, prepare: func(t *testing.T, b *bench) func() error {
 				l := open(t, b.Rig)
 				rig.Is(t, l.EnsureTable(t.Context()))
 				return prepare(t, b, l, open(t, b.Peer()))

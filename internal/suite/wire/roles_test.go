@@ -125,9 +125,9 @@ func roleOperations() (all []operation) {
 		_, err := r.Update(ctx, invoiceKey, more)
 		return err
 	}
+	onPessimistic("Update, racing", lockedread.Config{Race: true}, update)
 	onPessimistic("Update", lockedread.Config{}, update)
-	onPessimistic("Update, fair", lockedread.Config{Fair: true}, update)
-	onPessimistic("Upsert", lockedread.Config{}, func(ctx context.Context, r *pessimistic.Repository[invoice]) error {
+	onPessimistic("Upsert, racing", lockedread.Config{Race: true}, func(ctx context.Context, r *pessimistic.Repository[invoice]) error {
 		_, err := r.Upsert(ctx, invoiceKey, more)
 		return err
 	})

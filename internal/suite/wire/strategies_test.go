@@ -124,15 +124,15 @@ func optimisticOperations() []operation {
 
 func pessimisticOperations() []operation {
 	open := func(t *testing.T, table *repo.Table[item]) *pessimistic.Repository[item] {
-		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)
+		return rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Race: true}))(t)
 	}
-	return append(strategy("pessimistic", open), operation{name: "pessimistic: Apply", prepare: func(t *testing.T, b *bench) func() error {
+	return append(strategy("pessimistic, racing", open), operation{name: "pessimistic, racing: Apply", prepare: func(t *testing.T, b *bench) func() error {
 		r := open(t, stored(t, b))
 		return func() error { _, err := r.Apply(t.Context(), key, takeOne, hasOne); return err }
-	}}, operation{name: "pessimistic: Once.Update", prepare: func(t *testing.T, b *bench) func() error {
+	}}, operation{name: "pessimistic, racing: Once.Update", prepare: func(t *testing.T, b *bench) func() error {
 		r := open(t, stored(t, b))
 		return func() error { _, err := r.Once("m").Update(t.Context(), key, addOne); return err }
-	}}, operation{name: "pessimistic: Once.Create", prepare: func(t *testing.T, b *bench) func() error {
+	}}, operation{name: "pessimistic, racing: Once.Create", prepare: func(t *testing.T, b *bench) func() error {
 		r := open(t, b.table(t))
 		return func() error { _, err := r.Once("m").Create(t.Context(), first); return err }
 	}})
@@ -145,7 +145,7 @@ var (
 )
 
 func lockedreadOperations() (all []operation) {
-	ours := lockedread.Config{Lease: lease, Owner: "owner"}
+	ours := lockedread.Config{Lease: lease, Owner: "owner", Race: true}
 	add := func(name string, cfg lockedread.Config, do func(context.Context, *lockedread.Locker[item]) error) {
 		all = append(all, operation{name: "lockedread: " + name, prepare: func(t *testing.T, b *bench) func() error {
 			l := rig.Must(lockedread.New(stored(t, b), cfg))(t)
@@ -165,8 +165,8 @@ func lockedreadOperations() (all []operation) {
 		return err
 	}
 	add("Acquire", ours, acquire)
-	add("Acquire, clockless", lockedread.Config{Lease: lease, Owner: "owner", Clockless: true}, acquire)
-	add("Acquire, fair", lockedread.Config{Lease: lease, Owner: "owner", Fair: true}, acquire)
+	add("Acquire, clockless", lockedread.Config{Lease: lease, Owner: "owner", Clockless: true, Race: true}, acquire)
+	add("Acquire, in the queue", lockedread.Config{Lease: lease, Owner: "owner"}, acquire)
 	add("TryAcquire", ours, func(ctx context.Context, l *lockedread.Locker[item]) error {
 		_, err := l.TryAcquire(ctx, key)
 		return err
@@ -176,8 +176,8 @@ func lockedreadOperations() (all []operation) {
 		return err
 	})
 	add("Update", ours, change)
-	add("Update, combining", lockedread.Config{Lease: lease, Owner: "owner", Combine: true}, change)
-	add("Update, fair", lockedread.Config{Lease: lease, Owner: "owner", Fair: true}, change)
+	add("Update, combining", lockedread.Config{Lease: lease, Owner: "owner", Combine: true, Race: true}, change)
+	add("Update, in the queue", lockedread.Config{Lease: lease, Owner: "owner"}, change)
 	add("Upsert of a new item", ours, func(ctx context.Context, l *lockedread.Locker[item]) error {
 		_, err := l.Upsert(ctx, repo.Key{Partition: "p", Sort: 2}, addOne)
 		return err

@@ -100,11 +100,11 @@ func transactionOperations() (all []operation) {
 	all = append(all, strategyInside("optimistic", func(t *testing.T, table *repo.Table[item]) member {
 		return versions{rig.Must(optimistic.New(table, optimistic.Config{}))(t)}
 	})...)
+	all = append(all, strategyInside("pessimistic, racing", func(t *testing.T, table *repo.Table[item]) member {
+		return locks{rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Race: true}))(t)}
+	})...)
 	all = append(all, strategyInside("pessimistic", func(t *testing.T, table *repo.Table[item]) member {
 		return locks{rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)}
-	})...)
-	all = append(all, strategyInside("pessimistic, fair", func(t *testing.T, table *repo.Table[item]) member {
-		return locks{rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Fair: true}))(t)}
 	})[1])
 	all = append(all, operation{name: "txn.Once: Create, Update under an id, Put", prepare: func(t *testing.T, b *bench) func() error {
 		table := stored(t, b)
@@ -126,7 +126,7 @@ func transactionOperations() (all []operation) {
 	}})
 	all = append(all, operation{name: "txn: Apply of both, Save and Remove", prepare: func(t *testing.T, b *bench) func() error {
 		table := stored(t, b)
-		versions, locks := rig.Must(optimistic.New(table, optimistic.Config{}))(t), rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner"}))(t)
+		versions, locks := rig.Must(optimistic.New(table, optimistic.Config{}))(t), rig.Must(pessimistic.New(table, pessimistic.Config{Lease: lease, Owner: "owner", Race: true}))(t)
 		var made []item
 		for seq := range 3 {
 			one := first

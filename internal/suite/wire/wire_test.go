@@ -34,7 +34,7 @@ type operation struct {
 func TestWire(t *testing.T) {
 	var all []operation
 	for _, of := range [][]operation{tables(), nolockOperations(), optimisticOperations(), pessimisticOperations(), lockedreadOperations(),
-		transactionOperations(), mutexOperations(), fairMutexOperations(), onceOperations(), ticketOperations(), permitOperations(), jobOperations(), deadOperations(), roleOperations(), lineOperations()} {
+		transactionOperations(), mutexOperations(), queuedMutexOperations(), onceOperations(), ticketOperations(), permitOperations(), jobOperations(), deadOperations(), roleOperations(), lineOperations()} {
 		all = append(all, of...)
 	}
 	const golden = "testdata/wire.golden"

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,6 +28,58 @@ func TestDocumentsHaveTheFiguresOfRuns(t *testing.T) {
 	}
 	if tables == 0 {
 		t.Error("no document has a table of measured figures")
+	}
+}
+
+// The bill of a month in docs/choosing.md is what its formula says, and that of the
+// contended item has the writes and reads that a run has measured.
+func TestTheBillOfAMonthFollowsFromItsFigures(t *testing.T) {
+	document, err := os.ReadFile("../docs/choosing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(cell string) float64 {
+		n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(cell), " USD"), 64)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	_, table, _ := strings.Cut(string(document), "| change | W | R |")
+	bills, contended := 0, 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 7 {
+			if bills > 0 {
+				break
+			}
+			continue
+		}
+		if strings.Contains(line, "---") || strings.Contains(line, "item of 1 KB") {
+			continue
+		}
+		bills++
+		writes, reads := number(cells[2]), number(cells[3])
+		for i, size := range []float64{1, 10} {
+			want := fmt.Sprintf("%.2f", 25.92*(0.625*writes*size+0.125*reads*math.Ceil(size/4)))
+			if got := fmt.Sprintf("%.2f", number(cells[4+i])); got != want {
+				t.Errorf("%s USD for %v KB, want %s: %s", got, size, want, line)
+			}
+		}
+		if !strings.Contains(cells[1], "32 processes") {
+			continue
+		}
+		contended++
+		rows, err := rowsOf("../docs/results/one-item.csv", "^32 processes$", "^"+strings.Trim(strings.Fields(cells[1])[0], "`")+"$")
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		if w, r := number(rows[0]["write units"]), number(rows[0]["read units"]); math.Abs(w-writes) > 0.1 || math.Abs(r-reads) > 0.1 {
+			t.Errorf("measured were %v writes and %v reads: %s", w, r, line)
+		}
+	}
+	if bills != 5 || contended != 2 {
+		t.Errorf("%d bills, %d of contended items", bills, contended)
 	}
 }
 

@@ -21,6 +21,7 @@ type Forecast struct {
 type Learned struct {
 	Turn time.Duration // how long a turn takes; 0: not known
 	Trip time.Duration // how long a look takes, there and back; 0: not known
+	Long time.Duration // how long the last turn took, if that was very long; else 0
 }
 
 // Spacing bounds how close looks may follow each other.
@@ -76,10 +77,15 @@ func (f *Forecast) Came(asked, answered time.Time) {
 	}
 }
 
-// learn takes in that n turns took d. One that took very long says little of the next.
+// learn takes in that n turns took d. One that took very long says little of the next,
+// unless the one before it did, too.
 func (f *Forecast) learn(d time.Duration, n int) {
 	turn, weight := f.turn(), n+whenSlower
-	sample := min(max(d, 0)/time.Duration(n), 2*turn)
+	sample, long := max(d, 0)/time.Duration(n), f.Long
+	f.Long = 0
+	if sample > 2*turn {
+		sample, f.Long = max(min(sample, long), 2*turn), sample
+	}
 	if sample < turn {
 		weight = n + whenFaster
 	}

@@ -157,3 +157,16 @@ func TestForecastLearnsFromItsOwnTurn(t *testing.T) {
 		t.Errorf("one that waited for us makes the next one %v", f.Turn)
 	}
 }
+
+// Turns that all take much longer than was believed are soon believed.
+func TestForecastBelievesLongTurnsThatFollowEachOther(t *testing.T) {
+	const real, few = 50 * turn, 24
+	f, at := inLine(few)
+	for ahead := few - 1; ahead > 0; ahead-- {
+		at = at.Add(real)
+		f.See(ahead, at, at.Add(trip))
+	}
+	if f.Turn < real/2 {
+		t.Errorf("after %d turns of %v the next one is taken to last %v", few, real, f.Turn)
+	}
+}

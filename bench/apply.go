@@ -30,7 +30,7 @@ func withoutRead() []load.Contender {
 			}
 		})
 	}
-	locked := slices.DeleteFunc(load.Modes(), func(m load.Contender) bool { return m.Name != "pessimistic" && m.Name != "pessimistic, fair" })
+	locked := slices.DeleteFunc(load.Modes(), func(m load.Contender) bool { return m.Name != "pessimistic" && m.Name != "pessimistic, race" })
 	return append(locked, unprotected(),
 		apply("optimistic, Apply", func(t *repo.Table[account]) (applies, error) { return optimistic.New(t, optimistic.Config{}) }),
 		apply("pessimistic, Apply", func(t *repo.Table[account]) (applies, error) { return pessimistic.New(t, pessimistic.Config{}) }),

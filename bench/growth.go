@@ -65,7 +65,7 @@ func growing() (steps []step) {
 		steps = append(steps, step{scenario{name: growthOf + name, workload: w, among: among}, in, at})
 	}
 	single := of(articleName, versionName, "optimistic", "pessimistic")
-	crowd := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, fair")
+	crowd := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, race")
 	for _, n := range []int{1, 2, 8, 32, 128, 512, 1000} {
 		add(inProcesses, count(n, "process", "processes"), n, load.Workload{Processes: n}, crowd)
 	}

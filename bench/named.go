@@ -21,10 +21,10 @@ import (
 func named() []load.Contender {
 	return []load.Contender{
 		lockByHand(putDelete, rows.put), lockByHand(getPutDelete, rows.getAndPut), heartbeatRecord(),
-		section("mutex, fail-closed", "", openMutex(mutex.Config{Race: true})),
-		section("mutex, fail-open", "", openMutex(mutex.Config{Mode: mutex.FailOpen, Race: true})),
-		section("mutex, fail-closed, fair", "", openMutex(mutex.Config{})),
-		section("mutex, fail-open, fair", "", openMutex(mutex.Config{Mode: mutex.FailOpen})),
+		section("mutex, fail-closed, race", "", openMutex(mutex.Config{Race: true})),
+		section("mutex, fail-open, race", "", openMutex(mutex.Config{Mode: mutex.FailOpen, Race: true})),
+		section("mutex, fail-closed", "", openMutex(mutex.Config{})),
+		section("mutex, fail-open", "", openMutex(mutex.Config{Mode: mutex.FailOpen})),
 		section("ticket", tickets, func(ctx context.Context, client *dynamodb.Client, table string) (acquire, error) {
 			q, err := ticket.New(client, table+tickets, ticket.Config{})
 			if err != nil {
@@ -38,8 +38,8 @@ func named() []load.Contender {
 				return turn.Done, nil
 			}, q.EnsureTable(ctx)
 		}),
-		section("item lock", "", openItems(lockedread.Config{Race: true})),
-		section("item lock, fair", "", openItems(lockedread.Config{})),
+		section("item lock, race", "", openItems(lockedread.Config{Race: true})),
+		section("item lock", "", openItems(lockedread.Config{})),
 	}
 }
 

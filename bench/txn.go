@@ -39,9 +39,9 @@ func transactional() []load.Contender {
 		inTransaction("txn, optimistic", byVersion, false),
 		inTransaction("txn, optimistic, prefetch", byVersion, true),
 		inTransaction("txn, optimistic, fair, prefetch", byFair, true),
-		inTransaction("txn, pessimistic", byLock, false),
-		inTransaction("txn, pessimistic, prefetch", byLock, true),
-		inTransaction("txn, pessimistic, fair, prefetch", byQueue, true),
+		inTransaction("txn, pessimistic, race", byLock, false),
+		inTransaction("txn, pessimistic, race, prefetch", byLock, true),
+		inTransaction("txn, pessimistic, prefetch", byQueue, true),
 	}
 }
 

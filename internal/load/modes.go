@@ -22,10 +22,10 @@ func Modes() []Contender {
 		byVersion("optimistic, warm, combine", optimistic.Config{Warm: 1024, Combine: true}),
 		byVersion("optimistic, warm, fair", optimistic.Config{Warm: 1024, Fair: true}),
 		byVersion("optimistic, warm, combine, fair", optimistic.Config{Warm: 1024, Combine: true, Fair: true}),
-		byLock("pessimistic", pessimistic.Config{Race: true}),
-		byLock("pessimistic, combine", pessimistic.Config{Combine: true, Race: true}),
-		byLock("pessimistic, fair", pessimistic.Config{}),
-		byLock("pessimistic, combine, fair", pessimistic.Config{Combine: true}),
+		byLock("pessimistic, race", pessimistic.Config{Race: true}),
+		byLock("pessimistic, combine, race", pessimistic.Config{Combine: true, Race: true}),
+		byLock("pessimistic", pessimistic.Config{}),
+		byLock("pessimistic, combine", pessimistic.Config{Combine: true}),
 	}
 }
 

@@ -54,8 +54,8 @@ func measured() []Mode {
 		mode("optimistic", rated(245), costs(1.13), tail(878*time.Millisecond), jain(0.86), writes(1.7), spreads(0.04)),
 		mode("optimistic, combine", rated(1356), costs(0.19), tail(333*time.Millisecond), jain(0.9), writes(0.28)),
 		mode("optimistic, warm, combine", rated(1765), costs(0.11), tail(420*time.Millisecond), jain(0.25), writes(0.16)),
-		mode("pessimistic", rated(201), costs(0.75), tail(701*time.Millisecond), jain(0.9), writes(1.2)),
-		mode("pessimistic, fair", rated(195), costs(0.91), tail(220*time.Millisecond), writes(1.2)),
-		mode("pessimistic, combine, fair", rated(1128), costs(0.19), tail(44300*time.Microsecond), writes(0.25)),
+		mode("pessimistic, race", rated(201), costs(0.75), tail(701*time.Millisecond), jain(0.9), writes(1.2)),
+		mode("pessimistic", rated(195), costs(0.91), tail(220*time.Millisecond), writes(1.2)),
+		mode("pessimistic, combine", rated(1128), costs(0.19), tail(44300*time.Microsecond), writes(0.25)),
 	}
 }

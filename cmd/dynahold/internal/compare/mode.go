@@ -51,6 +51,9 @@ func (m Mode) has(option string) bool { return slices.Contains(m.options(), opti
 // again when what they saw was not written after all.
 func (m Mode) once() bool { return m.strategy() == pessimistic && !m.has(combine) }
 
+// queues tells whether processes that want the same item wait in a queue on it.
+func (m Mode) queues() bool { return m.has(fair) || m.strategy() == pessimistic && !m.has(race) }
+
 const (
 	nolock      = "nolock"
 	optimistic  = "optimistic"
@@ -58,7 +61,8 @@ const (
 
 	combine = "combine"
 	warm    = "warm"
-	fair    = "fair"
+	fair    = "fair" // of optimistic, which else races
+	race    = "race" // of pessimistic, which else waits in a queue
 )
 
 // effectiveRate is the rate that DynamoDB lets through: engines for tests do

@@ -130,7 +130,7 @@ func heavyQueue(s Settings, ranked []Mode) string {
 	var heaviest Mode
 	most := math.Ceil(float64(s.Workload.Size)/1024) * (1 + leastNoise)
 	for _, m := range ranked {
-		if m.has(fair) && m.Writes > 0 && m.WriteUnits/m.Writes > most {
+		if m.queues() && m.Writes > 0 && m.WriteUnits/m.Writes > most {
 			heaviest, most = m, m.WriteUnits/m.Writes
 		}
 	}

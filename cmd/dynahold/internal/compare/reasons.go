@@ -134,10 +134,10 @@ func means(s Settings, m Mode) (list []string) {
 	if m.has(warm) && m.ReadUnits < 0.1 {
 		list = append(list, "Warm items save nearly all reads: a change starts from what this process has seen last, and the version guards the write.")
 	}
-	if m.has(fair) {
-		list = append(list, "Fair waiting is a queue on the item: processes take turns instead of trying again, so none starves.")
+	if m.queues() && s.Workload.Processes > 1 {
+		list = append(list, "Processes wait in a queue on the item and take turns, so none starves.")
 	}
-	if len(m.options()) > 0 {
+	if len(list) > 0 {
 		return list
 	}
 	if m.strategy() == optimistic && m.Writes < rareConflicts {

@@ -40,7 +40,7 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 	compiled := read(t, "internal/suite/documents/snippets_test.go")
 	for name, documents := range map[string][]string{
 		"readmeUpdate": {"README.md"}, "readmeTransaction": {"README.md"}, "readmeApply": {"README.md"}, "readmeOnce": {"README.md"},
-		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"},
+		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"}, "packageJobs": {"jobs/doc.go"},
 		"packagePessimistic": {"pessimistic/doc.go"}, "packageOptimistic": {"optimistic/doc.go"}, "packageNolock": {"nolock/doc.go"},
 		"packageLockedread": {"lockedread/doc.go"}, "migrationMutex": {"docs/migration.md"},
 		"packageTxn": {"txn/doc.go"}, "packageTxnRequire": {"txn/doc.go"}, "packageOnce": {"once/doc.go"}, "packageRepo": {"repo/doc.go"},
@@ -177,7 +177,7 @@ func TestDocumentsKeepToTheirBudget(t *testing.T) {
 
 // A package's document is read on one screen and a half.
 func TestPackageDocumentsAreShort(t *testing.T) {
-	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "txn", "mutex", "ticket", "once", "localdb", "repotest", "direct"} {
+	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "txn", "mutex", "ticket", "once", "semaphore", "jobs", "localdb", "repotest", "direct"} {
 		if lines := strings.Count(read(t, name+"/doc.go"), "\n"); lines > 60 {
 			t.Errorf("%s/doc.go has %d lines, 60 are enough", name, lines)
 		}

@@ -43,6 +43,7 @@ models() {
 	echo "faults,\"changes, a quarter of all requests broken\",$(sum requests),$(sum faults),$(sum verdicts),$(sum wrong),$(sum unknown),,"
 	models "locks, queues on items, versions, operation ids, transactions" ./internal/protocol
 	models "queues of tickets" ./ticket
-	models "permits and jobs" ./semaphore
+	models "permits and jobs" ./internal/resources
+	models "wake-up rows" ./jobs
 } >"$out.new"
 mv "$out.new" "$out"

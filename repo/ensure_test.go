@@ -9,13 +9,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
 // described answers DescribeTable, and nothing else: no engine has global tables.
 type described struct {
-	semaphore.Client
+	jobs.Client
 	table types.TableDescription
 }
 
@@ -69,7 +70,11 @@ func TestGlobalTables(t *testing.T) {
 		return ensure(table, err)
 	}
 	jobsIn := func(c described) error {
-		s, err := semaphore.New[string](c, "table", semaphore.Config{})
+		s, err := jobs.New[string](c, "table", jobs.Config{})
+		return ensure(s, err)
+	}
+	permitsIn := func(c described) error {
+		s, err := semaphore.New(c, "table", semaphore.Config{})
 		return ensure(s, err)
 	}
 	for name, c := range map[string]struct{ err, want error }{
@@ -77,6 +82,7 @@ func TestGlobalTables(t *testing.T) {
 		"items, eventual":          {plainIn(globalTable(eventual, "id")), repo.ErrSchema},
 		"items, not said":          {plainIn(globalTable("", "id")), repo.ErrSchema},
 		"events, strong":           {datedIn(globalTable(strong, "id")), repo.ErrSchema},
+		"permits, strong":          {permitsIn(globalTable(strong, "pk", "sk")), nil},
 		"jobs, strong":             {jobsIn(globalTable(strong, "pk", "sk")), repo.ErrSchema},
 		"another key, as anywhere": {plainIn(globalTable(strong, "key")), repo.ErrSchema},
 		"a sort key":               {sortedIn(globalTable(strong, "id", "day")), nil},

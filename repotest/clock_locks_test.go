@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -170,13 +171,14 @@ func TestPermitsAndJobsEndByTheClock(t *testing.T) {
 	t.Parallel()
 	var clock repotest.Clock
 	r := rig.New(t)
-	cfg := semaphore.Config{Lease: lease, Retry: semaphore.Retry{Min: time.Hour, Max: time.Hour}, Table: repo.TableConfig{Clock: clock.Now}}
-	deploys := rig.Must(semaphore.New[string](r.Client, r.Table, cfg))(t)
+	table := repo.TableConfig{Clock: clock.Now}
+	deploys := rig.Must(jobs.New[string](r.Client, r.Table, jobs.Config{Lease: lease, Retry: jobs.Retry{Min: time.Hour, Max: time.Hour}, Table: table}))(t)
+	permits := rig.Must(semaphore.New(r.Client, r.Table, semaphore.Config{Lease: lease, Table: table}))(t)
 	rig.Is(t, deploys.EnsureTable(t.Context()))
 
-	dead := rig.Must(deploys.Acquire(t.Context(), "staging"))(t)
+	dead := rig.Must(permits.Acquire(t.Context(), "staging"))(t)
 	clock.Advance(2 * lease)
-	next := rig.Must(deploys.Acquire(soon(t), "staging"))(t)
+	next := rig.Must(permits.Acquire(soon(t), "staging"))(t)
 	rig.Is(t, rig.Ended(dead.Context(), t), repo.ErrLockExpired)
 	rig.Is(t, next.Release(t.Context()))
 
@@ -185,7 +187,7 @@ func TestPermitsAndJobsEndByTheClock(t *testing.T) {
 	running, done := make(chan int), make(chan error)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		done <- deploys.Run(ctx, func(_ context.Context, job *semaphore.Job[string]) error {
+		done <- deploys.Run(ctx, func(_ context.Context, job *jobs.Job[string]) error {
 			running <- job.Attempt()
 			if job.Attempt() < 3 {
 				return errors.New("not yet")

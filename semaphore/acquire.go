@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
@@ -25,29 +26,29 @@ import (
 // released without a request of their own. Over processes waiting is not in order: package
 // ticket has a queue. ctx governs the waiting,
 // never the holding.
-func (s *store) Acquire(ctx context.Context, resource string) (*Permit, error) {
+func (s *Semaphore) Acquire(ctx context.Context, resource string) (*Permit, error) {
 	return s.takePermit(ctx, "Acquire", resource, false)
 }
 
 // TryAcquire is Acquire without waiting. One request, one more if it comes
 // across permits whose holders are dead.
-func (s *store) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
+func (s *Semaphore) TryAcquire(ctx context.Context, resource string) (*Permit, error) {
 	return s.takePermit(ctx, "TryAcquire", resource, true)
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
 // ctx, and, with the cause, when the permit is lost.
-func (s *store) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
+func (s *Semaphore) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
 }
 
-func (s *store) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
-	if err := s.checkName(resource); err != nil {
+func (s *Semaphore) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
+	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}
-	ctx, told := s.core.Observe.Call(ctx, telemetry.Permit, operation)
-	told.Key(func() string { return resource })
-	defer told.End(&err)
+	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Permit, operation)
+	span.Key(func() string { return resource })
+	defer span.End(&err)
 	ctx, end, err := s.open.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (s *store) takePermit(ctx context.Context, operation, resource string, once
 	defer end()
 	h, err := s.acquire(ctx, resource, once)
 	if err == nil {
-		err = s.unlessClosed(h)
+		err = h.unlessClosed()
 	}
 	if err != nil {
 		return nil, err
@@ -69,19 +70,19 @@ func permitID() string {
 	var b [9]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
 	b[0] &= 0x7f
-	return permitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	return resources.PermitPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // acquisition is one call for a permit, over all its tries.
 type acquisition struct {
-	s          *store
+	s          *Semaphore
 	name, attr string
 	place      *caller         // in the line of this process; nil: it stands in none
 	grace      context.Context // for what must be given back when the call's own has ended
 	began      time.Time
 	backoff    ddb.Backoff
-	last       *Resource // what the last try found
-	doubtful   bool      // a try that had no answer may have taken the permit
+	last       *resources.Row // what the last try found
+	doubtful   bool           // a try that had no answer may have taken the permit
 }
 
 // tryVerdict is what the answer to a try means.
@@ -118,7 +119,7 @@ func judgeTry(outcome ddb.Outcome, conflicted, readable, ours, doubtful bool) tr
 	return noPermit
 }
 
-func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
+func (s *Semaphore) acquire(ctx context.Context, name string, once bool) (*Permit, error) {
 	grace, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
 	a := &acquisition{s: s, name: name, attr: permitID(), grace: grace, began: time.Now(), backoff: s.lease.Pause}
@@ -138,19 +139,19 @@ func (s *store) acquire(ctx context.Context, name string, once bool) (*Permit, e
 		case held != nil:
 			return held.begin(ctx)
 		case verdict == triedAgain:
-			ddb.Sleep(ctx, a.backoff.Next(s.clock(), time.Time{}))
+			ddb.Sleep(ctx, a.backoff.Next(s.table.Clock(), time.Time{}))
 			continue
 		}
-		switch removed, err := s.removeExpired(ctx, *a.last); {
+		switch removed, err := s.table.RemoveExpired(ctx, *a.last); {
 		case err != nil:
 			return nil, a.failed(ctx, err)
 		case removed:
 			ddb.Sleep(ctx, s.cfg.Wait.Min)
 			continue
 		case once || s.cfg.Wait.Attempts > 0 && try >= s.cfg.Wait.Attempts:
-			return nil, a.failed(ctx, a.last.busy())
+			return nil, a.failed(ctx, busy(*a.last))
 		}
-		a.place.refused(*a.last, a.backoff.Next(s.clock(), time.Time{}), a.doubtful)
+		a.place.refused(*a.last, a.backoff.Next(s.table.Clock(), time.Time{}), a.doubtful)
 	}
 }
 
@@ -176,9 +177,9 @@ func (a *acquisition) turn(ctx context.Context) (*Permit, error) {
 func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
 	s, asked := a.s, time.Now() // before the end is reckoned: the deadline counts from here
 	in, until := s.take(a.name, a.attr)
-	res := s.core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
-	r, unread := parseResource(a.name, res.Shown(), s.cfg)
-	_, ours := r.permits[a.attr]
+	res := s.table.Core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
+	r, unread := s.table.Parse(a.name, res.Shown())
+	_, ours := r.Permits[a.attr]
 	doubtful := a.doubtful || !res.Clean
 	verdict := judgeTry(res.Outcome, ddb.Conflicted(res.Err) && ctx.Err() == nil, unread == nil, ours, doubtful)
 	a.doubtful = doubtful || res.Outcome == ddb.Applied
@@ -193,8 +194,8 @@ func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
 		a.last = &r
 		return nil, verdict, nil
 	}
-	s.adopt(a.grace, r)
-	held := s.newPermit(a.name, a.attr, r.token, asked, until)
+	s.table.Adopt(a.grace, r)
+	held := s.newPermit(a.name, a.attr, r.Token, asked, until)
 	held.once, held.found = !doubtful, verdict == takenEarly
 	s.took(r, held)
 	return held, verdict, nil
@@ -206,65 +207,24 @@ func (a *acquisition) failed(ctx context.Context, err error) error {
 		a.s.releaseUnanswered(a.grace, a.name, a.attr)
 	}
 	if a.last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
-		err = ddb.Join(a.last.busy(), err)
+		err = ddb.Join(busy(*a.last), err)
 	}
 	return err
 }
 
 // take is the request for a permit, and the end that it writes.
-func (s *store) take(name, attr string) (in *dynamodb.UpdateItemInput, until time.Time) {
-	now := s.clock()
+func (s *Semaphore) take(name, attr string) (in *dynamodb.UpdateItemInput, until time.Time) {
+	now := s.table.Clock()
 	until = now.Add(s.cfg.Lease)
-	w := s.core.NewWrite()
-	register(w, s.cfg)
-	count(w, aRunning, 1)
-	count(w, aChanges, 1)
-	s.nextToken(w, now)
+	w := s.table.Core.NewWrite()
+	s.table.Take(w, now)
 	w.Set(attr, ddb.Number(ddb.Seconds(until)))
 	if s.cfg.NamePermits {
-		w.Set(ownerAttr(attr), stored.Sign(now, s.cfg.Owner))
+		w.Set(resources.OwnerAttr(attr), stored.Sign(now, s.cfg.Owner))
 	}
 	w.IfAbsent(attr)
-	s.ifRoom(w, " < ")
-	in = update(w, resourceKey(name))
+	s.table.If(w, resources.ForOneMore)
+	in = resources.Update(w, resources.Key(name))
 	in.ReturnValues = types.ReturnValueAllNew
 	return in, until
-}
-
-// nextToken gives out the next fencing token of a resource.
-func (s *store) nextToken(w *ddb.Write, now time.Time) {
-	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+") + "+w.Value(ddb.Integer(1)))
-}
-
-// ifRoom demands that what runs compares to the limit: to that which SetLimit has
-// set, or else to this program's own, or else to that of the row. Numbers that
-// nobody can have counted let nobody in.
-func (s *store) ifRoom(w *ddb.Write, compares string) {
-	zero := w.Value(ddb.Integer(0))
-	running, limit := w.Name(aRunning), w.Name(aLimit)
-	below := running + compares + limit + " AND " + limit + " <= " + w.Value(ddb.Integer(maxCount))
-	if s.cfg.Limit != 0 {
-		fixed := w.Name(aFixed)
-		below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND " + running + compares + w.Value(ddb.Integer(int64(s.cfg.Limit))) + ")"
-	}
-	w.If("(attribute_not_exists(" + running + ") OR " + running + " >= " + zero + " AND " + below + ")")
-	token := w.Name(aToken)
-	w.If("(attribute_not_exists(" + token + ") OR " + token + " BETWEEN " + zero + " AND " + w.Value(ddb.Integer(maxToken-1)) + ")")
-}
-
-// adopt tells the row this program's limit where it has another, once for each
-// process: for programs that have none of their own, and for those who look. That
-// nobody has called SetLimit is in its condition, and nothing depends on it.
-func (s *store) adopt(ctx context.Context, r Resource) {
-	if r.fixed || r.stored == r.Limit {
-		return
-	}
-	if s.station(r.Name).adopted.Swap(true) {
-		return
-	}
-	w := s.core.NewWrite()
-	w.Set(aLimit, ddb.Integer(int64(r.Limit)))
-	w.IfEqual(aLimit, ddb.Integer(int64(r.stored)))
-	w.IfAbsent(aFixed)
-	s.write(ctx, r.Name, w, ddb.Options{NoGrace: true})
 }

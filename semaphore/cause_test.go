@@ -22,7 +22,7 @@ func TestReleaseWithoutAnAnswerIsNoSuccess(t *testing.T) {
 			rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 				wire := &rig.Mortal{Next: network}
 				client := rig.Client(func(o *dynamodb.Options) { o.HTTPClient = wire })
-				s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{Lease: time.Hour}))(t)
+				s := rig.Must(semaphore.New(client, b.Table, semaphore.Config{Lease: time.Hour}))(t)
 				rig.Is(t, s.SetLimit(t.Context(), "r", 1))
 				permit := rig.Must(s.TryAcquire(t.Context(), "r"))(t)
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -50,15 +50,4 @@ func TestCloseWithTheContextOfWhatWasReleased(t *testing.T) {
 	rig.Is(t, s.Close(ctx), context.Canceled)
 	rig.Is(t, s.Close(t.Context()))
 	rig.Is(t, rig.Must(b.open(t, semaphore.Config{}).TryAcquire(t.Context(), "r"))(t).Release(t.Context()))
-}
-
-// A Run whose context has ended with the Close of another semaphore was not closed.
-func TestRunUnderThePermitOfAClosedSemaphore(t *testing.T) {
-	b := newBench(t)
-	other, s := b.open(t, semaphore.Config{}), b.open(t, semaphore.Config{})
-	rig.Is(t, other.SetLimit(t.Context(), "leader", 1))
-	permit := rig.Must(other.TryAcquire(t.Context(), "leader"))(t)
-	rig.Is(t, other.Close(t.Context()))
-	rig.Is(t, context.Cause(permit.Context()), semaphore.ErrClosed)
-	rig.Is(t, s.Run(permit.Context(), func(context.Context, *semaphore.Job[deploy]) error { return nil }))
 }

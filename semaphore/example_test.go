@@ -9,34 +9,9 @@ import (
 	"github.com/dynahold/dynahold/semaphore"
 )
 
-func Example() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	client := rig.Client() // against AWS: dynamodb.NewFromConfig(cfg)
-	deploys, err := semaphore.New[string](client, "example-deploys", semaphore.Config{})
-	check(err)
-	check(deploys.EnsureTable(ctx))
-
-	for _, version := range []string{"v1", "v2", "v3"} {
-		_, err := deploys.Enqueue(ctx, "staging", version)
-		check(err)
-	}
-	check(deploys.Run(ctx, func(_ context.Context, job *semaphore.Job[string]) error {
-		fmt.Println(job.Resource(), job.Value())
-		if job.Value() == "v3" {
-			cancel() // Run goes on until it is told to end
-		}
-		return nil
-	}))
-	// Output:
-	// staging v1
-	// staging v2
-	// staging v3
-}
-
 func ExampleSemaphore_Acquire() {
 	ctx := context.Background()
-	printers, err := semaphore.New[string](rig.Client(), "example-printers", semaphore.Config{})
+	printers, err := semaphore.New(rig.Client(), "example-printers", semaphore.Config{})
 	check(err)
 	check(printers.EnsureTable(ctx))
 	check(printers.SetLimit(ctx, "third floor", 2))

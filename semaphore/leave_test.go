@@ -33,7 +33,7 @@ func TestAPermitThatIsGivenUp(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		b := newBench(t)
 		client := rig.NewLate(b.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
-		s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{}))(t)
+		s := rig.Must(semaphore.New(client, b.Table, semaphore.Config{}))(t)
 		acquire := s.Acquire
 		if once {
 			acquire = s.TryAcquire
@@ -45,40 +45,8 @@ func TestAPermitThatIsGivenUp(t *testing.T) {
 			rig.Is(t, p.Release(t.Context()))
 		}
 		<-client.Arrived
-		wantResource(t, s, "printer", 0, 0, 0)
+		wantRunning(t, s, "printer", 0)
 	}
-}
-
-// A job that was started when Run ended was kept by nobody, for a lease; its
-// last attempt went to the dead letters unseen.
-func TestAStartThatIsGivenUp(t *testing.T) {
-	b := newBench(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	client := rig.NewLate(b.Client, "TransactWriteItems", 2, func() { <-ctx.Done(); time.Sleep(50 * time.Millisecond) })
-	s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
-	enqueue(t, s, "staging", 1)
-	go func() { <-client.Sent; cancel() }()
-	rig.Is(t, s.Run(ctx, func(context.Context, *semaphore.Job[deploy]) error {
-		t.Error("a job was begun after the end of Run")
-		return nil
-	}))
-	<-client.Arrived
-	wantResource(t, s, "staging", 1, 0, 0)
-	audit(t, s)
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	rig.Is(t, j.Done(t.Context()))
-}
-
-// A Done that never arrived could not be repeated: finished work was done again.
-func TestADoneThatNeverArrived(t *testing.T) {
-	b := newBench(t)
-	s := b.open(t, semaphore.Config{})
-	enqueue(t, s, "staging", 1)
-	j := rig.Must(s.Next(t.Context(), "staging"))(t)
-	b.Faults(drop("TransactWriteItems", 12)) // more than one call's attempts
-	rig.Is(t, j.Done(t.Context()))
-	wantResource(t, s, "staging", 0, 0, 0)
-	audit(t, s)
 }
 
 // A Release that never arrived left the permit for a lease.
@@ -88,7 +56,7 @@ func TestAReleaseThatNeverArrived(t *testing.T) {
 	p := rig.Must(s.Acquire(t.Context(), "printer"))(t)
 	b.Faults(drop("UpdateItem", 12))
 	rig.Is(t, p.Release(t.Context()))
-	wantResource(t, s, "printer", 0, 0, 0)
+	wantRunning(t, s, "printer", 0)
 }
 
 // ender ends a context with the answer to the nth update.
@@ -123,7 +91,7 @@ func TestATokenWhoseContextEnds(t *testing.T) {
 		}
 		return fault.None
 	})
-	s := rig.Must(semaphore.New[deploy](client, b.Table, semaphore.Config{}))(t)
+	s := rig.Must(semaphore.New(client, b.Table, semaphore.Config{}))(t)
 	p, err := s.Acquire(ctx, "printer")
 	if err == nil {
 		rig.Is(t, p.Release(t.Context()))
@@ -131,7 +99,7 @@ func TestATokenWhoseContextEnds(t *testing.T) {
 	if errors.Is(err, repo.ErrLockLost) {
 		t.Error("nobody has taken it away")
 	}
-	wantResource(t, s, "printer", 0, 0, 0)
+	wantRunning(t, s, "printer", 0)
 }
 
 // An Acquire whose context ended in the middle of a try did not say that the

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -23,7 +23,7 @@ import (
 // itself until then.
 type Permit struct {
 	lease *lease.Lease
-	s     *store
+	s     *Semaphore
 	name  string
 	attr  string // its attribute on the resource
 	token int64  // set before the permit is handed out
@@ -31,11 +31,11 @@ type Permit struct {
 
 	found bool // an earlier attempt has got it: its token is to be drawn
 
-	hands int       // how often it was passed on in this process
-	since time.Time // when it was taken from the table
+	streak int       // how often it was passed on in this process
+	since  time.Time // when it was taken from the table
 }
 
-func (s *store) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
+func (s *Semaphore) newPermit(name, attr string, token int64, sent, until time.Time) *Permit {
 	h := &Permit{s: s, name: name, attr: attr, token: token}
 	h.lease = lease.New(&s.lease, (*leasedPermit)(h), sent.Add(s.cfg.Lease), until)
 	return h
@@ -46,10 +46,10 @@ type leasedPermit Permit
 
 // Renew moves the end of the permit.
 func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
-	w, end := h.s.core.NewWrite(), ddb.Number(ddb.Seconds(until))
+	w, end := h.s.table.Core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(h.attr, end)
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
-	res := h.s.write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	res := h.s.table.Write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		h.s.open.Remove((*Permit)(h))
 		err := h.lease.Lose()
@@ -92,14 +92,14 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 	defer h.lease.Done()
 	for {
 		asked, until := h.lease.NextEnd()
-		w := h.s.core.NewWrite()
-		h.s.nextToken(w, h.s.clock())
+		w := h.s.table.Core.NewWrite()
+		h.s.table.NextToken(w, h.s.table.Clock())
 		end := w.Value(ddb.Number(ddb.Seconds(until)))
 		w.SetTo(h.attr, end)
 		w.If(w.Name(h.attr) + " < " + end) // a late copy must not move the end back
-		in := update(w, resourceKey(h.name))
+		in := resources.Update(w, resources.Key(h.name))
 		in.ReturnValues = types.ReturnValueAllNew
-		res := h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		res := h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 		switch {
 		case res.Outcome == ddb.Condition && res.Image[h.attr] == nil:
 			return h.lease.Lose()
@@ -110,8 +110,8 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 		case res.Outcome != ddb.Applied:
 			return fmt.Errorf("resource %q: no permit: %w", h.name, res.Err)
 		}
-		r, err := parseResource(h.name, res.Item, h.s.cfg)
-		h.token = r.token
+		r, err := h.s.table.Parse(h.name, res.Item)
+		h.token = r.Token
 		h.lease.Renewed(asked) // starts the timer
 		return err
 	}
@@ -119,7 +119,7 @@ func (h *Permit) refreshToken(ctx context.Context) error {
 
 // ID names the permit among those of its resource: [Semaphore.Permits] shows it, and
 // [Semaphore.BreakPermit] takes it.
-func (h *Permit) ID() string { return strings.TrimPrefix(h.attr, permitPrefix) }
+func (h *Permit) ID() string { return strings.TrimPrefix(h.attr, resources.PermitPrefix) }
 
 // Resource is the resource that may be used.
 func (h *Permit) Resource() string { return h.name }
@@ -153,12 +153,12 @@ func (h *Permit) Extend(ctx context.Context) error { return h.lease.Extend(ctx) 
 // it is gone after its lease was over and nothing tells who removed it. One
 // request.
 func (h *Permit) Release(ctx context.Context) (err error) {
-	ctx, told := h.s.core.Observe.Call(ctx, telemetry.Permit, "Release")
-	told.Key(h.Resource)
-	defer told.End(&err)
+	ctx, span := h.s.table.Core.Observe.Call(ctx, telemetry.Permit, "Release")
+	span.Key(h.Resource)
+	defer span.End(&err)
 	ctx, cancel := ddb.Cleaning(ctx)
 	defer cancel()
-	if err := h.release(ctx, repo.ErrReleased); !ended(h.lease) {
+	if err := h.release(ctx, repo.ErrReleased); !h.ended() {
 		return err
 	}
 	return nil
@@ -167,14 +167,14 @@ func (h *Permit) Release(ctx context.Context) (err error) {
 // release is Release as long as ctx allows; why is the cause of the context's end.
 func (h *Permit) release(ctx context.Context, why error) error {
 	back := h.s.releaseWrite(h.name, h.attr)
-	p, in := h.s.heir(h), back
+	p, in := h.s.next(h), back
 	if p.to != nil {
-		in = h.s.passOnWrite(h.name, h.attr, p)
+		in = h.s.handOffWrite(h.name, h.attr, p)
 	}
 	last, clean := ddb.Result{Clean: true}, true
 	err := h.lease.End(ctx, why, func() (ddb.Result, bool) {
 		send := func() {
-			last = h.s.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+			last = h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
 			clean = clean && last.Clean
 		}
 		if send(); in != back && last.Outcome == ddb.Condition && last.Image[h.attr] != nil {
@@ -183,80 +183,59 @@ func (h *Permit) release(ctx context.Context, why error) error {
 		}
 		last.Clean = clean
 		return last, last.Outcome == ddb.Refused && ddb.Conflicted(last.Err)
-	}, func(res ddb.Result) error {
-		switch h.judgeRelease(res, p) {
-		case given:
-			return nil
-		case lostBefore:
-			return h.lease.Lose()
-		case notSent:
-			return res.Err
-		}
-		return unknown(h.name, res.Err)
-	})
-	unwanted, doubt := h.s.passedOn(h, p, last)
+	}, func(res ddb.Result) error { return h.judgeRelease(res, p) })
+	unwanted, doubt := h.s.handedOff(h, p, last)
 	switch {
 	case unwanted != nil:
 		ddb.CleanUp(ctx, func(ctx context.Context) { _ = unwanted.release(ctx, repo.ErrReleased) })
 	case doubt:
 		ddb.CleanUp(ctx, func(ctx context.Context) { h.s.releaseUnanswered(ctx, h.name, p.to.attr) })
 	}
-	h.s.settled(h, err, h.lease.Ended())
+	if err == nil || h.lease.Ended() != nil {
+		h.s.open.Remove(h)
+	}
 	return err
 }
 
-// released is what became of a permit that was to be given back.
-type released int
-
-const (
-	undecided  released = iota
-	given               // by this request, an attempt before it, or a copy of it
-	lostBefore          // others took it for dead, or ended it by force
-	notSent             // or certainly refused
-)
-
-// judgeRelease tells from the answer to the last request.
-func (h *Permit) judgeRelease(res ddb.Result, p passing) released {
-	if res.Outcome != ddb.Condition {
-		return map[ddb.Outcome]released{ddb.Applied: given, ddb.Refused: notSent}[res.Outcome]
+// judgeRelease tells from the answer to the last request what became of the permit.
+func (h *Permit) judgeRelease(res ddb.Result, p handoff) error {
+	switch res.Outcome {
+	case ddb.Applied:
+		return nil
+	case ddb.Refused:
+		return res.Err // certainly not sent, or not applied
+	case ddb.Condition:
+		switch h.judgeGone(res.Image, p) {
+		case resources.ByThisEnd:
+			return nil
+		case resources.ByOthers:
+			return h.lease.Lose()
+		}
 	}
-	passed := p.to != nil && res.Image[p.to.attr] != nil
-	broken := brokenFrom(res.Image, h.ID())
-	evidence := broken || slices.Contains(sweptIn(res.Image), h.attr)
-	return judgeGone(passed, evidence && h.once, broken || len(res.Image) == 0, h.lease.Expired())
+	return resources.Unknown(h.name, res.Err)
 }
 
-// judgeGone judges a release that has found its permit gone. told says that the row names
-// it as one that others have ended, and that it was there once only; silent that the row
-// names it, but perhaps an earlier one, or that it has gone with all evidence.
-func judgeGone(passed, told, silent, expired bool) released {
-	switch {
-	case passed:
-		return given // an earlier attempt has passed it on
-	case told:
-		return lostBefore
-	case silent, expired:
-		return undecided
-	}
-	// Before the deadline nobody else takes it for dead: this release has removed it, or a
-	// copy of it that the network made.
-	return given
+// judgeGone judges a release that has found the permit gone from the row.
+func (h *Permit) judgeGone(row ddb.Item, p handoff) resources.Gone {
+	passed := p.to != nil && row[p.to.attr] != nil
+	broken := resources.Broken(row, h.ID())
+	evidence := broken || resources.Removed(row, h.attr)
+	return resources.JudgeGone(passed, evidence && h.once, broken || len(row) == 0, h.lease.Expired())
 }
 
 // releaseUnanswered gives back a permit that a try without an answer may have taken.
-func (s *store) releaseUnanswered(ctx context.Context, name, attr string) {
-	s.core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
+func (s *Semaphore) releaseUnanswered(ctx context.Context, name, attr string) {
+	s.table.Core.Update(ctx, s.releaseWrite(name, attr), ddb.Options{NoGrace: true, Holding: true})
 }
 
 // releaseWrite is the request that gives a permit back.
-func (s *store) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
-	w := s.core.NewWrite()
+func (s *Semaphore) releaseWrite(name, attr string) *dynamodb.UpdateItemInput {
+	w := s.table.Core.NewWrite()
 	w.Remove(attr)
 	if s.cfg.NamePermits {
-		w.Remove(ownerAttr(attr))
+		w.Remove(resources.OwnerAttr(attr))
 	}
-	count(w, aRunning, -1)
-	count(w, aChanges, 1)
+	s.table.GiveBack(w)
 	w.IfExists(attr)
-	return update(w, resourceKey(name))
+	return resources.Update(w, resources.Key(name))
 }

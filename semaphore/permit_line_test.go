@@ -30,7 +30,7 @@ func TestCallersOfOneSemaphoreStandInLine(t *testing.T) {
 			t.Errorf("%d requests for 5 permits, want one for each and one to end", n)
 		}
 		wantNone(t, p.s)
-		if n := p.s.Lines(); n != 0 {
+		if n := p.s.LocalQueues(); n != 0 {
 			t.Errorf("%d lines of nobody", n)
 		}
 	})

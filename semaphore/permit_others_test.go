@@ -96,13 +96,13 @@ func TestPermitsArePassedOnLessOftenWhereOthersWantThem(t *testing.T) {
 		want   int
 	}{
 		"a permit of theirs": {2, func(t *testing.T, _, other *process) { rig.Must(other.s.Acquire(t.Context(), "printer"))(t) }, 4},
-		"a job in line":      {1, func(t *testing.T, _, other *process) { enqueue(t, other.s, "printer", 1) }, 4},
+		"a job in line":      {1, func(t *testing.T, _, other *process) { enqueue(t, other) }, 4},
 		"a job that comes meanwhile": {1, func(t *testing.T, _, other *process) {
-			time.AfterFunc(3*time.Millisecond, func() { enqueue(t, other.s, "printer", 1) })
+			time.AfterFunc(3*time.Millisecond, func() { enqueue(t, other) })
 		}, 4},
 		"a job that runs": {2, func(t *testing.T, _, other *process) {
-			enqueue(t, other.s, "printer", 1)
-			rig.Must(other.s.Next(t.Context(), "printer"))(t)
+			enqueue(t, other)
+			rig.Must(other.jobs(t).Next(t.Context(), "printer"))(t)
 		}, 4},
 		"a caller of their own process, who has no answer yet": {2, func(t *testing.T, p, _ *process) {
 			first := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)

@@ -212,8 +212,8 @@ func TestLinesOfPermitsUnderFaults(t *testing.T) {
 	done.Wait()
 	b.Faults(nil)
 	wantNone(t, all[0])
-	audit(t, all[0])
-	if n := []int{all[0].Lines(), all[1].Lines()}; !slices.Equal(n, []int{0, 0}) {
+	b.audit(t)
+	if n := []int{all[0].LocalQueues(), all[1].LocalQueues()}; !slices.Equal(n, []int{0, 0}) {
 		t.Errorf("%d lines are left of nobody", n)
 	}
 }

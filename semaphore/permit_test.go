@@ -58,8 +58,8 @@ func TestNeverMorePermitsThanTheLimit(t *testing.T) {
 		t.Errorf("%d at once, the limit is 3", most.Load())
 	}
 	s := b.open(t, semaphore.Config{})
-	wantResource(t, s, "printer", 0, 0, 0)
-	audit(t, s)
+	wantRunning(t, s, "printer", 0)
+	b.audit(t)
 }
 
 func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
@@ -96,8 +96,8 @@ func TestPermitsOfTheDeadAreTakenOver(t *testing.T) {
 	for _, p := range taken {
 		rig.Is(t, p.Release(t.Context()))
 	}
-	wantResource(t, s, "printer", 0, 0, 0)
-	audit(t, s)
+	wantRunning(t, s, "printer", 0)
+	b.audit(t)
 }
 
 // Evidence of an earlier removal outlives the next one: the dead are found one by one.
@@ -119,8 +119,8 @@ func TestPermitsOfTheDeadAreTakenOverOneByOne(t *testing.T) {
 	for _, p := range dead {
 		rig.Is(t, p.Release(t.Context()), repo.ErrLockLost)
 	}
-	wantResource(t, s, "printer", 0, 0, 0)
-	audit(t, s)
+	wantRunning(t, s, "printer", 0)
+	b.audit(t)
 }
 
 func TestPermitsRenewThemselves(t *testing.T) {
@@ -163,9 +163,9 @@ func TestLostAnswersOfPermits(t *testing.T) {
 				if kind == fault.LateDuplicate {
 					break // a copy may come after the release, and stay for a lease
 				}
-				wantResource(t, s, "printer", 0, 0, 0)
+				wantRunning(t, s, "printer", 0)
 			}
-			audit(t, s)
+			b.audit(t)
 		})
 	}
 }
@@ -186,6 +186,6 @@ func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
 	rig.Is(t, <-result, sour)
 	b.Count.OnRequest(nil)
 	rig.Is(t, held.Release(t.Context()))
-	wantResource(t, s, "printer", 0, 0, 0)
-	audit(t, s)
+	wantRunning(t, s, "printer", 0)
+	b.audit(t)
 }

@@ -68,7 +68,7 @@ func TestAPermitIsNotPassedToWhoAsks(t *testing.T) {
 		rig.Is(t, first.Release(t.Context()))
 		serve(t, first, second)
 		wantNone(t, p.s)
-		if n := p.s.Lines(); n != 0 {
+		if n := p.s.LocalQueues(); n != 0 {
 			t.Errorf("%d lines of nobody", n)
 		}
 	})
@@ -140,7 +140,7 @@ func TestALostPermitLeavesNoLine(t *testing.T) {
 		lost := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
 		rig.Is(t, other.s.BreakPermit(t.Context(), "printer", lost.ID()))
 		rig.Is(t, lost.Extend(t.Context()), repo.ErrLockLost)
-		if n := p.s.Lines(); n != 0 {
+		if n := p.s.LocalQueues(); n != 0 {
 			t.Errorf("%d lines of nobody", n)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -23,20 +24,17 @@ func (p PermitInfo) Expired(now time.Time) bool { return p.Until.Before(now) }
 
 // Permits lists the permits of a resource that are held, or were held and not given
 // back, those that end first first. One request, one read unit per 4 KB.
-func (s *store) Permits(ctx context.Context, resource string) ([]PermitInfo, error) {
-	r, err := s.Resource(ctx, resource)
+func (s *Semaphore) Permits(ctx context.Context, resource string) ([]PermitInfo, error) {
+	r, err := s.read(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]PermitInfo, 0, len(r.permits))
-	for attr, end := range r.permits {
-		p := PermitInfo{ID: strings.TrimPrefix(attr, permitPrefix), Until: end.until}
-		p.Since, p.Owner = stored.ParseSign(end.owner)
+	all := make([]PermitInfo, 0, len(r.Permits))
+	for attr, held := range r.Permits {
+		p := PermitInfo{ID: strings.TrimPrefix(attr, resources.PermitPrefix), Until: held.Until}
+		p.Since, p.Owner = stored.ParseSign(held.Owner)
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b PermitInfo) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return all, nil
 }
-
-// ownerAttr is the attribute that says who took a permit.
-func ownerAttr(permit string) string { return ownerPrefix + strings.TrimPrefix(permit, permitPrefix) }

@@ -5,19 +5,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// deploy is what travels with the jobs of these tests.
-type deploy struct {
-	Version string `json:"version"`
-	N       int    `json:"n"`
-}
-
-type sem = semaphore.Semaphore[deploy]
+type sem = semaphore.Semaphore
 
 // bench is a semaphore's table.
 type bench struct{ *rig.Rig }
@@ -32,20 +30,34 @@ func newBench(t testing.TB) bench {
 
 func (b bench) open(t testing.TB, cfg semaphore.Config) *sem {
 	t.Helper()
-	return rig.Must(semaphore.New[deploy](b.Client, b.Table, cfg))(t)
+	return rig.Must(semaphore.New(b.Client, b.Table, cfg))(t)
+}
+
+// jobs opens the jobs beside the permits.
+func (b bench) jobs(t testing.TB) *jobs.Queue[int] {
+	t.Helper()
+	q := rig.Must(jobs.New[int](b.Client, b.Table, jobs.Config{}))(t)
+	t.Cleanup(func() { _ = q.Close(context.Background()) })
+	return q
+}
+
+// enqueue queues a job of the printer.
+func enqueue(t testing.TB, p *process) {
+	t.Helper()
+	rig.Must(p.jobs(t).Enqueue(t.Context(), "printer", 1))(t)
 }
 
 // short is a semaphore whose leases end soon, but last until a starved process
 // renews them.
 func (b bench) short(t testing.TB) *sem {
 	t.Helper()
-	return b.open(t, semaphore.Config{Lease: 3 * time.Second, ClockSkew: -1, Retry: semaphore.Retry{Min: time.Millisecond, Max: 2 * time.Millisecond}})
+	return b.open(t, semaphore.Config{Lease: 3 * time.Second, ClockSkew: -1})
 }
 
-// audit fails the test unless every counter is that of its rows.
-func audit(t testing.TB, s *sem) {
+// audit fails the test unless as many run as permits are held.
+func (b bench) audit(t testing.TB) {
 	t.Helper()
-	for tally, err := range s.Audit(context.Background()) {
+	for tally, err := range b.jobs(t).Audit(context.Background()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,31 +67,25 @@ func audit(t testing.TB, s *sem) {
 	}
 }
 
-func enqueue(t testing.TB, s *sem, resource string, n int) {
-	t.Helper()
-	for i := range n {
-		put(t, s, resource, deploy{"v", i})
-	}
-}
-
-// put enqueues a job and returns its id.
-func put[J any](t testing.TB, s *semaphore.Semaphore[J], resource string, job J, options ...semaphore.EnqueueOption) string {
-	t.Helper()
-	return rig.Must(s.Enqueue(t.Context(), resource, job, options...))(t)
-}
-
-// refuse fails the test unless an Enqueue ends with an error.
-func refuse[J any](t testing.TB, s *semaphore.Semaphore[J], want error, resource string, job J) {
-	t.Helper()
-	_, err := s.Enqueue(t.Context(), resource, job)
-	rig.Is(t, err, want)
-}
-
-func wantResource(t testing.TB, s *sem, name string, queued, running, dead int) {
+func wantRunning(t testing.TB, s *sem, name string, running int) {
 	t.Helper()
 	r, err := s.Resource(context.Background(), name)
 	rig.Is(t, err)
-	if r.Queued != queued || r.Running != running || r.Dead != dead {
-		t.Errorf("%q: %d queued, %d running, %d dead; want %d, %d, %d", name, r.Queued, r.Running, r.Dead, queued, running, dead)
+	if r.Running != running || r.Queued != 0 {
+		t.Errorf("%q: %d run and %d are queued, want %d and none", name, r.Running, r.Queued, running)
 	}
 }
+
+// editResource changes a resource's row as somebody would by hand.
+func editResource(t *testing.T, b bench, edit func(map[string]types.AttributeValue)) map[string]types.AttributeValue {
+	t.Helper()
+	out := rig.Must(b.Client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &b.Table}))(t)
+	if len(out.Items) != 1 {
+		t.Fatalf("%d rows, want one", len(out.Items))
+	}
+	edit(out.Items[0])
+	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: out.Items[0]}))(t)
+	return map[string]types.AttributeValue{"pk": out.Items[0]["pk"], "sk": out.Items[0]["sk"]}
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

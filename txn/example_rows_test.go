@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -70,7 +70,7 @@ func Example_jobs() {
 	check(table.EnsureTable(ctx))
 	orders, err := optimistic.New(table, optimistic.Config{})
 	check(err)
-	parcels, err := semaphore.New[string](client, "example-parcels", semaphore.Config{})
+	parcels, err := jobs.New[string](client, "example-parcels", jobs.Config{})
 	check(err)
 	check(parcels.EnsureTable(ctx))
 
@@ -81,7 +81,7 @@ func Example_jobs() {
 		_, err := parcels.In(tx).Enqueue(ctx, "warehouse", "o-7") // if the order is there, and only then
 		return err
 	}))
-	check(parcels.Run(ctx, func(ctx context.Context, job *semaphore.Job[string]) error {
+	check(parcels.Run(ctx, func(ctx context.Context, job *jobs.Job[string]) error {
 		defer cancel() // Run goes on until it is told to end
 		return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 			_, err := orders.In(tx).Update(ctx, repo.Key{Partition: job.Value()}, func(_ context.Context, o *order) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
@@ -26,7 +27,8 @@ import (
 type holds struct {
 	closed, open *mutex.Locker
 	queue        *ticket.Queue
-	sem          *semaphore.Semaphore[int]
+	permits      *semaphore.Semaphore
+	work         *jobs.Queue[int]
 	ids          *once.Store
 }
 
@@ -39,16 +41,17 @@ func (w *world) holds(t testing.TB, clock func() time.Time) holds {
 	const lease = time.Minute
 	table := repo.TableConfig{Clock: clock}
 	h := holds{
-		closed: rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Table: table}))(t),
-		open:   rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Table: table}))(t),
-		queue:  rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
-		sem:    rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Retry: semaphore.Retry{Min: 1, Max: 1}, Table: table}))(t),
-		ids:    rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}, Table: table}))(t),
+		closed:  rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Table: table}))(t),
+		open:    rig.Must(mutex.New(w.Client, w.Table+"-m", mutex.Config{Mode: mutex.FailOpen, Lease: lease, Table: table}))(t),
+		queue:   rig.Must(ticket.New(w.Client, w.Table+"-t", ticket.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
+		permits: rig.Must(semaphore.New(w.Client, w.Table+"-s", semaphore.Config{Lease: lease, ClockSkew: -1, Table: table}))(t),
+		work:    rig.Must(jobs.New[int](w.Client, w.Table+"-s", jobs.Config{Lease: lease, ClockSkew: -1, Retry: jobs.Retry{Min: 1, Max: 1}, Table: table}))(t),
+		ids:     rig.Must(once.New(w.Client, w.Table+"-o", once.Config{Lease: lease, ClockSkew: -1, Wait: repo.Wait{Max: 20 * time.Millisecond}, Table: table}))(t),
 	}
 	holdTables.Do(func() {
 		rig.Is(t, h.closed.EnsureTable(t.Context()))
 		rig.Is(t, h.queue.EnsureTable(t.Context()))
-		rig.Is(t, h.sem.EnsureTable(t.Context()))
+		rig.Is(t, h.work.EnsureTable(t.Context()))
 		rig.Is(t, h.ids.EnsureTable(t.Context()))
 	})
 	return h
@@ -91,16 +94,16 @@ var kindsOfHold = []struct {
 		}}
 	}},
 	{"a permit", func(t *testing.T, w *world, mine, others holds) holding {
-		p := rig.Must(mine.sem.Acquire(t.Context(), w.id("p")))(t)
+		p := rig.Must(mine.permits.Acquire(t.Context(), w.id("p")))(t)
 		return holding{Held: p, row: w.resource(t, w.id("p")), table: w.Table + "-s", end: p.Release, takeOver: func() {
-			rig.Must(others.sem.Acquire(t.Context(), w.id("p")))(t)
+			rig.Must(others.permits.Acquire(t.Context(), w.id("p")))(t)
 		}}
 	}},
 	{"a job", func(t *testing.T, w *world, mine, others holds) holding {
-		rig.Must(mine.sem.Enqueue(t.Context(), w.id("j"), 1))(t)
-		job := rig.Must(mine.sem.Next(t.Context(), w.id("j")))(t)
+		rig.Must(mine.work.Enqueue(t.Context(), w.id("j"), 1))(t)
+		job := rig.Must(mine.work.Next(t.Context(), w.id("j")))(t)
 		return holding{Held: job, row: repo.Key{Partition: "JOBS#" + w.id("j"), Sort: job.ID()}, table: w.Table + "-s", end: job.Done, takeOver: func() {
-			rig.Await(t, "the job is taken over", func() bool { _, err := others.sem.Next(t.Context(), w.id("j")); return err == nil })
+			rig.Await(t, "the job is taken over", func() bool { _, err := others.work.Next(t.Context(), w.id("j")); return err == nil })
 		}}
 	}},
 	{"a run of an id", func(t *testing.T, w *world, mine, others holds) holding {
@@ -221,7 +224,7 @@ func TestRequireOfWhatHasExpired(t *testing.T) {
 	h := w.holds(t, clock.Now)
 	s, x := w.stores["optimistic"], w.id("x")
 	rig.Is(t, s.create(t.Context(), x, 10))
-	permit := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
+	permit := rig.Must(h.permits.Acquire(t.Context(), w.id("p")))(t)
 	run := func(meanwhile func()) error {
 		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			err := tx.Require(permit)
@@ -282,8 +285,8 @@ func TestRequireTwoOnOneRow(t *testing.T) {
 	w := newWorld(t)
 	h := w.holds(t, nil)
 	s, x := w.stores["optimistic"], w.id("x")
-	rig.Is(t, h.sem.SetLimit(t.Context(), w.id("p"), 2))
-	one, other := rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t), rig.Must(h.sem.Acquire(t.Context(), w.id("p")))(t)
+	rig.Is(t, h.permits.SetLimit(t.Context(), w.id("p"), 2))
+	one, other := rig.Must(h.permits.Acquire(t.Context(), w.id("p")))(t), rig.Must(h.permits.Acquire(t.Context(), w.id("p")))(t)
 	w.Count.Reset()
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 		return errors.Join(tx.Require(one, other), s.in(tx).create(ctx, x, 1))

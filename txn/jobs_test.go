@@ -11,9 +11,9 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -21,9 +21,9 @@ import (
 // say so.
 func (h holds) line(t *testing.T, resource string, queued, running int) {
 	t.Helper()
-	r := rig.Must(h.sem.Resource(t.Context(), resource))(t)
+	r := rig.Must(h.work.Resource(t.Context(), resource))(t)
 	jobs := map[bool]int{}
-	for job, err := range h.sem.Jobs(t.Context(), resource) {
+	for job, err := range h.work.Jobs(t.Context(), resource) {
 		rig.Is(t, err)
 		jobs[job.Running]++
 	}
@@ -44,7 +44,7 @@ func TestEnqueue(t *testing.T) {
 		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			ids = nil
 			for n := range 3 {
-				ids = append(ids, rig.Must(h.sem.In(tx).Enqueue(ctx, line, n))(t))
+				ids = append(ids, rig.Must(h.work.In(tx).Enqueue(ctx, line, n))(t))
 			}
 			return errors.Join(s.in(tx).create(ctx, x, 1), end)
 		})
@@ -60,7 +60,7 @@ func TestEnqueue(t *testing.T) {
 	}
 	h.line(t, line, 3, 0)
 	var found []string
-	for job, err := range h.sem.Jobs(t.Context(), line) {
+	for job, err := range h.work.Jobs(t.Context(), line) {
 		rig.Is(t, err)
 		found = append(found, job.ID)
 	}
@@ -81,12 +81,12 @@ func TestEnqueueTwice(t *testing.T) {
 	run := func(more bool) error {
 		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			for range 2 {
-				if id, err := h.sem.In(tx).Enqueue(ctx, line, 1, semaphore.WithID("message")); err != nil || id != "message" {
+				if id, err := h.work.In(tx).Enqueue(ctx, line, 1, jobs.WithID("message")); err != nil || id != "message" {
 					return fmt.Errorf("id %q: %w", id, err)
 				}
 			}
 			if more {
-				rig.Must(h.sem.In(tx).Enqueue(ctx, line, 2))(t)
+				rig.Must(h.work.In(tx).Enqueue(ctx, line, 2))(t)
 				return s.in(tx).add(ctx, x, 1)
 			}
 			return nil
@@ -103,9 +103,9 @@ func TestEnqueueTwice(t *testing.T) {
 	}
 	h.line(t, line, 1+2, 0)
 	has(t, s, x, 2)
-	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
-		if _, err := h.sem.In(tx).Enqueue(ctx, line, 1, semaphore.WithID("message")); err != nil {
+		if _, err := h.work.In(tx).Enqueue(ctx, line, 1, jobs.WithID("message")); err != nil {
 			return err
 		}
 		return job.DoneIn(tx)
@@ -129,11 +129,11 @@ func TestEnqueueAndRunAgain(t *testing.T) {
 		if runs == 1 {
 			rig.Is(t, peer.of(w, s).add(t.Context(), x, 1))
 		}
-		_, err := h.sem.In(tx).Enqueue(ctx, line, runs)
+		_, err := h.work.In(tx).Enqueue(ctx, line, runs)
 		return err
 	}))
 	h.line(t, line, 1, 0)
-	if job := rig.Must(h.sem.Next(t.Context(), line))(t); runs != 2 || job.Value() != 2 {
+	if job := rig.Must(h.work.Next(t.Context(), line))(t); runs != 2 || job.Value() != 2 {
 		t.Errorf("%d runs, job of run %d", runs, job.Value())
 	}
 }
@@ -144,8 +144,8 @@ func TestDoneIn(t *testing.T) {
 	h := w.holds(t, nil)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
 	rig.Is(t, s.create(t.Context(), x, 0))
-	rig.Must(h.sem.Enqueue(t.Context(), line, 1, semaphore.WithID("message")))(t)
-	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	rig.Must(h.work.Enqueue(t.Context(), line, 1, jobs.WithID("message")))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
 	run := func(end error) error {
 		return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			return errors.Join(tx.Require(job), job.DoneIn(tx), job.DoneIn(tx), s.in(tx).add(ctx, x, 1), end)
@@ -172,11 +172,11 @@ func TestDoneInOfAJobThatIsLost(t *testing.T) {
 	w := newWorld(t)
 	h, others := w.holds(t, nil), openPeer(t, w).holds(t, ahead)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
-	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
-	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	rig.Must(h.work.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
 	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 		rig.Is(t, job.DoneIn(tx))
-		rig.Await(t, "it is taken over", func() bool { _, err := others.sem.Next(t.Context(), line); return err == nil })
+		rig.Await(t, "it is taken over", func() bool { _, err := others.work.Next(t.Context(), line); return err == nil })
 		return s.in(tx).create(ctx, x, 1)
 	})
 	rig.Is(t, err, repo.ErrLockLost)
@@ -192,22 +192,22 @@ func TestDoneInOfAJobThatIsLost(t *testing.T) {
 // A dispatcher whose handlers end their jobs with their changes, and queue the next
 // ones, makes each change once, over a bad network.
 func TestDispatcherWithTransactions(t *testing.T) {
-	jobs := rig.Share(5, 50)
+	all := rig.Share(5, 50)
 	w := newWorld(t)
 	p := w.process(t, 7, 0.05)
-	open := func(w *world) *semaphore.Semaphore[int] {
-		return rig.Must(semaphore.New[int](w.Client, w.Table+"-d", semaphore.Config{Lease: shortLease, ClockSkew: -1, Retry: semaphore.Retry{Attempts: 1000, Min: 1, Max: 1}}))(t)
+	open := func(w *world) *jobs.Queue[int] {
+		return rig.Must(jobs.New[int](w.Client, w.Table+"-d", jobs.Config{Lease: shortLease, ClockSkew: -1, Retry: jobs.Retry{Attempts: 1000, Min: 1, Max: 1}}))(t)
 	}
 	s, mine, clean, sem := w.stores["optimistic"], p.stores["optimistic"], open(w), open(p)
 	rig.Is(t, clean.EnsureTable(t.Context()))
 	x := w.id("x")
 	rig.Is(t, s.create(t.Context(), x, 0))
-	for n := range jobs {
+	for n := range all {
 		rig.Must(clean.Enqueue(t.Context(), "first", n))(t)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 	defer cancel()
-	rig.Is(t, sem.Run(ctx, func(ctx context.Context, job *semaphore.Job[int]) error {
+	rig.Is(t, sem.Run(ctx, func(ctx context.Context, job *jobs.Job[int]) error {
 		err := txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 			if job.Resource() == "first" {
 				if _, err := sem.In(tx).Enqueue(ctx, "second", job.Value()); err != nil {
@@ -219,14 +219,14 @@ func TestDispatcherWithTransactions(t *testing.T) {
 			}
 			return job.DoneIn(tx)
 		})
-		if n, _ := s.get(t.Context(), x); n == 2*jobs {
+		if n, _ := s.get(t.Context(), x); n == 2*all {
 			cancel()
 		}
 		return err
 	}))
 	p.Faults(nil)
 	p.Net.Wait()
-	has(t, s, x, 2*jobs)
+	has(t, s, x, 2*all)
 	for tally, err := range clean.Audit(t.Context()) {
 		rig.Is(t, err)
 		if !tally.OK() || tally.Queued+tally.Running+tally.Dead != 0 {
@@ -240,7 +240,7 @@ func TestDispatcherWithTransactions(t *testing.T) {
 func TestEvidenceInTheRows(t *testing.T) {
 	w := newWorld(t)
 	h, line := w.holds(t, nil), w.id("line")
-	sem := rig.Must(semaphore.New[int](forgetful{w.Client}, w.Table+"-s", semaphore.Config{}))(t)
+	sem := rig.Must(jobs.New[int](forgetful{w.Client}, w.Table+"-s", jobs.Config{}))(t)
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := sem.In(tx).Enqueue(ctx, line, 1); return err }))
 	h.line(t, line, 1, 0)
 	job := rig.Must(sem.Next(t.Context(), line))(t)
@@ -255,8 +255,8 @@ func TestAThrottledReturnTellsOfATransaction(t *testing.T) {
 	w := newWorld(t)
 	h := w.holds(t, nil)
 	s, x, line := w.stores["optimistic"], w.id("x"), w.id("line")
-	rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
-	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	rig.Must(h.work.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
 	returns := 0
 	w.Faults(func(op string, _ int, body []byte) fault.Kind {
 		switch isReturn := strings.Contains(string(body), `"queued"`); {
@@ -292,15 +292,15 @@ func TestJobsBesideTransactions(t *testing.T) {
 	for n := range 4 {
 		all.Go(func() {
 			h := openPeer(t, w).holds(t, nil)
-			rig.Is(t, h.sem.SetLimit(t.Context(), line, 4))
+			rig.Is(t, h.work.SetLimit(t.Context(), line, 4))
 			for range rounds {
 				if n%2 == 0 {
-					rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
+					rig.Must(h.work.Enqueue(t.Context(), line, 1))(t)
 				} else {
-					rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := h.sem.In(tx).Enqueue(ctx, line, 1); return err }))
+					rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := h.work.In(tx).Enqueue(ctx, line, 1); return err }))
 				}
-				var job *semaphore.Job[int]
-				rig.Await(t, "others leave a job", func() bool { job, _ = h.sem.Next(t.Context(), line); return job != nil })
+				var job *jobs.Job[int]
+				rig.Await(t, "others leave a job", func() bool { job, _ = h.work.Next(t.Context(), line); return job != nil })
 				if n%2 == 0 {
 					rig.Is(t, job.Done(t.Context()))
 				} else {
@@ -317,12 +317,12 @@ func TestJobsBesideTransactions(t *testing.T) {
 func TestJobsBadInput(t *testing.T) {
 	w := newWorld(t)
 	h, line := w.holds(t, nil), w.id("line")
-	made := rig.Must(h.sem.Enqueue(t.Context(), line, 1))(t)
-	job := rig.Must(h.sem.Next(t.Context(), line))(t)
+	made := rig.Must(h.work.Enqueue(t.Context(), line, 1))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
 	var kept *txn.Tx
 	rig.Is(t, txn.Run(t.Context(), func(_ context.Context, tx *txn.Tx) error { kept = tx; return nil }))
-	enqueue := func(ctx context.Context, tx *txn.Tx, resource string, options ...semaphore.EnqueueOption) error {
-		_, err := h.sem.In(tx).Enqueue(ctx, resource, 1, options...)
+	enqueue := func(ctx context.Context, tx *txn.Tx, resource string, options ...jobs.Option) error {
+		_, err := h.work.In(tx).Enqueue(ctx, resource, 1, options...)
 		return err
 	}
 	for name, c := range map[string]struct {
@@ -331,7 +331,7 @@ func TestJobsBadInput(t *testing.T) {
 		text string
 	}{
 		"no resource":            {func(ctx context.Context, tx *txn.Tx) error { return enqueue(ctx, tx, "") }, repo.ErrKey, "no name"},
-		"an id that was made":    {func(ctx context.Context, tx *txn.Tx) error { return enqueue(ctx, tx, line, semaphore.WithID(made)) }, repo.ErrConfig, "id of your own"},
+		"an id that was made":    {func(ctx context.Context, tx *txn.Tx) error { return enqueue(ctx, tx, line, jobs.WithID(made)) }, repo.ErrConfig, "id of your own"},
 		"no transaction":         {func(ctx context.Context, _ *txn.Tx) error { return enqueue(ctx, nil, line) }, repo.ErrConfig, "nil"},
 		"the transaction before": {func(ctx context.Context, _ *txn.Tx) error { return enqueue(ctx, kept, line) }, repo.ErrConfig, "over"},
 		"its end":                {func(context.Context, *txn.Tx) error { return job.DoneIn(kept) }, repo.ErrConfig, "over"},
@@ -363,7 +363,7 @@ func TestJobsBadInput(t *testing.T) {
 			h.line(t, line, 0, 1)
 		})
 	}
-	global := rig.Must(semaphore.New[int](strong{w.Client}, w.Table+"-s", semaphore.Config{}))(t)
+	global := rig.Must(jobs.New[int](strong{w.Client}, w.Table+"-s", jobs.Config{}))(t)
 	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := global.In(tx).Enqueue(ctx, line, 1); return err })
 	rig.Is(t, err, repo.ErrSchema)
 	if !strings.Contains(fmt.Sprint(err), "global table with strong consistency") {

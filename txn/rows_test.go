@@ -11,8 +11,8 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -23,7 +23,7 @@ type everything struct {
 	holds
 	t     *testing.T
 	held  []txn.Held
-	job   *semaphore.Job[int]
+	job   *jobs.Job[int]
 	store store
 }
 
@@ -34,10 +34,10 @@ func newEverything(t *testing.T, kind string) *everything {
 	rig.Is(t, e.store.create(t.Context(), w.id("x"), 10))
 	e.held = []txn.Held{
 		rig.Must(e.closed.Lock(t.Context(), w.id("lock")))(t), rig.Must(e.open.Lock(t.Context(), w.id("open")))(t),
-		rig.Must(e.queue.Lock(t.Context(), w.id("queue")))(t), rig.Must(e.sem.Acquire(t.Context(), w.id("permit")))(t),
+		rig.Must(e.queue.Lock(t.Context(), w.id("queue")))(t), rig.Must(e.permits.Acquire(t.Context(), w.id("permit")))(t),
 	}
-	rig.Must(e.sem.Enqueue(t.Context(), w.id("first"), 1, semaphore.WithID("first")))(t)
-	e.job = rig.Must(e.sem.Next(t.Context(), w.id("first")))(t)
+	rig.Must(e.work.Enqueue(t.Context(), w.id("first"), 1, jobs.WithID("first")))(t)
+	e.job = rig.Must(e.work.Next(t.Context(), w.id("first")))(t)
 	return e
 }
 
@@ -49,10 +49,10 @@ func (e *everything) run(ctx context.Context) error {
 		if err := tx.Require(e.held...); err != nil {
 			return err
 		}
-		if _, err := e.sem.In(tx).Enqueue(ctx, e.id("second"), 1); err != nil {
+		if _, err := e.work.In(tx).Enqueue(ctx, e.id("second"), 1); err != nil {
 			return err
 		}
-		if _, err := e.sem.In(tx).Enqueue(ctx, e.id("second"), 2, semaphore.WithID("second")); err != nil {
+		if _, err := e.work.In(tx).Enqueue(ctx, e.id("second"), 2, jobs.WithID("second")); err != nil {
 			return err
 		}
 		return e.job.DoneIn(tx)
@@ -64,7 +64,7 @@ func (e *everything) verdict(what any, err error) {
 	e.t.Helper()
 	n, wrong := e.store.get(e.t.Context(), e.id("x"))
 	rig.Is(e.t, wrong)
-	first, second := rig.Must(e.sem.Resource(e.t.Context(), e.id("first")))(e.t), rig.Must(e.sem.Resource(e.t.Context(), e.id("second")))(e.t)
+	first, second := rig.Must(e.work.Resource(e.t.Context(), e.id("first")))(e.t), rig.Must(e.work.Resource(e.t.Context(), e.id("second")))(e.t)
 	applied := n == 11
 	jobs := first.Queued + first.Running
 	ended := context.Cause(e.job.Context())

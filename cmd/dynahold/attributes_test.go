@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // rows are all rows of a table, by their keys.
@@ -31,7 +31,7 @@ func TestWritesByNamesThatNobodyHasAreRefused(t *testing.T) {
 	n := newNight(t)
 	mail := n.mail.ID()
 	waits := n.lastOf("jobs list jobs mails", "id")
-	held, err := n.jobs.Acquire(t.Context(), "till")
+	held, err := n.permits.Acquire(t.Context(), "till")
 	n.is(err)
 	t.Cleanup(func() { _ = held.Release(context.WithoutCancel(t.Context())) })
 	commands := [][2]string{
@@ -139,7 +139,7 @@ func TestBreakUnderOtherNames(t *testing.T) {
 // A table's TTL is a name that it has, though none of its rows may carry it at the time.
 func TestTheTTLOfATableIsOneOfItsNames(t *testing.T) {
 	n := newNight(t)
-	all, err := semaphore.New[int](n.client, "tasks", semaphore.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "ends"}}})
+	all, err := jobs.New[int](n.client, "tasks", jobs.Config{Table: repo.TableConfig{Attributes: repo.Attributes{TTL: "ends"}}})
 	n.is(err)
 	n.is(all.EnsureTable(t.Context()))
 	_, err = all.Enqueue(t.Context(), "mails", 1)

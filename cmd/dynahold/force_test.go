@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -42,7 +41,7 @@ func TestForce(t *testing.T) {
 
 func TestPermitsAndPauses(t *testing.T) {
 	n := newNight(t)
-	named, err := semaphore.New[json.RawMessage](n.client, "jobs", semaphore.Config{Owner: "till-3", NamePermits: true})
+	named, err := semaphore.New(n.client, "jobs", semaphore.Config{Owner: "till-3", NamePermits: true})
 	n.is(err)
 	held, err := named.Acquire(t.Context(), "till")
 	n.is(err)

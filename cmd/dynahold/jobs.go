@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -19,24 +20,29 @@ type jobCommands struct {
 	Discard jobsDiscardCommand `cmd:"" help:"Remove a dead letter for good."`
 }
 
-// jobs are those of a table. What travels with them stays as it is.
-type jobs struct {
-	*semaphore.Semaphore[json.RawMessage]
-	table *opened
+// work are the jobs and permits of a table. What travels with them stays as it is.
+type work struct {
+	*jobs.Queue[json.RawMessage]
+	permits *semaphore.Semaphore
+	table   *opened
 }
 
-func (f *tableFlags) jobs(ctx context.Context) (*jobs, error) {
+func (f *tableFlags) work(ctx context.Context) (*work, error) {
 	t, err := f.openAs(ctx, ofJobs)
 	if err != nil {
 		return nil, err
 	}
-	all, err := semaphore.New[json.RawMessage](t.client, f.Table, semaphore.Config{Table: t.cfg})
-	return &jobs{all, t}, err
+	permits, err := semaphore.New(t.client, f.Table, semaphore.Config{Table: t.cfg})
+	if err != nil {
+		return nil, err
+	}
+	all, err := jobs.New[json.RawMessage](t.client, f.Table, jobs.Config{Table: t.cfg})
+	return &work{all, permits, t}, err
 }
 
-// jobsToChange is jobs for a command that writes.
-func (f *tableFlags) jobsToChange(ctx context.Context) (*jobs, error) {
-	all, err := f.jobs(ctx)
+// workToChange is work for a command that writes.
+func (f *tableFlags) workToChange(ctx context.Context) (*work, error) {
+	all, err := f.work(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +50,7 @@ func (f *tableFlags) jobsToChange(ctx context.Context) (*jobs, error) {
 }
 
 // nothing refuses a list of nothing where the table has rows, and others.
-func (all *jobs) nothing(ctx context.Context, found int, unread error) error {
+func (all *work) nothing(ctx context.Context, found int, unread error) error {
 	if found == 0 && unread == nil {
 		return all.table.nothing(ctx, ofJobs)
 	}
@@ -61,7 +67,7 @@ type resourceDocument struct {
 	Paused *time.Time `json:"paused_since"` // null: it is not paused
 }
 
-func resourceDocumentOf(r semaphore.Resource) resourceDocument {
+func resourceDocumentOf(r jobs.Resource) resourceDocument {
 	return resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)}
 }
 
@@ -80,7 +86,7 @@ type jobDocument struct {
 	Value     json.RawMessage `json:"value,omitempty"` // of dead letters
 }
 
-func queuedDocument(j semaphore.JobInfo, now time.Time) jobDocument {
+func queuedDocument(j jobs.JobInfo, now time.Time) jobDocument {
 	d := jobDocument{ID: j.ID, State: "queued", Attempts: j.Attempts, Error: j.Error, NotBefore: stated(j.NotBefore), Enqueued: stated(j.Enqueued), Since: stated(j.Since)}
 	if j.Running {
 		d.State, d.Owner, d.Token, d.Until, d.Expired = "running", j.Owner, j.Token, stated(j.Until), j.Until.Before(now)
@@ -88,7 +94,7 @@ func queuedDocument(j semaphore.JobInfo, now time.Time) jobDocument {
 	return d
 }
 
-func deadDocument(j semaphore.Dead[json.RawMessage]) jobDocument {
+func deadDocument(j jobs.Dead[json.RawMessage]) jobDocument {
 	return jobDocument{ID: j.ID, State: "dead", Attempts: j.Attempts, Error: j.Error, Value: j.Value, Enqueued: stated(j.Enqueued), Since: stated(j.Died)}
 }
 
@@ -116,7 +122,7 @@ type jobsListCommand struct {
 
 // Run implements the command.
 func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +130,7 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 		return line(ctx, c, all, *cmd.Resource, cmd.Output)
 	}
 	now, list, rows := time.Now(), []resourceDocument{}, [][]string(nil)
-	unread := collect(all.Resources(ctx), func(r semaphore.Resource) {
+	unread := collect(all.Resources(ctx), func(r jobs.Resource) {
 		list = append(list, resourceDocumentOf(r))
 		paused := ""
 		if !r.Paused.IsZero() {
@@ -138,9 +144,9 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 	return c.printList(cmd.Output, list, []string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
 }
 
-func line(ctx context.Context, c *console, all *jobs, resource, output string) error {
+func line(ctx context.Context, c *console, all *work, resource, output string) error {
 	now, list := time.Now(), []jobDocument{}
-	unread := collect(all.Jobs(ctx, resource), func(j semaphore.JobInfo) { list = append(list, queuedDocument(j, now)) })
+	unread := collect(all.Jobs(ctx, resource), func(j jobs.JobInfo) { list = append(list, queuedDocument(j, now)) })
 	if err := all.nothing(ctx, len(list), unread); err != nil {
 		return err
 	}

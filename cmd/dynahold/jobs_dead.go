@@ -16,7 +16,7 @@ type jobsDeadCommand struct {
 
 // Run implements the command.
 func (cmd *jobsDeadCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func find[J any](f *jobFlags, what string, all iter.Seq2[J, error], document fun
 }
 
 // dead finds a dead letter.
-func (f *jobFlags) dead(ctx context.Context, all *jobs) (jobDocument, error) {
+func (f *jobFlags) dead(ctx context.Context, all *work) (jobDocument, error) {
 	return find(f, "dead letter", all.Dead(ctx, f.Resource), deadDocument)
 }
 
@@ -73,7 +73,7 @@ type jobsShowCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.work(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ type jobsRequeueCommand struct{ jobFlags }
 
 // Run implements the command.
 func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobsToChange(ctx)
+	all, err := cmd.workToChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ type jobsDiscardCommand struct {
 
 // Run implements the command.
 func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobsToChange(ctx)
+	all, err := cmd.workToChange(ctx)
 	if err != nil {
 		return err
 	}

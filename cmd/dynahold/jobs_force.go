@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 // inLine finds a job that waits or runs.
-func (f *jobFlags) inLine(ctx context.Context, all *jobs) (jobDocument, error) {
+func (f *jobFlags) inLine(ctx context.Context, all *work) (jobDocument, error) {
 	now := time.Now()
-	return find(f, "job in line", all.Jobs(ctx, f.Resource), func(j semaphore.JobInfo) jobDocument { return queuedDocument(j, now) })
+	return find(f, "job in line", all.Jobs(ctx, f.Resource), func(j jobs.JobInfo) jobDocument { return queuedDocument(j, now) })
 }
 
 type jobsCancelCommand struct {
@@ -28,7 +28,7 @@ Exit codes: 0 cancelled; 1 failed, or not agreed to; 2 usage; 3 no such job in l
 
 // Run implements the command.
 func (cmd *jobsCancelCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobsToChange(ctx)
+	all, err := cmd.workToChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such job in line
 
 // Run implements the command.
 func (cmd *jobsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobsToChange(ctx)
+	all, err := cmd.workToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ var (
 	ofLocks  = kind{"named locks (package mutex)", "locks list", keyed("name", ""), func(row map[string]types.AttributeValue) bool { return row["lockToken"] != nil }}
 	ofOnce   = kind{"ids of operations (package once)", "item show", keyed("id", ""), func(row map[string]types.AttributeValue) bool { return isNumber(row["done"]) }}
 	ofQueues = kind{"queues (package ticket)", "queue list", keyed("queue", ""), func(row map[string]types.AttributeValue) bool { return isNumber(row["next"]) && isNumber(row["n"]) }}
-	ofJobs   = kind{"permits and jobs (package semaphore)", "jobs list", keyed("pk", "sk"), isJobRow}
+	ofJobs   = kind{"permits and jobs (packages semaphore and jobs)", "jobs list", keyed("pk", "sk"), isJobRow}
 )
 
 // jobRow are the partition keys of resources, jobs, dead letters and ids. The wake-up row

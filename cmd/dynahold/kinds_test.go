@@ -36,7 +36,7 @@ func (n *night) kinds() {
 func TestCommandsAndKindsOfTables(t *testing.T) {
 	n := newNight(t)
 	n.kinds()
-	const locks, queues, jobs, ids, items = "named locks (package mutex)", "queues (package ticket)", "permits and jobs (package semaphore)", "ids of operations (package once)", "one of items"
+	const locks, queues, jobs, ids, items = "named locks (package mutex)", "queues (package ticket)", "permits and jobs (packages semaphore and jobs)", "ids of operations (package once)", "one of items"
 	tables := map[string]string{"locks": locks, "queues": queues, "jobs": jobs, "ids": ids, "orders": items, "shop": items, "people": items, "tills": items, "sorted": items}
 	commands := map[string]struct {
 		kind string

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
@@ -33,10 +34,11 @@ type night struct {
 	client   *dynamodb.Client
 	order    *lockedread.Held[order]
 	report   *mutex.Lock
-	jobs     *semaphore.Semaphore[map[string]int]
-	job      string                         // a dead letter of the resource "orders"
-	mail     *semaphore.Job[map[string]int] // it runs, and its handler does not come back
-	turn     *ticket.Turn                   // its owner does not come back
+	jobs     *jobs.Queue[map[string]int]
+	permits  *semaphore.Semaphore      // in the same table
+	job      string                    // a dead letter of the resource "orders"
+	mail     *jobs.Job[map[string]int] // it runs, and its handler does not come back
+	turn     *ticket.Turn              // its owner does not come back
 }
 
 func newNight(t *testing.T) *night {
@@ -65,14 +67,16 @@ func newNight(t *testing.T) *night {
 	n.report, err = locks.Lock(ctx, "nightly-report")
 	n.is(err)
 
-	n.jobs, err = semaphore.New[map[string]int](n.client, "jobs", semaphore.Config{Retry: semaphore.Retry{Attempts: 1}})
+	n.jobs, err = jobs.New[map[string]int](n.client, "jobs", jobs.Config{Retry: jobs.Retry{Attempts: 1}})
 	n.is(err)
 	n.is(n.jobs.EnsureTable(ctx))
+	n.permits, err = semaphore.New(n.client, "jobs", semaphore.Config{})
+	n.is(err)
 	n.job, err = n.jobs.Enqueue(ctx, "orders", map[string]int{"order": 7})
 	n.is(err)
 	n.fail()
 
-	mailer, err := semaphore.New[map[string]int](n.client, "jobs", semaphore.Config{Owner: "mailer-4", Lease: time.Hour})
+	mailer, err := jobs.New[map[string]int](n.client, "jobs", jobs.Config{Owner: "mailer-4", Lease: time.Hour})
 	n.is(err)
 	_, err = mailer.Enqueue(ctx, "mails", map[string]int{"order": 8})
 	n.is(err)

@@ -33,11 +33,11 @@ type permitsListCommand struct {
 
 // Run implements the command.
 func (cmd *permitsListCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobs(ctx)
+	all, err := cmd.work(ctx)
 	if err != nil {
 		return err
 	}
-	permits, err := all.Permits(ctx, cmd.Resource)
+	permits, err := all.permits.Permits(ctx, cmd.Resource)
 	if err != nil {
 		return err
 	}
@@ -68,11 +68,11 @@ Exit codes: 0 broken; 1 failed, or not agreed to; 2 usage; 3 no such permit; 4 i
 
 // Run implements the command.
 func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.jobsToChange(ctx)
+	all, err := cmd.workToChange(ctx)
 	if err != nil {
 		return err
 	}
-	permits, err := all.Permits(ctx, cmd.Resource)
+	permits, err := all.permits.Permits(ctx, cmd.Resource)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (cmd *permitsBreakCommand) Run(ctx context.Context, c *console) error {
 	return c.force(ctx, cmd.Yes, cmd.Output, forced{
 		facts:    [][2]string{{"permit", d.ID}, {"resource", cmd.Resource}, {"holder", shown.Holder(d.Holder, false)}, {"since", since(d.Since, now)}, {"until", ends(&d.Until, d.Expired, now)}},
 		question: "Break it?", gone: "the permit ended meanwhile",
-		act:  func() error { return all.BreakPermit(ctx, cmd.Resource, cmd.ID) },
+		act:  func() error { return all.permits.BreakPermit(ctx, cmd.Resource, cmd.ID) },
 		done: "broken", name: cmd.ID, document: d,
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 type resourceCommands struct {
@@ -27,14 +27,14 @@ type pauseFlags struct {
 
 // state is how things are with a resource. The counters of one that nobody has used, and
 // of one that was only mistyped, are those of one at rest: the list of all tells.
-func state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) (state string, used bool, err error) {
+func state(ctx context.Context, all *work, r jobs.Resource, now time.Time) (state string, used bool, err error) {
 	if !r.Paused.IsZero() {
 		return "paused since " + moment(r.Paused, now), true, nil
 	}
 	if r.Queued+r.Running+r.Dead > 0 {
 		return "goes on", true, nil
 	}
-	err = collect(all.Resources(ctx), func(other semaphore.Resource) { used = used || other.Name == r.Name })
+	err = collect(all.Resources(ctx), func(other jobs.Resource) { used = used || other.Name == r.Name })
 	if used {
 		return "goes on", true, nil
 	}
@@ -45,8 +45,8 @@ func state(ctx context.Context, all *jobs, r semaphore.Resource, now time.Time) 
 }
 
 // change shows a resource, asks, and changes it.
-func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*jobs) error) error {
-	all, err := f.jobsToChange(ctx)
+func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
+	all, err := f.workToChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (resourcesPauseCommand) Help() string {
 
 // Run implements the command.
 func (cmd *resourcesPauseCommand) Run(ctx context.Context, c *console) error {
-	return cmd.change(ctx, c, "Pause it?", "paused", func(all *jobs) error { return all.Pause(ctx, cmd.Resource) })
+	return cmd.change(ctx, c, "Pause it?", "paused", func(all *work) error { return all.Pause(ctx, cmd.Resource) })
 }
 
 type resourcesResumeCommand struct{ pauseFlags }
@@ -97,5 +97,5 @@ func (resourcesResumeCommand) Help() string {
 
 // Run implements the command.
 func (cmd *resourcesResumeCommand) Run(ctx context.Context, c *console) error {
-	return cmd.change(ctx, c, "Let it go on?", resumed, func(all *jobs) error { return all.Resume(ctx, cmd.Resource) })
+	return cmd.change(ctx, c, "Let it go on?", resumed, func(all *work) error { return all.Resume(ctx, cmd.Resource) })
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -31,7 +31,7 @@ var packages = map[string]func(client *dynamodb.Client, name string) (ensurer, e
 	"once":   func(c *dynamodb.Client, name string) (ensurer, error) { return once.New(c, name, once.Config{}) },
 	"ticket": func(c *dynamodb.Client, name string) (ensurer, error) { return ticket.New(c, name, ticket.Config{}) },
 	"semaphore": func(c *dynamodb.Client, name string) (ensurer, error) {
-		return semaphore.New[string](c, name, semaphore.Config{})
+		return jobs.New[string](c, name, jobs.Config{})
 	},
 }
 

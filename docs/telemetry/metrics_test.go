@@ -21,8 +21,8 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -119,15 +119,15 @@ func TestWhoComesIsCountedOnce(t *testing.T) {
 // no value.
 func TestAJobThatCannotBeReadIsNotHandled(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
-	cfg := semaphore.Config{Retry: semaphore.Retry{Attempts: 1}, Table: repo.TableConfig{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider()}}
+	cfg := jobs.Config{Retry: jobs.Retry{Attempts: 1}, Table: repo.TableConfig{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), TracerProvider: noop.NewTracerProvider()}}
 	r := rig.New(t)
-	texts, numbers := rig.Must(semaphore.New[string](r.Client, r.Table, cfg))(t), rig.Must(semaphore.New[int](r.Client, r.Table, cfg))(t)
+	texts, numbers := rig.Must(jobs.New[string](r.Client, r.Table, cfg))(t), rig.Must(jobs.New[int](r.Client, r.Table, cfg))(t)
 	rig.Is(t, texts.EnsureTable(t.Context()))
 	rig.Must(texts.Enqueue(t.Context(), "mail", "no number"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- numbers.Run(ctx, func(context.Context, *semaphore.Job[int]) error { return nil })
+		ended <- numbers.Run(ctx, func(context.Context, *jobs.Job[int]) error { return nil })
 	}()
 	rig.Await(t, "the job is dead", func() bool { return rig.Must(texts.Resource(t.Context(), "mail"))(t).Dead == 1 })
 	cancel()

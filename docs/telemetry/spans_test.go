@@ -18,11 +18,11 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -271,12 +271,12 @@ func TestRenewalsStandBelowTheCall(t *testing.T) {
 func TestJobsAreHandledInASpan(t *testing.T) {
 	s, spans, _ := traced(t, false)
 	rows := s.rows(t)
-	q := rig.Must(semaphore.New[int](rows.Client, rows.Table, semaphore.Config{Table: s.cfg}))(t)
+	q := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Table: s.cfg}))(t)
 	rig.Is(t, q.EnsureTable(t.Context()))
 	rig.Must(q.Enqueue(t.Context(), "mail", 1))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var handler trace.SpanContext
-	rig.Is(t, q.Run(ctx, func(ctx context.Context, _ *semaphore.Job[int]) error {
+	rig.Is(t, q.Run(ctx, func(ctx context.Context, _ *jobs.Job[int]) error {
 		handler = trace.SpanContextFromContext(ctx)
 		cancel()
 		return nil

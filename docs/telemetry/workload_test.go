@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -151,8 +152,8 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 	},
 	"jobs": func(t *testing.T, s *shop, happened func(string) bool) {
 		rows := s.rows(t)
-		texts := rig.Must(semaphore.New[string](rows.Client, rows.Table, semaphore.Config{Table: s.cfg, Limit: 1}))(t)
-		numbers := rig.Must(semaphore.New[int](rows.Client, rows.Table, semaphore.Config{Table: s.cfg, Limit: 1, Poll: 50 * time.Millisecond, Retry: semaphore.Retry{Attempts: 1}}))(t)
+		texts := rig.Must(jobs.New[string](rows.Client, rows.Table, jobs.Config{Table: s.cfg, Limit: 1}))(t)
+		numbers := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Table: s.cfg, Limit: 1, Poll: 50 * time.Millisecond, Retry: jobs.Retry{Attempts: 1}}))(t)
 		rig.Is(t, texts.EnsureTable(t.Context()))
 		rig.Must(texts.Enqueue(t.Context(), "mail", "no number"))(t)
 		for i := range 3 {
@@ -161,7 +162,7 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			ended <- numbers.Run(ctx, func(_ context.Context, j *semaphore.Job[int]) error {
+			ended <- numbers.Run(ctx, func(_ context.Context, j *jobs.Job[int]) error {
 				if j.Value() == 1 {
 					return errors.New("no such address")
 				}
@@ -174,9 +175,10 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 		})
 		cancel()
 		rig.Is(t, <-ended)
-		rig.Is(t, numbers.Do(t.Context(), "printer", func(context.Context, *semaphore.Permit) error { return nil }))
-		permit := rig.Must(texts.Acquire(t.Context(), "scanner"))(t)
-		rig.Is(t, texts.BreakPermit(t.Context(), "scanner", permit.ID()))
+		permits := rig.Must(semaphore.New(rows.Client, rows.Table, semaphore.Config{Table: s.cfg, Limit: 1}))(t)
+		rig.Is(t, permits.Do(t.Context(), "printer", func(context.Context, *semaphore.Permit) error { return nil }))
+		permit := rig.Must(permits.Acquire(t.Context(), "scanner"))(t)
+		rig.Is(t, permits.BreakPermit(t.Context(), "scanner", permit.ID()))
 		id := rig.Must(texts.Enqueue(t.Context(), "scanner", "page"))(t)
 		job := rig.Must(texts.Next(t.Context(), "scanner"))(t)
 		rig.Is(t, texts.BreakJob(t.Context(), "scanner", id, job.Token()))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 // board shows how the work goes on: a table that is drawn anew in a terminal,
@@ -25,7 +25,7 @@ type board struct {
 
 // row is what is known of an environment.
 type row struct {
-	now  semaphore.Resource
+	now  jobs.Resource
 	done map[string]bool   // deployments
 	by   map[string]string // who is at a deployment
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 func TestBoard(t *testing.T) {
@@ -16,7 +16,7 @@ func TestBoard(t *testing.T) {
 	if got, want := out.String(), "p1  in dev: broken\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	b.rows["dev"].now = semaphore.Resource{Limit: 1, Queued: 3, Running: 1}
+	b.rows["dev"].now = jobs.Resource{Limit: 1, Queued: 3, Running: 1}
 	b.hear(event{Kind: began, Who: "p1", Environment: "dev", ID: "d1"})
 	out.Reset()
 	b.draw() // not a terminal

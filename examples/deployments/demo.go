@@ -11,16 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // office is the operator's side of the demonstration.
 type office struct {
 	settings
 	plan  []deployment
-	work  *semaphore.Semaphore[deployment]
+	work  *jobs.Queue[deployment]
 	site  site
 	board *board
 	crew  *crew.Crew[event]

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // event is what a dispatcher says on its standard output, as JSON lines.
@@ -28,10 +28,10 @@ type event struct {
 }
 
 // open is the semaphore as all processes of the demonstration use it.
-func open(client *dynamodb.Client, s settings, table string) (*semaphore.Semaphore[deployment], error) {
-	return semaphore.New[deployment](client, table+"-work", semaphore.Config{
+func open(client *dynamodb.Client, s settings, table string) (*jobs.Queue[deployment], error) {
+	return jobs.New[deployment](client, table+"-work", jobs.Config{
 		Lease: s.lease, ClockSkew: 50 * time.Millisecond, Owner: s.dispatcher, Workers: 4,
-		Retry: semaphore.Retry{Attempts: 3, Min: 100 * time.Millisecond},
+		Retry: jobs.Retry{Attempts: 3, Min: 100 * time.Millisecond},
 		Wait:  repo.Wait{Max: 200 * time.Millisecond},
 	})
 }
@@ -51,7 +51,7 @@ func dispatch(ctx context.Context, s settings) error {
 		return err
 	}
 	to := site{engine.Client(), s.table + "-site"}
-	return work.Run(ctx, func(ctx context.Context, job *semaphore.Job[deployment]) error {
+	return work.Run(ctx, func(ctx context.Context, job *jobs.Job[deployment]) error {
 		logged, err := deploy(ctx, s.dispatcher, job, to)
 		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID, Unlogged: !logged}
 		e.Lost = job.Context().Err() != nil
@@ -73,7 +73,7 @@ func dispatch(ctx context.Context, s settings) error {
 
 // deploy is what is done for one job. Its context ends when the job is lost.
 // logged says that the log has its beginning.
-func deploy(ctx context.Context, who string, job *semaphore.Job[deployment], to site) (logged bool, err error) {
+func deploy(ctx context.Context, who string, job *jobs.Job[deployment], to site) (logged bool, err error) {
 	d := job.Value()
 	v := visit{what: began, id: d.ID, token: job.Token(), who: who}
 	if err := to.log(ctx, d.Environment, v); err != nil {

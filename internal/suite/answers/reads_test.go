@@ -10,12 +10,12 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -91,11 +91,11 @@ func readings() []reading {
 			return func(ctx context.Context) (int, error) { all, err := q.List(ctx, found); return len(all), err }
 		}},
 		{"semaphore.Jobs", func(t *testing.T, p *place, c client) func(context.Context) (int, error) {
-			s := rig.Must(semaphore.New[int](c, p.jobs, semaphore.Config{}))(t)
+			s := rig.Must(jobs.New[int](c, p.jobs, jobs.Config{}))(t)
 			return func(ctx context.Context) (int, error) { return count(s.Jobs(ctx, found)) }
 		}},
-		{"semaphore.Resource", func(t *testing.T, p *place, c client) func(context.Context) (int, error) {
-			s := rig.Must(semaphore.New[int](c, p.jobs, semaphore.Config{}))(t)
+		{"jobs.Resource", func(t *testing.T, p *place, c client) func(context.Context) (int, error) {
+			s := rig.Must(jobs.New[int](c, p.jobs, jobs.Config{}))(t)
 			return func(ctx context.Context) (int, error) { r, err := s.Resource(ctx, found); return r.Queued, err }
 		}},
 	}
@@ -108,7 +108,7 @@ func (p *place) finds(t *testing.T) {
 	q := rig.Must(ticket.New(p.peer, p.queues, ticket.Config{}))(t)
 	rig.Must(q.Join(t.Context(), found))(t)
 	t.Cleanup(func() { rig.Is(t, q.Close(context.Background())) })
-	rig.Must(rig.Must(semaphore.New[int](p.peer, p.jobs, semaphore.Config{}))(t).Enqueue(t.Context(), found, 1))(t)
+	rig.Must(rig.Must(jobs.New[int](p.peer, p.jobs, jobs.Config{}))(t).Enqueue(t.Context(), found, 1))(t)
 }
 
 // A false answer to a read is an error that may be repeated: never that nothing is there.

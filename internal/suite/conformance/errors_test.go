@@ -20,7 +20,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -28,7 +30,6 @@ import (
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 )
 
@@ -177,8 +178,8 @@ func everyCall(t *testing.T, client *dynamodb.Client) []call {
 	names := rig.Must(mutex.New(client, rig.New(t).Table, mutex.Config{}))(t)
 	operations := rig.Must(once.New(client, rig.New(t).Table, once.Config{}))(t)
 	queue := rig.Must(ticket.New(client, rig.New(t).Table, ticket.Config{}))(t)
-	permits := rig.Must(semaphore.New[int](client, rig.New(t).Table, semaphore.Config{}))(t)
-	for _, ensure := range []func(context.Context) error{names.EnsureTable, operations.EnsureTable, queue.EnsureTable, permits.EnsureTable} {
+	work := fixture.OpenWork[int](t, client, rig.New(t).Table, jobs.Config{})
+	for _, ensure := range []func(context.Context) error{names.EnsureTable, operations.EnsureTable, queue.EnsureTable, work.EnsureTable} {
 		rig.Is(t, ensure(t.Context()))
 	}
 	t.Cleanup(func() { _ = queue.Close(context.Background()) })
@@ -289,14 +290,16 @@ func everyCall(t *testing.T, client *dynamodb.Client) []call {
 		plain("ticket.Join", func(ctx context.Context, id string) error { _, err := queue.Join(ctx, id); return err }),
 		plain("ticket.List", func(ctx context.Context, id string) error { _, err := queue.List(ctx, id); return err }),
 
-		plain("semaphore.TryAcquire", func(ctx context.Context, id string) error { _, err := permits.TryAcquire(ctx, id); return err }),
-		plain("semaphore.Enqueue", func(ctx context.Context, id string) error { _, err := permits.Enqueue(ctx, id, 1); return err }),
-		plain("semaphore.Next", func(ctx context.Context, id string) error { _, err := permits.Next(ctx, id); return err }),
-		plain("semaphore.SetLimit", func(ctx context.Context, id string) error { return permits.SetLimit(ctx, id, 3) }),
-		plain("semaphore.Forget", func(ctx context.Context, id string) error { return permits.Forget(ctx, id) }),
-		plain("semaphore.Resource", func(ctx context.Context, id string) error { _, err := permits.Resource(ctx, id); return err }),
-		plain("semaphore.Resources", func(ctx context.Context, _ string) error { return firstError(permits.Resources(ctx)) }),
-		plain("semaphore.Jobs", func(ctx context.Context, id string) error { return firstError(permits.Jobs(ctx, id)) }),
+		plain("semaphore.TryAcquire", func(ctx context.Context, id string) error { _, err := work.TryAcquire(ctx, id); return err }),
+		plain("semaphore.Permits", func(ctx context.Context, id string) error { _, err := work.Permits(ctx, id); return err }),
+		plain("semaphore.Resource", func(ctx context.Context, id string) error { _, err := work.OfPermits.Resource(ctx, id); return err }),
+		plain("jobs.Enqueue", func(ctx context.Context, id string) error { _, err := work.Enqueue(ctx, id, 1); return err }),
+		plain("jobs.Next", func(ctx context.Context, id string) error { _, err := work.Next(ctx, id); return err }),
+		plain("jobs.SetLimit", func(ctx context.Context, id string) error { return work.SetLimit(ctx, id, 3) }),
+		plain("jobs.Forget", func(ctx context.Context, id string) error { return work.Forget(ctx, id) }),
+		plain("jobs.Resource", func(ctx context.Context, id string) error { _, err := work.Resource(ctx, id); return err }),
+		plain("jobs.Resources", func(ctx context.Context, _ string) error { return firstError(work.Resources(ctx)) }),
+		plain("jobs.Jobs", func(ctx context.Context, id string) error { return firstError(work.Jobs(ctx, id)) }),
 	}
 }
 

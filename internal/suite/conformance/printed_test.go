@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
@@ -31,14 +32,14 @@ func TestWhatIsHandedOutIsPrintedWithoutItsInsides(t *testing.T) {
 	table := rig.Must(repo.NewTable[fixture.Account](f.Client, f.Table, hushed))(t)
 	locks := rig.Must(mutex.New(f.Client, f.Table+"-l", mutex.Config{Table: hushed}))(t)
 	queue := rig.Must(ticket.New(f.Client, f.Table+"-t", ticket.Config{Table: hushed}))(t)
-	jobs := rig.Must(semaphore.New[string](f.Client, f.Table+"-s", semaphore.Config{Table: hushed}))(t)
+	work := fixture.OpenWork[string](t, f.Client, f.Table+"-s", jobs.Config{Table: hushed})
 	runs := rig.Must(once.New(f.Client, f.Table+"-o", once.Config{Table: hushed}))(t)
-	for _, made := range []interface{ EnsureTable(context.Context) error }{locks, queue, jobs, runs} {
+	for _, made := range []interface{ EnsureTable(context.Context) error }{locks, queue, work, runs} {
 		rig.Is(t, made.EnsureTable(ctx))
 	}
 	all := map[string]any{
-		"settings": hushed, "settings of locks": mutex.Config{Table: hushed}, "of queues": &ticket.Config{Table: hushed}, "of jobs": semaphore.Config{Table: hushed}, "of runs": once.Config{Table: hushed},
-		"table": table, "key table": table.KeyTable, "locks": locks, "queues": queue, "semaphore": jobs, "store": runs,
+		"settings": hushed, "settings of locks": mutex.Config{Table: hushed}, "of queues": &ticket.Config{Table: hushed}, "of jobs": jobs.Config{Table: hushed}, "of permits": semaphore.Config{Table: hushed}, "of runs": once.Config{Table: hushed},
+		"table": table, "key table": table.KeyTable, "locks": locks, "queues": queue, "jobs": work.Queue, "semaphore": work.OfPermits, "store": runs,
 	}
 	key := rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(ctx, fixture.Account{ID: "p", Seq: 1, Note: "hush"}))(t)
 	items := rig.Must(lockedread.New(table, lockedread.Config{}))(t)
@@ -53,15 +54,16 @@ func TestWhatIsHandedOutIsPrintedWithoutItsInsides(t *testing.T) {
 	defer func() { _ = turn.Done(ctx) }()
 	waiting := rig.Must(queue.Join(ctx, "entity"))(t)
 	defer func() { _ = waiting.Leave(ctx) }()
-	rig.Is(t, jobs.SetLimit(ctx, "r", 3))
-	permit := rig.Must(jobs.Acquire(ctx, "r"))(t)
+	rig.Is(t, work.SetLimit(ctx, "r", 3))
+	permit := rig.Must(work.Acquire(ctx, "r"))(t)
 	defer func() { _ = permit.Release(ctx) }()
-	_ = rig.Must(jobs.Enqueue(ctx, "r", "hush"))(t)
-	job := rig.Must(jobs.Next(ctx, "r"))(t)
+	_ = rig.Must(work.Enqueue(ctx, "r", "hush"))(t)
+	job := rig.Must(work.Next(ctx, "r"))(t)
 	defer func() { _ = job.Done(ctx) }()
 	all["items"], all["hold"], all["lock"], all["group"], all["turn"], all["ticket"], all["permit"], all["job"] = items, held, lock, group, turn, waiting, permit, job
-	all["resource"] = rig.Must(jobs.Resource(ctx, "r"))(t)
-	for tally, err := range jobs.Audit(ctx) {
+	all["resource"] = rig.Must(work.Resource(ctx, "r"))(t)
+	all["resource of permits"] = rig.Must(work.OfPermits.Resource(ctx, "r"))(t)
+	for tally, err := range work.Audit(ctx) {
 		rig.Is(t, err)
 		all["tally"] = tally
 	}

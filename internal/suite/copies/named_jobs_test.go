@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -18,16 +19,16 @@ func init() {
 		"semaphore, Enqueue":         {open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
 		"semaphore, Enqueue, own id": {open: enqueues("mine")},
 		"semaphore, Next":            {open: starts},
-		"semaphore, Done":            {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Done(ctx) })},
-		"semaphore, Fail":            {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Fail for good":   {open: endsJob(1, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Return":          {open: endsJob(5, func(ctx context.Context, j *semaphore.Job[int]) error { return j.Return(ctx) })},
+		"semaphore, Done":            {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
+		"semaphore, Fail":            {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Fail for good":   {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Return":          {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
 		"semaphore, Cancel":          {open: cancels, told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, BreakJob":        {open: breaksJob},
-		"semaphore, Requeue": {open: buried(func(ctx context.Context, s *semaphore.Semaphore[int], id string) error {
+		"semaphore, Requeue": {open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Requeue(ctx, room, id)
 		})},
-		"semaphore, Discard": {open: buried(func(ctx context.Context, s *semaphore.Semaphore[int], id string) error {
+		"semaphore, Discard": {open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Discard(ctx, room, id)
 		}), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, Forget": {open: forgets},
@@ -35,10 +36,10 @@ func init() {
 }
 
 // job starts the job that is due, if there is one.
-func job(t testing.TB, s *semaphore.Semaphore[int]) *semaphore.Job[int] {
+func job(t testing.TB, s work) *jobs.Job[int] {
 	t.Helper()
 	j, err := s.Next(t.Context(), room)
-	if errors.Is(err, semaphore.ErrNoWork) {
+	if errors.Is(err, jobs.ErrNoWork) {
 		return nil
 	}
 	rig.Is(t, err)
@@ -46,7 +47,7 @@ func job(t testing.TB, s *semaphore.Semaphore[int]) *semaphore.Job[int] {
 }
 
 // works does what is due.
-func works(t testing.TB, s *semaphore.Semaphore[int]) (done int) {
+func works(t testing.TB, s work) (done int) {
 	for j := job(t, s); j != nil; j = job(t, s) {
 		rig.Is(t, j.Done(t.Context()))
 		done++
@@ -55,7 +56,7 @@ func works(t testing.TB, s *semaphore.Semaphore[int]) (done int) {
 }
 
 // passesBy enqueues a job of another producer, and does it.
-func passesBy(t testing.TB, s *semaphore.Semaphore[int]) {
+func passesBy(t testing.TB, s work) {
 	_ = rig.Must(s.Enqueue(t.Context(), "hall", 2))(t)
 	j := rig.Must(s.Next(t.Context(), "hall"))(t)
 	rig.Is(t, j.Done(t.Context()))
@@ -63,10 +64,10 @@ func passesBy(t testing.TB, s *semaphore.Semaphore[int]) {
 
 func enqueues(id string) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := semaphores(t, p, semaphore.Config{Limit: 3})
-		var options []semaphore.EnqueueOption
+		mine, theirs := processes(t, p, jobs.Config{Limit: 3})
+		var options []jobs.Option
 		if id != "" {
-			options = append(options, semaphore.WithID(id))
+			options = append(options, jobs.WithID(id))
 		}
 		worked := 0
 		return stage{
@@ -86,9 +87,9 @@ func enqueues(id string) func(*testing.T, *place) stage {
 }
 
 func starts(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{Limit: 1})
+	mine, theirs := processes(t, p, jobs.Config{Limit: 1})
 	rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
-	var own *semaphore.Job[int]
+	var own *jobs.Job[int]
 	return stage{
 		do: func(ctx context.Context) (err error) { own, err = mine.Next(ctx, room); return err },
 		others: func(int) {
@@ -110,24 +111,24 @@ func starts(t *testing.T, p *place) stage {
 	}
 }
 
-func extend(t testing.TB, j *semaphore.Job[int]) error { return context.Cause(j.Context()) }
+func extend(t testing.TB, j *jobs.Job[int]) error { return context.Cause(j.Context()) }
 
 // jobOrBusy is job where the limit may be used up.
-func jobOrBusy(t testing.TB, s *semaphore.Semaphore[int]) *semaphore.Job[int] {
+func jobOrBusy(t testing.TB, s work) *jobs.Job[int] {
 	j, err := s.Next(t.Context(), room)
-	if errors.Is(err, semaphore.ErrNoWork) || errors.Is(err, semaphore.ErrBusy) {
+	if errors.Is(err, jobs.ErrNoWork) || errors.Is(err, semaphore.ErrBusy) {
 		return nil
 	}
 	rig.Is(t, err)
 	return j
 }
 
-func endsJob(attempts int, do func(context.Context, *semaphore.Job[int]) error) func(*testing.T, *place) stage {
+func endsJob(attempts int, do func(context.Context, *jobs.Job[int]) error) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := semaphores(t, p, semaphore.Config{Retry: semaphore.Retry{Attempts: attempts}})
+		mine, theirs := processes(t, p, jobs.Config{Retry: jobs.Retry{Attempts: attempts}})
 		rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
 		own := job(t, mine)
-		var other *semaphore.Job[int]
+		var other *jobs.Job[int]
 		// Others take what is due, work on it, and give it back.
 		turns := func() {
 			p.later(2 * time.Second)
@@ -165,7 +166,7 @@ func endsJob(attempts int, do func(context.Context, *semaphore.Job[int]) error) 
 }
 
 func cancels(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	id := rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
 	return stage{
 		do:     func(ctx context.Context) error { return mine.Cancel(ctx, room, id) },
@@ -177,7 +178,7 @@ func cancels(t *testing.T, p *place) stage {
 }
 
 func breaksJob(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
 	other := job(t, theirs)
 	turns := func() { rig.Is(t, job(t, theirs).Return(t.Context())) }
@@ -197,9 +198,9 @@ func breaksJob(t *testing.T, p *place) stage {
 }
 
 // buried is a call about a dead letter, which may die again.
-func buried(do func(context.Context, *semaphore.Semaphore[int], string) error) func(*testing.T, *place) stage {
+func buried(do func(context.Context, work, string) error) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := semaphores(t, p, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}})
+		mine, theirs := processes(t, p, jobs.Config{Retry: jobs.Retry{Attempts: 1}})
 		id := rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
 		rig.Is(t, job(t, theirs).Fail(t.Context(), errAsked))
 		fails := func() {
@@ -229,7 +230,7 @@ func buried(do func(context.Context, *semaphore.Semaphore[int], string) error) f
 }
 
 func forgets(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	rig.Is(t, theirs.SetLimit(t.Context(), room, 3))
 	return stage{
 		do:     func(ctx context.Context) error { return mine.Forget(ctx, room) },

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -34,16 +36,19 @@ var overtaken = map[moment]repo.Verdict{behind: repo.Unknown}
 
 const room = "room"
 
-// semaphores are a process whose requests are copied and another one.
-func semaphores(t *testing.T, p *place, cfg semaphore.Config) (mine, theirs *semaphore.Semaphore[int]) {
+// work are the permits and jobs of one table.
+type work = fixture.Work[int]
+
+// processes are one whose requests are copied and another one.
+func processes(t *testing.T, p *place, cfg jobs.Config) (mine, theirs work) {
 	cfg.Table.Clock = p.now
-	theirs = rig.Must(semaphore.New[int](p.Client, p.Table, cfg))(t)
+	theirs = fixture.OpenWork[int](t, p.Client, p.Table, cfg)
 	rig.Is(t, theirs.EnsureTable(t.Context()))
-	return rig.Must(semaphore.New[int](p.client(), p.Table, cfg))(t), theirs
+	return fixture.OpenWork[int](t, p.client(), p.Table, cfg), theirs
 }
 
 // counted looks how many permits and running jobs the resource counts.
-func counted(t testing.TB, s *semaphore.Semaphore[int], queued, running int) {
+func counted(t testing.TB, s work, queued, running int) {
 	t.Helper()
 	if r := rig.Must(s.Resource(t.Context(), room))(t); r.Queued != queued || r.Running != running {
 		t.Errorf("%d queued, %d running; want %d and %d", r.Queued, r.Running, queued, running)
@@ -56,7 +61,7 @@ func counted(t testing.TB, s *semaphore.Semaphore[int], queued, running int) {
 }
 
 // uses takes a permit, which must be free, and gives it back.
-func uses(t testing.TB, s *semaphore.Semaphore[int]) {
+func uses(t testing.TB, s work) {
 	t.Helper()
 	permit, err := s.TryAcquire(t.Context(), room)
 	if rig.Is(t, err); err == nil {
@@ -65,7 +70,7 @@ func uses(t testing.TB, s *semaphore.Semaphore[int]) {
 }
 
 func acquires(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	var own, other *semaphore.Permit
 	var before int64
 	return stage{
@@ -96,7 +101,7 @@ func acquires(t *testing.T, p *place) stage {
 
 func releases(toAnother bool) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := semaphores(t, p, semaphore.Config{})
+		mine, theirs := processes(t, p, jobs.Config{})
 		own := rig.Must(mine.TryAcquire(t.Context(), room))(t)
 		got := make(chan *semaphore.Permit, 1)
 		if toAnother {
@@ -134,7 +139,7 @@ func releases(toAnother bool) func(*testing.T, *place) stage {
 }
 
 func extendsPermit(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	own := rig.Must(mine.TryAcquire(t.Context(), room))(t)
 	return stage{
 		do:     func(ctx context.Context) error { p.later(time.Second); return own.Extend(ctx) },
@@ -147,7 +152,7 @@ func extendsPermit(t *testing.T, p *place) stage {
 }
 
 func breaksPermit(t *testing.T, p *place) stage {
-	mine, theirs := semaphores(t, p, semaphore.Config{})
+	mine, theirs := processes(t, p, jobs.Config{})
 	other := rig.Must(theirs.TryAcquire(t.Context(), room))(t)
 	return stage{
 		do:     func(ctx context.Context) error { return mine.BreakPermit(ctx, room, other.ID()) },
@@ -163,26 +168,26 @@ func breaksPermit(t *testing.T, p *place) stage {
 
 // operator is a call of an operator, and how to undo it.
 type operator struct {
-	before, do, undo func(ctx context.Context, s *semaphore.Semaphore[int]) error
-	done             func(r semaphore.Resource) bool
+	before, do, undo func(ctx context.Context, s work) error
+	done             func(r jobs.Resource) bool
 }
 
-func limitOf(n int) func(context.Context, *semaphore.Semaphore[int]) error {
-	return func(ctx context.Context, s *semaphore.Semaphore[int]) error { return s.SetLimit(ctx, room, n) }
+func limitOf(n int) func(context.Context, work) error {
+	return func(ctx context.Context, s work) error { return s.SetLimit(ctx, room, n) }
 }
 
-func pausing(ctx context.Context, s *semaphore.Semaphore[int]) error  { return s.Pause(ctx, room) }
-func resuming(ctx context.Context, s *semaphore.Semaphore[int]) error { return s.Resume(ctx, room) }
+func pausing(ctx context.Context, s work) error  { return s.Pause(ctx, room) }
+func resuming(ctx context.Context, s work) error { return s.Resume(ctx, room) }
 
 var (
-	setLimit = operator{limitOf(2), limitOf(7), limitOf(2), func(r semaphore.Resource) bool { return r.Limit == 7 }}
-	pause    = operator{limitOf(2), pausing, resuming, func(r semaphore.Resource) bool { return !r.Paused.IsZero() }}
-	resume   = operator{pausing, resuming, pausing, func(r semaphore.Resource) bool { return r.Paused.IsZero() }}
+	setLimit = operator{limitOf(2), limitOf(7), limitOf(2), func(r jobs.Resource) bool { return r.Limit == 7 }}
+	pause    = operator{limitOf(2), pausing, resuming, func(r jobs.Resource) bool { return !r.Paused.IsZero() }}
+	resume   = operator{pausing, resuming, pausing, func(r jobs.Resource) bool { return r.Paused.IsZero() }}
 )
 
 func operates(o operator) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := semaphores(t, p, semaphore.Config{})
+		mine, theirs := processes(t, p, jobs.Config{})
 		rig.Is(t, o.before(t.Context(), theirs))
 		undone := false
 		return stage{
@@ -210,7 +215,7 @@ func operates(o operator) func(*testing.T, *place) stage {
 }
 
 // forced is a resource that goes on, for as long as somebody uses it.
-func forced(t *testing.T, s *semaphore.Semaphore[int], o operator) *semaphore.Semaphore[int] {
+func forced(t *testing.T, s work, o operator) work {
 	if r := rig.Must(s.Resource(t.Context(), room))(t); !r.Paused.IsZero() {
 		rig.Is(t, o.undo(t.Context(), s))
 	}

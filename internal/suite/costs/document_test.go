@@ -13,6 +13,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -173,7 +174,7 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 				return func() { rig.Is(t, rig.Must(q.Lock(ctx, "x"))(t).Done(ctx)) }
 			}),
 			on(func(m *meter, name string) func() {
-				s := rig.Must(semaphore.New[int](m.c, name, semaphore.Config{}))(t)
+				s := rig.Must(semaphore.New(m.c, name, semaphore.Config{}))(t)
 				rig.Is(t, s.EnsureTable(ctx))
 				return func() { rig.Is(t, rig.Must(s.Acquire(ctx, "x"))(t).Release(ctx)) }
 			}),
@@ -184,14 +185,14 @@ func costsOfLocks(t *testing.T) map[string][]bill {
 			again() // for the first time
 			return again
 		}))},
-		"`semaphore` job: `Enqueue`, `Next`, `Done`": {on(func(m *meter, name string) func() {
-			s := rig.Must(semaphore.New[int](m.c, name, semaphore.Config{}))(t)
+		"`jobs` job: `Enqueue`, `Next`, `Done`": {on(func(m *meter, name string) func() {
+			s := rig.Must(jobs.New[int](m.c, name, jobs.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))
 			job := func() {
 				rig.Must(s.Enqueue(ctx, "x", 1))(t)
 				rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Done(ctx))
 			}
-			job() // which rings the bell
+			job() // which writes the wake-up row
 			return job
 		})},
 	}

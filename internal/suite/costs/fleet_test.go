@@ -17,7 +17,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/load"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 // fleet is a table of jobs and the processes that work on it, in virtual time on the
@@ -57,7 +57,7 @@ func inWorld(b *testing.B, name string, delay func() time.Duration, run func(f *
 		table, client := "jobs-"+rand.Text(), rig.Client()
 		figures := map[string]float64{}
 		test := testing.InternalTest{Name: name, F: func(t *testing.T) {
-			rig.Is(t, rig.Must(semaphore.New[int](client, table, semaphore.Config{}))(t).EnsureTable(t.Context()))
+			rig.Is(t, rig.Must(jobs.New[int](client, table, jobs.Config{}))(t).EnsureTable(t.Context()))
 			rig.InVirtualTime(t, 32, func(t *testing.T, network fault.Doer) {
 				f := &fleet{t: t, table: table}
 				net := &rig.Conflicts{Latency: trip, Delay: delay, Next: rig.Aliased(table, network)}
@@ -82,9 +82,9 @@ func inWorld(b *testing.B, name string, delay func() time.Duration, run func(f *
 
 // process is a semaphore as a process of its own has it: its dispatchers hear nothing
 // of what others enqueue, for it knows the table by a name of its own.
-func (f *fleet) process(cfg semaphore.Config) *semaphore.Semaphore[int] {
+func (f *fleet) process(cfg jobs.Config) *jobs.Queue[int] {
 	f.processes++
-	return rig.Must(semaphore.New[int](f.billed, rig.Alias(f.table, f.processes), cfg))(f.t)
+	return rig.Must(jobs.New[int](f.billed, rig.Alias(f.table, f.processes), cfg))(f.t)
 }
 
 // attrs is an item.

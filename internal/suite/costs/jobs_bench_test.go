@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/jobs"
 )
 
 // Jobs at scale, in virtual time: a request takes 4 ms, and transactions that meet on
@@ -65,19 +65,19 @@ func BenchmarkJobsAtScale(b *testing.B) {
 
 // next measures Next alone, and beside it the end of each job.
 func (f *fleet) next(queued, limit int, report func(float64, string)) {
-	const jobs = 20
-	f.backlog("r", queued+jobs, limit)
-	s, ctx := f.process(semaphore.Config{}), f.t.Context()
+	const count = 20
+	f.backlog("r", queued+count, limit)
+	s, ctx := f.process(jobs.Config{}), f.t.Context()
 	var requests, reads, writes int64
-	for range jobs {
+	for range count {
 		f.begin()
 		j := rig.Must(s.Next(ctx, "r"))(f.t)
 		requests, reads, writes = requests+f.sent.Load(), reads+f.reads.Load(), writes+f.writes.Load()
 		rig.Is(f.t, j.Done(ctx))
 	}
-	report(float64(requests)/jobs, "requests/Next")
-	report(float64(reads)/10/jobs, "RU/Next")
-	report(float64(writes)/10/jobs, "WU/Next")
+	report(float64(requests)/count, "requests/Next")
+	report(float64(reads)/10/count, "RU/Next")
+	report(float64(writes)/10/count, "WU/Next")
 }
 
 // full measures a dispatcher that comes to resources of which one has room: the others
@@ -97,7 +97,7 @@ func (f *fleet) full(resources int, report func(float64, string)) {
 	defer cancel()
 	f.begin()
 	began := time.Now()
-	rig.Is(f.t, f.process(semaphore.Config{}).Run(ctx, func(context.Context, *semaphore.Job[int]) error {
+	rig.Is(f.t, f.process(jobs.Config{}).Run(ctx, func(context.Context, *jobs.Job[int]) error {
 		report(float64(f.sent.Load()), "requests-until-start")
 		report(float64(time.Since(began).Milliseconds()), "ms-until-start")
 		return nil
@@ -106,18 +106,18 @@ func (f *fleet) full(resources int, report func(float64, string)) {
 }
 
 // run runs dispatchers in processes of their own until so many jobs are done.
-func (f *fleet) run(processes, workers, jobs int, work time.Duration, started func(j *semaphore.Job[int])) {
+func (f *fleet) run(processes, workers, count int, work time.Duration, started func(j *jobs.Job[int])) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Hour)
 	defer cancel()
 	var done atomic.Int64
 	var all sync.WaitGroup
 	for range processes {
-		s := f.process(semaphore.Config{Workers: workers})
+		s := f.process(jobs.Config{Workers: workers})
 		all.Go(func() {
-			rig.Is(f.t, s.Run(ctx, func(_ context.Context, j *semaphore.Job[int]) error {
+			rig.Is(f.t, s.Run(ctx, func(_ context.Context, j *jobs.Job[int]) error {
 				started(j)
 				time.Sleep(work)
-				if done.Add(1) == int64(jobs) {
+				if done.Add(1) == int64(count) {
 					cancel()
 				}
 				return nil
@@ -125,34 +125,34 @@ func (f *fleet) run(processes, workers, jobs int, work time.Duration, started fu
 		})
 	}
 	all.Wait()
-	if done.Load() != int64(jobs) {
-		f.t.Errorf("%d jobs of %d done", done.Load(), jobs)
+	if done.Load() != int64(count) {
+		f.t.Errorf("%d jobs of %d done", done.Load(), count)
 	}
 }
 
 // drain measures a backlog.
-func (f *fleet) drain(resources, jobs, limit, processes, workers int, work time.Duration, report func(float64, string)) {
+func (f *fleet) drain(resources, count, limit, processes, workers int, work time.Duration, report func(float64, string)) {
 	for i := range resources {
-		f.backlog(fmt.Sprint("r", i), jobs/resources, limit)
+		f.backlog(fmt.Sprint("r", i), count/resources, limit)
 	}
 	f.begin()
 	began := time.Now()
-	f.run(processes, workers, jobs/resources*resources, work, func(*semaphore.Job[int]) {})
-	report(float64(jobs)/time.Since(began).Seconds(), "jobs/s")
-	f.per(float64(jobs), "job", report)
+	f.run(processes, workers, count/resources*resources, work, func(*jobs.Job[int]) {})
+	report(float64(count)/time.Since(began).Seconds(), "jobs/s")
+	f.per(float64(count), "job", report)
 }
 
 // flow measures jobs that another process enqueues, one at a time, and how long each
 // waits for its start.
-func (f *fleet) flow(resources, jobs int, every time.Duration, processes, workers int, work time.Duration, report func(float64, string)) {
-	producer := f.process(semaphore.Config{})
-	at := make([]time.Time, jobs)
-	waits := make([]time.Duration, jobs)
+func (f *fleet) flow(resources, count int, every time.Duration, processes, workers int, work time.Duration, report func(float64, string)) {
+	producer := f.process(jobs.Config{})
+	at := make([]time.Time, count)
+	waits := make([]time.Duration, count)
 	var all sync.WaitGroup
 	all.Go(func() {
 		time.Sleep(30 * time.Second) // the dispatchers are idle
 		f.begin()
-		for i := range jobs {
+		for i := range count {
 			time.Sleep(every)
 			all.Go(func() {
 				at[i] = time.Now()
@@ -160,9 +160,9 @@ func (f *fleet) flow(resources, jobs int, every time.Duration, processes, worker
 			})
 		}
 	})
-	f.run(processes, workers, jobs, work, func(j *semaphore.Job[int]) { waits[j.Value()] = time.Since(at[j.Value()]) })
+	f.run(processes, workers, count, work, func(j *jobs.Job[int]) { waits[j.Value()] = time.Since(at[j.Value()]) })
 	all.Wait()
-	f.per(float64(jobs), "job", report)
+	f.per(float64(count), "job", report)
 	report(percentile(waits, 50), "p50-ms")
 	report(percentile(waits, 99), "p99-ms")
 }
@@ -177,9 +177,9 @@ func (f *fleet) idle(resources, dispatchers int, report func(float64, string)) {
 	started := make(chan struct{})
 	var all sync.WaitGroup
 	for range dispatchers {
-		s := f.process(semaphore.Config{})
+		s := f.process(jobs.Config{})
 		all.Go(func() {
-			rig.Is(f.t, s.Run(ctx, func(context.Context, *semaphore.Job[int]) error {
+			rig.Is(f.t, s.Run(ctx, func(context.Context, *jobs.Job[int]) error {
 				started <- struct{}{}
 				return nil
 			}))
@@ -189,7 +189,7 @@ func (f *fleet) idle(resources, dispatchers int, report func(float64, string)) {
 	f.begin()
 	time.Sleep(5 * time.Minute)
 	f.per(5*float64(dispatchers), "min", report)
-	producer := f.process(semaphore.Config{})
+	producer := f.process(jobs.Config{})
 	var waits []time.Duration
 	for i := range 20 {
 		time.Sleep(time.Minute + time.Duration(i)*100*time.Millisecond)
@@ -205,18 +205,18 @@ func (f *fleet) idle(resources, dispatchers int, report func(float64, string)) {
 }
 
 // enqueue measures callers of one process that enqueue jobs of one resource.
-func (f *fleet) enqueue(jobs, callers int, report func(float64, string)) {
-	s := f.process(semaphore.Config{})
+func (f *fleet) enqueue(count, callers int, report func(float64, string)) {
+	s := f.process(jobs.Config{})
 	began := time.Now()
 	var all sync.WaitGroup
 	for c := range callers {
 		all.Go(func() {
-			for i := c; i < jobs; i += callers {
+			for i := c; i < count; i += callers {
 				rig.Must(s.Enqueue(f.t.Context(), "r", i))(f.t)
 			}
 		})
 	}
 	all.Wait()
-	report(float64(jobs)/time.Since(began).Seconds(), "jobs/s")
-	f.per(float64(jobs), "job", report)
+	report(float64(count)/time.Since(began).Seconds(), "jobs/s")
+	f.per(float64(count), "job", report)
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // A free lock and its release, for every kind, with the requests that it takes.
@@ -126,7 +126,7 @@ func BenchmarkJobs(b *testing.B) {
 		b.Run(fmt.Sprintf("%d resources", resources), func(b *testing.B) {
 			w := fixture.NewForLock(b, "permit, limit 1")
 			client := &billed{Client: rig.Client()}
-			s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{Workers: 8}))(b)
+			s := rig.Must(jobs.New[int](client, w.Table, jobs.Config{Workers: 8}))(b)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for i := range b.N {
@@ -136,7 +136,7 @@ func BenchmarkJobs(b *testing.B) {
 			}
 			var done atomic.Int64
 			b.ResetTimer()
-			err := s.Run(ctx, func(context.Context, *semaphore.Job[int]) error {
+			err := s.Run(ctx, func(context.Context, *jobs.Job[int]) error {
 				if done.Add(1) == int64(b.N) {
 					cancel()
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -99,20 +100,29 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Is(t, turn.Done(ctx))
 		},
 		"`semaphore`": func(w *fixture.Fixture) {
-			s := rig.Must(semaphore.New[int](w.Client, rig.New(t).Table, semaphore.Config{Retry: semaphore.Retry{Attempts: 1}}))(t)
+			s := rig.Must(semaphore.New(w.Client, rig.New(t).Table, semaphore.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))
 			w.Count.Reset()
 			held := rig.Must(s.Acquire(ctx, "x"))(t)
 			shortly(func(ctx context.Context) error { _, err := s.Acquire(ctx, "x"); return err })
 			rig.Is(t, held.Release(ctx))
-			rig.Must(s.Enqueue(ctx, "x", 1))(t)
-			rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Fail(ctx, nil))
-			for dead, err := range s.Dead(ctx, "x") {
+			for _, err := range s.Resources(ctx) {
 				rig.Is(t, err)
-				rig.Is(t, s.Requeue(ctx, "x", dead.ID))
 			}
-			rig.Is(t, rig.Must(s.Next(ctx, "x"))(t).Done(ctx))
 			rig.Is(t, s.Forget(ctx, "x"))
+		},
+		"`jobs`": func(w *fixture.Fixture) {
+			q := rig.Must(jobs.New[int](w.Client, rig.New(t).Table, jobs.Config{Retry: jobs.Retry{Attempts: 1}}))(t)
+			rig.Is(t, q.EnsureTable(ctx))
+			w.Count.Reset()
+			rig.Must(q.Enqueue(ctx, "x", 1))(t)
+			rig.Is(t, rig.Must(q.Next(ctx, "x"))(t).Fail(ctx, nil))
+			for dead, err := range q.Dead(ctx, "x") {
+				rig.Is(t, err)
+				rig.Is(t, q.Requeue(ctx, "x", dead.ID))
+			}
+			rig.Is(t, rig.Must(q.Next(ctx, "x"))(t).Done(ctx))
+			rig.Is(t, q.Forget(ctx, "x"))
 		},
 	} {
 		t.Run(row, func(t *testing.T) {

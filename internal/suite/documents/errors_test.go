@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/once"
@@ -25,7 +26,8 @@ var sentinels = map[string]error{
 	"ErrLocked": repo.ErrLocked, "ErrLockExpired": repo.ErrLockExpired, "ErrLockLost": repo.ErrLockLost, "ErrReleased": repo.ErrReleased, "ErrNotHeld": repo.ErrNotHeld,
 	"ErrOutcomeUnknown": repo.ErrOutcomeUnknown, "ErrSchema": repo.ErrSchema, "ErrKey": repo.ErrKey, "ErrPage": repo.ErrPage, "ErrFixed": repo.ErrFixed,
 	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig, "ErrNested": repo.ErrNested,
-	"semaphore.ErrBusy": semaphore.ErrBusy, "semaphore.ErrNoWork": semaphore.ErrNoWork, "semaphore.ErrClosed": semaphore.ErrClosed,
+	"semaphore.ErrBusy": semaphore.ErrBusy, "semaphore.ErrClosed": semaphore.ErrClosed,
+	"jobs.ErrBusy": jobs.ErrBusy, "jobs.ErrNoWork": jobs.ErrNoWork, "jobs.ErrClosed": jobs.ErrClosed,
 	"mutex.ErrClosed": mutex.ErrClosed, "ticket.ErrClosed": ticket.ErrClosed, "nolock.ErrAhead": nolock.ErrAhead, "once.ErrNoResult": once.ErrNoResult,
 	"txn.ErrTooLarge": txn.ErrTooLarge,
 }

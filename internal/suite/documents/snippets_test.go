@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -28,9 +29,10 @@ import (
 type Deploy struct{ Version string }
 
 type (
-	writeReport func(ctx context.Context, token int64) error
-	printPage   func(ctx context.Context, token int64) error
-	deployTo    func(ctx context.Context, environment string, d Deploy) error
+	writeReport  func(ctx context.Context, token int64) error
+	printPage    func(ctx context.Context, token int64) error
+	deployTo     func(ctx context.Context, environment string, d Deploy) error
+	convertVideo func(ctx context.Context) error
 )
 
 // The items of the README's order.
@@ -133,16 +135,28 @@ func packageTicket(ctx context.Context, client repo.Client, printPage printPage)
 	return err
 }
 
-func packageSemaphore(ctx context.Context, client semaphore.Client, deploy deployTo) error {
+func packageSemaphore(ctx context.Context, client repo.Client, convert convertVideo) error {
 	// shown
-	deploys, err := semaphore.New[Deploy](client, "deploys", semaphore.Config{})
+	licenses, err := semaphore.New(client, "permits", semaphore.Config{Limit: 3})
+	if err != nil {
+		return err
+	}
+	err = licenses.Do(ctx, "encoder", func(ctx context.Context, p *semaphore.Permit) error {
+		return convert(ctx) // three at a time, over all processes
+	})
+	return err
+}
+
+func packageJobs(ctx context.Context, client jobs.Client, deploy deployTo) error {
+	// shown
+	deploys, err := jobs.New[Deploy](client, "deploys", jobs.Config{})
 	if err != nil {
 		return err
 	}
 	if _, err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
 		return err
 	}
-	err = deploys.Run(ctx, func(ctx context.Context, job *semaphore.Job[Deploy]) error {
+	err = deploys.Run(ctx, func(ctx context.Context, job *jobs.Job[Deploy]) error {
 		return deploy(ctx, job.Resource(), job.Value()) // one at a time for each environment
 	})
 	return err
@@ -295,7 +309,8 @@ var _ = []any{
 	func() error { return readmeOnce(context.Background(), nil, nil, message{}) },
 	func(c mutex.Client) error { return packageMutex(context.Background(), c, nil) },
 	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
-	func(c semaphore.Client) error { return packageSemaphore(context.Background(), c, nil) },
+	func(c repo.Client) error { return packageSemaphore(context.Background(), c, nil) },
+	func(c jobs.Client) error { return packageJobs(context.Background(), c, nil) },
 	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
 	func() error { return packagePessimistic(context.Background(), nil) },
 	func() error { return packageOptimistic(context.Background(), nil) },

@@ -15,11 +15,11 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // cut is an HTTP client that can be cut off from the network.
@@ -176,7 +176,7 @@ func TestThrottledHoldersDoNotSleepForLong(t *testing.T) {
 	t.Run("the end of a job", func(t *testing.T) {
 		w := fixture.NewForLock(t, "permit, limit 1")
 		client, throttle := patient()
-		s := rig.Must(semaphore.New[int](client, w.Table, semaphore.Config{}))(t)
+		s := rig.Must(jobs.New[int](client, w.Table, jobs.Config{}))(t)
 		rig.Must(s.Enqueue(ctx, "x", 1))(t)
 		job := rig.Must(s.Next(ctx, "x"))(t)
 		throttle()

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -164,7 +164,7 @@ func TestWhatAClosureMayDoOutside(t *testing.T) {
 func TestJobsInsideAClosure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	jobs := rig.Must(semaphore.New[int](w.Client, w.Table+"-s", semaphore.Config{}))(t)
+	jobs := rig.Must(jobs.New[int](w.Client, w.Table+"-s", jobs.Config{}))(t)
 	rig.Is(t, jobs.EnsureTable(t.Context()))
 	rig.Must(jobs.Enqueue(t.Context(), "line", 1))(t)
 	job := rig.Must(jobs.Next(t.Context(), "line"))(t)

@@ -27,8 +27,8 @@ func lineOperations() []operation {
 	queue := func(t *testing.T, client *dynamodb.Client, table string) *ticket.Queue {
 		return rig.Must(ticket.New(client, table, ticket.Config{Lease: lease}))(t)
 	}
-	permits := func(t *testing.T, client *dynamodb.Client, table string) *semaphores {
-		return rig.Must(semaphore.New[string](client, table, semaphore.Config{Lease: lease, Owner: "owner"}))(t)
+	permits := func(t *testing.T, client *dynamodb.Client, table string) *semaphore.Semaphore {
+		return rig.Must(semaphore.New(client, table, semaphore.Config{Lease: lease, Owner: "owner"}))(t)
 	}
 	return []operation{
 		{name: "ticket: Done that draws for another of its process", prepare: func(t *testing.T, b *bench) func() error {

@@ -7,24 +7,27 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/txn"
 )
 
 const resource = "production"
 
-type semaphores = semaphore.Semaphore[string]
+// work are the permits and jobs of one table.
+type work = fixture.Work[string]
 
 // on makes an operation of a semaphore in which a resource has a limit of 2.
-func on(name string, prepare func(*testing.T, *semaphores) func(context.Context) error) operation {
+func on(name string, prepare func(*testing.T, work) func(context.Context) error) operation {
 	return withAttempts(2, name, prepare)
 }
 
 // withAttempts is on, with a number of attempts for each job.
-func withAttempts(attempts int, name string, prepare func(*testing.T, *semaphores) func(context.Context) error) operation {
+func withAttempts(attempts int, name string, prepare func(*testing.T, work) func(context.Context) error) operation {
 	return operation{name: "semaphore: " + name, prepare: func(t *testing.T, b *bench) func() error {
-		s := rig.Must(semaphore.New[string](b.Client, b.Table, semaphore.Config{Lease: lease, Owner: "owner", Retry: semaphore.Retry{Attempts: attempts}}))(t)
+		s := fixture.OpenWork[string](t, b.Client, b.Table, jobs.Config{Lease: lease, Owner: "owner", Retry: jobs.Retry{Attempts: attempts}})
 		rig.Is(t, s.EnsureTable(t.Context()))
 		rig.Is(t, s.SetLimit(t.Context(), resource, 2))
 		do := prepare(t, s)
@@ -43,7 +46,7 @@ func drain[V any](all iter.Seq2[V, error]) error {
 }
 
 // full is a resource without a free permit.
-func full(t *testing.T, s *semaphores) (held *semaphore.Permit) {
+func full(t *testing.T, s work) (held *semaphore.Permit) {
 	t.Helper()
 	for range 2 {
 		held = rig.Must(s.Acquire(t.Context(), resource))(t)
@@ -53,66 +56,66 @@ func full(t *testing.T, s *semaphores) (held *semaphore.Permit) {
 
 func permitOperations() []operation {
 	return []operation{
-		on("SetLimit", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("SetLimit", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { return s.SetLimit(ctx, resource, 3) }
 		}),
-		on("Acquire", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Acquire", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Acquire(ctx, resource); return err }
 		}),
-		on("Acquire of a new resource", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Acquire of a new resource", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Acquire(ctx, "new"); return err }
 		}),
-		on("TryAcquire", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("TryAcquire", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.TryAcquire(ctx, resource); return err }
 		}),
-		on("TryAcquire, all in use", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("TryAcquire, all in use", func(t *testing.T, s work) func(context.Context) error {
 			full(t, s)
 			return func(ctx context.Context) error { _, err := s.TryAcquire(ctx, resource); return locked(err) }
 		}),
-		on("Permit.Extend", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Extend }),
-		on("Permit.Release", func(t *testing.T, s *semaphores) func(context.Context) error { return full(t, s).Release }),
-		on("Permit.RequireIn", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Permit.Extend", func(t *testing.T, s work) func(context.Context) error { return full(t, s).Extend }),
+		on("Permit.Release", func(t *testing.T, s work) func(context.Context) error { return full(t, s).Release }),
+		on("Permit.RequireIn", func(t *testing.T, s work) func(context.Context) error {
 			held := full(t, s)
 			return func(ctx context.Context) error {
 				return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(held) })
 			}
 		}),
-		on("Do", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Do", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error {
 				return s.Do(ctx, resource, func(context.Context, *semaphore.Permit) error { return nil })
 			}
 		}),
-		on("Resource", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Resource", func(t *testing.T, s work) func(context.Context) error {
 			full(t, s)
 			return func(ctx context.Context) error { _, err := s.Resource(ctx, resource); return err }
 		}),
-		anyOrder(on("Resources", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		anyOrder(on("Resources", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { return drain(s.Resources(ctx)) }
 		})),
-		anyOrder(on("Audit", func(t *testing.T, s *semaphores) func(context.Context) error {
+		anyOrder(on("Audit", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 1)
 			return func(ctx context.Context) error { return drain(s.Audit(ctx)) }
 		})),
-		on("Permits", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Permits", func(t *testing.T, s work) func(context.Context) error {
 			full(t, s)
 			return func(ctx context.Context) error { _, err := s.Permits(ctx, resource); return err }
 		}),
-		on("BreakPermit", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("BreakPermit", func(t *testing.T, s work) func(context.Context) error {
 			held := full(t, s)
 			return func(ctx context.Context) error { return s.BreakPermit(ctx, resource, held.ID()) }
 		}),
-		on("Pause", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Pause", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { return s.Pause(ctx, resource) }
 		}),
-		on("Resume", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Resume", func(t *testing.T, s work) func(context.Context) error {
 			rig.Is(t, s.Pause(t.Context(), resource))
 			return func(ctx context.Context) error { return s.Resume(ctx, resource) }
 		}),
-		on("Close with a permit", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Close with a permit", func(t *testing.T, s work) func(context.Context) error {
 			rig.Must(s.Acquire(t.Context(), resource))(t)
 			return s.Close
 		}),
-		on("Forget", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Forget", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { return s.Forget(ctx, resource) }
 		}),
 	}
@@ -121,7 +124,7 @@ func permitOperations() []operation {
 func anyOrder(o operation) operation { o.anyOrder = true; return o }
 
 // enqueue queues jobs.
-func enqueue(t *testing.T, s *semaphores, n int) {
+func enqueue(t *testing.T, s work, n int) {
 	t.Helper()
 	for i := range n {
 		rig.Must(s.Enqueue(t.Context(), resource, fmt.Sprint("job ", i+1)))(t)
@@ -129,7 +132,7 @@ func enqueue(t *testing.T, s *semaphores, n int) {
 }
 
 // running starts a job.
-func running(t *testing.T, s *semaphores) *semaphore.Job[string] {
+func running(t *testing.T, s work) *jobs.Job[string] {
 	t.Helper()
 	return rig.Must(s.Next(t.Context(), resource))(t)
 }
@@ -137,62 +140,62 @@ func running(t *testing.T, s *semaphores) *semaphore.Job[string] {
 var errBroken = errors.New("broken")
 
 func jobOperations() []operation {
-	started := func(name string, do func(context.Context, *semaphore.Job[string]) error) operation {
-		return on(name, func(t *testing.T, s *semaphores) func(context.Context) error {
+	started := func(name string, do func(context.Context, *jobs.Job[string]) error) operation {
+		return on(name, func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 1)
 			job := running(t, s)
 			return func(ctx context.Context) error { return do(ctx, job) }
 		})
 	}
 	return []operation{
-		on("Enqueue", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Enqueue", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, resource, "job 1"); return err }
 		}),
-		on("Enqueue for a new resource", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Enqueue for a new resource", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, "new", "job 1"); return err }
 		}),
-		on("Enqueue in a transaction", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Enqueue in a transaction", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error {
 				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
 					if _, err := s.In(tx).Enqueue(ctx, resource, "job 1"); err != nil {
 						return err
 					}
-					_, err := s.In(tx).Enqueue(ctx, resource, "job 2", semaphore.WithID("message"))
+					_, err := s.In(tx).Enqueue(ctx, resource, "job 2", jobs.WithID("message"))
 					return err
 				})
 			}
 		}),
-		on("Next", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Next", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 2)
 			return func(ctx context.Context) error { _, err := s.Next(ctx, resource); return err }
 		}),
-		on("Next without work", func(_ *testing.T, s *semaphores) func(context.Context) error {
+		on("Next without work", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error {
-				if _, err := s.Next(ctx, resource); !errors.Is(err, semaphore.ErrNoWork) {
+				if _, err := s.Next(ctx, resource); !errors.Is(err, jobs.ErrNoWork) {
 					return fmt.Errorf("not without work: %w", err)
 				}
 				return nil
 			}
 		}),
-		on("BreakJob", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("BreakJob", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 1)
 			job := running(t, s)
 			return func(ctx context.Context) error { return s.BreakJob(ctx, resource, job.ID(), job.Token()) }
 		}),
-		on("Cancel", func(t *testing.T, s *semaphores) func(context.Context) error {
+		on("Cancel", func(t *testing.T, s work) func(context.Context) error {
 			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1"))(t)
 			return func(ctx context.Context) error { return s.Cancel(ctx, resource, id) }
 		}),
-		started("Job.Done", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Done(ctx) }),
-		started("Job.RequireIn", func(ctx context.Context, job *semaphore.Job[string]) error {
+		started("Job.Done", func(ctx context.Context, job *jobs.Job[string]) error { return job.Done(ctx) }),
+		started("Job.RequireIn", func(ctx context.Context, job *jobs.Job[string]) error {
 			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return tx.Require(job) })
 		}),
-		started("Job.DoneIn", func(ctx context.Context, job *semaphore.Job[string]) error {
+		started("Job.DoneIn", func(ctx context.Context, job *jobs.Job[string]) error {
 			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) })
 		}),
-		started("Job.Fail", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Fail(ctx, errBroken) }),
-		started("Job.Return", func(ctx context.Context, job *semaphore.Job[string]) error { return job.Return(ctx) }),
-		on("Jobs", func(t *testing.T, s *semaphores) func(context.Context) error {
+		started("Job.Fail", func(ctx context.Context, job *jobs.Job[string]) error { return job.Fail(ctx, errBroken) }),
+		started("Job.Return", func(ctx context.Context, job *jobs.Job[string]) error { return job.Return(ctx) }),
+		on("Jobs", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 2)
 			return func(ctx context.Context) error { return drain(s.Jobs(ctx, resource)) }
 		}),
@@ -200,8 +203,8 @@ func jobOperations() []operation {
 }
 
 func deadOperations() []operation {
-	dead := func(name string, do func(context.Context, *semaphores, string) error) operation {
-		return withAttempts(1, name, func(t *testing.T, s *semaphores) func(context.Context) error {
+	dead := func(name string, do func(context.Context, work, string) error) operation {
+		return withAttempts(1, name, func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 1)
 			job := running(t, s)
 			rig.Is(t, job.Fail(t.Context(), errBroken))
@@ -209,13 +212,13 @@ func deadOperations() []operation {
 		})
 	}
 	return []operation{
-		withAttempts(1, "Job.Fail of the last attempt", func(t *testing.T, s *semaphores) func(context.Context) error {
+		withAttempts(1, "Job.Fail of the last attempt", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 1)
 			job := running(t, s)
 			return func(ctx context.Context) error { return job.Fail(ctx, errBroken) }
 		}),
-		dead("Dead", func(ctx context.Context, s *semaphores, _ string) error { return drain(s.Dead(ctx, resource)) }),
-		dead("Requeue", func(ctx context.Context, s *semaphores, id string) error { return s.Requeue(ctx, resource, id) }),
-		dead("Discard", func(ctx context.Context, s *semaphores, id string) error { return s.Discard(ctx, resource, id) }),
+		dead("Dead", func(ctx context.Context, s work, _ string) error { return drain(s.Dead(ctx, resource)) }),
+		dead("Requeue", func(ctx context.Context, s work, id string) error { return s.Requeue(ctx, resource, id) }),
+		dead("Discard", func(ctx context.Context, s work, id string) error { return s.Discard(ctx, resource, id) }),
 	}
 }

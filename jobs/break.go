@@ -1,0 +1,67 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// BreakJob takes a running job from its handler by force, for operators, and gives it
+// back to its place in line, the attempt counted: it is started again as soon as
+// there is room ([Queue.Pause] keeps it where it is, [Queue.Cancel] removes it).
+// id and token are those of [Queue.Jobs]. ErrNotHeld if the job does not run under
+// this token, ErrNotFound if it is not in line. Three requests, as of Cancel, and a read
+// of the resource.
+//
+// The handler learns it from its next renewal, within a third of its lease, or when it
+// ends the job, as ErrLockLost. Until then another may work on the job beside it, under
+// a greater token. If an answer was lost, the resource tells whether the job was
+// broken, by this call or another's.
+func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
+	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
+	j, err := s.findJob(ctx, resource, id)
+	switch {
+	case err != nil:
+		return err
+	case j.state != running || j.token != token || token == 0:
+		return missing
+	}
+	r, err := s.table.Read(ctx, resource)
+	if err != nil {
+		return err
+	}
+	w := s.table.Core.NewWrite()
+	w.Set(aState, ddb.Text(queued))
+	w.Remove(aUntil, aOwner, aNotBefore)
+	w.IfEqual(aState, ddb.Text(running))
+	w.IfEqual(aToken, ddb.Integer(token))
+	name := strconv.FormatInt(token, 10)
+	c := change{counts: resources.Counts{Running: -1, Queued: 1}, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(resources.Update(w, j.key()))},
+		more: func(w *ddb.Write) { s.table.LeaveEvidence(w, r, name, j.row[aUntil]) }}
+	res := s.submitFor(ctx, resource, c)
+	if res.Outcome == ddb.Condition {
+		r, err = s.table.Read(ctx, resource)
+		switch {
+		case err == nil && r.WasBroken(name):
+			res.Outcome = ddb.Applied
+		case res.Clean || err == nil && r.Token != 0:
+			return missing
+		default:
+			return resources.Unknown(resource, err)
+		}
+	}
+	if err := resources.Plain(resource, res); err != nil {
+		return err
+	}
+	s.table.Core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
+	s.wake(resource)
+	return nil
+}

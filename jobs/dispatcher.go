@@ -1,0 +1,277 @@
+package jobs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/resources"
+)
+
+// dispatcher is one call of Run: it shares the workers that are free among the
+// resources that may have work, which stand in one line and get their turn in
+// its order.
+type dispatcher struct {
+	s       *store
+	handler func(ctx context.Context, job *job) error
+	stop    context.CancelCauseFunc
+	all     sync.WaitGroup
+	wake    chan struct{}               // has a value if there may be something to assign
+	freed   chan struct{}               // has a value if a worker has nothing to do since all had
+	shards  [resources.Shards]seenShard // of the goroutine that looks for work
+
+	mu    sync.Mutex
+	free  int              // guarded by mu: workers without a job
+	line  []*post          // guarded by mu: resources that may have work
+	dead  []*post          // guarded by mu: resources that have room for none, but may have jobs of the dead
+	turns int              // guarded by mu: in which of the two lines
+	posts map[string]*post // guarded by mu: by name
+	found bool             // guarded by mu: a job was started because of a look
+	fatal error            // guarded by mu until all workers have returned
+}
+
+// post is a resource as a dispatcher knows it; mu of the dispatcher guards it.
+type post struct {
+	now      resources.Row // as last seen, and reckoned on; Limit is 0 if it was not seen
+	inLine   bool          // in one of the lines
+	check    bool          // in that of those with jobs of the dead
+	looked   bool          // it is in line because of a look
+	starting bool          // jobs of it are being started
+	again    bool          // it was to be put in line meanwhile
+	more     int           // jobs enqueued meanwhile
+	less     int           // and jobs that ended
+	active   int           // its jobs that are handled here
+	until    time.Time     // looks leave it alone until then: it is busy, or was left aside
+	aside    bool          // until is that of leaveAside
+}
+
+// at returns the post of a resource. The caller holds mu.
+func (d *dispatcher) at(resource string) *post {
+	p := d.posts[resource]
+	if p == nil {
+		p = &post{now: resources.Row{Name: resource}}
+		d.posts[resource] = p
+	}
+	return p
+}
+
+// push puts a resource at the end of the line. The caller holds mu.
+func (d *dispatcher) push(p *post) {
+	switch {
+	case p.starting:
+		p.again = true
+	case !p.inLine:
+		if p.inLine = true; p.check {
+			d.dead = append(d.dead, p)
+		} else {
+			d.line = append(d.line, p)
+		}
+		signal(d.wake)
+	}
+}
+
+// signal leaves word in a channel that has room for one.
+func signal(news chan struct{}) {
+	select {
+	case news <- struct{}{}:
+	default:
+	}
+}
+
+// assign gives free workers to the resources in line until ctx is done.
+func (d *dispatcher) assign(ctx context.Context) {
+	for ctx.Err() == nil {
+		if p, r, n, givesWay := d.next(); p != nil {
+			d.all.Go(func() { d.serve(ctx, p, r, n, givesWay) })
+			continue
+		}
+		select {
+		case <-d.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// next takes the first resource out of a line, with its share of the workers. Those that
+// can have nothing but jobs of the dead do not hold up the others: they are looked at
+// when there are no others, and in every fourth turn.
+// Work that a look has found is left to others who are at it at the same time.
+func (d *dispatcher) next() (p *post, r resources.Row, n int, givesWay bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.free == 0 || len(d.line)+len(d.dead) == 0 {
+		return nil, r, 0, false
+	}
+	line := &d.line
+	if d.turns++; len(d.dead) > 0 && (len(d.line) == 0 || d.turns%4 == 0) {
+		line = &d.dead
+	}
+	p = (*line)[0]
+	n = max(d.free/len(*line), 1)
+	if p.now.Limit > 0 {
+		n = max(min(n, p.now.Limit), 1)
+	}
+	*line = (*line)[1:]
+	d.free -= n
+	p.check = false
+	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
+	return p, p.now, n, p.looked
+}
+
+// started ends what next began: n workers were to start jobs of a resource, and
+// of them so many did.
+func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.free += n - jobs
+	p.active += jobs
+	p.starting = false
+	p.now = r
+	p.now.Queued, p.now.Running = r.Queued+p.more, max(r.Running-p.less, 0)
+	if jobs > 0 && p.looked {
+		d.found = true
+	}
+	p.looked = false
+	// Another worker may start the next one beside these.
+	if jobs > 0 && r.Queued > 0 && !r.Full() || p.again {
+		d.push(p)
+	}
+	p.again, p.more, p.less = false, 0, 0
+	signal(d.wake)
+}
+
+// ended frees the worker of a job; byUs says that the job was ended by this
+// process.
+func (d *dispatcher) ended(p *post, byUs bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.free++
+	p.active--
+	if byUs {
+		p.now.Running = max(p.now.Running-1, 0) // good enough, for the start's condition decides
+		p.less++
+	}
+	if byUs && p.now.Queued > 0 {
+		d.push(p)
+	}
+	if d.free > 0 && len(d.line) == 0 { // else they have something to do
+		signal(d.freed)
+	}
+	signal(d.wake)
+}
+
+// occupied reports whether there is no worker for more work; freed tells when there is.
+func (d *dispatcher) occupied() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.freed:
+	default:
+	}
+	return d.free == 0
+}
+
+// enqueued learns of a job that this process has enqueued.
+func (d *dispatcher) enqueued(resource string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.at(resource)
+	p.more++
+	if p.now.Queued++; !d.leaves(p) && (p.now.Limit == 0 || p.now.Running < p.now.Limit) {
+		d.push(p)
+	}
+}
+
+// learned is what becomes of a resource of which a look has told.
+type learned int
+
+const (
+	leftAlone   learned = iota // its workers go on by themselves, or it has nothing to do
+	forgotten                  // nothing of it is there
+	asWork                     // jobs of it can be started
+	asDeadsWork                // its line must be read: holders of what is in the way may be dead
+	unchanged                  // it is known anew, and stays where it is
+)
+
+// judgeFound tells them. The caller holds mu.
+func (d *dispatcher) judgeFound(p *post, r resources.Row, now time.Time) learned {
+	empty := r.Queued == 0 && r.Running == 0
+	paused := !r.Paused.IsZero()
+	switch {
+	case p == nil && empty:
+		return leftAlone
+	case p == nil:
+		p = &post{}
+	}
+	switch {
+	case d.goesOn(p, r):
+		return leftAlone
+	case empty && p.active == 0 && !p.inLine:
+		return forgotten
+	case paused:
+		return unchanged
+	case r.Queued > 0 && !r.Full() && !d.s.resting(r):
+		return asWork
+	case !now.Before(p.until) && d.s.mayBeDead(r, now):
+		return asDeadsWork
+	}
+	return unchanged
+}
+
+// goesOn reports whether nothing needs to be learned of a resource. The caller holds mu.
+func (d *dispatcher) goesOn(p *post, r resources.Row) bool {
+	return p.starting || p.active >= r.Limit || d.leaves(p)
+}
+
+// learn takes in what a look has told of a resource.
+func (d *dispatcher) learn(r resources.Row) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.s.table.Clock()
+	said := d.judgeFound(d.posts[r.Name], r, now)
+	if said == leftAlone {
+		return
+	}
+	p := d.at(r.Name)
+	p.aside = false
+	if said == forgotten {
+		delete(d.posts, r.Name)
+		return
+	}
+	p.now = r
+	if said == asDeadsWork {
+		p.until, p.check = now.Add(d.s.cfg.Lease/3), !p.inLine
+	}
+	if (said == asWork || p.check) && !p.inLine {
+		p.looked = true
+		d.push(p)
+	}
+}
+
+// mayBeDead reports whether the holder of a job that runs, or of a permit that is in the
+// way, may be dead. Of a job only the line tells.
+func (s *store) mayBeDead(r resources.Row, now time.Time) bool {
+	for _, p := range r.Permits {
+		if r.Queued > 0 && s.table.Dead(p.Until, now) {
+			return true
+		}
+	}
+	if r.Jobs() == 0 || s.resting(r) {
+		return false
+	}
+	// The token is the time of the last start: where one runs at most, of the one that does.
+	return r.Limit > 1 || now.After(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew))
+}
+
+// leaves reports whether a resource was left aside, and is still. The caller holds mu.
+func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.table.Clock().Before(p.until) }
+
+// useful reports whether looking has led to work. While it does not, because
+// there is none, or because workers find it by themselves, looks become rare.
+func (d *dispatcher) useful() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := d.found
+	d.found = false
+	return found
+}

@@ -1,0 +1,53 @@
+// Package jobs is a queue of work that is not lost, for many resources: of each as many jobs
+// run at once as its limit says, over all processes. Resources come into being when they are
+// first used; work on one never waits for another.
+//
+//	deploys, err := jobs.New[Deploy](client, "deploys", jobs.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	if _, err := deploys.Enqueue(ctx, "staging", Deploy{Version: "v7"}); err != nil {
+//		return err
+//	}
+//	err = deploys.Run(ctx, func(ctx context.Context, job *jobs.Job[Deploy]) error {
+//		return deploy(ctx, job.Resource(), job.Value()) // one at a time for each environment
+//	})
+//
+// # Promise
+//
+// A job that was acknowledged stays in the table until a handler has said that it is done, or
+// lies in the dead letters. It is worked on at least once, unless none of its starts was ever
+// answered, and by one handler at a time, as long as clocks differ by less than
+// Config.ClockSkew and handlers stop when their context ends. No more jobs of a resource run,
+// with permits of package semaphore in the same table, than its limit. Counters are those of
+// the rows, after any crash, for they change in one transaction; [Queue.Audit] compares them.
+//
+// Jobs of a resource start in the order of their producers' clocks, but for those that failed,
+// and where several processes start them at the same time.
+//
+// # In a transaction
+//
+// In(tx).Enqueue of [Queue.In] queues a job if a transaction of package txn is applied, and
+// [Job.DoneIn] ends one with it: so a change and its job are one. Outside of it [WithID] lets
+// a message that comes twice leave one job.
+//
+// # Failures
+//
+// A process that dies keeps its jobs for the rest of their lease; then others take them over,
+// the attempt counted. A handler that returns an error, or panics, fails its job: it is tried
+// again after Config.Retry, and goes to the dead letters after the last attempt. So does a job
+// that cannot be read. A resource whose row cannot be read is left aside for a lease. Each is
+// logged, and counted in dynahold.skipped.
+//
+// An Enqueue without an id, whose copy the network delivers more than ten minutes later,
+// brings its job back. Global tables with strong consistency have no transactions: EnsureTable
+// refuses them, with ErrSchema.
+//
+// # Cost
+//
+// A job of up to 1 KB costs 4 write units to enqueue, 4 to start and 4 to end; an id of the
+// caller's own 2 more at both ends. Next reads 2 units besides, whether one job is queued or
+// 100,000. Jobs that are started or ended together share a request and the write of the
+// resource. An idle dispatcher sends about 72 requests and reads 36 units a minute.
+// What is written, and why, is in docs/protocol.md.
+package jobs

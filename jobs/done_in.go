@@ -1,0 +1,136 @@
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// DoneIn removes the job when the transaction is applied, so that a job is done once
+// for the change that it makes: both are written, or none. If somebody else works on
+// the job meanwhile, the transaction fails with an error that has ErrLockLost for the
+// job's row. Until the transaction is applied the job runs on; then it has ended, and
+// a handler of [Queue.Run] returns nil. In the commit it is two items, the job and
+// its resource, which jobs of one resource share, and one more if the caller gave the
+// job its id.
+//
+// Where no answer tells what became of the commit, the job is given back, as by
+// Return, to find out: one request more. If nobody can tell, the job ends with
+// ErrOutcomeUnknown, as the transaction does.
+func (j *job) DoneIn(tx *txn.Tx) error {
+	run := transaction.Of(tx)
+	if err := j.RequireIn(tx); err != nil {
+		return err
+	}
+	return run.Rows(func(all transaction.Rows) {
+		at := j.s.rowIn(all, j.row.key())
+		if at.Action != nil {
+			return // it was called before
+		}
+		at.Action = heldJob{j}
+		j.s.countersIn(all, j.resource).ends++
+		if j.row.marked() {
+			mark := resources.RowKey(idsPrefix+j.resource, j.row.id)
+			at := j.s.rowIn(all, mark)
+			if id, ok := at.Action.(idRow); ok && id.job != nil {
+				id.job.known = true // the job is there, whoever enqueues it again
+			}
+			at.Action = idRow{j.s, mark, nil}
+		}
+	})
+}
+
+var _ transaction.Ending = heldJob{}
+
+// Write deletes the row, as Done does.
+func (j heldJob) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
+	return j.removed(w), true, nil
+}
+
+// Judge draws the conclusion from a row that is not this handler's any more. One that
+// is there was not deleted, and never will be: its token has moved on.
+func (j heldJob) Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict {
+	if verdict := j.judgeCommit(ctx, image); verdict != protocol.Undecided {
+		return verdict
+	}
+	return withoutTrace(clean)
+}
+
+// judgeCommit judges the transaction as a Done, of which an attempt may have been applied.
+func (j heldJob) judgeCommit(ctx context.Context, image ddb.Item) protocol.Verdict {
+	switch j.judgeGone(ctx, j.done(), image, false) {
+	case resources.ByThisEnd:
+		return protocol.Committed
+	case resources.ByOthers:
+		return protocol.Lost
+	}
+	return protocol.Undecided
+}
+
+// Refused ends the handle: the row had no other condition.
+func (j heldJob) Refused(ddb.Item) error {
+	j.s.open.Remove(j.job)
+	return j.lease.Lose()
+}
+
+// Applied ends the handle.
+func (j heldJob) Applied() {
+	if j.lease.Ended() == nil {
+		j.lease.Finish(repo.ErrReleased)
+	}
+	j.s.open.Remove(j.job)
+}
+
+// Begin waits for other requests for the job.
+func (j heldJob) Begin(ctx context.Context) error {
+	if err := j.lease.BeginLast(ctx); err != nil {
+		return j.lease.Describe(err)
+	}
+	if why := j.lease.Ended(); why != nil {
+		j.lease.Done()
+		return j.lease.Describe(why)
+	}
+	return nil
+}
+
+// Done ends Begin.
+func (j heldJob) Done() { j.lease.Done() }
+
+// Timeout bounds an attempt.
+func (j heldJob) Timeout() time.Duration { return j.s.cfg.Lease / 3 }
+
+// Settle gives the job back. If that is applied it has found the job in place, which
+// the transaction would have removed, and now never can.
+func (j heldJob) Settle(ctx context.Context) (verdict protocol.Verdict) {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
+	c := j.ended(j.returned())
+	send := func() (ddb.Result, bool) {
+		res := j.s.submit(ctx, j.resource, c)
+		return res, ddb.Throttled(res.Err) // nobody else will try again
+	}
+	_ = j.lease.End(ctx, repo.ErrReleased, send, func(res ddb.Result) error {
+		failed := res.Outcome == ddb.Condition && res.Images[0].Failed
+		switch {
+		case res.Outcome == ddb.Applied, failed && len(res.Images[0].Item) > 0:
+			verdict = protocol.Lost
+		case failed && res.Clean:
+			verdict = j.judgeCommit(ctx, nil)
+		}
+		if verdict == protocol.Undecided {
+			j.lease.Finish(repo.ErrOutcomeUnknown)
+			return resources.Unknown(j.resource, res.Err)
+		}
+		return nil
+	})
+	j.s.open.Remove(j.job)
+	return verdict
+}

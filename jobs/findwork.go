@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/resources"
+)
+
+// everyShard is after how many times Config.Poll a dispatcher looks at a shard for which
+// there is no mark: it may be lost with its producer, or be of a clock that is
+// too far behind, and a program of an older version leaves none.
+const everyShard = 15
+
+// seenShard is a shard as a dispatcher last looked at it.
+type seenShard struct {
+	looked time.Time // when that began, by the clock of the store
+	busy   bool      // jobs were queued there, or ran
+
+	// For telemetry.
+	queued, running, dead int
+	oldest                time.Time // since when the first job waits; zero: none is known to
+}
+
+// survey looks at the resources of the shards where there may be work.
+func (d *dispatcher) findWork(ctx context.Context) error {
+	due, err := d.due(ctx)
+	if err != nil {
+		return err
+	}
+	// Each dispatcher in an order of its own: in the same they would meet everywhere.
+	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
+	for _, i := range due {
+		seen := seenShard{looked: d.s.table.Clock()}
+		var found []resources.Row
+		for r, err := range d.s.table.InShard(ctx, i, resources.Page{Eventual: true}) {
+			switch {
+			case err != nil && r.Name == "":
+				return err
+			case err != nil:
+				seen.busy = true
+				d.leaveAside(ctx, r.Name, err)
+			default:
+				found = append(found, r)
+				seen.add(d.s, r)
+			}
+		}
+		d.shards[i] = seen
+		for _, k := range rand.Perm(len(found)) {
+			d.learn(found[k])
+		}
+	}
+	d.tell(ctx)
+	return nil
+}
+
+// due are the shards that must be looked at now. Where nothing was queued and nothing
+// ran, nothing can begin but by an Enqueue, or a Requeue, which marks the shard.
+func (d *dispatcher) due(ctx context.Context) (due []int, err error) {
+	var marks [resources.Shards]time.Time
+	if known := !d.shards[0].looked.IsZero(); known {
+		if marks, err = d.s.marks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	now := d.s.table.Clock()
+	for i := range d.shards {
+		if d.shards[i].due(marks[i], now, d.s.cfg.Poll, d.s.cfg.ClockSkew) {
+			due = append(due, i)
+		}
+	}
+	return due, nil
+}
+
+func (seen *seenShard) add(s *store, r resources.Row) {
+	seen.busy = seen.busy || r.Queued > 0 || r.Running > len(r.Permits)
+	seen.queued, seen.running, seen.dead = seen.queued+r.Queued, seen.running+r.Running, seen.dead+r.Dead
+	if st := s.locals.Get(r.Name); st != nil && r.Queued > 0 {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		seen.oldest = earlier(seen.oldest, st.oldest)
+	}
+}
+
+// tell adds up, for telemetry, what the last looks at all shards have found.
+func (d *dispatcher) tell(ctx context.Context) {
+	var all seenShard
+	for _, seen := range d.shards {
+		all.queued, all.running, all.dead = all.queued+seen.queued, all.running+seen.running, all.dead+seen.dead
+		all.oldest = earlier(all.oldest, seen.oldest)
+	}
+	age := time.Duration(0)
+	if !all.oldest.IsZero() {
+		age = max(d.s.table.Clock().Sub(all.oldest), 0)
+	}
+	d.s.table.Core.Observe.Jobs(ctx, all.queued, all.running, all.dead, age)
+}
+
+// earlier is the first of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,195 @@
+package jobs_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/jobs"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type explosive struct{ N int }
+
+func (e *explosive) UnmarshalJSON(text []byte) error {
+	type plain explosive
+	if err := json.Unmarshal(text, (*plain)(e)); err != nil {
+		return err
+	}
+	switch e.N {
+	case 0:
+		panic("bad")
+	case 1:
+		runtime.Goexit()
+	case 2:
+		return (*nilError)(nil)
+	}
+	return nil
+}
+
+// nilError is an error whose method cannot be called on nil.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// What panics while it is decoded fails its job, and the others go on.
+func TestAValueThatPanics(t *testing.T) {
+	for _, run := range []bool{false, true} {
+		b := newBench(t)
+		var log logged
+		s := rig.Must(jobs.New[explosive](b.Client, b.Table, jobs.Config{Workers: 1, Retry: jobs.Retry{Attempts: 1}, Table: log.config()}))(t)
+		for n := range 4 {
+			put(t, s, "staging", explosive{n})
+		}
+		if run {
+			ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+			rig.Is(t, s.Run(ctx, func(_ context.Context, j *jobs.Job[explosive]) error {
+				if j.Value().N != 3 {
+					t.Errorf("value %d", j.Value().N)
+				}
+				cancel()
+				return nil
+			}))
+			cancel()
+		} else {
+			j := rig.Must(s.Next(t.Context(), "staging"))(t)
+			if j.Value().N != 3 {
+				t.Errorf("value %d", j.Value().N)
+			}
+			rig.Is(t, j.Done(t.Context()))
+		}
+		r := rig.Must(s.Resource(t.Context(), "staging"))(t)
+		if r.Dead != 3 || r.Queued != 0 || r.Running != 0 {
+			t.Errorf("%+v", r)
+		}
+		n := 0
+		for d, err := range s.Dead(t.Context(), "staging") { // decodes them, too
+			n++
+			rig.Is(t, err, repo.ErrSchema)
+			if d.Error == "" {
+				t.Error("a dead letter without a reason")
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d dead letters", n)
+		}
+		log.has(t, "dynahold: a job's value cannot be read")
+	}
+}
+
+// An error that is a nil pointer, or whose text is no text, fails its job.
+func TestErrorsThatPanic(t *testing.T) {
+	for name, bad := range map[string]error{"nil pointer": (*nilError)(nil), "not UTF-8": errors.New("\xff\xfe bad"), "cut in a character": errors.New(strings.Repeat("ü", 999) + "x")} {
+		b := newBench(t)
+		s := b.open(t, jobs.Config{Workers: 1, Retry: jobs.Retry{Attempts: 1}})
+		enqueue(t, s, "staging", 2)
+		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+		rig.Is(t, s.Run(ctx, func(_ context.Context, j *jobs.Job[deploy]) error {
+			if j.Value().N == 0 {
+				return bad
+			}
+			cancel()
+			return nil
+		}))
+		cancel()
+		wantResource(t, s, "staging", 0, 0, 1)
+		enqueue(t, s, "staging", 1)
+		rig.Is(t, rig.Must(s.Next(t.Context(), "staging"))(t).Fail(t.Context(), bad))
+		wantResource(t, s, "staging", 0, 0, 2)
+		for d, err := range s.Dead(t.Context(), "staging") {
+			rig.Is(t, err)
+			if d.Error == "" {
+				t.Errorf("%s: a dead letter without a reason", name)
+			}
+		}
+		audit(t, s)
+	}
+}
+
+// A handler that hangs is not renewed for ever, and neither its worker nor Run
+// wait for it.
+func TestAHandlerThatHangs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var log logged
+	s := b.open(t, jobs.Config{Workers: 1, Lease: time.Second, ClockSkew: -1, HandlerTimeout: 50 * time.Millisecond, Retry: jobs.Retry{Attempts: 2, Min: time.Millisecond},
+		Wait: repo.Wait{Max: 50 * time.Millisecond}, Poll: 100 * time.Millisecond, Table: log.config()})
+	rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
+	enqueue(t, s, "staging", 2)
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
+	defer cancel()
+	release := make(chan struct{})
+	defer close(release)
+	causes := make(chan error, 10)
+	// Which of the two comes first once the worker is free is nobody's promise.
+	var twice, obedient atomic.Bool
+	seen := func(what *atomic.Bool) {
+		what.Store(true)
+		if twice.Load() && obedient.Load() {
+			cancel()
+		}
+	}
+	rig.Is(t, s.Run(ctx, func(held context.Context, j *jobs.Job[deploy]) error {
+		if j.Value().N == 0 {
+			<-held.Done()
+			causes <- context.Cause(held)
+			if j.Attempt() == 2 {
+				seen(&twice)
+			}
+			<-release // deaf
+			return nil
+		}
+		<-held.Done() // one that obeys fails
+		seen(&obedient)
+		return context.Cause(held)
+	}))
+	rig.Is(t, <-causes, context.DeadlineExceeded)
+	rig.Is(t, <-causes, context.DeadlineExceeded)
+	if !twice.Load() || !obedient.Load() {
+		t.Errorf("job taken over %v, other job handled %v", twice.Load(), obedient.Load())
+	}
+	log.has(t, "dynahold: a handler does not return in time")
+}
+
+// Handlers see the values of Run's context.
+func TestHandlersHaveTheValuesOfTheContext(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, jobs.Config{HandlerTimeout: time.Hour})
+	enqueue(t, s, "staging", 1)
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), contextKey{}, "trace"))
+	defer cancel()
+	rig.Is(t, s.Run(ctx, func(held context.Context, _ *jobs.Job[deploy]) error {
+		if held.Value(contextKey{}) != "trace" {
+			t.Error("the value is missing")
+		}
+		cancel()
+		return nil
+	}))
+}
+
+// A handler that ended its goroutine took a worker with it, and its job was
+// renewed for ever.
+func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.open(t, jobs.Config{Workers: 1, Retry: jobs.Retry{Attempts: 1}})
+	enqueue(t, s, "staging", 2)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var handled atomic.Int32
+	rig.Is(t, s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error {
+		if handled.Add(1) == 1 {
+			runtime.Goexit()
+		}
+		time.AfterFunc(time.Second, cancel)
+		return nil
+	}))
+	wantResource(t, s, "staging", 0, 0, 1)
+	audit(t, s)
+}

@@ -1,0 +1,319 @@
+package jobs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/telemetry"
+)
+
+// Every change of a job is a transaction that also changes the row of its
+// resource, and DynamoDB refuses a transaction while another one is at the same
+// row. So a process has one transaction at a time under way for each resource:
+// what its callers want meanwhile goes together into the next one ("flat
+// combining", Hendler, Incze, Shavit and Tzafrir, 2010; "group commit" of
+// databases). Waiting for the one under way is a courtesy: each row keeps its
+// condition, and one that has no answer for long is not waited for.
+
+// change is what one caller wants: writes of rows of jobs, and what they do to
+// the counters of the resource.
+type change struct {
+	writes []types.TransactWriteItem
+	size   int // of the rows, in bytes
+	counts resources.Counts
+	start  *starting        // makes the writes anew for each transaction; nil: it is none
+	more   func(*ddb.Write) // adds to the write of the resource; nil: nothing
+
+	// Of one that is on its way.
+	ctx     context.Context
+	result  chan ddb.Result // has room for the one that comes
+	flight  *flight         // guarded by localResource.mu: the transaction that it is part of
+	left    bool            // guarded by localResource.mu: nobody waits for it
+	unclean bool            // an earlier transaction with it may have been applied
+	met     bool            // one has met another, which may have been a copy of it that the network made
+}
+
+// clean reports whether no transaction with it can have been applied.
+func (c *change) clean() bool { return !c.unclean && !c.met }
+
+// flight is a transaction under way, until all its changes have an answer.
+type flight struct {
+	cancel context.CancelFunc
+	there  int // guarded by localResource.mu: changes that somebody waits for
+}
+
+const (
+	maxWrites = 90                     // DynamoDB takes 100 in one transaction
+	maxSize   = 2 << 20                // and 4 MB
+	overtake  = 250 * time.Millisecond // how long a transaction under way is waited for
+)
+
+// submit sends a change, alone or together with others of the resource, as long
+// as ctx allows. Its result is as if it were alone: Images has those of its own
+// writes, and that of the resource behind them. A conflict with other
+// transactions is no result: they are sent again.
+func (s *store) submit(ctx context.Context, resource string, c change) ddb.Result {
+	st := s.localResource(resource)
+	c.ctx, c.result = ctx, make(chan ddb.Result, 1)
+	st.mu.Lock()
+	st.waiting = append(st.waiting, &c)
+	if st.flights == 0 {
+		s.launch(resource, st)
+	}
+	st.mu.Unlock()
+	stuck := time.NewTimer(overtake)
+	defer stuck.Stop()
+	for {
+		select {
+		case res := <-c.result:
+			return res
+		case <-stuck.C:
+			st.mu.Lock()
+			if c.flight == nil {
+				s.launch(resource, st)
+			}
+			st.mu.Unlock()
+		case <-ctx.Done():
+			select {
+			case res := <-c.result: // which came at the same moment
+				return res
+			default:
+			}
+			if res, ok := st.withdraw(&c); ok {
+				return res
+			}
+			return <-c.result // it is cancelled and comes at once
+		}
+	}
+}
+
+// submitFor is submit for a call of an operator, whose request is not given up in flight.
+func (s *store) submitFor(ctx context.Context, resource string, c change) ddb.Result {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
+	defer cancel()
+	return s.submit(ctx, resource, c)
+}
+
+// withdraw ends the waiting for a change. ok is false if its transaction was
+// cancelled because of it: that has an answer at once.
+func (st *localResource) withdraw(c *change) (res ddb.Result, ok bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	res = ddb.Result{Outcome: ddb.Unknown, Err: ddb.CtxError(c.ctx)}
+	if c.flight == nil {
+		st.waiting = slices.DeleteFunc(st.waiting, func(o *change) bool { return o == c })
+		res.Outcome, res.Clean = ddb.Refused, true
+		return res, true
+	}
+	c.left = true
+	if c.flight.there--; c.flight.there > 0 {
+		return res, true // others wait for it
+	}
+	c.flight.cancel()
+	return res, false
+}
+
+// launch sends the changes that wait, in a transaction of their own. The caller
+// holds mu.
+func (s *store) launch(resource string, st *localResource) {
+	if len(st.waiting) == 0 {
+		return
+	}
+	// The values are those of whoever came first.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(st.waiting[0].ctx))
+	f := &flight{cancel: cancel}
+	all := st.board(f, nil)
+	st.flights++
+	go func() {
+		defer cancel()
+		ctx, span := s.table.Core.Observe.Shared(ctx, telemetry.Job, "Combine")
+		span.Key(func() string { return resource })
+		defer span.End(new(error))
+		s.send(ctx, resource, st, f, all, &span)
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if st.flights--; st.flights == 0 {
+			s.launch(resource, st)
+		}
+	}()
+}
+
+// board adds the changes that wait to those of a transaction, as many as it
+// takes, and leaves out those that nobody waits for. One start is the most: the tokens of
+// two would depend on each other. The caller holds mu.
+func (st *localResource) board(f *flight, all []*change) []*change {
+	all = slices.DeleteFunc(all, func(c *change) bool { return c.left })
+	writes, size, starts := 0, 0, false
+	add := func(c *change) { writes, size, starts = writes+len(c.writes), size+c.size, starts || c.start != nil }
+	for _, c := range all {
+		add(c)
+	}
+	st.waiting = slices.DeleteFunc(st.waiting, func(c *change) bool {
+		fits := writes+len(c.writes) <= maxWrites && size+c.size <= maxSize && (c.start == nil || !starts)
+		if len(all) > 0 && !fits {
+			return false
+		}
+		add(c)
+		c.flight = f
+		f.there++
+		all = append(all, c)
+		return true
+	})
+	return all
+}
+
+// send sends changes until each has a result.
+func (s *store) send(ctx context.Context, resource string, st *localResource, f *flight, all []*change, span *telemetry.Call) {
+	pause := s.table.Backoff()
+	for conflicts := 0; len(all) > 0; {
+		writes, err := s.merge(resource, all)
+		if err != nil {
+			for _, c := range all {
+				c.result <- ddb.Result{Outcome: ddb.Refused, Clean: c.clean(), Err: err}
+			}
+			return
+		}
+		opt := ddb.Options{NoGrace: true, Conflicts: true, Holding: true}
+		res := s.table.Core.Transact(ctx, s.client, opt, writes...)
+		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
+			conflicts++
+			all = givenWay(all, conflicts, res)
+			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
+			all = st.reboard(f, all, res)
+			continue
+		}
+		s.answered(ctx, all, &res, span)
+		again, alone := settle(all, res)
+		if !alone {
+			all = again
+			continue
+		}
+		for _, c := range again {
+			s.send(ctx, resource, st, f, []*change{c}, span)
+		}
+		return
+	}
+}
+
+// givenWay answers a start that leaves its jobs to others after two conflicts, and notes
+// of the other changes that they have met another transaction.
+func givenWay(all []*change, conflicts int, res ddb.Result) []*change {
+	if conflicts >= 2 {
+		all = slices.DeleteFunc(all, func(c *change) bool {
+			givesWay := c.start != nil && c.start.givesWay && !c.unclean
+			if givesWay {
+				c.result <- res
+			}
+			return givesWay
+		})
+	}
+	for _, c := range all {
+		c.met = true
+	}
+	return all
+}
+
+// reboard answers the changes that nobody waits for any more, and adds those that have
+// come meanwhile.
+func (st *localResource) reboard(f *flight, all []*change, res ddb.Result) []*change {
+	st.mu.Lock()
+	gone := slices.DeleteFunc(slices.Clone(all), func(c *change) bool { return !c.left })
+	all = st.board(f, all)
+	st.mu.Unlock()
+	for _, c := range gone {
+		c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}
+	}
+	return all
+}
+
+// answered tells telemetry, and explains a refusal.
+func (s *store) answered(ctx context.Context, all []*change, res *ddb.Result, span *telemetry.Call) {
+	switch {
+	case res.Outcome == ddb.Refused && res.Err != nil:
+		res.Err = s.explain(ctx, res.Err)
+	case res.Outcome == ddb.Applied:
+		s.table.Core.Observe.Batch(ctx, telemetry.Job, len(all))
+		for _, c := range all {
+			span.Link(c.ctx)
+		}
+	}
+}
+
+// settle gives changes their results. again are those that were not to
+// blame that nothing was written; alone says that each should be sent by itself,
+// for which of them was to blame is not known.
+func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
+	at := 0
+	for _, c := range all {
+		own := at
+		at += len(c.writes)
+		mine, images := c.share(res, own)
+		if len(all) == 1 || c.toBlame(mine.Outcome, images) {
+			c.result <- mine
+			continue
+		}
+		c.unclean = c.unclean || !res.Clean
+		again = append(again, c)
+	}
+	return again, len(again) == len(all)
+}
+
+// share is the result of one change in a transaction, as if it were alone, and the images
+// of its rows and of the resource, where a condition has failed.
+func (c *change) share(res ddb.Result, at int) (mine ddb.Result, images []ddb.Image) {
+	last := len(res.Images) - 1
+	res.Clean = res.Clean && c.clean()
+	if end := at + len(c.writes); res.Outcome == ddb.Condition && last >= end {
+		images = append(slices.Clone(res.Images[at:end]), res.Images[last])
+		res.Images = images
+	}
+	return res, images
+}
+
+// toBlame reports whether a change has a part in what its transaction, with others, has
+// come to: all have, but where nothing was written because of others.
+func (c *change) toBlame(outcome ddb.Outcome, images []ddb.Image) bool {
+	switch {
+	case outcome == ddb.Refused:
+		return false // of no one is it known
+	case outcome != ddb.Condition || images == nil:
+		return true
+	}
+	last := len(images) - 1
+	failed := slices.ContainsFunc(images[:last], func(i ddb.Image) bool { return i.Failed })
+	return failed || c.start != nil && images[last].Failed
+}
+
+// merge is the transaction of some changes.
+func (s *store) merge(resource string, all []*change) (writes []types.TransactWriteItem, err error) {
+	w := s.table.Core.NewWrite()
+	var sum resources.Counts
+	var start *starting
+	ends := false // of permits or jobs
+	for _, c := range all {
+		if c.start != nil {
+			start = c.start
+			c.writes = c.start.prepare()
+		}
+		sum.Add(c.counts)
+		if c.more != nil {
+			c.more(w)
+		}
+		ends = ends || c.counts.Running < 0
+		writes = append(writes, c.writes...)
+	}
+	s.table.Count(w, sum, ends)
+	if start != nil {
+		s.table.Start(w, start.r, start.token, start.token+int64(len(start.rows))-1, start.queued > 0, sum.Running)
+	}
+	in, err := w.Update(resources.Key(resource))
+	if err != nil {
+		return nil, err
+	}
+	return append(writes, ddb.UpdateOf(in)), nil
+}

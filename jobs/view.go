@@ -1,0 +1,189 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// View is a queue inside a transaction.
+type View[J any] struct {
+	s  *store
+	tx *txn.Tx
+}
+
+// In is the queue inside a transaction, for jobs that the change of items brings
+// about: they are queued if the transaction is applied, and only then.
+func (q *Queue[J]) In(tx *txn.Tx) *View[J] { return &View[J]{q.store, tx} }
+
+// Enqueue puts a job at the end of a resource's line when the transaction is applied.
+// It is [Queue.Enqueue] otherwise, and sends nothing itself: in the commit it is
+// two items, the job and its resource, which jobs of one resource share, and one more
+// with an id of the caller's own. Such an id that is in the table already, or was
+// lately, is no reason for the transaction to fail: it is applied without the job, by
+// one request more. An id that Enqueue made cannot be repeated here (ErrConfig). The
+// id of the job is that of the closure's last run.
+func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...Option) (id string, err error) {
+	e, err := optionsOf(options)
+	if err != nil {
+		return "", err
+	}
+	if _, made := madeAt(e.id); made {
+		return "", fmt.Errorf("%w: the id %s was made by Enqueue: in a transaction it cannot be told whether its job is done already; use an id of your own", repo.ErrConfig, e.id)
+	}
+	row, id, err := v.s.newRow(resource, job, e)
+	if err != nil {
+		return "", err
+	}
+	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
+		j := &insertion{s: v.s, resource: resource, row: row}
+		if row[aMarked] != nil {
+			mark := resources.RowKey(idsPrefix+resource, id)
+			at := v.s.rowIn(all, mark)
+			if at.Action != nil {
+				return // by an earlier call, or its job ends in the same transaction
+			}
+			at.Action = idRow{v.s, mark, j}
+		}
+		at := v.s.rowIn(all, v.s.table.Core.Key(row))
+		at.Action, at.Size = j, protocol.Size(row)
+		t := v.s.countersIn(all, resource)
+		t.inserts = append(t.inserts, j)
+	})
+}
+
+// rowIn is a row of the queue's table in a transaction.
+func (s *store) rowIn(all transaction.Rows, key ddb.Item) *transaction.Row {
+	return all.At(s.table.Core, resources.KeyOf(key), key)
+}
+
+// insertion is the row of a job that is enqueued, in a transaction of items or alone.
+type insertion struct {
+	s        *store
+	resource string
+	row      ddb.Item
+	known    bool // its id is in the table already: nothing is to be done
+}
+
+// Write demands that the row is new.
+func (j *insertion) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
+	return j.s.table.Core.PutOf(j.row), !j.known, nil
+}
+
+// Judge believes the row: the place in line was made for this transaction.
+func (j *insertion) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
+	if len(image) > 0 {
+		return protocol.Committed
+	}
+	return withoutTrace(clean)
+}
+
+// Refused is not to be blamed: a row that is there is the transaction's own.
+func (j *insertion) Refused(ddb.Item) error { return nil }
+
+// Applied tells the dispatchers of this process, and wakes those of others.
+func (j *insertion) Applied() {
+	j.s.wake(j.resource)
+	ctx, cancel := ddb.DetachedTimeout(context.Background())
+	defer cancel()
+	j.s.mark(ctx, j.resource)
+}
+
+// withoutTrace is the verdict of a row that tells nothing of the transaction.
+func withoutTrace(clean bool) protocol.Verdict {
+	if clean {
+		return protocol.Lost
+	}
+	return protocol.Undecided
+}
+
+// idRow is the row of the id that a caller gave to a job, which is enqueued or ends.
+type idRow struct {
+	s   *store
+	key ddb.Item
+	job *insertion // nil: it ends
+}
+
+// Write demands of an id that is new that nobody has used it lately. That of a job that
+// ends is forgotten some time later, without a condition.
+func (i idRow) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
+	if i.job == nil {
+		return ddb.UpdateOf(resources.Update(i.s.forget(w), i.key)), true, nil
+	}
+	return i.s.idRow(i.key), !i.job.known, nil
+}
+
+// Judge cannot tell who has used the id.
+func (idRow) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
+
+// Refused learns that the id has been used: the transaction goes on without the job.
+func (i idRow) Refused(ddb.Item) error {
+	i.job.known = true
+	return nil
+}
+
+// Applied is left to the job's own row.
+func (idRow) Applied() {}
+
+// counters is what a transaction does to the row of a resource.
+type counters struct {
+	s        *store
+	resource string
+	inserts  []*insertion
+	ends     int64
+}
+
+// countersIn finds or makes it.
+func (s *store) countersIn(all transaction.Rows, resource string) *counters {
+	at := s.rowIn(all, resources.Key(resource))
+	if at.Action == nil {
+		at.Action = &counters{s: s, resource: resource}
+	}
+	return at.Action.(*counters)
+}
+
+// Write counts what comes and what ends.
+func (t *counters) Write(w *ddb.Write) (part types.TransactWriteItem, some bool, err error) {
+	n := resources.Counts{Running: -t.ends}
+	for _, j := range t.inserts {
+		if !j.known {
+			n.Queued++
+			n.Registers = true
+		}
+	}
+	if n == (resources.Counts{}) {
+		return part, false, nil
+	}
+	t.s.table.Count(w, n, t.ends > 0)
+	in, err := w.Update(resources.Key(t.resource))
+	if err != nil {
+		return part, false, err
+	}
+	return ddb.UpdateOf(in), true, nil
+}
+
+// Judge cannot tell by whom the resource was counted.
+func (t *counters) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
+
+// Refused is the error of a row without its counter.
+func (t *counters) Refused(image ddb.Item) error {
+	if t.ends > 0 && !resources.Counted(image) {
+		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else", repo.ErrSchema, t.resource)
+	}
+	return nil
+}
+
+// Applied is left to the jobs.
+func (t *counters) Applied() {}

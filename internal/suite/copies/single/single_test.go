@@ -334,6 +334,22 @@ func moments() []moment {
 		{"second answer seen, at once", nil, twice(func(*testing.T, *world) {})},
 		{"second answer seen, behind a write", func(c call) bool { return c.unbound }, twice(func(t *testing.T, w *world) { w.write(t, 1) })},
 		{"second answer seen, behind ten writes", func(c call) bool { return c.unbound || c.makes }, twice(func(t *testing.T, w *world) { w.write(t, 10) })},
+		{"second answer seen, and all behind it: too many requests", func(c call) bool { return c.locks }, func(t *testing.T, w *world, _ call) error { // who holds a lock repeats it for a lease
+			first := true
+			w.copier.On(func(one *fault.Copy) (*http.Response, error) {
+				switch {
+				case !fault.Writes(one):
+					return nil, nil
+				case first:
+					first = false
+					resp := rig.Must(one.Deliver())(t)
+					rig.Is(t, resp.Body.Close())
+				}
+				return one.Met("ThrottlingException", 0), nil
+			})
+			defer w.copier.On(nil)
+			return w.run(t.Context(), w.was)
+		}},
 		{"late, after success", nil, late(run, func(*testing.T, *world) {})},
 		{"late, after success, behind ten writes", func(c call) bool { return c.unbound }, late(run, func(t *testing.T, w *world) { w.write(t, 10) })},
 		{"late, after a lock by hand", makes, locked(true)},

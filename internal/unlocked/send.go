@@ -1,0 +1,41 @@
+package unlocked
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// Update is [lock.Waiter.Update] of the write that the call expects.
+func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
+	return t.looked(ctx, t.Waiter.Update(ctx, in, opt), false)
+}
+
+// Delete is [lock.Waiter.Delete] of the write that the call expects.
+func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
+	return t.looked(ctx, t.Waiter.Delete(ctx, in, opt), true)
+}
+
+// looked reads the item once behind a write that was given up because there were too many
+// requests, or a transaction was at its item. That is true of the request that was
+// answered, and says nothing of a copy that came before it.
+func (t *Call) looked(ctx context.Context, res ddb.Result, deletes bool) ddb.Result {
+	if res.Outcome != ddb.Refused || !ddb.Throttled(res.Err) && !ddb.Ongoing(res.Err) {
+		return res
+	}
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	read := t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
+	v, image := t.Seen()
+	switch {
+	case v == protocol.Committed:
+		return ddb.Result{Outcome: ddb.Applied, Item: image, Clean: res.Clean, Sent: res.Sent}
+	case deletes && read.Err == nil && t.Core.Absent(read.Item):
+		res.Outcome = ddb.Unknown // by a copy of ours, or by others
+		t.Doubt.Sent(false)
+	}
+	return res
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -41,8 +42,11 @@ func (h *Held[T]) Token() int64 { return h.h.lock.Token() }
 func (h *Held[T]) Until() time.Time { return h.h.lock.Until() }
 
 // Context is cancelled when the hold ends, with the cause: ErrLockLost,
-// ErrLockExpired, or ErrReleased.
-func (h *Held[T]) Context() context.Context { return h.h.lock.Context() }
+// ErrLockExpired, or ErrReleased. With it other writes of the item are ErrNested: they
+// would wait for the hold.
+func (h *Held[T]) Context() context.Context {
+	return nesting.Holding(h.h.lock.Context(), h.h.item(), h.h.lock.Cause)
+}
 
 // Extend moves the end of the lease to a full lease from now. One request;
 // ErrLockExpired, ErrLockLost or ErrReleased when it is too late. It gives way to

@@ -6,6 +6,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/typed"
 )
 
@@ -21,8 +22,10 @@ type hold struct {
 
 // refuse is the error of an end that writes, where it cannot be made.
 func (h *hold) refuse(ctx context.Context) error {
-	return typed.Refuse(ctx, h.l.table, h.lock.Key(), h.raw)
+	return nesting.End(ctx, h.item(), h.lock.Key())
 }
+
+func (h *hold) item() nesting.Item { return nesting.ItemOf(h.l.table.Core.Table, h.raw) }
 
 // release is [Held.Release].
 func (h *hold) release(ctx context.Context) error {

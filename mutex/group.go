@@ -57,9 +57,14 @@ func (l *Locker) lockAll(ctx context.Context, keys []repo.Key) (*Group, error) {
 	if err := g.refresh(ctx); err != nil {
 		return nil, errors.Join(err, g.abandon(ctx))
 	}
-	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	all := context.Background()
 	for _, lock := range g.locks {
-		g.stop = append(g.stop, context.AfterFunc(lock.Context(), func() { g.cancel(context.Cause(lock.Context())) }))
+		all = lock.inside(all)
+	}
+	g.ctx, g.cancel = context.WithCancelCause(all)
+	for _, lock := range g.locks {
+		held := lock.hold.Context()
+		g.stop = append(g.stop, context.AfterFunc(held, func() { g.cancel(context.Cause(held)) }))
 	}
 	return g, nil
 }

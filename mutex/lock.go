@@ -14,6 +14,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -80,8 +81,18 @@ func (l *Lock) Token() int64 { return l.hold.Token() }
 func (l *Lock) Until() time.Time { return l.hold.Until() }
 
 // Context is cancelled when the hold ends, with the cause: ErrLockLost,
-// ErrLockExpired (joined with why the last heartbeat failed), or ErrReleased.
-func (l *Lock) Context() context.Context { return l.hold.Context() }
+// ErrLockExpired (joined with why the last heartbeat failed), or ErrReleased. With it a
+// Lock of the same name is ErrNested: it would wait for itself.
+func (l *Lock) Context() context.Context { return l.inside(l.hold.Context()) }
+
+// inside is a context that tells of the lock.
+func (l *Lock) inside(ctx context.Context) context.Context {
+	raw, err := l.l.table.EncodeKey(l.Key())
+	if err != nil {
+		return ctx // it is the key of a lock: it has been encoded before
+	}
+	return nesting.Holding(ctx, nesting.ItemOf(l.l.taker.Core.Table, raw), l.hold.Cause)
+}
 
 // Format prints the name and the token.
 func (l *Lock) Format(f fmt.State, _ rune) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/link"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -95,6 +96,11 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, operation)
 	told.Key(key.String)
 	defer told.End(&err)
+	if !once {
+		if err := nesting.Wait(ctx, nesting.ItemOf(l.taker.Core.Table, raw), key); err != nil {
+			return nil, err
+		}
+	}
 	ctx, end, err := l.open.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -118,9 +124,18 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 // Do runs fn while it holds the lock of a name. The context of fn ends with
 // ctx, and, with the cause, when the lock is lost. The errors of fn and of the
 // unlock are joined: an unlock that fails with ErrLockLost means that others
-// may have run beside the last part of fn.
+// may have run beside the last part of fn. Inside fn a Lock of the same name, with its
+// context, is ErrNested.
 func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, fn, (*Lock).Unlock)
+	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, inside(fn), (*Lock).Unlock)
+}
+
+// inside is a function whose context tells of the lock under which it runs.
+func inside(fn func(context.Context, *Lock) error) func(context.Context, *Lock) error {
+	if fn == nil {
+		return nil
+	}
+	return func(ctx context.Context, lock *Lock) error { return fn(lock.inside(ctx), lock) }
 }
 
 // Close ends all waiting with ErrClosed and releases every lock that is held,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -42,8 +43,11 @@ func (r Run) Format(f fmt.State, _ rune) { redact.Exported(f, "once.Run", r) }
 // The context of fn ends with ctx, and, with the cause, when the lease is lost. If fn
 // fails, or panics, the id is released and the error returned.
 func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Context, run Run) (T, error)) (result T, err error) {
-	if fn == nil {
+	switch {
+	case fn == nil:
 		return result, fmt.Errorf("%w: the operation is nil", repo.ErrConfig)
+	case s == nil || s.coding == nil:
+		return result, fmt.Errorf("%w: the store is nil, or not from New", repo.ErrConfig)
 	}
 	if err := s.coding.facts(reflect.TypeFor[T]()).err; err != nil {
 		return result, err
@@ -59,6 +63,10 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, "Do")
 	told.Key(key.String)
 	defer told.End(&err)
+	item := nesting.ItemOf(s.locker.Core.Table, raw)
+	if err := nesting.Wait(ctx, item, key); err != nil {
+		return result, err
+	}
 	// What TTL is to remove is of a run that is forgotten.
 	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
 	var made *completed
@@ -78,7 +86,7 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	}()
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
-	if result, err = fn(inner, Run{id, hold.Token(), hold}); err != nil {
+	if result, err = fn(nesting.Holding(inner, item, hold.Cause), Run{id, hold.Token(), hold}); err != nil {
 		var zero T
 		return zero, err
 	}

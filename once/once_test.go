@@ -303,7 +303,7 @@ func TestForgotten(t *testing.T) {
 			t.Error("TTL may remove a run")
 		}
 		quick := s.open(t, s.Client, once.Config{Wait: repo.Wait{Attempts: 1}})
-		_, err := once.Do(ctx, quick, "order", never(t))
+		_, err := once.Do(t.Context(), quick, "order", never(t))
 		rig.Is(t, err, repo.ErrLocked)
 		return giving(&runs)(ctx, r)
 	})
@@ -410,6 +410,10 @@ func TestBadInput(t *testing.T) {
 	}
 	_, err := once.Do[int](t.Context(), s.Store, "id", nil)
 	rig.Is(t, err, repo.ErrConfig)
+	for _, none := range []*once.Store{nil, {}} {
+		_, err := once.Do(t.Context(), none, "id", never(t))
+		rig.Is(t, err, repo.ErrConfig)
+	}
 	for _, cfg := range []once.Config{{Lease: 1}, {Owner: "\xff"}, {Wait: repo.Wait{Attempts: -1}}, {Lease: time.Second, Table: repo.TableConfig{AttemptTimeout: time.Second}},
 		{Table: repo.TableConfig{Remember: 1}}, {Table: repo.TableConfig{Attributes: repo.Attributes{Writers: "done"}}}} {
 		_, err := once.New(s.Client, s.Table, cfg)

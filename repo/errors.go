@@ -55,9 +55,9 @@ var (
 	ErrDenied = errors.New("access denied")
 	// ErrConfig: a setting makes no sense. Nothing was sent.
 	ErrConfig = errors.New("invalid configuration")
-	// ErrNested: a call inside a change of the same item, or inside a transaction's
-	// closure without In(tx): a mistake in the program, as ErrConfig is, which it is
-	// too. Nothing was sent.
+	// ErrNested: a call inside a change of the same item, one that waits for what its own
+	// context holds, or one inside a transaction's closure without In(tx): a mistake in
+	// the program, as ErrConfig is, which it is too. Nothing was sent.
 	ErrNested error = nested{}
 )
 

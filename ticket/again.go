@@ -5,12 +5,16 @@ import (
 	"errors"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
 
 // lock draws a ticket and waits for its turn. A place that is lost while the caller only
 // waits is no reason to fail: it holds nothing yet.
 func (q *Queue) lock(ctx, grace context.Context, p place) (*Ticket, error) {
+	if err := nesting.Wait(ctx, nesting.ItemOf(q.core, p.raw), repo.Key{Partition: p.label}); err != nil {
+		return nil, err
+	}
 	t, err := q.arrive(ctx, grace, p)
 	if err != nil {
 		return nil, err

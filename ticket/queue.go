@@ -122,9 +122,18 @@ func (q *Queue) call(ctx context.Context, operation, entity string, draw func(ct
 // Do calls fn in its turn. The context of fn ends with ctx or with the turn,
 // and then carries the turn's cause. Done follows, also when fn panics; its
 // error is joined to that of fn. An error that is repo.ErrLockLost after fn
-// has run says that others may have been served while it ran.
+// has run says that others may have been served while it ran. Inside fn a Lock of the same
+// entity, with its context, is ErrNested.
 func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, fn, (*Turn).Done)
+	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, inside(fn), (*Turn).Done)
+}
+
+// inside is a function whose context tells of the turn in which it runs.
+func inside(fn func(context.Context, *Turn) error) func(context.Context, *Turn) error {
+	if fn == nil {
+		return nil
+	}
+	return func(ctx context.Context, turn *Turn) error { return fn(turn.inside(ctx), turn) }
 }
 
 // Close ends all waiting with ErrClosed, and takes every ticket that was drawn

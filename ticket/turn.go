@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -40,8 +41,13 @@ func (t *Turn) Until() time.Time { return t.t.lease.Until() }
 
 // Context ends with the turn, with the cause: repo.ErrReleased after Done,
 // repo.ErrLockLost if it was passed over, repo.ErrLockExpired at the deadline,
-// ErrClosed.
-func (t *Turn) Context() context.Context { return t.t.lease.Context() }
+// ErrClosed. With it a Lock of the same entity is ErrNested: it would wait for itself.
+func (t *Turn) Context() context.Context { return t.inside(t.t.lease.Context()) }
+
+// inside is a context that tells of the turn.
+func (t *Turn) inside(ctx context.Context) context.Context {
+	return nesting.Holding(ctx, nesting.ItemOf(t.t.q.core, t.t.raw), t.t.lease.Cause)
+}
 
 // Extend moves the deadline to a full lease from now, for work that should not
 // begin near it. One request. Without it the turn is renewed after a third of

@@ -2,7 +2,8 @@
 // transactions. A call that must not be made there is refused before anything is sent.
 //
 // A change of an item is refused inside a change of the same item: it would wait for
-// it, or make it fail, again and again. What writes is refused inside a closure of
+// it, or make it fail, again and again. So is what waits for a lock, with the context of
+// what holds it. What writes is refused inside a closure of
 // which it is no part: the closure may run again, and each run would write, although
 // the transaction fails.
 //

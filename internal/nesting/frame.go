@@ -2,44 +2,20 @@ package nesting
 
 import (
 	"context"
-	"reflect"
 	"sync/atomic"
-
-	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // frame is one of the things that a context is inside of.
 type frame struct {
 	outer   *frame
-	over    atomic.Bool // a context that was derived from its own may outlive it
-	item    *Item       // the change's; nil: it is no change
-	closure Closure     // nil: it is none
-	outside bool        // what is below means to be no part of the closures above
+	over    atomic.Bool  // a context that was derived from its own may outlive it
+	item    *Item        // the change's, or of what is held; nil: it is neither
+	ended   func() error // of what is held: why it is no longer; nil: it is no hold
+	closure Closure      // nil: it is none
+	outside bool         // what is below means to be no part of the closures above
 }
 
-// Item names an item.
-type Item struct {
-	core *protocol.Core
-	text string
-}
-
-// ItemOf names an item by its encoded key.
-func ItemOf(core *protocol.Core, raw ddb.Item) Item { return Item{core, core.KeyText(raw)} }
-
-// Is reports whether both are the same item, by whichever repository.
-func (i Item) Is(other Item) bool {
-	return i.text == other.text && i.core.Name == other.core.Name && same(i.core.Client, other.core.Client)
-}
-
-// same reports whether two clients are one. Two of them may go to two Regions, with a
-// table of one name in each.
-func same(a, b ddb.Client) bool {
-	if !reflect.ValueOf(a).Comparable() || !reflect.ValueOf(b).Comparable() {
-		return reflect.TypeOf(a) == reflect.TypeOf(b)
-	}
-	return a == b
-}
+func (f *frame) isOver() bool { return f.over.Load() || f.ended != nil && f.ended() != nil }
 
 // Closure is the closure of a transaction, while it runs.
 type Closure interface {
@@ -69,6 +45,11 @@ func Change(ctx context.Context, item Item, change func(context.Context) error) 
 	return change(f.under(ctx))
 }
 
+// Holding is the context of what is held, as long as ended is nil.
+func Holding(ctx context.Context, item Item, ended func() error) context.Context {
+	return (&frame{item: &item, ended: ended}).under(ctx)
+}
+
 // Within is the context of a closure.
 func Within(ctx context.Context, c Closure) context.Context {
 	return (&frame{closure: c}).under(ctx)
@@ -83,7 +64,7 @@ func Outside(ctx context.Context) context.Context {
 // Changing are the items in whose changes a context is.
 func Changing(ctx context.Context) (items []Item) {
 	for f := top(ctx); f != nil; f = f.outer {
-		if f.item != nil && !f.over.Load() {
+		if f.item != nil && f.ended == nil && !f.over.Load() {
 			items = append(items, *f.item)
 		}
 	}

@@ -13,6 +13,7 @@ type place int
 const (
 	free     place = iota // nowhere that speaks against it
 	inChange              // inside a change of the item
+	inHold                // with the context of what holds the item
 	inLock                // outside of a transaction that holds its lock, as is meant
 	closed                // inside a closure of which it is no part
 )
@@ -25,11 +26,15 @@ func placeOf(ctx context.Context, item *Item) place {
 		switch {
 		case f.outside:
 			outside = true
-		case f.over.Load():
+		case f.isOver():
 		case f.item != nil:
-			if item != nil && f.item.Is(*item) {
+			if item == nil || !f.item.Is(*item) {
+				continue
+			}
+			if f.ended == nil {
 				return inChange
 			}
+			return inHold
 		case f.closure.Over():
 		case !outside:
 			return closed
@@ -45,10 +50,12 @@ func Write(ctx context.Context, item Item, key repo.Key) error {
 	switch placeOf(ctx, &item) {
 	case inChange:
 		return Own(item, key)
+	case inHold:
+		return itself(item, key)
 	case inLock:
-		return fmt.Errorf("%s: %w: the transaction holds its lock: a write outside would wait for that: use In(tx)", item.core.ItemName(key), repo.ErrNested)
+		return fmt.Errorf("%s: %w: the transaction holds its lock: a write outside would wait for that: use In(tx)", item.table.ItemName(key), repo.ErrNested)
 	case closed:
-		return fmt.Errorf("%s: %w", item.core.ItemName(key), withoutIn())
+		return fmt.Errorf("%s: %w", item.table.ItemName(key), withoutIn())
 	default:
 		return nil
 	}
@@ -56,7 +63,30 @@ func Write(ctx context.Context, item Item, key repo.Key) error {
 
 // Own is the error of a call on an item from inside a change of it.
 func Own(item Item, key repo.Key) error {
-	return fmt.Errorf("%s: %w: a change cannot touch its own item by another call: alter the item that it is given", item.core.ItemName(key), repo.ErrNested)
+	return fmt.Errorf("%s: %w: a change cannot touch its own item by another call: alter the item that it is given", item.table.ItemName(key), repo.ErrNested)
+}
+
+// End refuses what ends a hold by writing its item, as Write does: its own hold does not
+// stand in its way.
+func End(ctx context.Context, item Item, key repo.Key) error {
+	if placeOf(ctx, &item) == inHold {
+		return nil
+	}
+	return Write(ctx, item, key)
+}
+
+// Wait refuses a call that waits for what its own context holds.
+func Wait(ctx context.Context, item Item, key repo.Key) error {
+	for f := top(ctx); f != nil; f = f.outer {
+		if f.ended != nil && !f.isOver() && f.item.Is(item) {
+			return itself(item, key)
+		}
+	}
+	return nil
+}
+
+func itself(item Item, key repo.Key) error {
+	return fmt.Errorf("%s: %w: it is held already where this call is made, which would wait for itself: use what is held", item.table.ItemName(key), repo.ErrNested)
 }
 
 // Touch refuses a call of a transaction on an item inside a change of it, or where a
@@ -64,13 +94,17 @@ func Own(item Item, key repo.Key) error {
 func Touch(ctx context.Context, item Item, key repo.Key, own Closure) error {
 	for f := top(ctx); f != nil; f = f.outer {
 		switch {
-		case f.outside || f.over.Load():
+		case f.outside || f.isOver():
 		case f.item != nil:
-			if f.item.Is(item) {
+			if !f.item.Is(item) {
+				continue
+			}
+			if f.ended == nil {
 				return Own(item, key)
 			}
+			return itself(item, key)
 		case f.closure != own && !f.closure.Over() && f.closure.Holds(item):
-			return fmt.Errorf("%s: %w: the transaction around this one holds its lock, and would wait for this one", item.core.ItemName(key), repo.ErrNested)
+			return fmt.Errorf("%s: %w: the transaction around this one holds its lock, and would wait for this one", item.table.ItemName(key), repo.ErrNested)
 		}
 	}
 	return nil

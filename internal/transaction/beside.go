@@ -53,7 +53,7 @@ func (e *entry) beside(ctx context.Context, c *call, do func() error) error {
 
 func (e *entry) leave() { e.op.Unlock() }
 
-func (e *entry) item() nesting.Item { return nesting.ItemOf(e.core, e.raw) }
+func (e *entry) item() nesting.Item { return nesting.ItemOf(e.core.Table, e.raw) }
 
 // inside is a change of the item that can be told from an operation beside it: by its
 // context, and, where a call inside it uses another one, by its goroutine.

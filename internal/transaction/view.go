@@ -92,7 +92,7 @@ func (v *View) on(ctx context.Context, key repo.Key, do func(context.Context, *e
 		return err
 	}
 	defer done()
-	if err := nesting.Touch(ctx, nesting.ItemOf(v.s.Table.Core, raw), key, v.tx); err != nil {
+	if err := nesting.Touch(ctx, nesting.ItemOf(v.s.Table.Core.Table, raw), key, v.tx); err != nil {
 		return err
 	}
 	e, err := v.tx.touch(ctx, v.s.member(), lock.OwnKey(v.s.Table.KeyTable, key, raw), raw)

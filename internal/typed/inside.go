@@ -12,12 +12,12 @@ import (
 // change of the same item, or a transaction's closure; nil elsewhere. raw has the key,
 // encoded.
 func Refuse(ctx context.Context, t *Table, key repo.Key, raw ddb.Item) error {
-	return nesting.Write(ctx, nesting.ItemOf(t.Core, raw), key)
+	return nesting.Write(ctx, nesting.ItemOf(t.Core.Table, raw), key)
 }
 
 // Inside is a change that runs with a context which tells that it is inside.
 func Inside(t *Table, raw ddb.Item, change func(context.Context, any) error) func(context.Context, any) error {
-	of := nesting.ItemOf(t.Core, raw)
+	of := nesting.ItemOf(t.Core.Table, raw)
 	return func(ctx context.Context, item any) error {
 		return nesting.Change(ctx, of, func(ctx context.Context) error { return change(ctx, item) })
 	}

@@ -5,8 +5,8 @@ var ofStrategies = []mutant{
 	{
 		name: "a change is made inside a change of its item",
 		file: "internal/typed/inside.go",
-		old:  `return nesting.Write(ctx, nesting.ItemOf(t.Core, raw), key)`,
-		new:  `return nesting.Write(context.WithoutCancel(context.Background()), nesting.ItemOf(t.Core, raw), key)`,
+		old:  `return nesting.Write(ctx, nesting.ItemOf(t.Core.Table, raw), key)`,
+		new:  `return nesting.Write(context.WithoutCancel(context.Background()), nesting.ItemOf(t.Core.Table, raw), key)`,
 		by:   suite("nested", "^TestCallsInsideAChange$"),
 	},
 	{

@@ -44,13 +44,18 @@ func newWorld(t *testing.T) *world {
 		return rig.Must(repo.NewTable[thing](w.Client, w.Table, repo.TableConfig{}))(t)
 	}
 	rig.Is(t, table().EnsureTable(t.Context()))
+	w.open(t, table)
+	return w
+}
+
+// open makes the repositories.
+func (w *world) open(t *testing.T, table func() *repo.Table[thing]) {
 	w.optimistic = rig.Must(optimistic.New(table(), optimistic.Config{}))(t)
 	w.fair = rig.Must(optimistic.New(table(), optimistic.Config{Fair: true}))(t)
 	w.combining = rig.Must(optimistic.New(table(), optimistic.Config{Combine: true}))(t)
 	w.locking = rig.Must(pessimistic.New(table(), pessimistic.Config{}))(t)
 	w.combined = rig.Must(pessimistic.New(table(), pessimistic.Config{Combine: true}))(t)
 	w.events = rig.Must(nolock.New(table(), nolock.Config{}))(t)
-	return w
 }
 
 // make makes an item, and returns its id.

@@ -1,0 +1,138 @@
+package nested_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/mutex"
+	"github.com/dynahold/dynahold/once"
+	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/ticket"
+	"github.com/dynahold/dynahold/txn"
+)
+
+// A table is the same one through another client.
+func TestCallsInsideAChangeByAnotherClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := *w
+	table := func() *repo.Table[thing] {
+		return rig.Must(repo.NewTable[thing](rig.Client(), w.Table, repo.TableConfig{}))(t)
+	}
+	other.open(t, table)
+	for name, c := range w.changers() {
+		id := w.make(t, "x "+name)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err := c.Update(ctx, key(id), func(ctx context.Context, x *thing) error {
+			for nested, call := range all(other.writes(), other.transactions()) {
+				refused(t, name+" > "+nested, call(ctx, id), "")
+			}
+			return more(ctx, x)
+		})
+		if rig.Is(t, err); ctx.Err() != nil {
+			t.Errorf("%s: it waited", name)
+		}
+		cancel()
+		w.has(t, id, 11)
+	}
+}
+
+// What would wait for the hold of its own context is refused; the hold itself ends with it.
+func TestCallsWithTheContextOfAHold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x, y := w.make(t, "x"), w.make(t, "y")
+	held := rig.Must(w.locking.Acquire(t.Context(), key(x)))(t)
+	kept := context.WithoutCancel(held.Context())
+	before := w.Count.Total()
+	for where, ctx := range map[string]context.Context{"": held.Context(), ", outside": txn.Outside(held.Context()), ", without its end": kept} {
+		for name, call := range all(w.writes(), w.transactions()) {
+			refused(t, name+where, call(ctx, x), "held")
+		}
+	}
+	if sent := w.Count.Total() - before; sent != 0 {
+		t.Errorf("%d requests", sent)
+	}
+	rig.Must(w.locking.Update(held.Context(), key(y), more))(t)
+	item := held.Item()
+	item.N++
+	rig.Must(held.Commit(held.Context(), item))(t)
+	rig.Must(w.locking.Update(kept, key(x), more))(t) // it is over
+	w.has(t, x, 12)
+}
+
+// Nobody waits for a name, an entity or an id that is held where he comes from.
+func TestHoldsInsideThemselves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	runs := rig.Must(once.New(w.Client, w.Table+"-once", once.Config{}))(t)
+	locks := rig.Must(mutex.New(w.Client, w.Table+"-locks", mutex.Config{}))(t)
+	queue := rig.Must(ticket.New(w.Client, w.Table+"-queue", ticket.Config{}))(t)
+	for _, table := range []interface{ EnsureTable(context.Context) error }{runs, locks, queue} {
+		rig.Is(t, table.EnsureTable(t.Context()))
+	}
+	lock := func(ctx context.Context, name string) error {
+		l, err := locks.Lock(ctx, name)
+		if err == nil {
+			err = l.Unlock(ctx)
+		}
+		return err
+	}
+	lockAll := func(ctx context.Context, name string) error {
+		g, err := locks.LockAll(ctx, "a", name)
+		if err == nil {
+			err = g.Unlock(ctx)
+		}
+		return err
+	}
+	run := func(ctx context.Context, id string) error {
+		_, err := once.Do(ctx, runs, id, func(context.Context, once.Run) (int, error) { return 1, nil })
+		return err
+	}
+	turn := func(ctx context.Context, entity string) error {
+		return queue.Do(ctx, entity, func(context.Context, *ticket.Turn) error { return nil })
+	}
+	type calls = map[string]call
+	for name, c := range map[string]struct {
+		outer func(ctx context.Context, name string, fn func(context.Context)) error
+		inner calls
+	}{
+		"mutex.Do": {func(ctx context.Context, name string, fn func(context.Context)) error {
+			return locks.Do(ctx, name, func(ctx context.Context, l *mutex.Lock) error { fn(ctx); fn(l.Context()); return nil })
+		}, calls{"Lock": lock, "LockAll": lockAll}},
+		"mutex.LockAll": {func(ctx context.Context, name string, fn func(context.Context)) error {
+			g, err := locks.LockAll(ctx, name, name+" too")
+			if err != nil {
+				return err
+			}
+			fn(g.Context())
+			return g.Unlock(ctx)
+		}, calls{"Lock": lock, "LockAll": lockAll}},
+		"once.Do": {func(ctx context.Context, name string, fn func(context.Context)) error {
+			_, err := once.Do(ctx, runs, name, func(ctx context.Context, _ once.Run) (int, error) { fn(ctx); return 1, nil })
+			return err
+		}, calls{"Do": run}},
+		"ticket.Do": {func(ctx context.Context, name string, fn func(context.Context)) error {
+			return queue.Do(ctx, name, func(ctx context.Context, turn *ticket.Turn) error { fn(ctx); fn(turn.Context()); return nil })
+		}, calls{"Do": turn}},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		var kept context.Context
+		rig.Is(t, c.outer(ctx, "x", func(ctx context.Context) {
+			kept = context.WithoutCancel(ctx)
+			for what, call := range c.inner {
+				refused(t, name+" > "+what, call(ctx, "x"), "held")
+				rig.Is(t, call(ctx, "another"))
+			}
+		}))
+		for _, call := range c.inner {
+			rig.Is(t, call(kept, "x"))
+		}
+		if ctx.Err() != nil {
+			t.Errorf("%s: it waited", name)
+		}
+		cancel()
+	}
+}

@@ -68,8 +68,8 @@ var ofOnce = []mutant{
 	{
 		name: "the result of a run that is forgotten is given out",
 		file: "once/once.go",
-		old:  `if !ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld]) {`,
-		new:  `if row[attrDone] == nil {`,
+		old:  `return ddb.Equal(row[attrDone], row[s.locker.Core.Attr.LockHeld])`,
+		new:  `return row[attrDone] != nil`,
 		by:   test("once", "^TestForgotten$|^TestWhoseRequestIsRemembered$"),
 	},
 	{

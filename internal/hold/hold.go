@@ -48,5 +48,8 @@ func Require(tx repo.Tx, h Held) error {
 	if run := Of(tx); run != nil {
 		return run.Hold(h)
 	}
-	return fmt.Errorf("%w: the transaction is nil, or not from txn.Run", repo.ErrConfig)
+	return ErrNone
 }
+
+// ErrNone is the error where no transaction is under way.
+var ErrNone = fmt.Errorf("%w: the transaction is nil, or not from txn.Run", repo.ErrConfig)

@@ -46,7 +46,7 @@ func (m *commit) blamed(reasons []error, as func(core *stored.Table, key repo.Ke
 			failed = append(failed, p.failure(as(p.core.Table, p.key, reason)))
 		default:
 			r := m.sent[i-n]
-			failed = append(failed, r.failure(as(r.table, r.key, reason)))
+			failed = append(failed, rowFailure(r, as(r.Table, r.Key, reason)))
 		}
 	}
 	return failed

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -16,11 +17,11 @@ import (
 type commit struct {
 	call  *call
 	parts []*part
-	held  []*part  // those whose locks it ends, in the order of items
-	rows  []*Row   // what is no item of a repository, in the same order
-	sent  []*Row   // those that are in the request, behind the items
-	out   *request // nil: it is to be made
-	mine  *sent    // what the call remembers of it, or of another one that is found applied
+	held  []*part     // those whose locks it ends, in the order of items
+	rows  []*rows.Row // what is no item of a repository, in the same order
+	sent  []*rows.Row // those that are in the request, behind the items
+	out   *request    // nil: it is to be made
+	mine  *sent       // what the call remembers of it, or of another one that is found applied
 	id    protocol.WriteID
 	seen  []*protocol.Evidence // of the request, in what the process gets to see of its items
 	wrote []*entry             // items that others have written first
@@ -33,7 +34,7 @@ type commit struct {
 var errForm = errors.New("an item or a row wants another write")
 
 // commit writes what a run has made of the items that it touched.
-func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error {
+func (c *call) commit(ctx context.Context, touched []*entry, rows []*rows.Row) error {
 	m, changed := c.parts(touched, rows)
 	n := len(m.parts) + len(rows)
 	switch {
@@ -58,7 +59,7 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*Row) error 
 }
 
 // parts are those of a commit; changed says that it writes any of them.
-func (c *call) parts(touched []*entry, rows []*Row) (m *commit, changed bool) {
+func (c *call) parts(touched []*entry, rows []*rows.Row) (m *commit, changed bool) {
 	m = &commit{call: c, rows: rows}
 	for _, e := range touched {
 		if !e.known && e.blind == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
@@ -73,7 +74,7 @@ type event struct {
 func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place := placeOf(m.core.Table.Table, raw)
+	place := rows.Place(m.core.Table.Table, raw)
 	if e := c.entries[place]; e != nil {
 		if e.by != m.by {
 			return nil, fmt.Errorf("%w: item %v in table %q is in the transaction by another repository: each item takes part by one", repo.ErrConfig, key, m.core.Name)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
 )
 
 // sent is what a call remembers of a request. Another one takes its place where it was not
@@ -12,7 +13,7 @@ import (
 // that shows it then is evidence that the call has done what it is for.
 type sent struct {
 	id   protocol.WriteID
-	rows []*Row
+	rows []*rows.Row
 	once sync.Once
 }
 
@@ -28,7 +29,7 @@ func (s *sent) applied() {
 }
 
 // sends notes that a request is going to be sent.
-func (c *call) sends(id protocol.WriteID, rows []*Row) *sent {
+func (c *call) sends(id protocol.WriteID, rows []*rows.Row) *sent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &sent{id: id, rows: rows}

@@ -66,12 +66,12 @@ func (m *commit) begin(ctx context.Context, opt *ddb.Options) (done func(), err 
 		opt.Shorten(h.Timeout())
 	}
 	for _, r := range m.rows {
-		e, ok := r.ending()
+		e, ok := r.Ending()
 		if !ok {
 			continue
 		}
 		if err := e.Begin(ctx); err != nil {
-			return done, fail(r.failure(err))
+			return done, fail(rowFailure(r, err))
 		}
 		begun = append(begun, e)
 		opt.Holding = true
@@ -100,9 +100,9 @@ func (m *commit) make() error {
 		single = p.blind != nil && p.blind.Single && !p.known
 	}
 	for _, r := range m.rows {
-		part, some, err := r.write()
+		part, some, err := r.Write()
 		if err != nil {
-			return fail(r.failure(err))
+			return fail(rowFailure(r, err))
 		}
 		if some {
 			m.sent, out.writes = append(m.sent, r), append(out.writes, part)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -23,23 +24,23 @@ func (m *commit) checkRows() error {
 		}
 	}
 	for _, r := range m.rows {
-		if at[r.place()] {
-			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.key, r.table.Name)
+		if at[r.Place()] {
+			return fmt.Errorf("%w: row %v in table %q is in the transaction by a repository too: each row takes part by one", repo.ErrConfig, r.Key, r.Table.Name)
 		}
-		if err := r.usable(); err != nil {
-			return fail(r.failure(fmt.Errorf("%w: nothing was written", err)))
+		if err := r.Usable(); err != nil {
+			return fail(rowFailure(r, fmt.Errorf("%w: nothing was written", err)))
 		}
 	}
 	return nil
 }
 
 // cores are the tables of the items, and of some rows behind them.
-func (m *commit) cores(rows []*Row) (cores []*stored.Table) {
+func (m *commit) cores(rows []*rows.Row) (cores []*stored.Table) {
 	for _, p := range m.parts {
 		cores = append(cores, p.core.Table)
 	}
 	for _, r := range rows {
-		cores = append(cores, r.table)
+		cores = append(cores, r.Table)
 	}
 	return cores
 }
@@ -48,7 +49,7 @@ func (m *commit) cores(rows []*Row) (cores []*stored.Table) {
 func (m *commit) judgeRows(ctx context.Context, res ddb.Result, clean bool) (verdicts []protocol.Verdict) {
 	for i, r := range m.sent {
 		if n := len(m.parts) + i; n < len(res.Images) && res.Images[n].Failed {
-			verdicts = append(verdicts, r.judge(ctx, res.Images[n].Item, clean))
+			verdicts = append(verdicts, r.Judge(ctx, res.Images[n].Item, clean))
 		}
 	}
 	return verdicts
@@ -62,8 +63,8 @@ func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Fail
 		if n >= len(res.Images) || !res.Images[n].Failed {
 			continue
 		}
-		if why := r.refused(ctx, res.Images[n].Item); why != nil {
-			broken = append(broken, r.failure(fmt.Errorf("%w: nothing was written", why)))
+		if why := r.Refused(ctx, res.Images[n].Item); why != nil {
+			broken = append(broken, rowFailure(r, fmt.Errorf("%w: nothing was written", why)))
 		} else {
 			again = true
 		}
@@ -75,7 +76,7 @@ func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Fail
 // verdict.
 func (m *commit) settleRows(ctx context.Context) (verdict protocol.Verdict) {
 	for _, r := range m.sent {
-		if e, ok := r.ending(); ok {
+		if e, ok := r.Ending(); ok {
 			verdict = protocol.JudgeParts(verdict, e.Settle(ctx))
 		}
 	}

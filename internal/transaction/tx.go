@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -19,7 +20,7 @@ type Tx struct {
 	ctx    context.Context // ends with the run, and when a lock is lost
 	cancel context.CancelCauseFunc
 	ops    sync.WaitGroup // operations under way
-	rows   rows
+	rows   ofRun
 
 	mu       sync.Mutex
 	over     bool          // guarded by mu: the closure has returned
@@ -33,7 +34,7 @@ type Tx struct {
 }
 
 func newTx(ctx context.Context, c *call) *Tx {
-	tx := &Tx{call: c, caller: ctx}
+	tx := &Tx{call: c, caller: ctx, rows: ofRun{all: rows.New()}}
 	tx.ctx, tx.cancel = context.WithCancelCause(nesting.Within(ctx, tx))
 	for _, e := range c.held() {
 		tx.watch(e.turn.Lock)

@@ -9,9 +9,8 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
-	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/txn"
 )
 
 // DoneIn removes the job when the transaction is applied, so that a job is done once
@@ -25,12 +24,11 @@ import (
 // Where no answer tells what became of the commit, the job is given back, as by
 // Return, to find out: one request more. If nobody can tell, the job ends with
 // ErrOutcomeUnknown, as the transaction does.
-func (j *job) DoneIn(tx *txn.Tx) error {
-	run := transaction.Of(tx)
+func (j *job) DoneIn(tx repo.Tx) error {
 	if err := j.RequireIn(tx); err != nil {
 		return err
 	}
-	return run.Rows(func(all transaction.Rows) {
+	return rows.Add(tx, func(all rows.Rows) {
 		at := j.s.rowIn(all, j.row.key())
 		if at.Action != nil {
 			return // it was called before
@@ -48,7 +46,7 @@ func (j *job) DoneIn(tx *txn.Tx) error {
 	})
 }
 
-var _ transaction.Ending = heldJob{}
+var _ rows.Ending = heldJob{}
 
 // Write deletes the row, as Done does.
 func (j heldJob) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {

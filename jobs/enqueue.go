@@ -20,8 +20,8 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -165,7 +165,7 @@ func (s *store) newRow(resource string, job any, e options) (row ddb.Item, id st
 // the service, as long as it remembers them.
 func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) error {
 	j := &insertion{s: s, resource: resource, row: row}
-	actions := []transaction.Action{j, &counters{s: s, resource: resource, inserts: []*insertion{j}}}
+	actions := []rows.Action{j, &counters{s: s, resource: resource, inserts: []*insertion{j}}}
 	opt := ddb.Options{Holding: true}
 	if row[aMarked] != nil {
 		actions = append(actions, idRow{s, resources.RowKey(idsPrefix+resource, id), j})
@@ -205,7 +205,7 @@ func (s *store) judgePut(ctx context.Context, resource, id string, res ddb.Resul
 }
 
 // writes are those of some rows, as in a transaction.
-func (s *store) writes(actions ...transaction.Action) (writes []types.TransactWriteItem, err error) {
+func (s *store) writes(actions ...rows.Action) (writes []types.TransactWriteItem, err error) {
 	for _, a := range actions {
 		part, some, err := a.Write(s.table.Core.NewWrite())
 		if err != nil {

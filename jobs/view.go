@@ -9,20 +9,19 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
-	"github.com/dynahold/dynahold/internal/transaction"
+	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/txn"
 )
 
 // View is a queue inside a transaction.
 type View[J any] struct {
 	s  *store
-	tx *txn.Tx
+	tx repo.Tx
 }
 
 // In is the queue inside a transaction, for jobs that the change of items brings
 // about: they are queued if the transaction is applied, and only then.
-func (q *Queue[J]) In(tx *txn.Tx) *View[J] { return &View[J]{q.store, tx} }
+func (q *Queue[J]) In(tx repo.Tx) *View[J] { return &View[J]{q.store, tx} }
 
 // Enqueue puts a job at the end of a resource's line when the transaction is applied.
 // It is [Queue.Enqueue] otherwise, and sends nothing itself: in the commit it is
@@ -43,7 +42,7 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if err != nil {
 		return "", err
 	}
-	return id, transaction.Of(v.tx).Rows(func(all transaction.Rows) {
+	return id, rows.Add(v.tx, func(all rows.Rows) {
 		j := &insertion{s: v.s, resource: resource, row: row}
 		if row[aMarked] != nil {
 			mark := resources.RowKey(idsPrefix+resource, id)
@@ -61,7 +60,7 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 }
 
 // rowIn is a row of the queue's table in a transaction.
-func (s *store) rowIn(all transaction.Rows, key ddb.Item) *transaction.Row {
+func (s *store) rowIn(all rows.Rows, key ddb.Item) *rows.Row {
 	return all.At(s.table.Core, resources.KeyOf(key), key)
 }
 
@@ -144,7 +143,7 @@ type counters struct {
 }
 
 // countersIn finds or makes it.
-func (s *store) countersIn(all transaction.Rows, resource string) *counters {
+func (s *store) countersIn(all rows.Rows, resource string) *counters {
 	at := s.rowIn(all, resources.Key(resource))
 	if at.Action == nil {
 		at.Action = &counters{s: s, resource: resource}

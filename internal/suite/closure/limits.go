@@ -3,18 +3,19 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
+	"jobs":        13_100,
 	"localdb":     1_050,
 	"lockedread":  13_600,
 	"mutex":       12_900,
 	"nolock":      17_400,
-	"once":        12_400,
+	"once":        12_450,
 	"optimistic":  18_300,
-	"pessimistic": 17_750,
+	"pessimistic": 17_800,
 	"repo":        6_750,
 	"repotest":    9_250,
-	"semaphore":   19_950,
+	"semaphore":   9_500,
 	"ticket":      9_400,
-	"txn":         15_950,
+	"txn":         16_000,
 }
 
 const margin = 0.03

@@ -201,6 +201,9 @@ func TestARecordBecomesATimeline(t *testing.T) {
 	w.read(`"event":"ended"`, `"holder":"till-1"`)
 	w.read(`"event":"taken"`, `"holder":"till-2"`, `"lost":`+token)
 	w.end(exitOK, `"event":"stopped"`)
+	tell := "locks timeline " + record
+	_, out, _ := call(ctx, &fake{}, strings.Fields(tell)...)
+	n.shown(document, "$ dynahold "+tell+"\n", out)
 
 	w = n.pipe("locks watch locks --every 100ms --record " + record) // appends
 	w.read(" held ", "nightly-report")
@@ -225,10 +228,7 @@ func TestARecordBecomesATimeline(t *testing.T) {
 			}
 		}
 	}
-	tell := "locks timeline " + record
 	offline(tell, exitOK, "orders: 1001", "till-1", token, "taken over after its lease, then held by till-2", "held at the last look", "locks: nightly-report", "batch-2", "broken before the end of its lease, then held by batch-3", "a look every 100ms")
-	_, out, _ := call(ctx, &fake{}, strings.Fields(tell)...)
-	n.shown(document, "$ dynahold "+tell+"\n", out)
 	offline(tell+" --lock night*", exitOK, "batch-3")
 	offline(tell+" --lock nothing", exitOK, "nobody held a lock")
 	offline(tell+" -o json", exitOK, `"end": "taken_over"`, `"lost_to": "till-2"`, `"first_seen": "`, `"watched": [`)

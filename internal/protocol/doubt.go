@@ -56,7 +56,9 @@ func (r Refusal) verdict(id WriteID) Verdict {
 		return Lost
 	case !r.Counted && len(r.Base) == 0 && len(r.Now) < stored.RingLen: // no id has left the ring
 		return Lost
-	case r.Counted && r.Since <= max(1, writes(r.Now)): // all since then are in sight; or it is gone with its item
+	case r.Counted && r.Since <= writes(r.Now): // all since then are in sight; or it is gone with its item
+		return Lost
+	case r.Counted && r.Since <= 1 && len(r.Now) < stored.RingLen: // no id has left the ring
 		return Lost
 	}
 	return Undecided

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"testing"
 	"time"
 
@@ -85,6 +86,29 @@ func others(ids ...byte) (ring []byte) {
 	return ring
 }
 
+// marks are a ring of so many ids of nobody's.
+func marks(n int) (ring []byte) {
+	for range n {
+		id := NewMark()
+		ring = append(ring, id[:]...)
+	}
+	return ring
+}
+
+// However often others are refused by a lock that says nothing, they push no write out of
+// sight.
+func TestMarksLeaveAFullRingFirst(t *testing.T) {
+	mine := NewWriteID()
+	ring := func(v types.AttributeValue) []byte { return v.(*types.AttributeValueMemberB).Value }
+	now := ring(mine.Push(others(1, 2, 3)))
+	for range 20 {
+		now = ring(NewMark().Push(now))
+	}
+	if len(now) != stored.RingLen || RingVerdict(mine, others(1, 2, 3), now) != Committed {
+		t.Errorf("the write is out of sight: %x", now)
+	}
+}
+
 // What a refusal tells of which no attempt is in doubt: it may be that of a copy.
 func TestWhatARefusalTells(t *testing.T) {
 	mine := WriteID(others(9))
@@ -98,6 +122,8 @@ func TestWhatARefusalTells(t *testing.T) {
 		"only a lock stands in the way":             {Refusal{Unmoved: true}, Lost},
 		"all writes since are in sight":             {Refusal{Base: others(20), Now: eight, Counted: true, Since: 8}, Lost},
 		"a write since is out of sight":             {Refusal{Base: others(20), Now: eight, Counted: true, Since: 9}, Undecided},
+		"marks may have pushed it out of sight":     {Refusal{Base: others(20), Now: marks(8), Counted: true, Since: 1}, Undecided},
+		"nothing has left the ring but for a mark":  {Refusal{Base: others(20), Now: marks(1), Counted: true, Since: 1}, Lost},
 		"no write has left the ring":                {Refusal{Now: others(1, 2)}, Lost},
 		"writes may have left the ring":             {Refusal{Now: eight}, Undecided},
 		"what is to be deleted has gone":            {Refusal{Base: others(1), Gone: true, Removes: true, Counted: true}, Undecided},

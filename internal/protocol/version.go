@@ -18,6 +18,9 @@ type WriteID [stored.RingID]byte
 // NewWriteID makes an id.
 func NewWriteID() (id WriteID) {
 	_, _ = rand.Read(id[:]) // never fails since Go 1.24
+	if id.mark() {
+		id[stored.RingID-1] = 1
+	}
 	return id
 }
 
@@ -28,10 +31,13 @@ func NewMark() (id WriteID) {
 	return id
 }
 
+// mark reports whether an id is nobody's: it is the first to leave a full ring.
+func (id WriteID) mark() bool { return id[stored.RingID-2] == 0 && id[stored.RingID-1] == 0 }
+
 // writes is how many ids of a ring are surely those of writes that the version counts.
 func writes(ring []byte) (n int64) {
 	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
-		if ring[i+stored.RingID-2] != 0 || ring[i+stored.RingID-1] != 0 {
+		if !WriteID(ring[i : i+stored.RingID]).mark() {
 			n++
 		}
 	}
@@ -52,7 +58,7 @@ func (id WriteID) push(old []byte, done func(WriteID) bool) types.AttributeValue
 	}
 	// The newest that was there stays: others look for it first.
 	for i := stored.RingLen; i > stored.RingID; i -= stored.RingID {
-		if done(WriteID(ring[i : i+stored.RingID])) {
+		if one := WriteID(ring[i : i+stored.RingID]); one.mark() || done(one) {
 			return ddb.Bytes(slices.Delete(ring, i, i+stored.RingID))
 		}
 	}

@@ -1,7 +1,5 @@
 package jobs
 
-import ()
-
 // Rows of jobs, in the table of their resources.
 const (
 	jobsPrefix = "JOBS#" // + resource; sort key: the job's place in line

@@ -3,5 +3,3 @@
 // semaphore) and jobs (package jobs) on one table count on the same rows, so both
 // together stay below one limit. Package documents of both say what the rows are.
 package resources
-
-import ()

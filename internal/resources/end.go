@@ -1,7 +1,5 @@
 package resources
 
-import ()
-
 // Gone is what became of a permit or a job that was to be ended, and that is not there.
 type Gone int
 

@@ -60,60 +60,62 @@ var ofTickets = []mutant{
 	},
 }
 
-// Permits.
+// Permits, and the row that counts them.
 var ofSemaphores = []mutant{
 	{
 		name: "a copy of a release gives another's permit back",
 		file: "semaphore/permit.go",
-		old:  "	count(w, aChanges, 1)\n	w.IfExists(attr)\n",
-		new:  "	count(w, aChanges, 1)\n",
+		old:  "	s.table.GiveBack(w)\n	w.IfExists(attr)\n",
+		new:  "	s.table.GiveBack(w)\n",
 		by:   test("semaphore", "^TestLostAnswersOfPermits$"),
 	},
 	{
 		name: "dead letters are forgotten with their resource",
-		file: "semaphore/resource.go",
+		file: "internal/resources/limit.go",
 		old: `range []string{aQueued, aRunning, aDead} {
 			none`,
 		new: `range []string{aQueued, aRunning} {
 			none`,
-		by: test("semaphore", "^TestDeadLettersKeepTheirResource$"),
+		by: test("jobs", "^TestDeadLettersKeepTheirResource$"),
 	},
 	{
 		name: "one permit more than the limit",
 		file: "semaphore/acquire.go",
-		old:  `s.ifRoom(w, " < ")`,
-		new:  `s.ifRoom(w, " <= ")`,
+		old:  `s.table.If(w, resources.ForOneMore)`,
+		new:  `s.table.If(w, resources.ForTheSame)`,
 		by:   test("semaphore", "^TestHeldPermitsUseUpTheLimit$"),
 	},
 	{
 		name: "a permit's token is not drawn",
-		file: "semaphore/acquire.go",
-		old: `count(w, aChanges, 1)
-	s.nextToken(w, now)`,
-		new: `count(w, aChanges, 1)
+		file: "internal/resources/limit.go",
+		old: `	count(w, aRunning, 1)
+	count(w, aChanges, 1)
+	t.NextToken(w, now)`,
+		new: `	count(w, aRunning, 1)
+	count(w, aChanges, 1)
 	w.SetTo(aToken, "if_not_exists("+w.Name(aToken)+", "+w.Value(ddb.Integer(now.UnixMicro()))+")")`,
 		by: test("semaphore", "^TestHeldPermitsUseUpTheLimit$"),
 	},
 	{
 		name: "the limit of a program counts where another was set for all",
-		file: "semaphore/acquire.go",
+		file: "internal/resources/limit.go",
 		old:  `below = "(attribute_exists(" + fixed + ") AND " + below + " OR attribute_not_exists(" + fixed + ") AND "`,
 		new:  `below = "(attribute_exists(" + fixed + ") AND " + below + " OR "`,
-		by:   test("semaphore", "^TestProgramsWithDifferentLimits$|^TestS5_4_LimitsThatChange"),
+		by:   test("jobs", "^TestProgramsWithDifferentLimits$|^TestS5_4_LimitsThatChange"),
 	},
 	{
-		name: "a release past its deadline was the holder's own",
-		file: "semaphore/permit.go",
+		name: "an end past its deadline was the holder's own",
+		file: "internal/resources/end.go",
 		old:  `case silent, expired:`,
 		new:  `case silent:`,
-		by:   test("semaphore", "^TestModel"),
+		by:   test("internal/resources", "^TestModel"),
 	},
 	{
-		name: "a release does not believe evidence of others",
-		file: "semaphore/permit.go",
+		name: "an end does not believe evidence of others",
+		file: "internal/resources/end.go",
 		old:  `case told:`,
 		new:  `case told && silent && expired:`,
-		by:   test("semaphore", "^TestModel|^TestBreakPermit$|^TestVerdictsOf"),
+		by:   test("internal/resources", "^TestModel"),
 	},
 	{
 		name: "a late copy of a permit's renewal moves the end back",
@@ -124,10 +126,10 @@ var ofSemaphores = []mutant{
 	},
 	{
 		name: "a break leaves no evidence on its resource",
-		file: "semaphore/break.go",
+		file: "internal/resources/broken.go",
 		old:  "	w.Set(brokenPrefix+name, end)\n",
 		new:  "",
-		by:   test("semaphore", "^TestBreakPermit$|^TestVerdictsOfBreaks"),
+		by:   test("jobs", "^TestBreakJob$|^TestVerdictsOfBreaks"),
 	},
 }
 
@@ -135,23 +137,30 @@ var ofSemaphores = []mutant{
 var ofJobs = []mutant{
 	{
 		name: "a start does not count the attempt",
-		file: "semaphore/start.go",
+		file: "jobs/start.go",
 		old:  `ddb.Integer(int64(j.attempts+1))`,
 		new:  `ddb.Integer(int64(j.attempts))`,
-		by:   test("semaphore", "^TestS5_5_AJobThatKillsItsHoldersDies$"),
+		by:   test("jobs", "^TestS5_5_AJobThatKillsItsHoldersDies$"),
 	},
 	{
 		name: "a job that is given back counts as an attempt",
-		file: "semaphore/job.go",
+		file: "jobs/end.go",
 		old:  `ddb.Integer(int64(j.row.attempts-1))`,
 		new:  `ddb.Integer(int64(j.row.attempts))`,
-		by:   test("semaphore", "^TestReturnDoesNotCountTheAttempt$"),
+		by:   test("jobs", "^TestReturnDoesNotCountTheAttempt$"),
 	},
 	{
 		name: "a job has one attempt more",
-		file: "semaphore/job.go",
-		old:  "		if j.row.attempts >= s.cfg.Retry.Attempts {\n			c.dead",
-		new:  "		if j.row.attempts > s.cfg.Retry.Attempts {\n			c.dead",
-		by:   test("semaphore", "^TestS5_5_FailedWorkIsRetriedThenDead$"),
+		file: "jobs/end.go",
+		old:  "buries: j.row.attempts >= s.cfg.Retry.Attempts",
+		new:  "buries: j.row.attempts > s.cfg.Retry.Attempts",
+		by:   test("jobs", "^TestS5_5_FailedWorkIsRetriedThenDead$"),
+	},
+	{
+		name: "a job that others work on was ended by its own handler",
+		file: "jobs/end.go",
+		old:  "broken, known := j.broken(ctx)",
+		new:  "_, known := j.broken(ctx)\n	broken := false",
+		by:   test("jobs", "^TestBreakJob$|^TestVerdictsOfBreaks"),
 	},
 }

@@ -185,7 +185,7 @@ func (a Attributes) check() error {
 // Wait bounds the waiting for an item that others hold or write.
 type Wait struct {
 	Min time.Duration // least bound of the random sleep between tries; default 5 ms, of optimistic changes 10 ms
-	Max time.Duration // greatest bound; default 500 ms
+	Max time.Duration // greatest bound; default 500 ms, at most a year
 	// Attempts is after how many tries a call gives up; default 0: as long as the
 	// context allows. Standing behind callers of the same process is no try: that
 	// the context alone bounds.

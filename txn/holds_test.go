@@ -298,6 +298,11 @@ func TestRequireTwoOnOneRow(t *testing.T) {
 }
 
 // Misuse has a word of what is wrong.
+// foreign are keys of no repository.
+type foreign struct{}
+
+func (foreign) Table() string { return "orders" }
+
 func TestRequireBadInput(t *testing.T) {
 	w := newWorld(t)
 	h := w.holds(t, nil)
@@ -311,6 +316,12 @@ func TestRequireBadInput(t *testing.T) {
 		text string
 	}{
 		"nothing":                {func(tx *txn.Tx) error { return tx.Require(nil) }, "nil"},
+		"no lock":                {func(tx *txn.Tx) error { return tx.Require((*mutex.Lock)(nil)) }, "nil"},
+		"no locks":               {func(tx *txn.Tx) error { return tx.Require((*mutex.Group)(nil)) }, "nil"},
+		"no turn":                {func(tx *txn.Tx) error { return tx.Require((*ticket.Turn)(nil)) }, "nil"},
+		"no permit":              {func(tx *txn.Tx) error { return tx.Require((*semaphore.Permit)(nil)) }, "nil"},
+		"no keys":                {func(tx *txn.Tx) error { return tx.Prefetch(t.Context(), nil) }, "keys 1"},
+		"keys of somebody else":  {func(tx *txn.Tx) error { return tx.Prefetch(t.Context(), foreign{}) }, "keys 1"},
 		"another client":         {func(tx *txn.Tx) error { return tx.Require(peer) }, "another client"},
 		"the transaction before": {func(*txn.Tx) error { return kept.Require(lock) }, "over"},
 		"a run made by hand":     {func(tx *txn.Tx) error { return tx.Require(once.Run{ID: "order-7"}) }, `the run of "order-7" is not from Do`},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -130,10 +131,12 @@ func (o *Operation) Repeated() bool { return o.inner.Repeated() }
 // names all items beforehand never has to take locks twice.
 func (tx *Tx) Prefetch(ctx context.Context, keys ...Keys) error {
 	var all []transaction.Keys
-	for _, k := range keys {
-		if k, ok := k.(transaction.Keys); ok {
-			all = append(all, k)
+	for i, k := range keys {
+		own, ok := k.(transaction.Keys)
+		if !ok {
+			return fmt.Errorf("%w: keys %d of Prefetch are not from a repository's Keys", repo.ErrConfig, i+1)
 		}
+		all = append(all, own)
 	}
 	return public(transaction.Of(tx).Prefetch(ctx, all...))
 }
@@ -154,7 +157,7 @@ type Held = repo.Held
 // read, and that it was held.
 func (tx *Tx) Require(held ...Held) error {
 	for _, h := range held {
-		if h == nil {
+		if v := reflect.ValueOf(h); h == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return fmt.Errorf("%w: what is to be held is nil", repo.ErrConfig)
 		}
 		if err := h.RequireIn(tx); err != nil {

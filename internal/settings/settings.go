@@ -105,7 +105,11 @@ func Wait(w *repo.Wait, least time.Duration) Fill {
 	}
 }
 
-// Bounds are the least and the greatest of sleeps that grow, with their defaults.
+// longest bounds all sleeps: they are added up, and doubled.
+const longest = 365 * 24 * time.Hour
+
+// Bounds are the least and the greatest of sleeps that grow, with their defaults. More
+// than a year is a year.
 func Bounds(name string, least, most *time.Duration, defaultLeast, defaultMost time.Duration) Fill {
 	return func() error {
 		if *least < 0 {
@@ -123,6 +127,7 @@ func Bounds(name string, least, most *time.Duration, defaultLeast, defaultMost t
 		if *most == 0 {
 			*most = max(defaultMost, *least)
 		}
+		*least, *most = min(*least, longest), min(*most, longest)
 		if *most < *least {
 			return fmt.Errorf("%w: %s.Max (%v) is less than %s.Min (%v)", repo.ErrConfig, name, *most, name, *least)
 		}

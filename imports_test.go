@@ -104,6 +104,7 @@ var layout = []row{
 	{folder: "internal/suite/apply", tests: []string{"repo", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are written as expressions, of both strategies that have them"},
 	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
 	{folder: "internal/suite/nested", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs", "internal/fault"}, module: "internal/suite", testOnly: true, why: "calls inside changes and closures, and goroutines of one closure, of all strategies"},
+	{folder: "internal/suite/oldprogram", tests: []string{"repo", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "a program that is built from an earlier state, beside those of today"},
 	{folder: "internal/suite/mutants", module: "internal/suite", testOnly: true, why: "breaks of the library that its tests must find; knows its texts, and imports nothing of it"},
 	{folder: "internal/suite/closure", module: "internal/suite", testOnly: true, why: "how much code one import compiles; knows its texts, and imports nothing of it"},
 	{folder: "internal/suite/surface", module: "internal/suite", testOnly: true, why: "nothing internal in what users can see"},

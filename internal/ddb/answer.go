@@ -1,6 +1,7 @@
 package ddb
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ type answer struct {
 	code       string   // the same as the SDK has read it; "" for a success
 	parts      int      // how many items its request has; 0: it is no transaction
 	reasons    []string // why each of them cancelled it; nil: it was not cancelled
-	members    []string // of a success without a checksum; nil: each is one of successes
+	members    []string // of a success: all of them, with a checksum the first; nil: each is one of successes
 }
 
 // habits are what the answers of an endpoint have had before.
@@ -205,6 +206,24 @@ func membersOf(body []byte) (names []string) {
 	}
 	return names
 }
+
+// firstMember is the name of the first of what a body has that begins like that, unless it is
+// one of successes, or the beginning does not tell. It is all that is looked at where a
+// checksum fits: whatever answers in the service's place begins otherwise.
+func firstMember(start []byte) []string {
+	_, rest, found := bytes.Cut(start, []byte{'"'})
+	if !found {
+		return nil
+	}
+	name, ok := textAt(rest)
+	if !ok && len(rest) <= mostName || ok && isSuccess(name) {
+		return nil
+	}
+	return []string{string(name)}
+}
+
+// mostName is the length of the longest of successes.
+const mostName = len("TimeToLiveSpecification")
 
 // onlySuccesses reports whether the members of a body are certainly among successes.
 func onlySuccesses(body []byte) bool {

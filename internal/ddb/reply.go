@@ -22,10 +22,11 @@ import (
 // wrong.
 type reply struct {
 	io.ReadCloser
-	head           // what stands before it
-	packed  string // how its bytes are packed; "": they are JSON as such
-	altered bool   // the transport unpacked them: their checksum cannot be compared
-	kept    []byte // of an error, or without a checksum: what was read
+	head             // what stands before it
+	packed  string   // how its bytes are packed; "": they are JSON as such
+	altered bool     // the transport unpacked them: their checksum cannot be compared
+	kept    []byte   // of an error, or without a checksum: what was read
+	start   [48]byte // how it begins
 	size    int64
 	first   byte // of what is no space
 	sum     uint32
@@ -60,6 +61,9 @@ func (r *reply) watch(resp *http.Response) {
 
 func (r *reply) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
+	if r.size < int64(len(r.start)) {
+		copy(r.start[r.size:], p[:n])
+	}
 	r.size += int64(n)
 	r.sum = crc32.Update(r.sum, crc32.IEEETable, p[:n])
 	if r.keeps() {
@@ -225,6 +229,8 @@ func (a *answer) watched(r *reply, strict bool) bool {
 		a.kind = typeOf(r.text())
 	case a.status == http.StatusOK && !a.checksum:
 		a.members = membersOf(r.text())
+	case a.status == http.StatusOK && r.packed == "":
+		a.members = firstMember(r.start[:min(r.size, int64(len(r.start)))])
 	}
 	return true
 }

@@ -18,7 +18,13 @@ type kind struct {
 	marked bool // it has the service's checksum and id, which nobody but the service has by chance
 	// known says that it is told by what the endpoint has answered before.
 	known bool
+	// inside says that it is told by its body alone, which nobody sees behind a client that
+	// drops the options of a call.
+	inside bool
 }
+
+// hidden reports whether nothing can tell it from an answer of the service.
+func (k *kind) hidden(way string) bool { return k.inside && way == "without options" }
 
 const (
 	xjson = "Content-Type: application/x-amz-json-1.0\n"
@@ -67,6 +73,8 @@ var kinds = []kind{
 	{name: "200, nothing", status: 200, header: xjson},
 	{name: "200, empty object", status: 200, header: xjson, body: `{}`, known: true},
 	{name: "200, a message", status: 200, header: json, body: `{"message":"ok"}`},
+	{name: "200, a message with checksum", status: 200, header: xjson, body: `{"message":"ok"}`, marked: true, inside: true},
+	{name: "200, another service's result with checksum", status: 200, header: xjson, body: ` {"MessageId":"7c","MD5OfMessageBody":"fafb00f5732ab283681e124bf8747ed1"}`, marked: true, inside: true},
 	{name: "202", status: 202, header: xjson, body: `{}`, marked: true},
 	{name: "204", status: 204},
 	{name: "500 page", status: 500, header: html, body: page},

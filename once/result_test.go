@@ -120,7 +120,7 @@ var trials = map[string]trial{
 	"empty set": own(&types.AttributeValueMemberSS{}), "numbers alike": own(&types.AttributeValueMemberNS{Value: []string{"1", "1.0"}}), "NaN in a set": own(&types.AttributeValueMemberNS{Value: []string{"NaN"}}), "empty BS": own(&types.AttributeValueMemberBS{}),
 	"false NULL": own(&types.AttributeValueMemberNULL{}), "nil in a list": own(&types.AttributeValueMemberL{Value: []types.AttributeValue{nil}}), "no numeral": own(num("")), "hexadecimal": own(num("0x10")), "spaced": own(num(" 1")),
 	"typed nil": own((*types.AttributeValueMemberS)(nil)), "an int as any": notKept[any](7, repo.ErrSchema), "a struct as any": notKept(map[string]any{"a": receipt{1, "x"}}, repo.ErrSchema),
-	"drops": notKept(drops{"x"}, repo.ErrSchema), "one way": notKept(oneWay{"x"}, repo.ErrSchema), "year 10000": notKept(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), repo.ErrSchema),
+	"drops": notKept(drops{"x"}, repo.ErrSchema), "one way": notKept(oneWay{"x"}, repo.ErrSchema), "seconds of a zone": notKept(time.Date(1880, 1, 1, 0, 0, 0, 0, time.FixedZone("LMT", -17762)), repo.ErrSchema), "year 10000": notKept(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), repo.ErrSchema),
 
 	"sealed": refusedType[sealed](), "pointer to sealed": refusedType[*sealed](), "slice of sealed": refusedType[[]sealed](), "map of sealed": refusedType[map[string]sealed](), "helper": refusedType[helper](), "embedded pointer": refusedType[embedsIt](),
 	"error": refusedType[error](), "with an error": refusedType[struct{ Err error }](), "chan": refusedType[chan int](), "func": refusedType[struct{ F func() }](), "complex": refusedType[complex128](), "uintptr": refusedType[uintptr](), "unsafe": refusedType[unsafe.Pointer](),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 )
@@ -73,7 +74,7 @@ func (c *coding) differ(a, b reflect.Value, at string) string {
 	switch opaque := c.codesItself(a.Type()) || isTime(a.Type()); {
 	case empty(a) && empty(b):
 		return ""
-	case opaque && !a.IsZero() && b.IsZero():
+	case opaque && !a.IsZero() && b.IsZero(), isTime(a.Type()) && a.CanInterface() && moved(a, b):
 		return place(at)
 	case opaque && (isTime(a.Type()) || a.Kind() != reflect.Struct):
 		return ""
@@ -90,6 +91,14 @@ func (c *coding) differ(a, b reflect.Value, at string) string {
 		return ""
 	}
 	return place(at)
+}
+
+// moved reports whether a time has become another one because its zone is off by seconds,
+// as zones were that followed the sun: their texts have minutes.
+func moved(a, b reflect.Value) bool {
+	was, is := a.Convert(timeType).Interface().(time.Time), b.Convert(timeType).Interface().(time.Time)
+	_, offset := was.Zone()
+	return offset%60 != 0 && was.Sub(is).Abs() >= time.Second
 }
 
 // isNumeral reports whether values of a type are texts that are kept as numbers.

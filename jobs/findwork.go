@@ -23,7 +23,7 @@ type seenShard struct {
 	oldest                time.Time // since when the first job waits; zero: none is known to
 }
 
-// survey looks at the resources of the shards where there may be work.
+// findWork looks at the resources of the shards where there may be work.
 func (d *dispatcher) findWork(ctx context.Context) error {
 	due, err := d.due(ctx)
 	if err != nil {

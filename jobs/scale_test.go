@@ -112,7 +112,7 @@ func TestAnIdleDispatcherListens(t *testing.T) {
 		defer end()
 		startsWithin(t, started, poll)
 		for round := range 3 {
-			time.Sleep(2 * time.Minute) // it has forgotten that there was a ring
+			time.Sleep(2 * time.Minute) // it has forgotten that there was a mark
 			sent.reset()
 			time.Sleep(10 * time.Minute)
 			if looks, all := sent.of("BELL"), sent.of("Query"); looks < 300 || looks > 600 || all < 16*18 || all > 16*21 {
@@ -122,15 +122,15 @@ func TestAnIdleDispatcherListens(t *testing.T) {
 			enqueue(t, producer, fmt.Sprintf("new-%d", round), 1)
 			startsWithin(t, started, poll+100*time.Millisecond)
 			if n := produced.of("BELL"); n != 1 {
-				t.Errorf("rung %d times for one job", n)
+				t.Errorf("%d marks for one job", n)
 			}
 		}
 	})
 }
 
-// A producer rings once for all that it enqueues within some seconds, and none of it is
+// A producer marks its shard once for all that it enqueues within some seconds, and none of it is
 // overheard.
-func TestOneRingSpeaksForSeconds(t *testing.T) {
+func TestOneMarkStandsForSeconds(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
 		s, _ := f.process(t, jobs.Config{})
 		producer, produced := f.process(t, jobs.Config{})
@@ -143,14 +143,14 @@ func TestOneRingSpeaksForSeconds(t *testing.T) {
 			startsWithin(t, started, poll+100*time.Millisecond)
 		}
 		if n := produced.of("BELL"); n > 8 {
-			t.Errorf("rung %d times in 90 s", n)
+			t.Errorf("%d marks in 90 s", n)
 		}
 	})
 }
 
-// A ring that is lost, as with its producer, or with a program that does not ring,
+// A mark that is lost, as with its producer, or with a program that makes none,
 // delays a job, and no more.
-func TestARingIsLost(t *testing.T) {
+func TestAMarkIsLost(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
 		s, _ := f.process(t, jobs.Config{})
 		producer, produced := f.process(t, jobs.Config{})
@@ -162,14 +162,14 @@ func TestARingIsLost(t *testing.T) {
 		startsWithin(t, started, 15*poll+poll)
 		enqueue(t, producer, "staging", 1)
 		if n := produced.of("BELL"); n != 2 {
-			t.Errorf("rung %d times: a ring that was lost is none", n)
+			t.Errorf("%d marks: one that was lost is none", n)
 		}
 		startsWithin(t, started, 15*poll+poll)
 	})
 }
 
 // A dead letter that is queued again is heard of, too, and so is the job of a transaction.
-func TestARequeueRings(t *testing.T) {
+func TestARequeueMarks(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
 		once := jobs.Config{Retry: jobs.Retry{Attempts: 1}}
 		s, _ := f.process(t, jobs.Config{})

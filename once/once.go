@@ -43,16 +43,10 @@ func (r Run) Format(f fmt.State, _ rune) { redact.Exported(f, "once.Run", r) }
 // The context of fn ends with ctx, and, with the cause, when the lease is lost. If fn
 // fails, or panics, the id is released and the error returned.
 func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Context, run Run) (T, error)) (result T, err error) {
-	switch {
-	case fn == nil:
+	if fn == nil {
 		return result, fmt.Errorf("%w: the operation is nil", repo.ErrConfig)
-	case s == nil || s.coding == nil:
-		return result, fmt.Errorf("%w: the store is nil, or not from New", repo.ErrConfig)
 	}
-	if err := s.coding.facts(reflect.TypeFor[T]()).err; err != nil {
-		return result, err
-	}
-	if err := s.checkRequest(); err != nil {
+	if err := s.check(reflect.TypeFor[T]()); err != nil {
 		return result, err
 	}
 	key := repo.Key{Partition: id}
@@ -103,6 +97,17 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 		return result, fmt.Errorf("id %q: %w", id, why)
 	}
 	return result, nil
+}
+
+// check refuses a call before anything is sent.
+func (s *Store) check(result reflect.Type) error {
+	if s == nil || s.coding == nil {
+		return fmt.Errorf("%w: the store is nil, or not from New", repo.ErrConfig)
+	}
+	if err := s.coding.facts(result).err; err != nil {
+		return err
+	}
+	return s.checkRequest()
 }
 
 // completed is what ends the waiting for a run: another has completed the id.

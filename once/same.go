@@ -74,7 +74,7 @@ func (c *coding) differ(a, b reflect.Value, at string) string {
 	switch opaque := c.codesItself(a.Type()) || isTime(a.Type()); {
 	case empty(a) && empty(b):
 		return ""
-	case opaque && !a.IsZero() && b.IsZero(), isTime(a.Type()) && a.CanInterface() && moved(a, b):
+	case opaque && !a.IsZero() && b.IsZero(), moved(a, b):
 		return place(at)
 	case opaque && (isTime(a.Type()) || a.Kind() != reflect.Struct):
 		return ""
@@ -93,9 +93,12 @@ func (c *coding) differ(a, b reflect.Value, at string) string {
 	return place(at)
 }
 
-// moved reports whether a time has become another one because its zone is off by seconds,
+// moved reports whether what is a time has become another one because its zone is off by seconds,
 // as zones were that followed the sun: their texts have minutes.
 func moved(a, b reflect.Value) bool {
+	if !isTime(a.Type()) || !a.CanInterface() {
+		return false
+	}
 	was, is := a.Convert(timeType).Interface().(time.Time), b.Convert(timeType).Interface().(time.Time)
 	_, offset := was.Zone()
 	return offset%60 != 0 && was.Sub(is).Abs() >= time.Second

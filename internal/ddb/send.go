@@ -57,7 +57,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		if c.tooLate() {
 			break
 		}
-		if c.once(ctx, c.patience()) {
+		if c.once(ctx, c.patience(n)) {
 			_ = c.release(nil)
 			break
 		}

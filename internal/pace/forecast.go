@@ -21,6 +21,7 @@ type Forecast struct {
 type Learned struct {
 	Turn time.Duration // how long a turn takes; 0: not known
 	Trip time.Duration // how long a look takes, there and back; 0: not known
+	Off  time.Duration // by how much looks differ from that, on average
 	Long time.Duration // how long the last turn took, if that was very long; else 0
 }
 
@@ -45,7 +46,9 @@ func (f *Forecast) Took(trip time.Duration) {
 		f.Trip = trip
 		return
 	}
-	f.Trip += (min(trip, 2*f.Trip) - f.Trip) / 16 // one that took very long says little of the next
+	trip = min(trip, 2*f.Trip) // one that took very long says little of the next
+	f.Off += ((trip - f.Trip).Abs() - f.Off) / 16
+	f.Trip += (trip - f.Trip) / 16
 }
 
 // See notes what a look showed that was sent at asked and answered at answered: how
@@ -96,6 +99,17 @@ func (f *Forecast) learn(d time.Duration, n int) {
 // and the write that ends it.
 func (f *Forecast) turn() time.Duration { return max(f.Turn, f.Trip) }
 
+// allowance is how much earlier a turn may end than the estimate says: a quarter of it
+// where latency is even, and up to three quarters where requests take now long and now
+// short, for so do turns. Each look more costs a read, so even latency must cost none.
+func (f *Forecast) allowance(turn time.Duration) time.Duration {
+	uneven := f.Off - f.Trip*3/10 // of an even latency looks are off by less
+	if uneven <= 0 {
+		return turn / 4
+	}
+	return min(turn/4+time.Duration(2*float64(turn)*float64(uneven)/float64(f.Trip)), turn*3/4)
+}
+
 // Next is when to send the look after the one that was sent at last.
 func (f *Forecast) Next(last time.Time, s Spacing) time.Time {
 	turn, behind := f.turn(), time.Duration(f.ahead-1)
@@ -103,7 +117,7 @@ func (f *Forecast) Next(last time.Time, s Spacing) time.Time {
 	// is under way for half a trip before it sees anything. Those further back look
 	// once after three quarters of the time: if the line moves faster than it did they
 	// notice, for a number of looks that grows with the logarithm.
-	early := turn*7/10 + behind*turn/4 + f.Trip/2
+	early := turn*7/10 + behind*f.allowance(turn) + f.Trip/2
 	begin := f.from.Add((behind+1)*turn - early)
 	// A turn that has taken long may take longer: to hear of its end an eighth later is
 	// little beside it.

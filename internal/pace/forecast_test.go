@@ -170,3 +170,27 @@ func TestForecastBelievesLongTurnsThatFollowEachOther(t *testing.T) {
 		t.Errorf("after %d turns of %v the next one is taken to last %v", few, real, f.Turn)
 	}
 }
+
+// Where looks take now long and now short, the first look comes sooner; where latency is
+// even it costs nothing.
+func TestForecastOfUnevenLatency(t *testing.T) {
+	first := func(off time.Duration) time.Duration {
+		f := pace.Forecast{Learned: pace.Learned{Turn: turn, Trip: trip, Off: off}}
+		entered := time.Now()
+		f.See(11, entered, entered.Add(trip))
+		return f.Next(entered, spacing).Sub(entered)
+	}
+	if even, slightly := first(0), first(trip*3/10); even != slightly {
+		t.Errorf("even latency: the first look after %v and %v", even, slightly)
+	}
+	if even, uneven := first(0), first(trip*3/5); uneven > even*3/5 || uneven < 2*turn {
+		t.Errorf("uneven latency: the first look after %v, not %v", uneven, even)
+	}
+	var f pace.Forecast
+	for i := range 200 {
+		f.Took(trip/2 + trip*time.Duration(i%2)) // half a trip off
+	}
+	if f.Off < trip*4/10 || f.Off > trip*6/10 {
+		t.Errorf("looks are off by %v", f.Off)
+	}
+}

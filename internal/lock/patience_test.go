@@ -1,0 +1,72 @@
+package lock
+
+import (
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+)
+
+// One request of a holder, or its answer, that stands still holds up nobody who waits in
+// the queue: the same bytes go out once more, and the verdict is about both.
+func TestAStalledEndHoldsUpNobody(t *testing.T) {
+	for _, kind := range []fault.Kind{fault.HoldRequest, fault.HoldResponse} {
+		for as := range map[Ending]bool{Release: true, Commit: true} {
+			t.Run(endings[as]+"/"+kind.String(), func(t *testing.T) {
+				t.Parallel()
+				p := open(t, Config{Fair: true})
+				h := p.take(t)
+				first := p.other(t).enqueue(t.Context(), t, Request{})
+				second := p.other(t).enqueue(t.Context(), t, Request{})
+				rig.Must(h.End(t.Context(), End{}))(t)
+				rig.Is(t, <-first.err)
+				mine := <-first.got
+				first.Nth("UpdateItem", 0, kind)
+				ended := make(chan error, 1)
+				go func() {
+					_, err := mine.End(t.Context(), endAs(as))
+					ended <- err
+				}()
+				stalled := <-first.Net.Held() // and is not let go: its attempt ends by itself
+				rig.Is(t, <-ended)
+				stalled.Release()
+				rig.Is(t, <-second.err)
+				if got := <-second.got; got.Token() != mine.Token()+1 {
+					t.Errorf("token %d after %d", got.Token(), mine.Token())
+				}
+				want := int64(1)
+				if as == Commit {
+					want = 2
+				}
+				if _, item := p.record(t); count(item) != want {
+					t.Errorf("count %d, want %d", count(item), want)
+				}
+			})
+		}
+	}
+}
+
+// Where nobody waits, or the lock stays in the process, an end has all the time there is.
+func TestPatienceIsForQueues(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	h := p.take(t)
+	if d := h.patience(End{As: Commit}); d != 0 {
+		t.Errorf("alone: %v", d)
+	}
+	first := p.other(t).enqueue(t.Context(), t, Request{})
+	second := p.other(t).enqueue(t.Context(), t, Request{})
+	rig.Must(h.End(t.Context(), End{}))(t)
+	rig.Is(t, <-first.err)
+	mine := <-first.got
+	for as, bounded := range map[Ending]bool{Commit: true, Release: true, Drop: false, Delete: false} {
+		if d := mine.patience(End{As: as}); (d >= leastPatience) != bounded {
+			t.Errorf("%s: %v", endings[as], d)
+		}
+	}
+	if d := mine.patience(End{As: Commit, KeepLocal: true}); d != 0 {
+		t.Errorf("for the next of the process: %v", d)
+	}
+	rig.Must(mine.End(t.Context(), End{}))(t)
+	rig.Is(t, <-second.err)
+	rig.Must((<-second.got).End(t.Context(), End{}))(t)
+}

@@ -87,8 +87,9 @@ func ledToNobody(t *testing.T, p *place, status int, follows *http.Client) {
 	portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		behind := rig.Must(http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, rig.Endpoint()+r.URL.Path, r.Body))(t)
 		behind.Header = r.Header.Clone()
-		resp := rig.Must(http.DefaultClient.Do(behind))(t)
-		rig.Is(t, resp.Body.Close())
+		resp, err := http.DefaultClient.Do(behind)
+		rig.Is(t, err)
+		defer func() { _ = resp.Body.Close() }()
 		http.Redirect(w, r, gone.URL, status)
 	}))
 	defer portal.Close()

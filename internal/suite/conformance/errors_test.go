@@ -296,7 +296,7 @@ func everyCall(t *testing.T, client *dynamodb.Client) []call {
 		plain("jobs.Enqueue", func(ctx context.Context, id string) error { _, err := work.Enqueue(ctx, id, 1); return err }),
 		plain("jobs.Next", func(ctx context.Context, id string) error { _, err := work.Next(ctx, id); return err }),
 		plain("jobs.SetLimit", func(ctx context.Context, id string) error { return work.SetLimit(ctx, id, 3) }),
-		plain("jobs.Forget", func(ctx context.Context, id string) error { return work.Forget(ctx, id) }),
+		plain("jobs.Forget", work.Forget),
 		plain("jobs.Resource", func(ctx context.Context, id string) error { _, err := work.Resource(ctx, id); return err }),
 		plain("jobs.Resources", func(ctx context.Context, _ string) error { return firstError(work.Resources(ctx)) }),
 		plain("jobs.Jobs", func(ctx context.Context, id string) error { return firstError(work.Jobs(ctx, id)) }),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -130,7 +131,8 @@ func (t *opened) nothing(ctx context.Context, k kind) error {
 	return nil
 }
 
-// noLocks is nothing for locks, which items of any keys may have.
+// noLocks is nothing for locks, which items of any keys may have: one row of permits, jobs or
+// queues tells, whatever stands beside it.
 func (t *opened) noLocks(ctx context.Context) error {
 	if t.schema != ofJobs.schema && t.schema != ofQueues.schema {
 		return nil
@@ -139,7 +141,7 @@ func (t *opened) noLocks(ctx context.Context) error {
 	if err != nil {
 		return ctx.Err()
 	}
-	if is, sure := t.isOf(rows); sure {
+	if is, _ := t.isOf(rows); slices.ContainsFunc(rows, is.fits) {
 		return usage("table %q is one of %s, which are no locks: see dynahold %s %s", t.name, is.words, is.look, t.name)
 	}
 	return nil

@@ -79,6 +79,8 @@ func TestCommandsAndKindsOfTables(t *testing.T) {
 	for _, line := range []string{"locks list shop", "locks list orders", "locks list ids", "locks list emptyshop", "locks list sorted", "locks list people", "jobs list emptyshop", "jobs list jobs nothing", "permits list jobs nothing", "queue list queues nothing"} {
 		n.says(line, exitOK)
 	}
+	n.put("jobs", map[string]types.AttributeValue{"pk": word("ORDER#1"), "sk": word("HEAD")}) // of another program
+	n.says("locks list jobs", exitUsage, jobs)
 	for _, line := range []string{"jobs show TABLE a b", "jobs cancel TABLE a b --yes", "jobs break TABLE a b --token 1 --yes", "jobs requeue TABLE a b", "jobs discard TABLE a b --yes", "permits break TABLE a b --yes", "queue evict TABLE a --number 1 --yes"} {
 		n.says(strings.Replace(line, "TABLE", "locks", 1), exitUsage, locks)
 	}

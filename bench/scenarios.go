@@ -21,6 +21,7 @@ const (
 	processes128 = "128 processes"
 	eightOf8     = "8 processes of 8"
 	zipf1000     = "8 processes of 8, 1,000 items"
+	zipf32       = "32 processes, 1,000 items"
 
 	transfers     = "transfers, 8 processes of 8"
 	transfers32   = "transfers, 32 processes"
@@ -37,14 +38,16 @@ const (
 	locks32   = "named lock, 32 processes"
 	locks8of8 = "named lock, 8 processes of 8"
 
-	withWork   = ", 5 ms work"
-	withPauses = ", 50 ms pauses"
+	withWork     = ", 5 ms work"
+	withLongWork = ", 20 ms work"
+	withPauses   = ", 50 ms pauses"
 )
 
 const (
-	held  = 20 * time.Millisecond
-	work  = 5 * time.Millisecond
-	pause = 50 * time.Millisecond
+	held     = 20 * time.Millisecond
+	work     = 5 * time.Millisecond
+	longWork = 20 * time.Millisecond
+	pause    = 50 * time.Millisecond
 )
 
 // scenario is a workload with a name.
@@ -103,6 +106,8 @@ func scenarios(short bool) []scenario {
 		{orders, order, false, moving},
 		{orders32, by32(order), false, moving},
 		{messages, load.Workload{Processes: 8, Workers: 8, Items: 1000}, false, handlers},
+		{eightOf8 + withLongWork, load.Workload{Processes: 8, Workers: 8, Work: longWork}, false, counting},
+		{zipf32, load.Workload{Processes: 32, Items: 1000, Zipf: 1.1}, false, counting},
 		{processes128, load.Workload{Processes: 128}, false, counting},
 		{locks1, load.Workload{Work: held, Held: true}, false, named},
 		{locksOf8, load.Workload{Workers: 8, Work: held, Held: true}, false, named},

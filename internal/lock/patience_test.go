@@ -70,3 +70,16 @@ func TestPatienceIsForQueues(t *testing.T) {
 	rig.Is(t, <-second.err)
 	rig.Must((<-second.got).End(t.Context(), End{}))(t)
 }
+
+// An enqueue is not repeated before those whom a lock waits for are taken for dead: only
+// the answer to the first attempt tells for certain whose place it has made.
+func TestAnEnqueueIsGivenMoreThanAGrace(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	q := &queued{acquiring: &acquiring{locker: p.Locker, Waiter: Waiter{Core: p.Core, Key: key, Raw: raw, Settings: Settings{Wait: p.Wait, Skew: p.Skew, Clock: p.Clock}}}}
+	for n := range 3 {
+		if _, opt := q.request(); opt.Timeout < 2*p.grace() || opt.Timeout > p.span()/3 {
+			t.Errorf("attempt %d may last %v, a grace is %v", n+1, opt.Timeout, p.grace())
+		}
+		q.repeats.n++
+	}
+}

@@ -77,6 +77,9 @@ func (q *queued) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		q.forecast = pace.Forecast{Learned: q.locker.HoldTimes.Get(q.Core.KeyText(q.Raw))}
 	}
 	opt := q.repeats.options(&q.locker.Config)
+	// A late answer tells for certain that a place is ours, and the answer to a repetition
+	// does not: it is worth more patience than what others wait for.
+	opt.Timeout = min(2*opt.Timeout, q.locker.span()/3)
 	opt.Absence = !q.Stub // else the write of a stub finds out by itself
 	opt.OnItem = q.Row
 	return q.enqueue, opt

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -191,5 +192,29 @@ func TestOptionsReachTheClients(t *testing.T) {
 func TestClientServesATest(t *testing.T) {
 	if got := tables(t, localdb.Client(t)); got != "" {
 		t.Logf("a shared server with tables %q", got)
+	}
+}
+
+// In a shared folder a link may be another's, and lead to any file of the user's.
+func TestLinksInThePlaceOfTheDataAreRefused(t *testing.T) {
+	withoutEndpoint(t)
+	for _, end := range []string{"", "-wal"} {
+		dir := t.TempDir()
+		other, file := filepath.Join(dir, "letter"), filepath.Join(dir, "data.db")
+		if err := os.WriteFile(other, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(other, file+end); err != nil {
+			t.Fatal(err)
+		}
+		if engine, err := localdb.Start(t.Context(), localdb.Config{Path: file}); err == nil || !strings.Contains(err.Error(), "link") {
+			t.Errorf("%s: error %v", end, err)
+			if err == nil {
+				_ = engine.Close()
+			}
+		}
+		if info, err := os.Stat(other); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: the other file: %v, %v", end, info.Mode(), err)
+		}
 	}
 }

@@ -166,10 +166,16 @@ func (p *process) end() {
 }
 
 // keepPrivate makes an engine's file, and those that the engine keeps beside it, its user's
-// alone. SQLite gives new ones beside it the mode of the file itself.
+// alone. SQLite gives new ones beside it the mode of the file itself. A link in the place of
+// one of them may be another's, and lead to any file of the user's: it is refused.
 func keepPrivate(path string) error {
 	if path == "" {
 		return nil
+	}
+	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
+		if info, err := os.Lstat(path + end); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("localdb: Config.Path: %s is no regular file: name the file itself, no link to it", path+end)
+		}
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

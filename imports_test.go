@@ -88,6 +88,7 @@ var layout = []row{
 	{folder: "docs/tablecheck", may: []string{"public"}, module: "docs/tablecheck", why: "the templates of docs/tables.md against what the packages make"},
 	{folder: "docs/telemetry", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs", "internal/telemetry", "internal/rig", "internal/fault"}, module: "docs/telemetry", why: "a dashboard and alert rules, against a real Prometheus and what is really recorded"},
 	{folder: "repotest", may: []string{"repo", "localdb", "internal/fault"}, tests: []string{"nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs"}, testOnly: true, why: "what users' tests need: a clock, faults, and the promises of a repository as a suite; no program may use it"},
+	{folder: "internal/search", testOnly: true, why: "walks through every state of a model, for tests; knows no model"},
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "internal/bridge", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/fixture", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites and generics_test.go run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 // The model of the wake-up row: a producer, whose clock may be behind by
@@ -209,37 +211,15 @@ func (r wakeUpRules) wrong(w *wakeUpWorld) string {
 
 // searchWakeUp visits all states, breadth first.
 func searchWakeUp(r wakeUpRules) (states int, wrong string, trace []string) {
-	type from struct {
-		before wakeUpWorld
-		what   string
-	}
-	queue := []wakeUpWorld{{now: 1}, {now: 1, behind: 1}}
-	seen := map[wakeUpWorld]from{queue[0]: {}, queue[1]: {}}
-	for len(queue) > 0 && wrong == "" {
-		w := queue[0]
-		queue = queue[1:]
-		r.next(w, func(what string, to wakeUpWorld, broken string) {
-			if broken != "" && wrong == "" {
-				wrong = broken
-				trace = append(trace, fmt.Sprintf("tick %d: %s", w.now, what))
-				for at := w; seen[at].what != ""; at = seen[at].before {
-					trace = append(trace, fmt.Sprintf("tick %d: %s", seen[at].before.now, seen[at].what))
-				}
-			}
-			if _, ok := seen[to]; !ok && wrong == "" {
-				seen[to] = from{w, what}
-				queue = append(queue, to)
-			}
-		})
-	}
-	return len(seen), wrong, trace
+	f := search.All([]wakeUpWorld{{now: 1}, {now: 1, behind: 1}}, func(w *wakeUpWorld, step search.Emit[wakeUpWorld, string]) { r.next(*w, step) })
+	return f.States, f.Wrong, f.Trace(func(s search.Step[wakeUpWorld, string]) string { return fmt.Sprintf("tick %d: %s", s.From.now, s.Name) })
 }
 
 func TestModelOfTheWakeUpRow(t *testing.T) {
 	for name, r := range map[string]wakeUpRules{"two jobs": {ticks: 7, jobs: 2}, "until every shard is looked at": {ticks: everyShard + 4, jobs: 1}} {
 		states, wrong, trace := searchWakeUp(r)
 		if wrong != "" {
-			t.Errorf("%s: %s, before that\n\t%s", name, wrong, strings.Join(trace, "\n\t"))
+			t.Errorf("%s: %s, after\n\t%s", name, wrong, strings.Join(trace, "\n\t"))
 		}
 		t.Logf("%s: %d states", name, states)
 	}

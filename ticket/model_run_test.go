@@ -2,11 +2,11 @@ package ticket
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 // forget drops what nobody will look at any more, so that states which differ
@@ -35,38 +35,13 @@ func (w *world) forget() {
 
 // search visits all states, breadth first.
 func (r *rules) search() (states int, wrong string, trace []string) {
-	type node struct {
-		w      world
-		before int
-		what   deed
-	}
-	start := world{late: r.late}
-	nodes := []node{{w: start, before: -1}}
-	known := map[world]struct{}{start: {}}
-	for at := 0; at < len(nodes) && wrong == "" && at < tooMany; at++ {
-		r.next(nodes[at].w, func(what deed, to world, bad string) {
-			if wrong != "" {
-				return
-			}
+	f := search.All([]world{{late: r.late}}, func(w *world, step search.Emit[world, deed]) {
+		r.next(*w, func(what deed, to world, wrong string) {
 			to.forget()
-			_, old := known[to]
-			if bad == "" && old {
-				return
-			}
-			known[to] = struct{}{}
-			nodes = append(nodes, node{to, at, what})
-			if wrong = bad; bad != "" {
-				for n := len(nodes) - 1; n > 0; n = nodes[n].before {
-					trace = append(trace, nodes[n].what.String())
-				}
-				slices.Reverse(trace)
-			}
+			step(what, to, wrong)
 		})
-	}
-	if wrong == "" && len(nodes) >= tooMany {
-		wrong = "the search has no end"
-	}
-	return len(nodes), wrong, trace
+	})
+	return f.States, f.Wrong, f.Trace(func(s search.Step[world, deed]) string { return s.Name.String() })
 }
 
 func TestModelKeepsItsPromises(t *testing.T) {

@@ -108,9 +108,6 @@ type rules struct {
 	twoSteps, rejoin, blindLeave, blindPass, blindRenew, keepN, noRemoval, noDeadline, fromAnswer, zeroFloor, anyDoubt, notFirst bool
 }
 
-// tooMany states are not a model that anybody can run.
-const tooMany = 20_000_000
-
 // deed names a step; the text is made only for a trace.
 type deed struct {
 	who  int

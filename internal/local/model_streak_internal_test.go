@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 // The model of yields: a process whose callers hand a lock on among themselves, and
@@ -140,35 +142,14 @@ func (r yieldsRules) done(w yieldsWorld, emit func(string, yieldsWorld, string))
 }
 
 func searchYields(r yieldsRules) (states int, wrong string, trace []string) {
-	type from struct {
-		before yieldsWorld
-		what   string
-	}
-	queue := []yieldsWorld{{}}
-	seen := map[yieldsWorld]from{{}: {}}
-	for len(queue) > 0 && wrong == "" && len(seen) < 1_000_000 {
-		w := queue[0]
-		queue = queue[1:]
-		r.next(w, func(what string, to yieldsWorld, broken string) {
-			if broken != "" && wrong == "" {
-				wrong, trace = broken, []string{what}
-				for at := w; seen[at].what != ""; at = seen[at].before {
-					trace = append(trace, seen[at].what)
-				}
-			}
-			if _, ok := seen[to]; !ok && wrong == "" {
-				seen[to] = from{w, what}
-				queue = append(queue, to)
-			}
-		})
-	}
-	return len(seen), wrong, trace
+	f := search.All([]yieldsWorld{{}}, func(w *yieldsWorld, step search.Emit[yieldsWorld, string]) { r.next(*w, step) })
+	return f.States, f.Wrong, f.Trace(func(s search.Step[yieldsWorld, string]) string { return s.Name })
 }
 
 func TestModelOfYields(t *testing.T) {
 	states, wrong, trace := searchYields(yieldsRules{})
 	if wrong != "" {
-		t.Errorf("%s, before that\n\t%s", wrong, strings.Join(trace, "\n\t"))
+		t.Errorf("%s, after\n\t%s", wrong, strings.Join(trace, "\n\t"))
 	}
 	t.Logf("%d states", states)
 	for name, m := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	states "github.com/dynahold/dynahold/internal/search"
 )
 
 // The model checks walk through every order of events that a protocol allows,
@@ -32,60 +33,13 @@ type searched struct {
 	trace  []string // the shortest way there
 }
 
-// tooMany states are not a model that anybody can run.
-const tooMany = 30_000_000
-
 // search visits, breadth first, all states that can be reached.
-func search[S comparable](starts []S, next func(S, emit[S])) (found searched) {
-	type node struct{ before, nth int32 } // nth step from the state before
-	var nodes []node
-	var queue []S
-	seen := make(map[S]struct{})
-	add := func(s S, before, nth int) {
-		if _, ok := seen[s]; !ok {
-			seen[s] = struct{}{}
-			nodes = append(nodes, node{int32(before), int32(nth)})
-			queue = append(queue, s)
-		}
-	}
-	for n, s := range starts {
-		add(s, -1, n)
-	}
-	last, nth := -1, 0
-	for at := 0; len(queue) > 0 && last < 0 && at < tooMany; at++ {
-		s, n := queue[0], 0
-		queue = queue[1:]
-		next(s, func(_, _ string, to S, wrong string) {
-			if n++; wrong == "" {
-				add(to, at, n)
-			} else if last < 0 {
-				last, nth, found.wrong = at, n, wrong
-			}
-		})
-	}
-	found.states = len(nodes)
-	if found.states >= tooMany {
-		found.wrong = "the search has no end"
-	}
-	if last < 0 {
-		return found
-	}
-	// Walk the way again, for the names of its steps.
-	var way []int32
-	for way = []int32{int32(nth)}; nodes[last].before >= 0; last = int(nodes[last].before) {
-		way = append(way, nodes[last].nth)
-	}
-	s := starts[nodes[last].nth]
-	for _, nth := range slices.Backward(way) {
-		n, from := int32(0), s
-		next(from, func(who, what string, to S, _ string) {
-			if n++; n == nth {
-				s = to
-				found.trace = append(found.trace, who+": "+what)
-			}
-		})
-	}
-	return found
+func search[S comparable](starts []S, next func(S, emit[S])) searched {
+	type name struct{ who, what string }
+	f := states.All(starts, func(s *S, step states.Emit[S, name]) {
+		next(*s, func(who, what string, to S, wrong string) { step(name{who, what}, to, wrong) })
+	})
+	return searched{f.States, f.Wrong, f.Trace(func(s states.Step[S, name]) string { return s.Name.who + ": " + s.Name.what })}
 }
 
 func (f searched) String() string {

@@ -2,11 +2,11 @@ package resources_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/rig"
+	states "github.com/dynahold/dynahold/internal/search"
 )
 
 // The model check walks through every order of events that the protocol of
@@ -30,55 +30,15 @@ type searched struct {
 	trace  []string // the shortest way there
 }
 
-// tooMany states are not a model that anybody can run.
-const tooMany = 20_000_000
-
 // search visits, breadth first, all states that can be reached.
-func search(start world, next func(*world, emit)) (found searched) {
-	type node struct{ before, nth int32 } // nth step from the state before
-	nodes := []node{{-1, 0}}
-	queue := []world{start}
-	seen := map[world]struct{}{start: {}}
-	last, nth := -1, 0
-	for at := 0; at < len(queue) && last < 0 && len(nodes) < tooMany; at++ {
-		s, n := queue[at], 0
-		next(&s, func(_, _ string, to world, wrong string) {
-			n++
-			if wrong != "" {
-				if last < 0 {
-					last, nth, found.wrong = at, n, wrong
-				}
-				return
-			}
-			if _, ok := seen[to]; !ok {
-				seen[to] = struct{}{}
-				nodes = append(nodes, node{int32(at), int32(n)})
-				queue = append(queue, to)
-			}
-		})
-	}
-	if found.states = len(nodes); found.states >= tooMany {
-		found.wrong = "the search has no end"
-	}
-	if last < 0 {
-		return found
-	}
-	// Walk the way again, for the names of its steps.
-	way := []int32{int32(nth)}
-	for ; nodes[last].before >= 0; last = int(nodes[last].before) {
-		way = append(way, nodes[last].nth)
-	}
-	s := start
-	for _, nth := range slices.Backward(way) {
-		n, from := int32(0), s
-		next(&from, func(who, what string, to world, _ string) {
-			if n++; n == nth {
-				s = to
-				found.trace = append(found.trace, fmt.Sprintf("tick %d, %s: %s", from.now, who, what))
-			}
-		})
-	}
-	return found
+func search(start world, next func(*world, emit)) searched {
+	type name struct{ who, what string }
+	f := states.All([]world{start}, func(s *world, step states.Emit[world, name]) {
+		next(s, func(who, what string, to world, wrong string) { step(name{who, what}, to, wrong) })
+	})
+	return searched{f.States, f.Wrong, f.Trace(func(s states.Step[world, name]) string {
+		return fmt.Sprintf("tick %d, %s: %s", s.From.now, s.Name.who, s.Name.what)
+	})}
 }
 
 func (f searched) String() string {

@@ -237,8 +237,15 @@ var ofDoubts = []mutant{
 	{
 		name: "a refusal without doubt is taken for that of the only copy",
 		file: "internal/protocol/doubt.go",
-		old:  `case r.Counted && r.Since <= max(1, writes(r.Now)):`,
+		old:  `case r.Counted && r.Since <= writes(r.Now):`,
 		new:  `case r.Counted:`,
+		by:   model("^TestWhatARefusalTells$"),
+	},
+	{
+		name: "a full ring is taken for one that no id has left",
+		file: "internal/protocol/doubt.go",
+		old:  `case r.Counted && r.Since <= 1 && len(r.Now) < stored.RingLen:`,
+		new:  `case r.Counted && r.Since <= 1:`,
 		by:   model("^TestWhatARefusalTells$"),
 	},
 	{

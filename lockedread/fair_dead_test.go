@@ -117,10 +117,11 @@ func TestFairOneLostMessage(t *testing.T) {
 		"nothing":              {nil, false, 0, time.Second},
 		"a look":               {first("GetItem", "", false), false, 0, 2 * time.Second},
 		"the answer to a look": {first("GetItem", "", true), false, 0, 2 * time.Second},
-		"a draw":               {first("UpdateItem", draw, false), false, 0, 2 * time.Second},
+		// An answer to a draw is waited for for two graces: only that tells whose place it is.
+		"a draw": {first("UpdateItem", draw, false), false, 0, 2100 * time.Millisecond},
 		// It is handed a lock under an entry of which it does not know that it is its own: it
 		// waits until that grace is over, as everybody does.
-		"the answer to a draw":     {first("UpdateItem", draw, true), false, 0, 2100 * time.Millisecond},
+		"the answer to a draw":     {first("UpdateItem", draw, true), false, 0, 3100 * time.Millisecond},
 		"a claim":                  {first("UpdateItem", claim, false), false, 10 * time.Second, 12 * time.Second},
 		"the answer to a claim":    {first("UpdateItem", claim, true), false, 10 * time.Second, 12 * time.Second},
 		"a takeover":               {first("UpdateItem", takeover, false), true, 0, 2 * time.Second},

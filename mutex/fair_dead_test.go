@@ -151,7 +151,9 @@ func TestFairOneLostMessage(t *testing.T) {
 					next := <-got
 					limit := 2 * time.Second
 					if c.text == enqueue {
-						limit += 100 * time.Millisecond // it waits for the end of a grace that began before it asked again
+						// It waits for an answer for two graces, and for the end of one that began
+						// before it asked again.
+						limit += 1100 * time.Millisecond
 					}
 					if late := time.Since(from); !c.end && late > limit || c.end && late > took+time.Second {
 						t.Errorf("it has the lock after %v", late)

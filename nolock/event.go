@@ -57,7 +57,11 @@ func (r *engine) apply(ctx context.Context, key repo.Key, at any, update express
 	if err != nil {
 		return err
 	}
-	return r.send(ctx, "Apply", key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, update, hidden) })
+	built, err := r.build(key, update)
+	if err != nil {
+		return err
+	}
+	return r.send(ctx, "Apply", key, raw, func(w *protocol.Write, hidden ddb.Item) error { return r.merge(w, raw, built, hidden) })
 }
 
 func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
@@ -68,12 +72,21 @@ func (r *engine) deleteAt(ctx context.Context, key repo.Key, at any) error {
 	return r.send(ctx, "DeleteAt", key, raw, func(w *protocol.Write, _ ddb.Item) error { r.bury(w, raw); return nil })
 }
 
+// build builds a user's update, before anything is sent.
+func (r *engine) build(key repo.Key, update expression.UpdateBuilder) (*expressions.Update, error) {
+	built, err := expressions.Build(r.core, update, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.core.ItemName(key), err)
+	}
+	return built, nil
+}
+
 // merge adds a user's update to an event write.
-func (r *engine) merge(w *protocol.Write, raw ddb.Item, update expression.UpdateBuilder, hidden ddb.Item) error {
+func (r *engine) merge(w *protocol.Write, raw ddb.Item, update *expressions.Update, hidden ddb.Item) error {
 	r.stamp(w, raw)
 	stamped := r.stampRoles(w, hidden)
 	var touched ddb.Diff // by the update, in whatever way
-	reads, err := expressions.Merge(w, r.core, update, nil, func(attr string) error {
+	reads, err := update.Merge(w, func(attr string) error {
 		touched.Remove = append(touched.Remove, attr)
 		return expressions.CheckTarget(r.core, attr)
 	})

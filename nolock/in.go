@@ -74,10 +74,14 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expres
 	if err != nil {
 		return err
 	}
+	built, err := v.r.build(key, update)
+	if err != nil {
+		return err
+	}
 	return v.event(ctx, key, transaction.Event{
 		Raw: raw,
 		Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
-			if err := v.r.merge(w, raw, update, hidden); err != nil {
+			if err := v.r.merge(w, raw, built, hidden); err != nil {
 				return err
 			}
 			v.r.guardPart(w, raw, id)
@@ -85,7 +89,7 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expres
 		},
 		Clear: func(ctx context.Context, hidden ddb.Item) (ddb.Item, error) {
 			var left leftovers
-			err := v.r.merge(v.r.core.NewWrite(), raw, update, hidden)
+			err := v.r.merge(v.r.core.NewWrite(), raw, built, hidden)
 			if errors.As(err, &left) {
 				return v.r.sweep(ctx, key, hidden, left)
 			}

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { rig.Main(m) }
 func open[T any](t *testing.T, cfg nolock.Config) (*nolock.Repository[T], *repo.Table[T], *dynamodb.Client) {
 	t.Helper()
 	b := rig.New(t)
-	table := rig.Must(repo.NewTable[T](b.Client, b.Table, repo.TableConfig{}))(t)
+	table := rig.Must(repo.NewTable[T](b.Client, b.Table, repo.TableConfig{AnyAttribute: true}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	r := rig.Must(nolock.New(table, cfg))(t)
 	if r.Table() != table {

@@ -133,7 +133,8 @@ func (r *Repository[T]) Put(ctx context.Context, item T) error { return r.r.put(
 // kept as an integer, what is less than Config.Unit is cut off. An item that
 // does not exist comes into being with what update sets. The update must leave
 // the key, the event time, the event id, the version and the library's
-// attributes alone. One request.
+// attributes alone, and name attributes that T has (ErrConfig; TableConfig.AnyAttribute).
+// One request.
 func (r *Repository[T]) Apply(ctx context.Context, key repo.Key, at any, update expression.UpdateBuilder) error {
 	return r.r.apply(ctx, key, at, update)
 }

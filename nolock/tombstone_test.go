@@ -31,7 +31,7 @@ type older struct {
 // and came back with the next event.
 func TestNothingComesBackWithTheNextEvent(t *testing.T) {
 	r, table, client := open[order](t, nolock.Config{})
-	known := rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t)
+	known := rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{AnyAttribute: true}))(t)
 	unaware := rig.Must(nolock.New(known, nolock.Config{}))(t)
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	combining := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t)
@@ -120,7 +120,7 @@ func TestAnEventBuildsOnNothingThatWasKept(t *testing.T) {
 		Until int64 `dynamodbav:"expiresAt,omitempty"`
 	}
 	r, table, client := open[ending](t, nolock.Config{})
-	unaware := rig.Must(nolock.New(rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{}))(t), nolock.Config{}))(t)
+	unaware := rig.Must(nolock.New(rig.Must(repo.NewTable[older](client, table.Name(), repo.TableConfig{AnyAttribute: true}))(t), nolock.Config{}))(t)
 	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
 	name := expression.Name
 	for _, hidden := range []string{"tombstone", "stub"} {

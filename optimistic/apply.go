@@ -18,7 +18,8 @@ import (
 // Conditions, if given, must all hold: else *repo.ConditionError (ErrCondition),
 // and the item as it is. ErrNotFound where there is no item. The update must leave
 // the key, the version, event time and id, and the library's attributes alone
-// (ErrFixed). The version counts one, so that no Update loses the change.
+// (ErrFixed), and name attributes that T has (ErrConfig; TableConfig.AnyAttribute).
+// The version counts one, so that no Update loses the change.
 //
 // A request whose answer is lost is not repeated, for it could be applied twice. A
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered

@@ -131,6 +131,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 		EventSeconds: s.eventTime.typ == timeType || s.eventTime.typ == unixTimeType,
 		KeyOf:        func(key ddb.Item) fmt.Stringer { return t.DecodeKey(key) },
 		Clock:        cfg.Clock, Jumps: jumps,
+		AnyAttribute: cfg.AnyAttribute,
 		Roles: stored.Roles{
 			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
 			Created: s.created.name, Updated: s.updated.name, Stamp: s.stamps,

@@ -36,7 +36,11 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 	ctx, told := t.Core.Observe.Call(ctx, s.Kind, "Apply")
 	told.Key(key.String)
 	defer told.End(&err)
-	a := &applying{table: t, id: protocol.NewWriteID(), update: update, conditions: conditions, once: once,
+	built, err := expressions.Build(t.Core, update, conditions)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Core.ItemName(key), err)
+	}
+	a := &applying{table: t, id: protocol.NewWriteID(), update: built, guarded: len(conditions) > 0, once: once,
 		waiter: &unlocked.Call{Waiter: lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}}
 	a.excluded = protocol.NewExclusion(a.id)
 	a.waiter.Exclusive(a.excluded)
@@ -57,16 +61,16 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 
 // applying is one such call.
 type applying struct {
-	table      *typed.Table
-	waiter     *unlocked.Call
-	id         protocol.WriteID
-	update     expression.UpdateBuilder
-	conditions []expression.ConditionBuilder // the caller's own
-	once       *typed.Once
-	ids        protocol.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
-	excluded   protocol.OnceID     // what no try may find
-	marks      bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
-	shown      any                 // the item that did not meet the conditions
+	table    *typed.Table
+	waiter   *unlocked.Call
+	id       protocol.WriteID
+	update   *expressions.Update
+	guarded  bool // it has conditions of the caller's own
+	once     *typed.Once
+	ids      protocol.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
+	excluded protocol.OnceID     // what no try may find
+	marks    bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
+	shown    any                 // the item that did not meet the conditions
 }
 
 // write puts the caller's update under the marks of the protocol.
@@ -81,7 +85,7 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	if a.once != nil || a.marks {
 		a.ids.Add(w)
 	}
-	if _, err := expressions.Merge(w, core, a.update, a.conditions, func(attr string) error { return expressions.CheckTarget(core, attr) }); err != nil {
+	if _, err := a.update.Merge(w, func(attr string) error { return expressions.CheckTarget(core, attr) }); err != nil {
 		return nil, err
 	}
 	in, err := w.Update(a.waiter.Raw)
@@ -195,7 +199,7 @@ func (a *applying) wait(ctx context.Context, image ddb.Item) error {
 // own condition.
 func (a *applying) conditionFailed(image ddb.Item) error {
 	core := a.table.Core
-	if len(a.conditions) == 0 { // an attribute that no condition can tell apart from the library's
+	if !a.guarded { // an attribute that no condition can tell apart from the library's
 		return fmt.Errorf("%w: %s: it refuses a write without a reason that it shows", repo.ErrSchema, core.ItemName(a.waiter.Key))
 	}
 	item, err := a.table.Decode(image)

@@ -11,12 +11,16 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// Merge adds a user's update to a write, and conditions, all of which must hold.
-// The user's builders are built by themselves and their text taken over, because
+// Update is a user's update, with conditions, all of which must hold.
+type Update struct {
+	core *protocol.Core
+	expr expression.Expression
+}
+
+// Build builds a user's update and conditions, and refuses attributes that the type does
+// not have. The builders are built by themselves and their text is taken over later, because
 // builders share state: one that is extended here would come back changed.
-// Attributes that forbidden names are refused. reads are those on whose values the
-// update builds.
-func Merge(w *protocol.Write, core *protocol.Core, update expression.UpdateBuilder, conditions []expression.ConditionBuilder, forbidden func(attr string) error) (reads []string, err error) {
+func Build(core *protocol.Core, update expression.UpdateBuilder, conditions []expression.ConditionBuilder) (*Update, error) {
 	builder := expression.NewBuilder().WithUpdate(update)
 	if len(conditions) > 0 {
 		all := conditions[0]
@@ -29,14 +33,23 @@ func Merge(w *protocol.Write, core *protocol.Core, update expression.UpdateBuild
 	if err != nil {
 		return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update cannot be built: %w", err)})
 	}
-	if cond := expr.Condition(); cond != nil {
+	if err := checkNames(core, expr); err != nil {
+		return nil, err
+	}
+	return &Update{core, expr}, nil
+}
+
+// Merge adds the update and its conditions to a write. Attributes that forbidden names are
+// refused. reads are those on whose values the update builds.
+func (u *Update) Merge(w *protocol.Write, forbidden func(attr string) error) (reads []string, err error) {
+	if cond := u.expr.Condition(); cond != nil {
 		w.If("(" + *cond + ")")
 	}
-	names := expr.Names()
-	for line := range strings.Lines(*expr.Update()) {
+	names := u.expr.Names()
+	for line := range strings.Lines(*u.expr.Update()) {
 		verb, changes, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if !w.Section(verb, changes) {
-			return nil, core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update has a section %q that is not known here", verb)})
+			return nil, u.core.Classify(&ddb.MergeError{Err: fmt.Errorf("the update has a section %q that is not known here", verb)})
 		}
 		for _, part := range operations(changes) {
 			// The expression package writes every attribute as a placeholder, and the
@@ -53,7 +66,7 @@ func Merge(w *protocol.Write, core *protocol.Core, update expression.UpdateBuild
 			}
 		}
 	}
-	w.Include(names, expr.Values())
+	w.Include(names, u.expr.Values())
 	return reads, nil
 }
 

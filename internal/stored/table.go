@@ -37,8 +37,10 @@ type Table struct {
 	// Transacts says that transactions are needed, which not every kind of table
 	// has: EnsureTable refuses one without.
 	Transacts bool
-	Shares    bool          // the user's type may share parts of what it is decoded from or encoded to
-	Retention time.Duration // length of an epoch: for how long ids of operations are remembered at least
+	// AnyAttribute says that expressions may name attributes that the type does not have.
+	AnyAttribute bool
+	Shares       bool          // the user's type may share parts of what it is decoded from or encoded to
+	Retention    time.Duration // length of an epoch: for how long ids of operations are remembered at least
 
 	Once   [3]string // Attr.OnceNames
 	Unread string    // Attr.UnreadWriter

@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
@@ -16,8 +17,12 @@ import (
 // it makes of the item only DynamoDB knows.
 func (v *View) Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) error {
 	core := v.s.Table.Core
+	built, err := expressions.Build(core, update, conditions)
+	if err != nil {
+		return fmt.Errorf("%s: %w", core.ItemName(key), err)
+	}
 	merge := func(w *protocol.Write) error {
-		_, err := expressions.Merge(w, core, update, conditions, func(attr string) error { return expressions.CheckTarget(core, attr) })
+		_, err := built.Merge(w, func(attr string) error { return expressions.CheckTarget(core, attr) })
 		return err
 	}
 	ev := Event{

@@ -71,7 +71,7 @@ func TestErrorsHaveNoValues(t *testing.T) {
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	r := rig.New(t)
-	table := rig.Must(repo.NewTable[patient](r.Client, r.Table, repo.TableConfig{PageSecret: []byte("sixteen bytes at least")}))(t)
+	table := rig.Must(repo.NewTable[patient](r.Client, r.Table, repo.TableConfig{AnyAttribute: true, PageSecret: []byte("sixteen bytes at least")}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	for name, c := range map[string]struct {
 		attribute string

@@ -109,7 +109,7 @@ func TestEventWritesKeepTheUsersTTL(t *testing.T) {
 		Ends int64  `dynamodbav:"expiresAt,omitempty"`
 	}
 	w := fixture.New(t)
-	table := rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{}))(t)
+	table := rig.Must(repo.NewTable[dated](w.Client, w.Table, repo.TableConfig{AnyAttribute: true}))(t)
 	mine := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	if err := mine.Put(t.Context(), dated{ID: "p", Seq: 1, At: 1, By: "m", Ends: 4e9}); err != nil {
 		t.Fatal(err)

@@ -41,11 +41,11 @@ func faultStrategies() []fixture.Strategy {
 	}
 	all := slices.DeleteFunc(fixture.Strategies(), func(s fixture.Strategy) bool { return strings.HasPrefix(s.Name, "pessimistic") })
 	return append(all,
+		locking("pessimistic, racing", func(c *pessimistic.Config) { c.Race = true }),
+		locking("pessimistic, racing, clockless", func(c *pessimistic.Config) { c.Race, c.Clockless = true, true }),
+		locking("pessimistic, racing, combining", func(c *pessimistic.Config) { c.Race, c.Combine = true, true }),
 		locking("pessimistic", func(*pessimistic.Config) {}),
-		locking("pessimistic, clockless", func(c *pessimistic.Config) { c.Clockless = true }),
-		locking("pessimistic, combining", func(c *pessimistic.Config) { c.Combine = true }),
-		locking("pessimistic, fair", func(c *pessimistic.Config) { c.Fair = true }),
-		locking("pessimistic, clockless, combining, fair", func(c *pessimistic.Config) { c.Fair, c.Combine, c.Clockless = true, true, true }))
+		locking("pessimistic, clockless, combining", func(c *pessimistic.Config) { c.Combine, c.Clockless = true, true }))
 }
 
 // truth compares verdicts with what is in the item.

@@ -37,9 +37,6 @@ func calls(t *testing.T, r *rig.Rig, cfg repo.TableConfig) map[string]call {
 	n := rig.Must(nolock.New(table, nolock.Config{}))(t)
 	rig.Is(t, n.Put(t.Context(), visit{ID: "a", Count: 1, Seen: map[string]int{"x": 1}, At: 1}))
 	key, at := repo.Key{Partition: "a"}, int64(1)
-	inside := func(ctx context.Context, do func(ctx context.Context, tx *txn.Tx) error) error {
-		return txn.Run(ctx, do)
-	}
 	return map[string]call{
 		"optimistic": func(ctx context.Context, u expression.UpdateBuilder, c ...expression.ConditionBuilder) error {
 			_, err := o.Apply(ctx, key, u, c...)
@@ -50,7 +47,7 @@ func calls(t *testing.T, r *rig.Rig, cfg repo.TableConfig) map[string]call {
 			return err
 		},
 		"optimistic, inside": func(ctx context.Context, u expression.UpdateBuilder, c ...expression.ConditionBuilder) error {
-			return inside(ctx, func(ctx context.Context, tx *txn.Tx) error { return o.In(tx).Apply(ctx, key, u, c...) })
+			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return o.In(tx).Apply(ctx, key, u, c...) })
 		},
 		"pessimistic": func(ctx context.Context, u expression.UpdateBuilder, c ...expression.ConditionBuilder) error {
 			_, err := p.Apply(ctx, key, u, c...)
@@ -61,7 +58,7 @@ func calls(t *testing.T, r *rig.Rig, cfg repo.TableConfig) map[string]call {
 			return err
 		},
 		"pessimistic, inside": func(ctx context.Context, u expression.UpdateBuilder, c ...expression.ConditionBuilder) error {
-			return inside(ctx, func(ctx context.Context, tx *txn.Tx) error { return p.In(tx).Apply(ctx, key, u, c...) })
+			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return p.In(tx).Apply(ctx, key, u, c...) })
 		},
 		"nolock": func(ctx context.Context, u expression.UpdateBuilder, _ ...expression.ConditionBuilder) error {
 			at++
@@ -69,7 +66,7 @@ func calls(t *testing.T, r *rig.Rig, cfg repo.TableConfig) map[string]call {
 		},
 		"nolock, inside": func(ctx context.Context, u expression.UpdateBuilder, _ ...expression.ConditionBuilder) error {
 			at++
-			return inside(ctx, func(ctx context.Context, tx *txn.Tx) error { return n.In(tx).Apply(ctx, key, at, u) })
+			return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error { return n.In(tx).Apply(ctx, key, at, u) })
 		},
 	}
 }

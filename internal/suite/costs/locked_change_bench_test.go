@@ -123,10 +123,11 @@ func BenchmarkOptimisticChange(b *testing.B) {
 	}
 }
 
-// change is the library's locked change with a client.
+// change is the library's locked change with a client. What answers from memory knows no
+// queue; alone a change is two requests with one and without.
 func change(b *testing.B, client repo.Client) func() error {
 	table := rig.Must(repo.NewTable[product](client, "table", repo.TableConfig{}))(b)
-	r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(b)
+	r := rig.Must(pessimistic.New(table, pessimistic.Config{Race: true}))(b)
 	return func() error {
 		_, err := r.Update(b.Context(), repo.Key{Partition: "apple"}, func(_ context.Context, p *product) error { p.Stock--; return nil })
 		return err

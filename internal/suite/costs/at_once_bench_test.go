@@ -84,7 +84,7 @@ func newAtOnce(b *testing.B, latency time.Duration, keys int) *atOnce {
 		if err != nil {
 			b.Fatal(err)
 		}
-		r, err := pessimistic.New(table, pessimistic.Config{Lease: 20 * time.Minute})
+		r, err := pessimistic.New(table, pessimistic.Config{Lease: 20 * time.Minute, Race: true})
 		if err != nil {
 			b.Fatal(err)
 		}

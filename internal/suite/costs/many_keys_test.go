@@ -64,8 +64,8 @@ func BenchmarkManyKeys(b *testing.B) {
 // changers change the item of a key, each in another way, over a service that answers
 // from memory.
 var changers = map[string]func(testing.TB) func(context.Context, string) error{
-	"pessimistic":       byLock(pessimistic.Config{}),
-	"pessimistic, fair": byLock(pessimistic.Config{Fair: true, Combine: true}),
+	"pessimistic, race": byLock(pessimistic.Config{Race: true}),
+	"pessimistic":       byLock(pessimistic.Config{Combine: true}),
 	"pessimistic, once": func(tb testing.TB) func(context.Context, string) error {
 		r := rig.Must(pessimistic.New(manyTable[many](tb), pessimistic.Config{}))(tb)
 		return func(ctx context.Context, id string) error {

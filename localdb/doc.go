@@ -45,10 +45,11 @@
 // compared: on Linux a sealed file in memory, elsewhere a copy in a private folder. Only
 // linux/amd64 has pinned sums; elsewhere the first fetch is trusted, and its sum noted. A
 // dynoxide on the PATH runs on its word alone. Cache folders that others own or may write
-// to are refused. npm and the engine do not inherit the environment. More: SECURITY.md.
+// to are refused; npm runs where nobody else can exchange its folder. npm and the engine do
+// not inherit the environment. More: SECURITY.md.
 //
-// Everyone on the machine, and a web page that finds the port, can reach the engine: no
-// secrets belong into it.
+// Everyone on the machine, and a web page that finds the port, under any name, can reach the
+// engine: no secrets belong into it.
 //
 // # Not guaranteed
 //

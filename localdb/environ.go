@@ -39,10 +39,10 @@ func environment(names []string) (env []string) {
 }
 
 // npmEnvironment is what npm gets: beside its variables the user's settings of npm, and what
-// the user's own file of settings names, such as a mirror's token. Settings that say where a
-// project is are those of whatever npm this process was started by.
-func npmEnvironment() []string {
-	names := slices.Concat(npmVariables, namedBySettings())
+// files of settings name, such as a mirror's token. Settings that say where a project is are
+// those of whatever npm this process was started by.
+func npmEnvironment(files ...string) []string {
+	names := slices.Concat(npmVariables, namedBySettings(files))
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
 		setting, is := strings.CutPrefix(strings.ReplaceAll(strings.ToLower(name), "-", "_"), "npm_config_")
@@ -56,24 +56,32 @@ func npmEnvironment() []string {
 // ofProjects are npm's settings that belong to a project or a command, not to a user.
 var ofProjects = []string{"local_prefix", "workspace", "workspaces", "include_workspace_root", "prefix", "pack_destination", "dry_run", "json"}
 
-// namedBySettings are the variables that the user's own .npmrc refers to.
-func namedBySettings() (names []string) {
-	path := ""
+// userSettings is the user's own file of npm's settings.
+func userSettings() string {
 	for _, entry := range os.Environ() {
 		if name, value, _ := strings.Cut(entry, "="); strings.EqualFold(name, "npm_config_userconfig") && value != "" {
-			path = value
+			return value
 		}
 	}
-	if path == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil
-		}
-		path = filepath.Join(home, ".npmrc")
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
 	}
-	content, _ := os.ReadFile(path)
-	for _, match := range variable.FindAllSubmatch(content, -1) {
-		names = append(names, string(match[1]))
+	return filepath.Join(home, ".npmrc")
+}
+
+// namedBySettings are the variables that files of settings refer to, if nobody else can have
+// written that.
+func namedBySettings(files []string) (names []string) {
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || owned(info) != nil {
+			continue
+		}
+		content, _ := os.ReadFile(path)
+		for _, match := range variable.FindAllSubmatch(content, -1) {
+			names = append(names, string(match[1]))
+		}
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
@@ -27,7 +28,8 @@ const (
 	maxSum     = 1 << 10
 )
 
-// workPrefix begins the names of the folders in which processes fetch.
+// workPrefix begins the names of the folders in which processes fetch, and of files that they
+// have not finished.
 const workPrefix = ".fetch-"
 
 // fetch puts the release into the cache. Other processes may do the same at
@@ -38,18 +40,17 @@ func (r release) fetch(ctx context.Context, cacheDir string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("cache folder: %w", err)
 	}
-	// Now that they are there: others may have been quicker.
-	if err := r.checkFolders(cacheDir); err != nil {
+	cache, err := r.openFolder(cacheDir)
+	if err != nil {
 		return err
 	}
-	// Inside the final folder, since a rename is atomic only within one file
-	// system.
-	work, err := os.MkdirTemp(folder, workPrefix+"*")
+	defer cache.Close()
+	clearUp(folder)
+	work, err := privateFolder(workPrefix, folder, os.TempDir())
 	if err != nil {
-		return fmt.Errorf("cache folder: %w", err)
+		return fmt.Errorf("folder for npm: %w", err)
 	}
 	defer os.RemoveAll(work)
-	clearUp(folder)
 
 	tarball, err := r.download(ctx, work)
 	if err != nil {
@@ -66,11 +67,11 @@ func (r release) fetch(ctx context.Context, cacheDir string) error {
 	}
 	if r.binarySum == "" {
 		// The sum first: a binary without one would be refused.
-		if err := place(work, r.sumPath(cacheDir), []byte(hexSum+"\n"), 0o600); err != nil {
+		if err := place(cache, r.sumName(), []byte(hexSum+"\n"), 0o600); err != nil {
 			return err
 		}
 	}
-	return place(work, r.path(cacheDir), binary, 0o755)
+	return place(cache, r.binary, binary, 0o755)
 }
 
 // abandoned is the age from which a folder is taken for that of a process which was killed
@@ -103,23 +104,30 @@ func (r release) download(ctx context.Context, work string) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"private":true}`), 0o600); err != nil {
 		return nil, fmt.Errorf("cache folder: %w", err)
 	}
-	// On a leash as an engine is: it may be a launcher of the real one.
-	var output bytes.Buffer
-	p := &process{cmd: command(npm, nil, "pack", "--loglevel=error", "--ignore-scripts", "--workspaces=false", "--pack-destination", work, r.spec()), exited: make(chan struct{})}
-	p.cmd.Dir, p.cmd.Env = work, npmEnvironment() // nothing is written elsewhere
-	p.cmd.Stdout, p.cmd.Stderr = &output, &output
-	p.cmd.WaitDelay = npmDelay
-	if err = p.start(); err == nil {
-		err = p.wait(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, bytes.TrimSpace(output.Bytes()))
+	user := userSettings()
+	said, _, _ := runNPM(ctx, npm, work, npmEnvironment(user), "config", "get", "globalconfig") // where none is said there is none
+	machine := strings.TrimSpace(said)
+	if _, output, err := runNPM(ctx, npm, work, npmEnvironment(user, machine), "pack", "--loglevel=error", "--ignore-scripts", "--workspaces=false", "--pack-destination", work, r.spec()); err != nil {
+		return nil, fmt.Errorf("npm pack %s: %w: %s", r.spec(), err, output)
 	}
 	found, err := fs.Glob(os.DirFS(work), "*.tgz") // of the folder's own name nothing is a pattern
 	if err != nil || len(found) != 1 {
 		return nil, fmt.Errorf("npm pack %s left %d tarballs instead of one", r.spec(), len(found))
 	}
 	return r.readTarball(filepath.Join(work, found[0]))
+}
+
+// runNPM runs npm in a folder, on a leash as an engine is: it may be a launcher of the real one.
+func runNPM(ctx context.Context, npm, work string, env []string, args ...string) (said, output string, err error) {
+	var out, errs bytes.Buffer
+	p := &process{cmd: command(npm, nil, args...), exited: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Env = work, env // nothing is written elsewhere
+	p.cmd.Stdout, p.cmd.Stderr = &out, &errs
+	p.cmd.WaitDelay = npmDelay
+	if err = p.start(); err == nil {
+		err = p.wait(ctx)
+	}
+	return out.String(), strings.TrimSpace(out.String() + errs.String()), err
 }
 
 // readTarball reads the file once and checks those bytes, so that nothing can
@@ -178,17 +186,19 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// place writes content under a temporary name in work and moves it to path.
-func place(work, path string, content []byte, mode os.FileMode) error {
-	temp := filepath.Join(work, filepath.Base(path))
-	if err := os.WriteFile(temp, content, mode); err != nil {
-		return fmt.Errorf("cache folder: %w", err)
+// place writes content under a name of its own and moves it to its name in the cache, whose
+// folder is the open one, wherever its path leads by now.
+func place(cache *os.Root, name string, content []byte, mode os.FileMode) error {
+	temp := workPrefix + rand.Text()
+	err := cache.WriteFile(temp, content, mode)
+	if err == nil {
+		err = cache.Chmod(temp, mode) // WriteFile's is narrowed by the umask
 	}
-	// WriteFile's mode is narrowed by the umask.
-	if err := os.Chmod(temp, mode); err != nil {
-		return fmt.Errorf("cache folder: %w", err)
+	if err == nil {
+		err = cache.Rename(temp, name)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
+		_ = cache.Remove(temp)
 		return fmt.Errorf("cache folder: %w", err)
 	}
 	return nil

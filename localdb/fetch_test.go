@@ -313,7 +313,7 @@ func TestCorruptedCacheIsNeverRun(t *testing.T) {
 	cache, mark := t.TempDir(), filepath.Join(t.TempDir(), "it-ran")
 	writeFile(t, here.path(cache), []byte("#!/bin/sh\necho >'"+mark+"'\n"), 0o755)
 	if here.binarySum == "" {
-		writeFile(t, here.sumPath(cache), []byte(strings.Repeat("0", 128)), 0o600)
+		writeFile(t, filepath.Join(here.folder(cache), here.sumName()), []byte(strings.Repeat("0", 128)), 0o600)
 	}
 
 	t.Run("nothing to replace it", func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -78,16 +77,15 @@ func fetched(ctx context.Context, cfg Config) (program, error) {
 		return program{}, fmt.Errorf("localdb: waiting for another start to fetch the engine: %w", context.Cause(ctx))
 	}
 
-	if err := r.checkFolders(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return program{}, noEngine(err)
-	}
 	engine, cacheErr := r.load(dir)
-	if cacheErr == nil {
+	switch {
+	case cacheErr == nil:
 		return engine, nil
-	}
-	if errors.Is(cacheErr, fs.ErrNotExist) {
+	case errors.Is(cacheErr, fs.ErrNotExist):
 		cacheErr = nil // not there yet: nothing worth reporting
-	} else {
+	case errors.Is(cacheErr, errNotOurs):
+		return program{}, noEngine(cacheErr)
+	default:
 		// It is replaced and not merely reported: a file that a full disk
 		// cut short must not stop every later run.
 		cfg.logger().WarnContext(ctx, "cached engine refused, fetching a fresh one", "error", cacheErr)
@@ -109,12 +107,17 @@ func fetched(ctx context.Context, cfg Config) (program, error) {
 // load returns the engine of the cache, if it is the release, unchanged. What is run is what
 // was verified here: whatever becomes of the path, the bytes are these.
 func (r release) load(cacheDir string) (program, error) {
-	want, err := r.expectedSum(cacheDir)
+	folder, err := r.openFolder(cacheDir)
+	if err != nil {
+		return program{}, err
+	}
+	defer folder.Close()
+	want, err := r.expectedSum(folder)
 	if err != nil {
 		return program{}, err
 	}
 	path := r.path(cacheDir)
-	f, info, err := openOwned(path)
+	f, info, err := openOwned(folder, r.binary)
 	if err != nil {
 		return program{}, err
 	}
@@ -138,25 +141,4 @@ func (r release) load(cacheDir string) (program, error) {
 	}
 	keep(path+" "+want, info, file)
 	return program{path: path, sealed: file}, nil
-}
-
-// openOwned opens a file of the cache, which must be this user's own.
-func openOwned(path string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, openFlags, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "verify", Path: path, Err: ErrChecksum}
-	}
-	if err == nil {
-		if why := owned(info); why != nil {
-			err = refused(path, why)
-		}
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
 }

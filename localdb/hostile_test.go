@@ -33,8 +33,8 @@ func filled(t *testing.T) (r release, cache string) {
 	}
 	cache = filepath.Join(t.TempDir(), "cache")
 	writeFile(t, r.path(cache), content, 0o755)
-	if noted, err := os.ReadFile(filepath.Join(filepath.Dir(engine.path), filepath.Base(r.sumPath(cache)))); err == nil {
-		writeFile(t, r.sumPath(cache), noted, 0o600)
+	if noted, err := os.ReadFile(filepath.Join(filepath.Dir(engine.path), filepath.Base(filepath.Join(r.folder(cache), r.sumName())))); err == nil {
+		writeFile(t, filepath.Join(r.folder(cache), r.sumName()), noted, 0o600)
 	}
 	return r, cache
 }
@@ -287,7 +287,11 @@ func TestFilesOfAnEngineAreItsUsersAlone(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	for name, before := range map[string]os.FileMode{"new": 0, "of an earlier run": 0o666} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "data.db")
+			dir := t.TempDir()
+			if err := os.Chmod(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(dir, "data.db")
 			if before != 0 {
 				writeFile(t, file, nil, before)
 			}
@@ -321,10 +325,44 @@ func TestACachedFileThatIsNoneIsNotWaitedFor(t *testing.T) {
 	if err := other.fetch(t.Context(), cache); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(other.sumPath(cache), 0o666); err != nil {
+	if err := os.Chmod(filepath.Join(other.folder(cache), other.sumName()), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := other.load(cache); err == nil {
 		t.Error("a noted sum that others may write is believed")
+	}
+}
+
+// A folder in which others may put files, and a file that is theirs, are no place for data.
+func TestDataOfAnEngineAreNotWhereOthersCanGetAtThem(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	cases := map[string]func(dir, file string) error{
+		"everybody may write":           func(dir, _ string) error { return os.Chmod(dir, 0o777) },
+		"all may write, each their own": func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) },
+	}
+	if os.Geteuid() == 0 { // nobody else can give a file away
+		cases["a file of another"] = func(_, file string) error { return os.Chown(file, 4711, 4711) }
+		cases["a folder of another"] = func(dir, _ string) error { return os.Chown(dir, 4711, 4711) }
+		cases["a log of another"] = func(_, file string) error {
+			return errors.Join(os.WriteFile(file+"-wal", nil, 0o600), os.Chown(file+"-wal", 4711, 4711))
+		}
+	}
+	for name, arrange := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			file := filepath.Join(dir, "data.db")
+			writeFile(t, file, nil, 0o600)
+			if err := arrange(dir, file); err != nil {
+				t.Fatal(err)
+			}
+			e, err := Start(t.Context(), Config{Path: file})
+			if err == nil {
+				_ = e.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "Config.Path") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -163,37 +162,6 @@ func (p *process) end() {
 		kill(p.cmd.Process)
 		_ = p.leash.Close()
 	})
-}
-
-// keepPrivate makes an engine's file, and those that the engine keeps beside it, its user's
-// alone. SQLite gives new ones beside it the mode of the file itself. A link in the place of
-// one of them may be another's, and lead to any file of the user's: it is refused.
-func keepPrivate(path string) error {
-	if path == "" {
-		return nil
-	}
-	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		if info, err := os.Lstat(path + end); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("localdb: Config.Path: %s is no regular file: name the file itself, no link to it", path+end)
-		}
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("localdb: Config.Path: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("localdb: Config.Path: %w", err)
-	}
-	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		info, err := os.Stat(path + end)
-		if err == nil && info.Mode().Perm() != 0o600 {
-			err = os.Chmod(path+end, 0o600)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("localdb: Config.Path: %w", err)
-		}
-	}
-	return nil
 }
 
 const loopbackHost = "127.0.0.1"

@@ -1,7 +1,6 @@
 package localdb
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,9 +34,9 @@ func (p program) command(args ...string) (cmd *exec.Cmd, discard func(), err err
 	return cmd, discard, nil
 }
 
-// privateCopy writes a program into a folder that nobody else can write to.
+// privateCopy writes a program into a folder that nobody else can write to, or exchange.
 func privateCopy(content []byte, name string) (path string, discard func(), err error) {
-	dir, err := os.MkdirTemp("", "dynahold-engine-")
+	dir, err := privateFolder("dynahold-engine-", os.TempDir())
 	if err != nil {
 		return "", func() {}, fmt.Errorf("localdb: private copy: %w", err)
 	}
@@ -81,29 +80,4 @@ func keep(path string, info fs.FileInfo, file *os.File) {
 	images.Lock()
 	defer images.Unlock()
 	images.path, images.of, images.found, images.file = path, info, time.Now(), file
-}
-
-// checkFolders refuses a cache that is not this user's own: what is in it could be exchanged
-// at any moment, the sums that were noted too. The folders above may be what they are.
-func (r release) checkFolders(cacheDir string) error {
-	for _, dir := range []string{cacheDir, r.folder(cacheDir)} {
-		info, err := os.Lstat(dir)
-		switch {
-		case err != nil:
-			return fmt.Errorf("cache folder: %w", err)
-		case info.Mode().Type() == fs.ModeSymlink:
-			return refused(dir, errors.New("it is a link: name the folder itself, or another one"))
-		case !info.IsDir():
-			return refused(dir, errors.New("it is not a directory"))
-		}
-		if err := owned(info); err != nil {
-			return refused(dir, err)
-		}
-	}
-	return nil
-}
-
-// refused says why something is not trusted.
-func refused(path string, why error) error {
-	return fmt.Errorf("cache not used: %w", &fs.PathError{Op: "trust", Path: path, Err: why})
 }

@@ -2,6 +2,7 @@ package localdb
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -49,26 +50,24 @@ func currentRelease() (release, error) {
 // spec is what npm is asked for.
 func (r release) spec() string { return "@dynoxide/" + r.platform + "@" + version }
 
-// folder holds the unpacked release. Its name carries the version, so that
+// folderName is that of the unpacked release in the cache. It has the version in it, so that
 // programs built against different versions share one cache folder.
-func (r release) folder(cacheDir string) string {
-	return filepath.Join(cacheDir, "dynoxide-"+version+"-"+r.platform)
-}
+func (r release) folderName() string { return "dynoxide-" + version + "-" + r.platform }
 
-func (r release) path(cacheDir string) string {
-	return filepath.Join(r.folder(cacheDir), r.binary)
-}
+func (r release) folder(cacheDir string) string { return filepath.Join(cacheDir, r.folderName()) }
 
-// sumPath is where the sum of a binary without a pinned one is noted.
-func (r release) sumPath(cacheDir string) string { return r.path(cacheDir) + ".sha512" }
+func (r release) path(cacheDir string) string { return filepath.Join(r.folder(cacheDir), r.binary) }
+
+// sumName is the file in which the sum of a binary without a pinned one is noted.
+func (r release) sumName() string { return r.binary + ".sha512" }
 
 // expectedSum is what the binary in the cache must hash to: the pinned sum, or
 // the one noted when it was unpacked.
-func (r release) expectedSum(cacheDir string) (string, error) {
+func (r release) expectedSum(folder *os.Root) (string, error) {
 	if r.binarySum != "" {
 		return r.binarySum, nil
 	}
-	f, _, err := openOwned(r.sumPath(cacheDir))
+	f, _, err := openOwned(folder, r.sumName())
 	if err != nil {
 		return "", err
 	}

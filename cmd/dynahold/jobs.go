@@ -49,12 +49,16 @@ func (f *tableFlags) workToChange(ctx context.Context) (*work, error) {
 	return all, all.table.carried(ctx)
 }
 
-// nothing refuses a list of nothing where the table has rows, and others.
+// nothing refuses a list of nothing where the table has rows, and others. Resources are found
+// among any number of those.
 func (all *work) nothing(ctx context.Context, found int, unread error) error {
-	if found == 0 && unread == nil {
-		return all.table.nothing(ctx, ofJobs)
+	if found > 0 || unread != nil {
+		return nil // of what could not be read its own error tells
 	}
-	return nil // of what could not be read its own error tells
+	for _, err := range all.Resources(ctx) {
+		return err
+	}
+	return all.table.nothing(ctx, ofJobs)
 }
 
 type resourceDocument struct {

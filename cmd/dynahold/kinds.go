@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 
@@ -114,35 +115,53 @@ func (t *opened) few(ctx context.Context) ([]map[string]types.AttributeValue, er
 }
 
 // nothing is asked where a command has found nothing: is it that there is nothing, or is the
-// table of another kind? Where the rows may not be read, the former.
+// table of another kind? That it is can be told of a table that was read as a whole, which
+// is not done with one above 1 MB. Where the rows may not be read, it is not.
 func (t *opened) nothing(ctx context.Context, k kind) error {
-	rows, err := t.few(ctx)
-	if err != nil {
+	found, rows, whole, err := t.has(ctx, k, 1)
+	switch {
+	case err != nil:
 		return ctx.Err()
+	case found || rows == 0 || !whole:
+		return nil
 	}
-	for _, row := range rows {
-		if k.fits(row) {
-			return nil
+	return t.not(ctx, k)
+}
+
+// noLocks is nothing for locks, which items of any keys may have: one row of permits, jobs or
+// queues tells, whatever stands beside it. The list has read the whole table for its locks.
+func (t *opened) noLocks(ctx context.Context) error {
+	for _, k := range []kind{ofJobs, ofQueues} {
+		if t.schema != k.schema {
+			continue
 		}
-	}
-	if len(rows) > 0 {
-		return t.not(ctx, k)
+		found, _, _, err := t.has(ctx, k, math.MaxInt)
+		switch {
+		case err != nil:
+			return ctx.Err()
+		case found:
+			return usage("table %q has %s, which are no locks: see dynahold %s %s", t.name, k.words, k.look, t.name)
+		}
 	}
 	return nil
 }
 
-// noLocks is nothing for locks, which items of any keys may have: one row of permits, jobs or
-// queues tells, whatever stands beside it.
-func (t *opened) noLocks(ctx context.Context) error {
-	if t.schema != ofJobs.schema && t.schema != ofQueues.schema {
-		return nil
+// has looks for a row of a kind in the first pages of the table, of 1 MB each, and tells how
+// many rows it has read and whether these are all.
+func (t *opened) has(ctx context.Context, k kind, pages int) (found bool, rows int, whole bool, err error) {
+	in := &dynamodb.ScanInput{TableName: &t.name}
+	for range pages {
+		out, err := t.client.Scan(ctx, in)
+		if err != nil {
+			return false, rows, false, err
+		}
+		rows += len(out.Items)
+		if slices.ContainsFunc(out.Items, k.fits) {
+			return true, rows, false, nil
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return false, rows, true, nil
+		}
 	}
-	rows, err := t.few(ctx)
-	if err != nil {
-		return ctx.Err()
-	}
-	if is, _ := t.isOf(rows); slices.ContainsFunc(rows, is.fits) {
-		return usage("table %q is one of %s, which are no locks: see dynahold %s %s", t.name, is.words, is.look, t.name)
-	}
-	return nil
+	return false, rows, false, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/ticket"
 )
 
 // kinds makes tables of all kinds, and of items with the keys of each.
@@ -84,6 +87,37 @@ func TestCommandsAndKindsOfTables(t *testing.T) {
 	for _, line := range []string{"jobs show TABLE a b", "jobs cancel TABLE a b --yes", "jobs break TABLE a b --token 1 --yes", "jobs requeue TABLE a b", "jobs discard TABLE a b --yes", "permits break TABLE a b --yes", "queue evict TABLE a --number 1 --yes"} {
 		n.says(strings.Replace(line, "TABLE", "locks", 1), exitUsage, locks)
 	}
+}
+
+// What a table is tells no share of its rows: the one row of permits stands behind many
+// others, and a resource without jobs in a table of many items is still one without jobs.
+func TestKindsOfTablesWithManyRows(t *testing.T) {
+	n := newNight(t)
+	for name, key := range map[string]repo.KeySchema{"mall": ofJobs.schema, "counters": ofQueues.schema} {
+		table, err := repo.NewKeyTable(n.client, name, key, repo.TableConfig{})
+		n.is(err)
+		n.is(table.EnsureTable(t.Context()))
+	}
+	for i := range 40 {
+		n.put("mall", map[string]types.AttributeValue{"pk": word(fmt.Sprint("!ORDER#", i)), "sk": word("HEAD")})
+		n.put("counters", map[string]types.AttributeValue{"queue": word(fmt.Sprint("!", i))})
+	}
+	permits, err := semaphore.New(n.client, "mall", semaphore.Config{})
+	n.is(err)
+	held, err := permits.Acquire(t.Context(), "till")
+	n.is(err)
+	queue, err := ticket.New(n.client, "counters", ticket.Config{})
+	n.is(err)
+	turn, err := queue.Lock(t.Context(), "printer")
+	n.is(err)
+	n.says("locks list mall", exitUsage, ofJobs.words)
+	n.says("locks list counters", exitUsage, ofQueues.words)
+	n.says("permits list mall nothing", exitOK, "nobody holds")
+	n.says("jobs list mall nothing", exitOK, "no job")
+	n.says("jobs dead mall nothing", exitOK, "no dead letter")
+	n.says("queue list counters nothing", exitOK, "nobody stands")
+	n.is(turn.Done(t.Context()))
+	n.is(held.Release(t.Context()))
 }
 
 func (n *night) count(table string) int {

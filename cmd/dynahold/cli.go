@@ -24,6 +24,8 @@ type grammar struct {
 
 	Resources resourceCommands `cmd:"" help:"Resources of package semaphore: pausing them and letting them go on."`
 
+	Verify verifyCommand `cmd:"" help:"Say whether the protocol allows what became of a table's items, from its stream."`
+
 	Table   tableCommands  `cmd:"" help:"What a table is, and whether its attributes collide with the library's."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/dynahold/dynahold/cmd/dynahold/internal/verify"
+	"github.com/dynahold/dynahold/repo"
+)
+
+type verifyCommand struct {
+	tableFlags
+	Files            []string      `arg:"" optional:"" name:"file" complete:"file" help:"Documents with records of the table's stream; \"-\" reads standard input. None: the stream itself is read."`
+	VersionAttribute string        `default:"version" placeholder:"NAME" help:"Attribute of the items that has the tag repo:\"version\"."`
+	ClockSkew        time.Duration `default:"1s" help:"By how much clocks of the programs may differ."`
+	AllowForeign     bool          `help:"Writers that do not follow the protocol are allowed; their changes are counted."`
+}
+
+// Help says what is judged, and how.
+func (verifyCommand) Help() string {
+	return `Says whether the protocol allows what became of a table's items: it reads the changes of the table's stream, of its last 24 hours or from files, and names the first change of each item that the library cannot have made.
+
+  version   versions grow with each write, by as many changes as it carries
+  writers   each write leaves its own id once, and the evidence before it
+  tokens    fencing tokens grow
+  lease     nobody takes a lock over before its lease is over
+  right     who changes an item holds its lock, or nobody does
+  once      an operation's id is added once, and is not forgotten early
+
+Files have batches as "aws dynamodbstreams get-records" prints them or as a Lambda handler gets them, or single records, one document behind the other, in any order. The stream must have the view NEW_AND_OLD_IMAGES. Changes that are missing are told as gaps: what went on in them is not known. Values of items are not printed.
+
+Examples:
+
+  dynahold verify orders
+  dynahold verify orders night/*.json
+
+Exit codes: 0 all is allowed; 1 failed; 2 usage; 3 there is no table, stream, file or change; 5 a change is not allowed.`
+}
+
+// Run implements the command.
+func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
+	if cmd.ClockSkew < 0 {
+		return usage("--clock-skew must not be negative")
+	}
+	changes, err := cmd.changes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return outcome{exitNothing, errors.New("there is no change: nothing was verified")}
+	}
+	cfg, err := cmd.tableConfig()
+	if err != nil {
+		return err
+	}
+	// Nothing is sent: it is asked for names alone.
+	keys, err := repo.NewKeyTable(dynamodb.New(dynamodb.Options{}), cmd.Table, keyed("-", ""), cfg)
+	if err != nil {
+		return err
+	}
+	report, _ := verify.Check(keys, verify.Config{Version: cmd.VersionAttribute, Skew: cmd.ClockSkew, Foreign: cmd.AllowForeign}, changes)
+	if err := cmd.print(c, report); err != nil {
+		return err
+	}
+	if n := len(report.Breaches); n > 0 {
+		return outcome{exitFound, fmt.Errorf("items with a change that the protocol does not allow: %d", n)}
+	}
+	return nil
+}
+
+// changes are those of the files, or of the table's stream.
+func (cmd *verifyCommand) changes(ctx context.Context) (changes []verify.Change, err error) {
+	if len(cmd.Files) == 0 {
+		return cmd.streamed(ctx)
+	}
+	for _, name := range cmd.Files {
+		batch, err := readChanges(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, change := range batch {
+			if change.Table == "" || change.Table == cmd.Table || strings.HasSuffix(cmd.Table, ":table/"+change.Table) {
+				changes = append(changes, change)
+			}
+		}
+	}
+	return changes, nil
+}
+
+func readChanges(name string) ([]verify.Change, error) {
+	if name == "-" {
+		return verify.Read(os.Stdin, "standard input")
+	}
+	file, err := os.Open(kong.ExpandPath(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, outcome{exitNothing, fmt.Errorf("there is no file %s", name)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return verify.Read(file, name)
+}
+
+// streamed are the changes that the table's stream keeps.
+func (cmd *verifyCommand) streamed(ctx context.Context) (changes []verify.Change, err error) {
+	t, err := cmd.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.stream()
+	if err != nil {
+		return nil, err
+	}
+	err = s.read(ctx, func(r streamtypes.Record) error {
+		change, err := changeIn(r)
+		changes = append(changes, change)
+		return err
+	})
+	return changes, err
+}
+
+// changeIn is a record of a stream as a change.
+func changeIn(r streamtypes.Record) (verify.Change, error) {
+	d := r.Dynamodb
+	keys, err := attributevalue.FromDynamoDBStreamsMap(d.Keys)
+	if err != nil {
+		return verify.Change{}, err
+	}
+	c := verify.Of(keys)
+	c.Sequence, c.Time, c.ByTTL = aws.ToString(d.SequenceNumber), aws.ToTime(d.ApproximateCreationDateTime), byTTL(r)
+	if c.Before, err = attributevalue.FromDynamoDBStreamsMap(d.OldImage); err == nil {
+		c.After, err = attributevalue.FromDynamoDBStreamsMap(d.NewImage)
+	}
+	return c, err
+}
+
+func (cmd *verifyCommand) print(c *console, r *verify.Report) error {
+	if cmd.Output == "json" {
+		return c.printJSON(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d changes of %d items: %d writes, %d holds of locks\n", r.Changes, r.Items, r.Writes, r.Holds)
+	if r.Gaps > 0 {
+		fmt.Fprintf(&b, "changes are missing in %d places: what went on there is not known\n", r.Gaps)
+	}
+	if r.Foreign > 0 {
+		fmt.Fprintf(&b, "%d changes by writers that do not follow the protocol\n", r.Foreign)
+	}
+	if len(r.Breaches) == 0 {
+		b.WriteString("the protocol allows all of them\n")
+		return c.print(b.String())
+	}
+	var rows [][]string
+	for _, breach := range r.Breaches {
+		rows = append(rows, []string{breach.Time.UTC().Format(time.RFC3339), breach.Item, breach.Rule, breach.Says, breach.Sequence})
+	}
+	b.WriteByte('\n')
+	b.WriteString(tableText([]string{"time", "item", "rule", "what", "sequence number"}, rows))
+	return c.print(b.String())
+}

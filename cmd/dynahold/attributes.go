@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -139,6 +142,13 @@ func (t *opened) misread(keys *repo.KeyTable, item map[string]types.AttributeVal
 		return ""
 	case s.ByHand && t.heldUnderOwnNames(item):
 		return "under the library's own names a program has locked it"
+	}
+	if why := t.mistaken(item, all, l); why != "" {
+		return why
+	}
+	switch {
+	case s.ByHand && (!present["LockedBy"] || !present["LockTime"]):
+		return "it has no holder and end under these names"
 	case l.Since.IsZero() && !s.Handed: // by hand
 		return ""
 	case l.Token > l.Last || l.Last-l.Token > maxDrawn:
@@ -148,6 +158,50 @@ func (t *opened) misread(keys *repo.KeyTable, item map[string]types.AttributeVal
 	}
 	return ""
 }
+
+// mistaken says which attribute of a locked item is not the lock's, or may not be: one that
+// cannot be what it was given for, or that stands beside one under the library's own name
+// which may be it as well. Breaking the lock by it would take a user's attribute away.
+func (t *opened) mistaken(item map[string]types.AttributeValue, all map[string]string, l repo.Lock) string {
+	for role, name := range all {
+		if v := item[name]; v != nil && !mayBe(role, v, l) {
+			return fmt.Sprintf("its attribute %q cannot be the %s of this hold", name, role)
+		}
+	}
+	for name, v := range item {
+		if role := t.plain.Role(name); all[role] != "" && item[all[role]] != nil && mayBe(role, v, l) {
+			return fmt.Sprintf("it has %q, which --attribute gives for %s, and %q, the library's own name: either may be the lock's", all[role], role, name)
+		}
+	}
+	return ""
+}
+
+// longest is for how long a hold may go on after it was asked for.
+const longest = 10 * 365 * 24 * time.Hour
+
+// mayBe reports whether a value may be what a hold has in a role.
+func mayBe(role string, v types.AttributeValue, l repo.Lock) bool {
+	n, seconds := int64(0), 0.0
+	if number, is := v.(*types.AttributeValueMemberN); is {
+		n, _ = strconv.ParseInt(number.Value, 10, 64)
+		seconds, _ = strconv.ParseFloat(number.Value, 64)
+	}
+	switch role {
+	case "LockTime":
+		at := time.Unix(int64(min(seconds, math.MaxInt32*1000)), 0)
+		return seconds > 0 && (l.Since.IsZero() || !at.Before(l.Since) && at.Before(l.Since.Add(longest)))
+	case "LockLease":
+		return seconds > 0
+	case "LockHeld":
+		return n == l.Token || near(n, l.Last)
+	case "LockToken", "LockStolen":
+		return near(n, l.Token) || near(n, l.Last)
+	}
+	return true
+}
+
+// near reports whether two tokens may be of one item: a row's first is a time in microseconds.
+func near(a, b int64) bool { return max(a, b)-min(a, b) <= 1000*maxDrawn }
 
 // heldUnderOwnNames reports whether a program of the library has locked an item, by its own names.
 func (t *opened) heldUnderOwnNames(item map[string]types.AttributeValue) bool {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -134,6 +136,114 @@ func TestBreakUnderOtherNames(t *testing.T) {
 	_, err = bills.Update(ctx, repo.Key{Partition: "1"}, func(_ context.Context, o *order) error { o.Total++; return nil })
 	n.is(err)
 	n.says("locks break bills 2 --yes --token 1"+flags, exitNothing, "nobody holds")
+}
+
+// bill has attributes that look like a lock's.
+type bill struct {
+	ID    string `dynamodbav:"id" repo:"pk"`
+	V     int64  `dynamodbav:"version" repo:"version"`
+	Total int64  `dynamodbav:"total"`
+	At    int64  `dynamodbav:"at"`    // seconds
+	Due   int64  `dynamodbav:"due"`   // seconds, when a lease may end
+	Micro int64  `dynamodbav:"micro"` // microseconds, as tokens are
+	Note  string `dynamodbav:"note"`
+	Who   string `dynamodbav:"who"` // as the id of a holder
+}
+
+// Whatever attributes of an item are given for whatever of a lock's: it is broken as a whole
+// and nothing else is touched, or nothing is.
+func TestBreakByAnyNamesLeavesTheRest(t *testing.T) {
+	n := newNight(t)
+	ctx := t.Context()
+	renamed := repo.Attributes{LockedBy: "holder", LockTime: "end", LockHeld: "turn", LockToken: "turns", LockLease: "span", LockStolen: "gone"}
+	sets := [][]string{{"LockedBy"}, {"LockTime"}, {"LockLease"}, {"LockHeld"}, {"LockToken"}, {"LockStolen"}, {"Writers"}, {"LockHeld", "LockToken"}, {"LockedBy", "LockTime"}, {"LockTime", "LockLease"}}
+	calls, broken := 0, 0
+	for id, names := range map[string]repo.Attributes{"own": {}, "renamed": renamed} {
+		table, err := repo.NewTable[bill](n.client, "bills", repo.TableConfig{Attributes: names})
+		n.is(err)
+		n.is(table.EnsureTable(ctx))
+		b := &billed{n, table, id}
+		held := b.lock()
+		var present []string
+		for name := range b.item() {
+			if name != "id" {
+				present = append(present, name)
+			}
+		}
+		slices.Sort(present)
+		for _, set := range sets {
+			for i := range present {
+				line := "locks break bills " + id + " --yes"
+				for j, role := range set {
+					line += " --attribute " + role + "=" + present[(i+3*j)%len(present)]
+				}
+				for _, token := range []string{fmt.Sprint(held.Token()), "0"} {
+					before := b.item()
+					calls++
+					code, out, errs := n.call("", line+" --token "+token)
+					switch {
+					case code == exitOK && token != "0":
+						broken++
+						b.usable(line, held)
+						held = b.lock()
+					case !reflect.DeepEqual(before, b.item()):
+						t.Fatalf("%s: code %d, %s%s: changed\n%v\nto\n%v", line, code, out, errs, before, b.item())
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d breaks by names of attributes of the item; %d broke the lock, by the right ones", calls, broken)
+}
+
+// billed is an item that is locked again and again.
+type billed struct {
+	*night
+	table *repo.Table[bill]
+	id    string
+}
+
+func (b *billed) key() repo.Key { return repo.Key{Partition: b.id} }
+
+func (b *billed) filled(change bill) bill {
+	now := time.Now()
+	change.Total, change.At, change.Due, change.Micro, change.Note, change.Who = 7, now.Unix(), now.Add(time.Hour).Unix(), now.UnixMicro(), "x", "till-1#abcdefghijkl"
+	return change
+}
+
+// lock makes the item anew, locked.
+func (b *billed) lock() *lockedread.Held[bill] {
+	b.Helper()
+	bills, err := lockedread.New(b.table, lockedread.Config{Owner: "till-1", Lease: time.Hour})
+	b.is(err)
+	_, err = b.client.DeleteItem(b.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("bills"), Key: map[string]types.AttributeValue{"id": word(b.id)}})
+	b.is(err)
+	_, err = bills.Upsert(b.Context(), b.key(), func(_ context.Context, o *bill) error { *o = b.filled(*o); return nil })
+	b.is(err)
+	held, err := bills.Acquire(b.Context(), b.key())
+	b.is(err)
+	return held
+}
+
+func (b *billed) item() map[string]types.AttributeValue {
+	b.Helper()
+	out, err := b.client.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("bills"), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{"id": word(b.id)}})
+	b.is(err)
+	return out.Item
+}
+
+// usable demands that another program changes the item, whose attributes are as they were.
+func (b *billed) usable(line string, was *lockedread.Held[bill]) {
+	b.Helper()
+	want := was.Item()
+	_ = was.Release(b.Context())
+	bills, err := lockedread.New(b.table, lockedread.Config{Owner: "till-2", Wait: repo.Wait{Attempts: 1}})
+	b.is(err)
+	got, err := bills.Update(b.Context(), b.key(), func(context.Context, *bill) error { return nil })
+	got.V, want.V = 0, 0
+	if err != nil || got != want {
+		b.Fatalf("%s: %v, %+v, want %+v", line, err, got, want)
+	}
 }
 
 // A table's TTL is a name that it has, though none of its rows may carry it at the time.

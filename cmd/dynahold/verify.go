@@ -21,7 +21,7 @@ import (
 
 type verifyCommand struct {
 	tableFlags
-	Files            []string      `arg:"" optional:"" name:"file" complete:"file" help:"Documents with records of the table's stream; \"-\" reads standard input. None: the stream itself is read."`
+	Files            []string      `arg:"" optional:"" name:"file" complete:"file" help:"Documents with records of the table's stream, and what programs have written down (package history); \"-\" reads standard input. Without a record the stream itself is read."`
 	VersionAttribute string        `default:"version" placeholder:"NAME" help:"Attribute of the items that has the tag repo:\"version\"."`
 	ClockSkew        time.Duration `default:"1s" help:"By how much clocks of the programs may differ."`
 	AllowForeign     bool          `help:"Writers that do not follow the protocol are allowed; their changes are counted."`
@@ -38,12 +38,19 @@ func (verifyCommand) Help() string {
   right     who changes an item holds its lock, or nobody does
   once      an operation's id is added once, and is not forgotten early
 
+and, with what the programs themselves have written down by package history:
+
+  verdict   what was told as not written is not there; what was answered is
+  twice     a call has changed an item once
+  whole     a transaction has changed all of its items, or none
+
 Files have batches as "aws dynamodbstreams get-records" prints them or as a Lambda handler gets them, or single records, one document behind the other, in any order. The stream must have the view NEW_AND_OLD_IMAGES. Changes that are missing are told as gaps: what went on in them is not known. Values of items are not printed.
 
 Examples:
 
   dynahold verify orders
   dynahold verify orders night/*.json
+  dynahold verify orders calls-*.jsonl
 
 Exit codes: 0 all is allowed; 1 failed; 2 usage; 3 there is no table, stream, file or change; 5 a change is not allowed.`
 }
@@ -53,11 +60,11 @@ func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
 	if cmd.ClockSkew < 0 {
 		return usage("--clock-skew must not be negative")
 	}
-	changes, err := cmd.changes(ctx)
+	in, err := cmd.input(ctx)
 	if err != nil {
 		return err
 	}
-	if len(changes) == 0 {
+	if len(in.Changes) == 0 {
 		return outcome{exitNothing, errors.New("there is no change: nothing was verified")}
 	}
 	cfg, err := cmd.tableConfig()
@@ -69,7 +76,9 @@ func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	report, _ := verify.Check(keys, verify.Config{Version: cmd.VersionAttribute, Skew: cmd.ClockSkew, Foreign: cmd.AllowForeign}, changes)
+	report, writes := verify.Check(keys, verify.Config{Version: cmd.VersionAttribute, Skew: cmd.ClockSkew, Foreign: cmd.AllowForeign}, in.Changes)
+	writes.Calls(report, in.Calls)
+	report.Dropped = in.Dropped
 	if err := cmd.print(c, report); err != nil {
 		return err
 	}
@@ -79,26 +88,29 @@ func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-// changes are those of the files, or of the table's stream.
-func (cmd *verifyCommand) changes(ctx context.Context) (changes []verify.Change, err error) {
-	if len(cmd.Files) == 0 {
-		return cmd.streamed(ctx)
-	}
+// input is what the files have, and the table's stream if none has changes.
+func (cmd *verifyCommand) input(ctx context.Context) (*verify.Input, error) {
+	all := &verify.Input{}
 	for _, name := range cmd.Files {
-		batch, err := readChanges(name)
+		in, err := readInput(name)
 		if err != nil {
 			return nil, err
 		}
-		for _, change := range batch {
+		for _, change := range in.Changes {
 			if change.Table == "" || change.Table == cmd.Table || strings.HasSuffix(cmd.Table, ":table/"+change.Table) {
-				changes = append(changes, change)
+				all.Changes = append(all.Changes, change)
 			}
 		}
+		all.Calls, all.Dropped = append(all.Calls, in.Calls...), all.Dropped+in.Dropped
 	}
-	return changes, nil
+	if len(all.Changes) > 0 || len(cmd.Files) > 0 && len(all.Calls) == 0 {
+		return all, nil
+	}
+	err := cmd.streamed(ctx, all)
+	return all, err
 }
 
-func readChanges(name string) ([]verify.Change, error) {
+func readInput(name string) (*verify.Input, error) {
 	if name == "-" {
 		return verify.Read(os.Stdin, "standard input")
 	}
@@ -113,22 +125,21 @@ func readChanges(name string) ([]verify.Change, error) {
 	return verify.Read(file, name)
 }
 
-// streamed are the changes that the table's stream keeps.
-func (cmd *verifyCommand) streamed(ctx context.Context) (changes []verify.Change, err error) {
+// streamed adds the changes that the table's stream keeps.
+func (cmd *verifyCommand) streamed(ctx context.Context, all *verify.Input) error {
 	t, err := cmd.open(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := t.stream()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = s.read(ctx, func(r streamtypes.Record) error {
+	return s.read(ctx, func(r streamtypes.Record) error {
 		change, err := changeIn(r)
-		changes = append(changes, change)
+		all.Changes = append(all.Changes, change)
 		return err
 	})
-	return changes, err
 }
 
 // changeIn is a record of a stream as a change.
@@ -151,7 +162,10 @@ func (cmd *verifyCommand) print(c *console, r *verify.Report) error {
 		return c.printJSON(r)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d changes of %d items: %d writes, %d holds of locks\n", r.Changes, r.Items, r.Writes, r.Holds)
+	fmt.Fprintf(&b, "%d changes of %d items: %d writes, %d holds of locks; %d calls\n", r.Changes, r.Items, r.Writes, r.Holds, r.Calls)
+	if r.Dropped > 0 {
+		fmt.Fprintf(&b, "%d calls are not in the programs' records\n", r.Dropped)
+	}
 	if r.Gaps > 0 {
 		fmt.Fprintf(&b, "changes are missing in %d places: what went on there is not known\n", r.Gaps)
 	}

@@ -3,8 +3,9 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
+	"history":     350,
 	"jobs":        13_100,
-	"localdb":     1_050,
+	"localdb":     1_150,
 	"lockedread":  13_600,
 	"mutex":       12_900,
 	"nolock":      17_400,

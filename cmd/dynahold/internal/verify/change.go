@@ -13,7 +13,7 @@ import (
 // Change is one record of a stream.
 type Change struct {
 	Table    string // empty if the record does not tell
-	Key      string // the same for all changes of an item, and for no others
+	Key      string // history.KeyHash
 	Name     string // of the item, as it is shown
 	Sequence string // orders the changes of an item
 	Time     time.Time

@@ -17,16 +17,18 @@ type Config struct {
 // Check judges the changes of one table, in whatever order they come.
 func Check(of *repo.KeyTable, cfg Config, changes []Change) (*Report, *Writes) {
 	table := link.Table(of)
-	r, w := &Report{Breaches: []Breach{}}, &Writes{items: map[string]*item{}}
+	r, w := &Report{Breaches: []Breach{}}, &Writes{items: map[string]*item{}, table: of.Name()}
 	var at *item
-	for i, c := range order(changes) {
+	for _, c := range order(changes) {
 		if at = w.items[c.Key]; at == nil {
-			at = newItem()
+			at = newItem(c)
 			w.items[c.Key] = at
 			r.Items++
 		}
 		r.Changes++
-		w.span(c.Time, i == 0)
+		if c.Time.After(w.to) {
+			w.to = c.Time
+		}
 		at.judge(r, &step{Change: c, item: at, table: table, cfg: &cfg})
 	}
 	return r, w
@@ -36,6 +38,7 @@ func Check(of *repo.KeyTable, cfg Config, changes []Change) (*Report, *Writes) {
 func (i *item) judge(r *Report, s *step) {
 	if i.known && !same(i.last, s.Before) {
 		r.Gaps++
+		i.whole = false
 		i.begin() // what happened in between is not known
 	}
 	i.last, i.known = s.After, true
@@ -90,15 +93,7 @@ func (i *item) take(r *Report, s *step) {
 
 // Writes are the ids of writes that were found on items, for the records of clients.
 type Writes struct {
-	items    map[string]*item
-	from, to time.Time // of the changes
-}
-
-func (w *Writes) span(at time.Time, first bool) {
-	if first || at.Before(w.from) {
-		w.from = at
-	}
-	if first || at.After(w.to) {
-		w.to = at
-	}
+	table string
+	items map[string]*item
+	to    time.Time // of the last change
 }

@@ -22,10 +22,13 @@ type item struct {
 	added   map[string]int64                // ids of operations, and the epoch in which each was added
 	breach  bool
 	touched map[string]bool // ids of writes that were seen, over all lives of the item
+	whole   bool            // no change is missing
+	from    time.Time       // of the first change
+	name    string
 }
 
-func newItem() *item {
-	return &item{seen: map[string]bool{}, added: map[string]int64{}, touched: map[string]bool{}}
+func newItem(first Change) *item {
+	return &item{from: first.Time, name: first.Name, whole: true, seen: map[string]bool{}, added: map[string]int64{}, touched: map[string]bool{}}
 }
 
 // begin forgets what belongs to the item's life before: it is made anew.

@@ -13,54 +13,71 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/history"
 )
 
 // Read reads JSON documents, one behind the other: batches with "Records", as `aws
 // dynamodbstreams get-records` prints them and as a Lambda handler gets them, single
-// records. name stands in errors.
-func Read(in io.Reader, name string) (changes []Change, err error) {
+// records, and lines of package history. name stands in errors.
+func Read(in io.Reader, name string) (*Input, error) {
+	all := &Input{}
 	d := json.NewDecoder(in)
 	for n := 1; ; n++ {
 		var doc json.RawMessage
 		switch err := d.Decode(&doc); {
 		case errors.Is(err, io.EOF):
-			return changes, nil
+			return all, nil
 		case err != nil:
 			return nil, fmt.Errorf("%s, document %d: %w", name, n, err)
 		}
-		batch, err := document(doc)
-		if err != nil {
+		if err := all.document(doc); err != nil {
 			return nil, fmt.Errorf("%s, document %d: %w", name, n, err)
 		}
-		changes = append(changes, batch...)
 	}
 }
 
-// document is what one document says.
-func document(doc json.RawMessage) ([]Change, error) {
+// Input is what was read.
+type Input struct {
+	Changes []Change
+	Calls   []history.Call
+	Dropped int // calls that are not there
+}
+
+// document reads one document.
+func (all *Input) document(doc json.RawMessage) error {
 	var d struct {
 		Records  *[]json.RawMessage
 		DynamoDB json.RawMessage `json:"dynamodb"`
+		Call     string          `json:"call"`
+		Dropped  int             `json:"dropped"`
 	}
 	if err := json.Unmarshal(doc, &d); err != nil {
-		return nil, err
+		return err
 	}
 	records := []json.RawMessage{doc}
 	switch {
+	case d.Dropped > 0:
+		all.Dropped += d.Dropped
+		return nil
+	case d.Call != "":
+		var call history.Call
+		err := json.Unmarshal(doc, &call)
+		all.Calls = append(all.Calls, call)
+		return err
 	case d.Records != nil:
 		records = *d.Records
 	case d.DynamoDB == nil:
-		return nil, errors.New(`it is neither a batch ("Records") nor a record ("dynamodb")`)
+		return errors.New(`it is no batch ("Records"), no record ("dynamodb") and no call ("call")`)
 	}
-	changes := make([]Change, 0, len(records))
 	for i, r := range records {
 		c, err := record(r)
 		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", i+1, err)
+			return fmt.Errorf("record %d: %w", i+1, err)
 		}
-		changes = append(changes, c)
+		all.Changes = append(all.Changes, c)
 	}
-	return changes, nil
+	return nil
 }
 
 // record reads a record, in either spelling.

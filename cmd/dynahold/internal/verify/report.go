@@ -18,7 +18,8 @@ type Report struct {
 	Items    int      `json:"items"`
 	Writes   int      `json:"writes"`  // that left an id of the library's
 	Holds    int      `json:"holds"`   // of locks that began
-	Calls    int      `json:"calls"`   // of the clients' own records
+	Calls    int      `json:"calls"`   // of the programs' own records
+	Dropped  int      `json:"dropped"` // calls that they have left out
 	Gaps     int      `json:"gaps"`    // places where changes are missing: nothing is known of them
 	Foreign  int      `json:"foreign"` // changes by writers that do not follow the protocol, which were allowed
 	Breaches []Breach `json:"breaches"`

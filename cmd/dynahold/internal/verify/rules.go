@@ -11,6 +11,7 @@ const (
 	RuleRight   = "right"   // who writes holds the lock, or nobody does
 	RuleOnce    = "once"    // an operation's id comes once, and is not forgotten early
 	RuleVerdict = "verdict" // what a caller was told is what happened
+	RuleTwice   = "twice"   // a call has changed an item once
 	RuleWhole   = "whole"   // a transaction has written all of its items, or none
 )
 

@@ -25,6 +25,7 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 	var seen *protocol.Evidence
 	var id protocol.WriteID
 	defer func() { seen.End() }()
+	h.turn.Carries(count)
 	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Made: is}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()

@@ -1,9 +1,12 @@
 package lockedread_test
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -55,4 +58,47 @@ func TestHowOftenALockStaysInItsProcess(t *testing.T) {
 			wantClean(t, b)
 		})
 	}
+}
+
+// Callers that come back while the changes of their group run are always waiting. In a
+// queue their changes count, not their groups: else others would wait for as many groups
+// as the lock is handed on, each with the work of all of them.
+func TestGroupsGiveTheQueueItsTurn(t *testing.T) {
+	const callers, work, most = 8, 20 * time.Millisecond, 16 // those that may be handed on, and one group more
+	b := newBench(t)
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		cfg := lockedread.Config{Combine: true}
+		slow := func(net fault.Doer) *lockedread.Locker[stock] {
+			return b.over(t, &rig.Mortal{Next: net, Latency: 2 * time.Millisecond}, cfg)
+		}
+		var own, turns atomic.Int64 // changes of the crowd, and turns of the other
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		crowd, other := slow(network), slow(network)
+		for range callers {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					_, err := crowd.Update(t.Context(), key, func(_ context.Context, s *stock) error {
+						time.Sleep(work) // in virtual time
+						s.Count++
+						return nil
+					})
+					rig.Is(t, err)
+					own.Add(1)
+				}
+			})
+		}
+		for turns.Load() < 8 {
+			before := own.Load()
+			_, err := other.Update(t.Context(), key, addOne)
+			rig.Is(t, err)
+			if n := own.Load() - before; turns.Load() > 0 && n > most {
+				t.Errorf("turn %d: %d changes of the crowd before it, want at most %d", turns.Load(), n, most)
+			}
+			turns.Add(1)
+		}
+		stop()
+		all.Wait()
+	})
+	wantClean(t, b)
 }

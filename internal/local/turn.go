@@ -80,6 +80,16 @@ func (t *Turn) PassOn(next *lock.Lock, item ddb.Item) {
 	}
 }
 
+// Carries says that the write which is about to end the hold carries the changes of so
+// many callers. In a queue each of them counts as a turn: a process whose callers come
+// back while their group's changes run would else keep the lock for as many groups as it
+// may have turns, and all others wait for the work of all of them.
+func (t *Turn) Carries(changes int64) {
+	if t.line.Fair && changes > 1 {
+		t.streak.handoffs += int(changes) - 1
+	}
+}
+
 // Pass passes the turn on: with the lock of the next one, if it was kept, and
 // the item as it is now. The caller has begun the end.
 func (t *Turn) Pass(next *lock.Lock, item ddb.Item) {

@@ -43,3 +43,46 @@ func TestWhoJoinsAGroupLateHasItsOwnAttempts(t *testing.T) {
 		t.Errorf("%d orders after %d and %d runs", got.Orders, first, second)
 	}
 }
+
+// Whose change always comes too late gets the item in the end: after half of its attempts
+// it takes the lock, and gives it back.
+func TestWhoAlwaysLosesTakesTheLock(t *testing.T) {
+	t.Parallel()
+	const attempts = 32
+	for _, combine := range []bool{false, true} {
+		r, table := open(t, optimistic.Config{Combine: combine, Attempts: attempts})
+		other := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true}))(t)
+		rig.Must(r.Create(t.Context(), customer{ID: "c1"}))(t)
+		runs := 0
+		got, err := r.Update(t.Context(), key, func(_ context.Context, c *customer) error {
+			runs++
+			c.Orders++
+			_, err := other.Update(t.Context(), key, addOrder) // which takes the attempt away
+			if runs > attempts/2 {
+				rig.Is(t, err, repo.ErrLocked)
+			} else {
+				rig.Is(t, err)
+			}
+			return nil
+		})
+		rig.Is(t, err)
+		if want := attempts/2 + 1; got.Orders != want || runs != want {
+			t.Errorf("combine %v: %d orders after %d runs, want %d of both", combine, got.Orders, runs, want)
+		}
+		rig.Must(other.Update(t.Context(), key, addOrder))(t) // nobody holds it
+	}
+}
+
+// Who does not wait for locks does not take one, either.
+func TestWhoFailsOnLocksTakesNone(t *testing.T) {
+	t.Parallel()
+	r, table := open(t, optimistic.Config{FailLocked: true, Attempts: 32})
+	other := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true}))(t)
+	rig.Must(r.Create(t.Context(), customer{ID: "c1"}))(t)
+	_, err := r.Update(t.Context(), key, func(_ context.Context, c *customer) error {
+		c.Orders++
+		rig.Must(other.Update(t.Context(), key, addOrder))(t)
+		return nil
+	})
+	rig.Is(t, err, repo.ErrConflict)
+}

@@ -110,6 +110,12 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 	if ctx.Err() != nil {
 		return nil, ddb.CtxError(ctx)
 	}
+	if u.takesLock() {
+		if err := u.waiter.TakeLock(ctx, image); err != nil {
+			return nil, err
+		}
+		return u.waiter.Fresh(), errAgain
+	}
 	if u.tries <= atOnce && !core.Absent(image) {
 		return image, errAgain
 	}

@@ -20,6 +20,19 @@ import (
 // again: an item kept over a sleep is stale.
 const atOnce = 2
 
+// A call that has used up half of its attempts, if those are so many, takes the item's
+// lock: whose change takes longer than the others', or who comes to each state of the item
+// later than a process that passes it on in memory, would else lose every try. It comes
+// late, for the lock costs two writes more, and all the others wait for it. Who does not
+// wait for locks goes on without.
+const leastBeforeLock = 16
+
+// takesLock reports whether the call takes the lock before its next attempt.
+func (u *update) takesLock() bool {
+	after := u.Attempts / 2
+	return u.tries == after && after >= leastBeforeLock && u.Wait.Attempts != 1
+}
+
 // update is one call under way.
 type update struct {
 	*Policy

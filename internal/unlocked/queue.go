@@ -31,7 +31,7 @@ func (t *Call) stand(ctx context.Context, l stored.Record) error {
 	var failed error
 	t.stood = true
 	err := t.WaitBy(ctx, l, func() {
-		t.turn, t.fresh, failed = t.newLocker().Acquire(ctx, t.Key, t.Raw, lock.Request{})
+		t.turn, t.fresh, failed = t.newLocker(true).Acquire(ctx, t.Key, t.Raw, lock.Request{})
 	})
 	switch {
 	case errors.Is(failed, repo.ErrNotFound):
@@ -42,9 +42,25 @@ func (t *Call) stand(ctx context.Context, l stored.Record) error {
 	return err
 }
 
-// newLocker makes what takes the lock for the call: as a locker with default settings does.
-func (t *Call) newLocker() *lock.Locker {
-	cfg := lock.Config{Kind: t.Kind, Fair: true, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
+// TakeLock takes the item's lock for a call whose writes others have refused again and
+// again: under it the next one cannot be refused. image is what refused the last one. It
+// stands in the queue where one is already, and begins none: all who write without the
+// lock would have to stand in it from then on, and hold each other up. nil: another try is
+// worth it.
+func (t *Call) TakeLock(ctx context.Context, image ddb.Item) (err error) {
+	t.endTurn(ctx) // it was in time for nothing
+	t.stood = true
+	t.turn, t.fresh, err = t.newLocker(t.QueueWaits(image)).Acquire(ctx, t.Key, t.Raw, lock.Request{})
+	if errors.Is(err, repo.ErrNotFound) {
+		return nil // the next try tells
+	}
+	return err
+}
+
+// newLocker makes what takes the lock for the call: in a queue as a locker with default
+// settings does.
+func (t *Call) newLocker(fair bool) *lock.Locker {
+	cfg := lock.Config{Kind: t.Kind, Fair: fair, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
 	cfg.Wait.Attempts = 0 // that of the call bounds how often it comes here
 	// Defaults are never refused.
 	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner))

@@ -13,11 +13,11 @@ out=docs/results/proof.csv
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# run PATTERN PACKAGE [FLAG...]: what the tests say.
+# run PATTERN PACKAGES [FLAG...]: what the tests say.
 run() {
-	local pattern=$1 package=$2
+	local pattern=$1 packages=$2
 	shift 2
-	go test -count=1 -timeout 60m -v -run "$pattern" "$package" "$@" >"$log" || { cat "$log" >&2; exit 1; }
+	go test -count=1 -timeout 60m -v -run "$pattern" $packages "$@" >"$log" || { cat "$log" >&2; exit 1; }
 }
 
 total() { awk '{ n += $1 } END { print n }'; }
@@ -26,7 +26,7 @@ total() { awk '{ n += $1 } END { print n }'; }
 # say "verdicts".
 sum() { sed -n "/ verdicts, /s/.*[^0-9]\([0-9]\+\) $1.*/\1/p" "$log" | total; }
 
-# models NAME PACKAGE: all states that were searched, and how many planted faults were
+# models NAME PACKAGES: all states that were searched, and how many planted faults were
 # found; a fault that is not found fails the test.
 models() {
 	run '^TestModel' "$2"
@@ -41,7 +41,7 @@ models() {
 	echo "scenario,contender,requests,faults,verdicts,wrong,unknown,states,planted faults found"
 	run FaultedUpdates ./internal/suite/faults -rounds=4
 	echo "faults,\"changes, a quarter of all requests broken\",$(sum requests),$(sum faults),$(sum verdicts),$(sum wrong),$(sum unknown),,"
-	models "locks, queues on items, versions, operation ids, transactions" ./internal/protocol
+	models "locks, queues on items, versions, operation ids, transactions" "./internal/protocol ./internal/lockless"
 	models "queues of tickets" ./ticket
 	models "permits and jobs" ./internal/resources
 	models "wake-up rows" ./jobs

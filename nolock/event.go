@@ -14,6 +14,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/expressions"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -47,7 +48,7 @@ func (r *engine) putting(w *protocol.Write, raw, hidden ddb.Item) {
 		w.Apply(d)
 	} else {
 		w.Apply(d.Without(r.core.Created))
-		w.SetOnce(r.core.Created, raw[r.core.Created])
+		lockless.SetOnce(w, r.core.Created, raw[r.core.Created])
 	}
 	r.unhide(w, hidden, d)
 }
@@ -118,7 +119,7 @@ func (r *engine) stampRoles(w *protocol.Write, hidden ddb.Item) (set []ddb.Attri
 	}
 	for _, a := range set {
 		if a.Name == r.core.Created && hidden == nil {
-			w.SetOnce(a.Name, a.Value)
+			lockless.SetOnce(w, a.Name, a.Value)
 		} else {
 			w.Set(a.Name, a.Value)
 		}
@@ -131,8 +132,8 @@ func (r *engine) bury(w *protocol.Write, raw ddb.Item) {
 	r.tombstone(w, nil)
 	r.stamp(w, raw)
 	w.Remove(r.core.Attr.LockStub)
-	w.IfMark(r.core.Attr.LockStub)
-	w.IfMark(r.core.Attr.Tombstone)
+	lockless.IfMark(w, r.core.Attr.LockStub)
+	lockless.IfMark(w, r.core.Attr.Tombstone)
 }
 
 // event encodes a key, and the time and the id of an event.

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -157,7 +158,7 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 // guardPart makes an event of a write of a transaction, which starts a new ring of its
 // id: that is the evidence for all parts.
 func (r *engine) guardPart(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
-	w.CountVersion()
+	lockless.CountVersion(w)
 	w.Set(r.core.Attr.Writers, id.Push(nil))
 	r.guard(w, raw, (*protocol.Write).IfUnlocked)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -43,7 +44,7 @@ func (r *engine) send(ctx context.Context, operation string, key repo.Key, raw d
 	}
 	e := &eventWrite{engine: r, id: protocol.NewWriteID(), event: raw, fill: fill,
 		Call: unlocked.Call{Waiter: lock.Waiter{Core: r.core, Key: key, Raw: r.core.Key(raw), Settings: r.policy.Settings}}}
-	e.excluded = protocol.NewExclusion(e.id)
+	e.excluded = lockless.NewExclusion(e.id)
 	e.Exclusive(e.excluded)
 	return e.SendUntilJudged(ctx, e.id, func() (ddb.Result, error) { return e.try(ctx) }, func(image ddb.Item) (bool, error) { return e.refused(ctx, image) })
 }
@@ -62,9 +63,9 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 	if err != nil {
 		return ddb.Result{}, fmt.Errorf("%s: %w", e.core.ItemName(e.Key), err)
 	}
-	w.IfNotExcluded(e.excluded)
+	lockless.IfNotExcluded(w, e.excluded)
 	if e.core.Version != "" {
-		w.LeaveUnread(e.id)
+		lockless.LeaveUnread(w, e.id)
 	}
 	e.guard(w, e.event, e.IfFree)
 	in, err := w.Update(e.Raw)
@@ -78,7 +79,7 @@ func (e *eventWrite) try(ctx context.Context) (ddb.Result, error) {
 func (r *engine) guard(w *protocol.Write, raw ddb.Item, ifFree func(*protocol.Write)) {
 	cas.IfNewer(r.core, w, raw)
 	ifFree(w)
-	w.IfOurs()
+	lockless.IfOurs(w)
 }
 
 // refused decides what the image of a refused try means.

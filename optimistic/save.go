@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -31,7 +32,7 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 	id := protocol.NewWriteID()
 	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()
-		w.IfNotExcluded(protocol.NewExclusion(id))
+		lockless.IfNotExcluded(w, lockless.NewExclusion(id))
 		err := r.saving(w, raw, id, version, base, turn.IfFree)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
@@ -75,7 +76,7 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 	id := protocol.NewWriteID()
 	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *unlocked.Call, _ []byte) (ddb.Result, error) {
 		w := core.NewWrite()
-		w.IfNotExcluded(protocol.NewExclusion(id))
+		lockless.IfNotExcluded(w, lockless.NewExclusion(id))
 		atVersion(core, w, version, turn.IfFree)
 		return turn.Delete(ctx, w.Delete(turn.Raw), ddb.Options{Once: true, Absence: true, Holding: true}), nil
 	})
@@ -93,7 +94,7 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64, ifFree fun
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
 	ifFree(w)
-	w.IfOurs()
+	lockless.IfOurs(w)
 }
 
 // versioned sends a write that is bound to item's version until it has a
@@ -108,7 +109,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		return err
 	}
 	turn := &unlocked.Call{Waiter: lock.Waiter{Core: core, Key: r.table.KeyOf(item), Raw: core.Key(raw), Settings: r.policy.Settings}}
-	turn.Exclusive(protocol.NewExclusion(id))
+	turn.Exclusive(lockless.NewExclusion(id))
 	stored, pass, err := r.stand(ctx, turn.Key)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/internal/unlocked"
@@ -42,10 +43,11 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 	}
 	a := &applying{table: t, id: protocol.NewWriteID(), update: built, guarded: len(conditions) > 0, once: once,
 		waiter: &unlocked.Call{Waiter: lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: s}}}
-	a.excluded = protocol.NewExclusion(a.id)
+	a.excluded = lockless.NewExclusion(a.id)
 	a.waiter.Exclusive(a.excluded)
 	if once != nil {
-		a.ids = once.Unread(t.Core)
+		kept, fingerprint := once.Kept()
+		a.ids = lockless.NewUnreadOnce(kept, fingerprint, t.Core.Epoch(t.Core.Clock()))
 	}
 	var image ddb.Item
 	err = a.waiter.Do(ctx, func() (err error) {
@@ -67,7 +69,7 @@ type applying struct {
 	update   *expressions.Update
 	guarded  bool // it has conditions of the caller's own
 	once     *typed.Once
-	ids      protocol.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
+	ids      lockless.UnreadOnce // how the next try carries an id: with once that, else, if marks, excluded
 	excluded protocol.OnceID     // what no try may find
 	marks    bool                // a lock has refused a try: the next one leaves excluded, so that no copy is applied
 	shown    any                 // the item that did not meet the conditions
@@ -78,9 +80,9 @@ func (a *applying) write() (*dynamodb.UpdateItemInput, error) {
 	core := a.table.Core
 	w := core.NewWrite()
 	expressions.DemandVisible(core, w, a.waiter.IfFree)
-	w.LeaveUnread(a.id)
+	lockless.LeaveUnread(w, a.id)
 	if a.once != nil || !a.marks {
-		w.IfNotExcluded(a.excluded)
+		lockless.IfNotExcluded(w, a.excluded)
 	}
 	if a.once != nil || a.marks {
 		a.ids.Add(w)
@@ -122,7 +124,7 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 		}
 		core := a.table.Core
 		switch verdict := a.waiter.Doubt.End(); {
-		case core.Wrote(res.Image, a.id), a.once.In(core, res.Image), a.marks && core.Remembers(res.Image, a.excluded):
+		case core.Wrote(res.Image, a.id), a.once.In(core, res.Image), a.marks && lockless.Remembers(core, res.Image, a.excluded):
 			return res.Image, nil
 		case verdict == protocol.Undecided && a.once == nil:
 			if v, image := a.waiter.Seen(); v == protocol.Committed {
@@ -187,7 +189,7 @@ func (a *applying) wait(ctx context.Context, image ddb.Item) error {
 	if a.once == nil {
 		core := a.table.Core
 		a.marks = true
-		a.ids = protocol.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
+		a.ids = lockless.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
 		if _, err := a.realign(image); err != nil {
 			return err
 		}

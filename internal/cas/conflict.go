@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/internal/unlocked"
@@ -38,9 +39,9 @@ func (u *update) unmoved(base, now ddb.Item) bool {
 }
 
 // refusal is what the image that refused a write tells.
-func (u *update) refusal(base, now ddb.Item, removes bool) protocol.Refusal {
+func (u *update) refusal(base, now ddb.Item, removes bool) lockless.Refusal {
 	core := u.waiter.Core
-	r := protocol.Refusal{Removes: removes, Base: core.Ring(base), Now: core.Ring(now), Counted: core.Version != "",
+	r := lockless.Refusal{Removes: removes, Base: core.Ring(base), Now: core.Ring(now), Counted: core.Version != "",
 		Gone: core.Absent(now), Unmoved: u.unmoved(base, now)}
 	r.Since = typed.Version(core, now)
 	if !core.Hidden(base) { // else the version begins anew

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -13,7 +14,7 @@ import (
 // twice: that is the limit of a request which is bound to nothing.
 func MarkUnread(core *protocol.Core, w *protocol.Write, id protocol.WriteID) {
 	DemandVisible(core, w, (*protocol.Write).IfUnlocked)
-	w.StartRing(id)
+	lockless.StartRing(w, id)
 }
 
 // DemandVisible demands an item that readers see, and that ifFree finds free.
@@ -22,8 +23,8 @@ func DemandVisible(core *protocol.Core, w *protocol.Write, ifFree func(*protocol
 	w.IfAbsent(core.Attr.LockStub)
 	w.IfAbsent(core.Attr.Tombstone)
 	ifFree(w)
-	w.IfOurs()
-	w.StampUpdated(core.Clock())
+	lockless.IfOurs(w)
+	lockless.StampUpdated(w, core.Clock())
 }
 
 // CheckTarget refuses an attribute that is not for a user's expression to change.

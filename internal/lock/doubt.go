@@ -1,35 +1,14 @@
 package lock
 
 import (
-	"context"
 	"errors"
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
-
-// Update sends a write of the call. Clean of the result is about everything
-// that the call has sent and that is not settled.
-func (t *Waiter) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	return t.Sent(t.Core.Update(ctx, in, opt))
-}
-
-// Delete sends a delete of the call, as Update does a write.
-func (t *Waiter) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	return t.Sent(t.Core.Delete(ctx, in, opt))
-}
-
-// Sent notes what came of a write of the call.
-func (t *Waiter) Sent(res ddb.Result) ddb.Result {
-	t.Doubt.Sent(res.Clean)
-	res.Clean = !t.Doubt.Open()
-	return res
-}
 
 // Failed turns a refused or unknown write into the caller's error.
 func Failed(core *protocol.Core, key repo.Key, res ddb.Result) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -70,7 +71,7 @@ func TestAsReadMindsALockByHand(t *testing.T) {
 	p.put(t, held)
 	w := p.Core.NewWrite()
 	w.Set("count", ddb.Integer(2))
-	w.IfAsRead(image)
+	lockless.IfAsRead(w, image)
 	in, err := w.Update(raw)
 	rig.Is(t, err)
 	if res := p.Core.Update(t.Context(), in, ddb.Options{}); res.Outcome != ddb.Condition || !ddb.EqualItems(held, p.Item(t, raw)) {

@@ -20,7 +20,6 @@ type Waiter struct {
 	Key  repo.Key
 	Raw  ddb.Item // the primary key, encoded
 	Settings
-	Doubt protocol.Doubt // about what the call has sent
 
 	backoff ddb.Backoff
 	tries   int       // holds that were found in the way

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 var (
@@ -54,7 +56,7 @@ func (r lockRules) bounds() lockRules {
 
 func run(r lockRules) (searched, verdicts) {
 	m := &lockModel{lockRules: r, given: verdicts{}}
-	return search(m.starts(), m.next), m.given
+	return search.Actors(m.starts(), m.next), m.given
 }
 
 func TestModelLock(t *testing.T) {
@@ -63,7 +65,7 @@ func TestModelLock(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
 		f, v := run(runs[name].bounds())
 		mustHold(t, name, f, v)
-		states += f.states
+		states += f.States
 	}
 	t.Logf("%d states in all", states)
 }
@@ -106,6 +108,6 @@ func TestModelLockMutants(t *testing.T) {
 		r := runs[m.run]
 		m.mutate(&r)
 		f, _ := run(r)
-		mustFind(t, m.name, f)
+		f.MustFind(t, m.name)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 // queueRuns are the searches of the protocol as it is, each wide in one way.
@@ -69,18 +71,18 @@ func queueRuns() map[string]queueRules {
 
 func runQueue(r queueRules) (searched, *queueModel) {
 	m := &queueModel{queueRules: r, given: verdicts{}}
-	return search([]queueWorld{m.start()}, m.next), m
+	return search.Actors([]queueWorld{m.start()}, m.next), m
 }
 
 func TestModelQueue(t *testing.T) {
 	states := 0
 	for _, name := range slices.Sorted(maps.Keys(queueRuns())) {
 		f, m := runQueue(queueRuns()[name])
-		if f.wrong != "" {
+		if f.Wrong != "" {
 			t.Errorf("%s: %v", name, f)
 		}
-		t.Logf("%s: %d states; verdicts given: %v; ends that met somebody new without any fault: %d", name, f.states, m.given, m.wasted)
-		states += f.states
+		t.Logf("%s: %d states; verdicts given: %v; ends that met somebody new without any fault: %d", name, f.States, m.given, m.wasted)
+		states += f.States
 	}
 	t.Logf("%d states in all", states)
 }
@@ -194,7 +196,7 @@ func TestModelQueueMutants(t *testing.T) {
 			continue // found within 1,300,000 states
 		}
 		f, _ := runQueue(m.bounds)
-		mustFind(t, m.name, f)
+		f.MustFind(t, m.name)
 	}
 }
 

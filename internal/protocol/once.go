@@ -6,11 +6,9 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -67,11 +65,6 @@ const (
 // Epoch is the number of the epoch at a time.
 func (c *Core) Epoch(now time.Time) int64 { return now.UnixMilli() / c.Retention.Milliseconds() }
 
-// Remembers reports whether an item remembers an id: the operation was made.
-func (c *Core) Remembers(item ddb.Item, id OnceID) bool {
-	return c.Recall(item, id, OnceID{}) != NotMade
-}
-
 // Recall is what an item remembers of an id that comes with a fingerprint; without one
 // that is the zero value. Where either has none the ids alone are compared.
 func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
@@ -101,8 +94,8 @@ func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
 	return Made
 }
 
-// entries are what an item is to remember of an id.
-func (id OnceID) entries(fingerprint OnceID) [][]byte {
+// Entries are what an item is to remember of an id.
+func (id OnceID) Entries(fingerprint OnceID) [][]byte {
 	if fingerprint == (OnceID{}) {
 		return [][]byte{id[:]}
 	}
@@ -112,8 +105,8 @@ func (id OnceID) entries(fingerprint OnceID) [][]byte {
 // Remember is what a write that is based on an item sets, so that the item
 // remembers an id, and its fingerprint, if it has one.
 func (c *Core) Remember(item ddb.Item, id, fingerprint OnceID, epoch int64) ([]ddb.Attribute, error) {
-	known, present := c.storedEpoch(item), item[c.Once[0]]
-	own := &types.AttributeValueMemberBS{Value: id.entries(fingerprint)}
+	known, present := c.StoredEpoch(item), item[c.Once[0]]
+	own := &types.AttributeValueMemberBS{Value: id.Entries(fingerprint)}
 	if set, ok := present.(*types.AttributeValueMemberBS); ok && known >= epoch {
 		if len(set.Value)+len(own.Value) > stored.MostOnceIDs {
 			return nil, c.TooManyIDs()
@@ -128,8 +121,8 @@ func (c *Core) Remember(item ddb.Item, id, fingerprint OnceID, epoch int64) ([]d
 	return sets, nil
 }
 
-// storedEpoch is the present epoch of an item; -1 if it remembers nothing.
-func (c *Core) storedEpoch(item ddb.Item) int64 {
+// StoredEpoch is the present epoch of an item; -1 if it remembers nothing.
+func (c *Core) StoredEpoch(item ddb.Item) int64 {
 	if n, err := ddb.Int(item[c.Once[2]]); err == nil {
 		return n
 	}
@@ -139,97 +132,4 @@ func (c *Core) storedEpoch(item ddb.Item) int64 {
 // TooManyIDs is why an operation is refused rather than another one forgotten.
 func (c *Core) TooManyIDs() error {
 	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, those with a fingerprint counted twice, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", stored.MostOnceIDs, c.Retention)})
-}
-
-// NewExclusion is the id that a write demands not to be there, and that its call leaves
-// where no copy of it may be applied: that of the write, behind zeros.
-func NewExclusion(id WriteID) (excluded OnceID) {
-	copy(excluded[stored.OnceIDBytes-stored.RingID:], id[:])
-	return excluded
-}
-
-// Exclude leaves an id on an item whose image is known, whoever holds it.
-func (c *Core) Exclude(key, image ddb.Item, id OnceID) (*dynamodb.UpdateItemInput, error) {
-	sets, err := c.Remember(image, id, OnceID{}, c.Epoch(c.Clock()))
-	if err != nil {
-		return nil, err
-	}
-	w := c.NewWrite()
-	w.Apply(ddb.Diff{Set: sets})
-	w.IfExists(c.Partition)
-	w.IfSeen(image, c.Once[:]...)
-	return w.Update(key)
-}
-
-// IfNotExcluded demands that an item does not have such an id.
-func (w *Write) IfNotExcluded(id OnceID) {
-	v := w.Value(ddb.Bytes(id[:]))
-	for _, name := range w.core.Once[:2] {
-		w.If("NOT contains(" + w.Name(name) + ", " + v + ")")
-	}
-}
-
-// UnreadOnce makes a write that has not read the item remember an id. The write
-// says at which epoch it expects the item, so that a copy of it that comes late
-// finds the id, or the item in another epoch: it can be sent any number of times.
-type UnreadOnce struct {
-	ID          OnceID
-	Fingerprint OnceID // zero: none
-	Epoch       int64
-	// First is the epoch of the call's first try. An item that is beyond the one
-	// after it may have forgotten what an attempt without an answer has done.
-	First int64
-	// Rotates says that the item was seen in an earlier epoch: the write moves it
-	// to this one.
-	Rotates bool
-}
-
-// Add adds to a write what remembers the id, under the condition that the item
-// does not remember it yet.
-func (o UnreadOnce) Add(w *Write) {
-	set, past, epoch := w.Name(w.core.Once[0]), w.Name(w.core.Once[1]), w.Name(w.core.Once[2])
-	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: o.ID.entries(o.Fingerprint)}), w.Value(ddb.Integer(o.Epoch))
-	bs := w.Value(ddb.Text("BS"))
-	known := "attribute_type(" + set + ", " + bs + ") AND NOT contains(" + set + ", " + id + ")" +
-		" AND (attribute_not_exists(" + past + ") OR attribute_type(" + past + ", " + bs + ") AND NOT contains(" + past + ", " + id + "))"
-	if o.Rotates {
-		w.If(epoch + " < " + at + " AND " + known)
-		w.SetTo(w.core.Once[1], set)
-		w.SetTo(w.core.Once[0], own)
-		w.SetTo(w.core.Once[2], at)
-		return
-	}
-	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(o.most())))
-	w.If("(attribute_not_exists(" + set + ") AND attribute_not_exists(" + past + ") AND attribute_not_exists(" + epoch + ") OR " + epoch + " = " + at + " AND " + room + " AND " + known + ")")
-	w.AddTo(w.core.Once[0], own)
-	w.SetTo(w.core.Once[2], at)
-}
-
-// most is how many entries an item has at the least that has no room for those of o.
-func (o UnreadOnce) most() int { return stored.MostOnceIDs + 1 - len(o.ID.entries(o.Fingerprint)) }
-
-// NewUnreadOnce is the first try of a call.
-func NewUnreadOnce(id, fingerprint OnceID, epoch int64) UnreadOnce {
-	return UnreadOnce{ID: id, Fingerprint: fingerprint, Epoch: epoch, First: epoch}
-}
-
-// Forgets reports whether the item may have forgotten the id since the first try.
-func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
-
-// After is the next try after an image has refused one, at an epoch, and whether it
-// is another one: if not, the ids are not why it was refused. An item in a later
-// epoch is taken as it is: this clock is slow.
-func (o UnreadOnce) After(c *Core, image ddb.Item, epoch int64) (next UnreadOnce, other bool, err error) {
-	next = UnreadOnce{ID: o.ID, Fingerprint: o.Fingerprint, First: o.First, Epoch: epoch}
-	switch has := c.storedEpoch(image); {
-	case has < 0: // it remembers nothing yet
-	case has < epoch:
-		next.Rotates = true
-	default:
-		next.Epoch = has
-		if set, ok := image[c.Once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= o.most() {
-			return next, false, c.TooManyIDs()
-		}
-	}
-	return next, next != o, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
 )
@@ -46,15 +47,15 @@ func manyIDs(n int) types.AttributeValue {
 // read the item, and how it is tried next if it has not, and was refused by it.
 func TestRememberInEpochTen(t *testing.T) {
 	id := protocol.NewOnceID("new")
-	first := protocol.NewUnreadOnce(id, protocol.OnceID{}, 10)
-	in := func(epoch int64, rotates bool) protocol.UnreadOnce {
-		return protocol.UnreadOnce{ID: id, First: 10, Epoch: epoch, Rotates: rotates}
+	first := lockless.NewUnreadOnce(id, protocol.OnceID{}, 10)
+	in := func(epoch int64, rotates bool) lockless.UnreadOnce {
+		return lockless.UnreadOnce{ID: id, First: 10, Epoch: epoch, Rotates: rotates}
 	}
 	number := ddb.Integer
 	for name, row := range map[string]struct {
 		item  ddb.Item
 		sets  ddb.Item // nil: the item is full
-		next  protocol.UnreadOnce
+		next  lockless.UnreadOnce
 		other bool // next is another try than the first
 	}{
 		"no item":                  {ddb.Item{}, ddb.Item{"once": ids("new"), "onceEpoch": number(10)}, first, false},
@@ -99,7 +100,7 @@ func TestRememberInEpochTen(t *testing.T) {
 				}
 				now[a.Name] = a.Value
 			}
-			if !remembering.Remembers(now, id) || remembering.Remembers(row.item, id) {
+			if !lockless.Remembers(remembering, now, id) || lockless.Remembers(remembering, row.item, id) {
 				t.Error("the item remembers the id before it, or not behind it")
 			}
 			if after := fmt.Sprint(row.item); after != before {
@@ -112,7 +113,7 @@ func TestRememberInEpochTen(t *testing.T) {
 // An item remembers an id for an epoch after its own. So a try in the epoch after the
 // first one's finds what an attempt has left, and one in a later epoch may not.
 func TestWhenAnIDMayBeForgotten(t *testing.T) {
-	first := protocol.NewUnreadOnce(protocol.NewOnceID("m"), protocol.OnceID{}, 10)
+	first := lockless.NewUnreadOnce(protocol.NewOnceID("m"), protocol.OnceID{}, 10)
 	for epoch, want := range map[int64]bool{9: false, 10: false, 11: false, 12: true, 13: true} {
 		next, _, err := first.After(remembering, ddb.Item{"once": ids("a"), "onceEpoch": ddb.Integer(epoch)}, 10)
 		if err != nil || next.Forgets() != want {

@@ -18,7 +18,7 @@ type WriteID [stored.RingID]byte
 // NewWriteID makes an id.
 func NewWriteID() (id WriteID) {
 	_, _ = rand.Read(id[:]) // never fails since Go 1.24
-	if id.mark() {
+	if id.IsMark() {
 		id[stored.RingID-1] = 1
 	}
 	return id
@@ -31,18 +31,8 @@ func NewMark() (id WriteID) {
 	return id
 }
 
-// mark reports whether an id is nobody's: it is the first to leave a full ring.
-func (id WriteID) mark() bool { return id[stored.RingID-2] == 0 && id[stored.RingID-1] == 0 }
-
-// writes is how many ids of a ring are surely those of writes that the version counts.
-func writes(ring []byte) (n int64) {
-	for i := 0; i+stored.RingID <= len(ring); i += stored.RingID {
-		if !WriteID(ring[i : i+stored.RingID]).mark() {
-			n++
-		}
-	}
-	return n
-}
+// IsMark reports whether an id is nobody's: it is the first to leave a full ring.
+func (id WriteID) IsMark() bool { return id[stored.RingID-2] == 0 && id[stored.RingID-1] == 0 }
 
 // Push returns the ring after the write id on an item with ring old.
 func (id WriteID) Push(old []byte) types.AttributeValue {
@@ -58,7 +48,7 @@ func (id WriteID) push(old []byte, done func(WriteID) bool) types.AttributeValue
 	}
 	// The newest that was there stays: others look for it first.
 	for i := stored.RingLen; i > stored.RingID; i -= stored.RingID {
-		if one := WriteID(ring[i : i+stored.RingID]); one.mark() || done(one) {
+		if one := WriteID(ring[i : i+stored.RingID]); one.IsMark() || done(one) {
 			return ddb.Bytes(slices.Delete(ring, i, i+stored.RingID))
 		}
 	}
@@ -82,26 +72,6 @@ func (c *Core) judged(id WriteID) bool { return c.done.Get(string(id[:])) }
 // judgedKept is how many of its writes a process knows as judged.
 const judgedKept = 4_096
 
-// LeaveUnread makes a write that has not read the item leave its id, and move what others
-// demand.
-func (w *Write) LeaveUnread(id WriteID) {
-	if w.core.Version != "" {
-		w.CountVersion()
-		w.MarkUnread(id)
-		return
-	}
-	w.StartRing(id)
-}
-
-// StartRing starts a new ring. Against a copy that something on the way has made it
-// demands that this write is not the last one.
-func (w *Write) StartRing(id WriteID) {
-	w.CountVersion()
-	w.Set(w.core.Attr.Writers, id.Push(nil))
-	ring := w.Name(w.core.Attr.Writers)
-	w.If("(attribute_not_exists(" + ring + ") OR " + ring + " <> " + w.Value(id.Push(nil)) + ")")
-}
-
 // Wrote reports whether an item shows that a write was applied.
 func (c *Core) Wrote(item ddb.Item, id WriteID) bool {
 	return bytes.Equal(c.LastUnread(item), id[:]) || RingVerdict(id, nil, c.Ring(item)) == Committed
@@ -114,19 +84,6 @@ func (c *Core) CheckCount(version int64) error {
 		return &stored.ShapeError{Attribute: c.Version, Err: fmt.Errorf("the version %d cannot be counted on", version)}
 	}
 	return nil
-}
-
-// CheckCounted is CheckCount of the version of an item.
-func (c *Core) CheckCounted(item ddb.Item) error {
-	v, ok := item[c.Version]
-	if !ok || c.Version == "" {
-		return nil
-	}
-	version, err := ddb.Int(v)
-	if err != nil {
-		return &stored.ShapeError{Attribute: c.Version, Err: err}
-	}
-	return c.CheckCount(version)
 }
 
 // RingVerdict says what a ring tells about the write id that was based on an item with

@@ -31,7 +31,7 @@ func bytesOf(ids ...WriteID) (ring []byte) {
 // someIDs are n ids, each of its own.
 func someIDs(n int) (ids []WriteID) {
 	for i := range n {
-		ids = append(ids, writeID(int8(i+1)))
+		ids = append(ids, WriteID{0: byte(i + 1), stored.RingID - 1: 1})
 	}
 	return ids
 }

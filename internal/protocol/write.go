@@ -11,35 +11,26 @@ import (
 // Write builds one conditional write under the marks of the protocol.
 type Write struct {
 	ddb.Write
-	core *Core
+	Core *Core
 }
 
 // NewWrite starts an empty write.
 func (c *Core) NewWrite() *Write {
-	w := &Write{core: c}
+	w := &Write{Core: c}
 	w.Begin(c.Table.Table)
 	return w
 }
 
 // Clone is a copy to add more to.
-func (w *Write) Clone() *Write { return &Write{w.Write.Clone(), w.core} }
-
-// CountVersion counts the version on, where the type has one, in a write that has
-// not read the item: if it can be counted on.
-func (w *Write) CountVersion() {
-	if version := w.core.Version; version != "" {
-		w.If("(attribute_not_exists(" + w.Name(version) + ") OR " + w.Name(version) + " < " + w.Value(ddb.Integer(w.core.MostVersion)) + ")")
-		w.SetTo(version, "if_not_exists("+w.Name(version)+", "+w.Value(ddb.Integer(0))+") + "+w.Value(ddb.Integer(1)))
-	}
-}
+func (w *Write) Clone() *Write { return &Write{w.Write.Clone(), w.Core} }
 
 // IfUnlocked demands that nobody holds the item. Every write by someone who
 // holds no lock carries it.
-func (w *Write) IfUnlocked() { w.IfAbsent(w.core.Attr.LockedBy) }
+func (w *Write) IfUnlocked() { w.IfAbsent(w.Core.Attr.LockedBy) }
 
 // Own adds the holder's condition to a write; now, if set, demands that the
 // lease has not run out.
-func (w *Write) Own(id string, token int64, now time.Time) { w.core.Own(&w.Write, id, token, now) }
+func (w *Write) Own(id string, token int64, now time.Time) { w.Core.Own(&w.Write, id, token, now) }
 
 // Own adds the holder's condition to any write of a table's item.
 func (c *Core) Own(w *ddb.Write, id string, token int64, now time.Time) {
@@ -53,14 +44,14 @@ func (c *Core) Own(w *ddb.Write, id string, token int64, now time.Time) {
 
 // Unlock removes what names the holder.
 func (w *Write) Unlock() {
-	a := &w.core.Attr
+	a := &w.Core.Attr
 	w.Remove(a.LockedBy, a.LockTime, a.LockLease, a.LockHeld)
 }
 
 // Handoff puts the hold of the next one in the place of an own hold, whose token
 // is one less: nobody else can take the lock in between.
 func (w *Write) Handoff(id string, token int64, until time.Time, lease time.Duration) {
-	a := &w.core.Attr
+	a := &w.Core.Attr
 	w.Set(a.LockedBy, ddb.Text(id))
 	w.Set(a.LockTime, ddb.Number(ddb.Seconds(until)))
 	if lease > 0 {
@@ -84,7 +75,7 @@ func (w *Write) Transfer(to stored.Entry, own *stored.Entry, token int64, until 
 }
 
 // IfNoNewWaiter demands that nobody has enqueued since lockToken was token.
-func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.core.Attr.LockToken, ddb.Integer(token)) }
+func (w *Write) IfNoNewWaiter(token int64) { w.IfEqual(w.Core.Attr.LockToken, ddb.Integer(token)) }
 
 // IfWaits demands that an entry stands in its place of the queue.
 func (w *Write) IfWaits(e stored.Entry) { w.If(w.place(e.Place), " = ", w.Value(entry(e.ID))) }
@@ -107,5 +98,5 @@ func (w *Write) vacateTo(last int) {
 
 // place is where a place of the queue is.
 func (w *Write) place(n int) string {
-	return w.Name(w.core.Attr.LockQueue) + "[" + strconv.Itoa(n) + "]"
+	return w.Name(w.Core.Attr.LockQueue) + "[" + strconv.Itoa(n) + "]"
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/repo"
@@ -103,19 +104,19 @@ func (m *commit) deliver(ctx context.Context) error {
 			return m.settle(ctx, res, err)
 		case err != nil:
 			return err
-		case step == protocol.SendSame:
+		case step == lockless.SendSame:
 			m.out.doubted = true
 			step, err = m.among(ctx, res)
-		case step == protocol.SendOther:
+		case step == lockless.SendOther:
 			err = m.other(ctx, res)
 		}
 		switch step {
-		case protocol.SendSame:
-		case protocol.Conclude:
+		case lockless.SendSame:
+		case lockless.Conclude:
 			return nil
-		case protocol.SendOther:
+		case lockless.SendOther:
 			return err
-		case protocol.Fail:
+		case lockless.Fail:
 			return m.denied(ctx, res)
 		default:
 			return m.settle(ctx, res, err)
@@ -151,7 +152,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		return fail(p.failure(err))
 	}
 	_ = p.release(ctx, m.call) // finds out, if anybody can
-	switch protocol.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
+	switch lockless.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
 	case protocol.Committed:
 		return nil
 	case protocol.Lost:

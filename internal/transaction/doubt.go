@@ -8,42 +8,43 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // among goes on after an answer that says that others were at the items: it sleeps, and
 // looks at what it has read before the same is sent again. What was read before others
 // wrote would be committed in vain, while its items refuse everybody else.
-func (m *commit) among(ctx context.Context, res ddb.Result) (protocol.Step, error) {
+func (m *commit) among(ctx context.Context, res ddb.Result) (lockless.Step, error) {
 	c := m.call
 	bound := m.unlocked()
 	waits, last := m.pause(ctx, res)
 	why := m.exhausted(res)
 	if ctx.Err() != nil {
-		return protocol.FindOut, because(why, ddb.CtxError(ctx))
+		return lockless.FindOut, because(why, ddb.CtxError(ctx))
 	}
 	if len(bound) == 0 {
-		return protocol.Busy.Next(protocol.Undecided, last), why
+		return lockless.Busy.Next(protocol.Undecided, last), why
 	}
 	m.looked = true
 	moment := c.tick()
 	images, err := c.readAll(ctx, bound)
 	if err != nil {
-		return protocol.FindOut, err
+		return lockless.FindOut, err
 	}
 	evidence := m.lookAt(bound, images)
-	switch step := protocol.Busy.Next(evidence, last); {
-	case step == protocol.Conclude:
+	switch step := lockless.Busy.Next(evidence, last); {
+	case step == lockless.Conclude:
 		m.concludeLate(ctx)
 		return step, nil
-	case step == protocol.SendOther && last:
+	case step == lockless.SendOther && last:
 		return step, why
-	case step == protocol.SendOther || step == protocol.SendSame && waits:
+	case step == lockless.SendOther || step == lockless.SendSame && waits:
 		// The lock that is waited for ends what the request demands.
 		for i, e := range bound {
 			e.readAs(images[i], moment)
 		}
-		return protocol.SendOther, errAgain
+		return lockless.SendOther, errAgain
 	default:
 		return step, why
 	}
@@ -92,15 +93,15 @@ func (m *commit) lookAt(items []*entry, images []ddb.Item) protocol.Verdict {
 	for i, e := range items {
 		at[e] = images[i]
 	}
-	var looks []protocol.Look
+	var looks []lockless.Look
 	for _, p := range m.parts {
 		image, read := at[p.entry]
 		if !read {
 			continue
 		}
-		looks = append(looks, p.core.LookAt(p.judged(), m.id, image), protocol.Look{Applied: m.landed(p.core, image) == protocol.Committed})
+		looks = append(looks, lockless.LookAt(p.core, p.judged(), m.id, image), lockless.Look{Applied: m.landed(p.core, image) == protocol.Committed})
 	}
-	return protocol.JudgeLooks(append(looks, protocol.Look{Applied: m.witnessed() == protocol.Committed})...)
+	return lockless.JudgeLooks(append(looks, lockless.Look{Applied: m.witnessed() == protocol.Committed})...)
 }
 
 // valid reports whether something is held, all of it in time.
@@ -115,7 +116,7 @@ func (m *commit) concludeLate(ctx context.Context) {
 			defer h.Done()
 		}
 	}
-	m.ended(ctx, protocol.Conclude)
+	m.ended(ctx, lockless.Conclude)
 }
 
 // settle finds out, by releasing what is held, whether a transaction in doubt was
@@ -132,9 +133,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 			h.Done()
 		}
 		_ = p.release(back, m.call)
-		verdict = protocol.JudgeParts(verdict, h.OutcomeOfUndecided())
+		verdict = lockless.JudgeParts(verdict, h.OutcomeOfUndecided())
 	}
-	verdict = protocol.JudgeParts(verdict, m.settleRows(back))
+	verdict = lockless.JudgeParts(verdict, m.settleRows(back))
 	if verdict == protocol.Undecided {
 		verdict = m.shown(ctx)
 	}
@@ -174,7 +175,7 @@ func (m *commit) shown(ctx context.Context) protocol.Verdict {
 		if m.call.once.Shown(p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
 			return protocol.Committed
 		}
-		if v := p.core.JudgePart(p.judged(), m.id, image, false); v != protocol.Undecided {
+		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); v != protocol.Undecided {
 			return v
 		}
 	}

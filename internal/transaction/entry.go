@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/typed"
@@ -139,7 +140,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 	}
 	before, moment := e.image, e.moment
 	err := e.fetch(ctx, tx, writes)
-	if e.seen && (err != nil || !e.core.AsRead(before, e.image)) {
+	if e.seen && (err != nil || !lockless.AsRead(e.core, before, e.image)) {
 		if err == nil { // the next run begins with what is there now
 			return tx.beginAnew(&repo.ConflictError{Table: e.core.Name, Key: e.key, Attempts: 1})
 		}
@@ -218,7 +219,7 @@ func (e *entry) lockInTurn(ctx context.Context, tx *Tx) error {
 		return err
 	}
 	defer c.locking.Unlock()
-	if protocol.MayWait(places(c.held()), e.place) {
+	if lockless.MayWait(places(c.held()), e.place) {
 		if err := e.lock(ctx, c); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -152,7 +153,7 @@ func (e *entry) countable(ev Event) error {
 	if ev.Deletes || ev.Whole != nil && e.core.Hidden(e.now) {
 		return nil
 	}
-	if err := e.core.CheckCounted(e.now); err != nil {
+	if err := lockless.CheckCounted(e.core, e.now); err != nil {
 		return fmt.Errorf("%w: %w", repo.ErrSchema, err)
 	}
 	return nil

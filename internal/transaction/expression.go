@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/expressions"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -33,9 +34,9 @@ func (v *View) Apply(ctx context.Context, key repo.Key, update expression.Update
 			return merge(w)
 		},
 		Known: func(w *protocol.Write, id protocol.WriteID, image ddb.Item) error {
-			w.CountVersion()
+			lockless.CountVersion(w)
 			w.Set(core.Attr.Writers, id.Push(core.Ring(image)))
-			w.StampUpdated(core.Clock())
+			lockless.StampUpdated(w, core.Clock())
 			return merge(w)
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 )
@@ -92,7 +93,8 @@ func (e *entry) remembering(item ddb.Item, ids ...*typed.Once) (ddb.Item, error)
 func (b *event) remember(w *protocol.Write, e *entry, once *typed.Once) error {
 	if !e.known {
 		if once != nil {
-			once.Unread(e.core).Add(w)
+			kept, fingerprint := once.Kept()
+			lockless.NewUnreadOnce(kept, fingerprint, e.core.Epoch(e.core.Clock())).Add(w)
 		}
 		return nil
 	}

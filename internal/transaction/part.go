@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
 )
@@ -110,7 +111,7 @@ func (p *part) demand(w *protocol.Write) {
 		p.ending.Own(w)
 		return
 	}
-	w.IfAsRead(p.entry.image)
+	lockless.IfAsRead(w, p.entry.image)
 }
 
 // fill adds what the closure has made of the item: the difference, with the id that
@@ -201,14 +202,14 @@ func (p *part) conditionFails(once *typed.Once) bool {
 	case p.core.Hidden(p.image) || p.image[p.core.Attr.LockedBy] != nil:
 		return false
 	case p.known:
-		return p.core.AsRead(p.entry.image, p.image)
+		return lockless.AsRead(p.core, p.entry.image, p.image)
 	}
 	return once == nil // else the id may be why
 }
 
 // judged is what the item's image can prove.
-func (p *part) judged() protocol.Part {
-	j := protocol.Part{Writes: p.changed() && !p.removed(), Removes: p.removed()}
+func (p *part) judged() lockless.Part {
+	j := lockless.Part{Writes: p.changed() && !p.removed(), Removes: p.removed()}
 	if p.known {
 		j.Base = p.entry.image
 	}

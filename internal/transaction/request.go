@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -22,7 +23,7 @@ type request struct {
 
 // send sends the request once, and says what is to be done then. The result is that of the
 // request. An error: nothing was sent now.
-func (m *commit) send(ctx context.Context) (res ddb.Result, step protocol.Step, err error) {
+func (m *commit) send(ctx context.Context) (res ddb.Result, step lockless.Step, err error) {
 	opt := ddb.Options{Conflicts: true, Decide: len(m.held)+len(m.rows) == 0} // what is held is released, which tells
 	done, err := m.begin(ctx, &opt)
 	defer done()
@@ -35,7 +36,7 @@ func (m *commit) send(ctx context.Context) (res ddb.Result, step protocol.Step, 
 		}
 	}
 	if len(m.out.writes) == 0 {
-		return res, protocol.Conclude, nil // jobs that are queued already, and nothing else
+		return res, lockless.Conclude, nil // jobs that are queued already, and nothing else
 	}
 	if res, err = m.transmit(ctx, opt); err != nil {
 		return res, step, err
@@ -151,16 +152,16 @@ func (m *commit) transmit(ctx context.Context, opt ddb.Options) (res ddb.Result,
 }
 
 // ended notes what has become of what is held.
-func (m *commit) ended(ctx context.Context, step protocol.Step) {
-	if step == protocol.Conclude {
+func (m *commit) ended(ctx context.Context, step lockless.Step) {
+	if step == lockless.Conclude {
 		m.call.Observe.Batch(ctx, telemetry.Transaction, len(m.out.writes))
 		m.mine.applied()
 	}
 	for _, p := range m.held {
 		switch step {
-		case protocol.Conclude:
+		case lockless.Conclude:
 			p.passOn(m.call, p.ending.Ended(ctx))
-		case protocol.FindOut:
+		case lockless.FindOut:
 			p.ending.InDoubt(p.removed())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -77,7 +78,7 @@ func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Fail
 func (m *commit) settleRows(ctx context.Context) (verdict protocol.Verdict) {
 	for _, r := range m.sent {
 		if e, ok := r.Ending(); ok {
-			verdict = protocol.JudgeParts(verdict, e.Settle(ctx))
+			verdict = lockless.JudgeParts(verdict, e.Settle(ctx))
 		}
 	}
 	return verdict

@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // judge says what is to be done after a request, by its answer.
-func (m *commit) judge(ctx context.Context, res ddb.Result) protocol.Step {
+func (m *commit) judge(ctx context.Context, res ddb.Result) lockless.Step {
 	answer := m.answered(res)
 	evidence := protocol.Undecided
 	if res.Outcome == ddb.Condition {
-		evidence = m.evidence(ctx, res, res.Clean && answer == protocol.Condition)
+		evidence = m.evidence(ctx, res, res.Clean && answer == lockless.Condition)
 		if evidence != protocol.Committed && m.made() {
 			evidence = protocol.Lost // this request; by which one it was made is all the same
 		}
@@ -22,22 +23,22 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) protocol.Step {
 }
 
 // answered is the kind of an answer.
-func (m *commit) answered(res ddb.Result) protocol.Answer {
+func (m *commit) answered(res ddb.Result) lockless.Answer {
 	switch res.Outcome {
 	case ddb.Applied:
-		return protocol.Success
+		return lockless.Success
 	case ddb.Unknown:
-		return protocol.Silence
+		return lockless.Silence
 	case ddb.Condition:
 		if slices.ContainsFunc(res.Images, func(i ddb.Image) bool { return i.Busy != nil }) {
-			return protocol.Busy // what was found at the others may have stood beside a copy that was at work
+			return lockless.Busy // what was found at the others may have stood beside a copy that was at work
 		}
-		return protocol.Condition
+		return lockless.Condition
 	}
 	if ddb.Conflicted(res.Err) || ddb.Throttled(res.Err) {
-		return protocol.Busy
+		return lockless.Busy
 	}
-	return protocol.Denied
+	return lockless.Denied
 }
 
 // evidence is what the images of the items tell whose condition has failed; clean says
@@ -50,19 +51,19 @@ func (m *commit) evidence(ctx context.Context, res ddb.Result, clean bool) proto
 		}
 		p.failed, p.image = true, res.Images[i].Item
 		p.core.Saw(p.image)
-		judge := p.core.JudgePart
+		judge := lockless.JudgePart
 		if m.out.alone {
-			judge = p.core.JudgeAlone
+			judge = lockless.JudgeAlone
 		}
-		verdicts = append(verdicts, judge(p.judged(), m.id, p.image, clean), m.landed(p.core, p.image))
+		verdicts = append(verdicts, judge(p.core, p.judged(), m.id, p.image, clean), m.landed(p.core, p.image))
 		if p.queue = p.ending != nil && p.ending.RefusedByQueue(p.image); p.queue {
 			verdicts = append(verdicts, protocol.Lost) // the request is refused for ever
 		}
 	}
-	if protocol.JudgeParts(verdicts...) == protocol.Undecided {
+	if lockless.JudgeParts(verdicts...) == protocol.Undecided {
 		verdicts = append(verdicts, m.witnessed())
 	}
-	return protocol.JudgeParts(verdicts...)
+	return lockless.JudgeParts(verdicts...)
 }
 
 // made reports whether an item shows that the transaction was applied by another run of the
@@ -96,7 +97,7 @@ func (m *commit) other(ctx context.Context, res ddb.Result) error {
 		return errMade
 	case broken != nil:
 		return fail(broken...)
-	case failed > 0 && len(refused) == failed && m.answered(res) == protocol.Condition:
+	case failed > 0 && len(refused) == failed && m.answered(res) == lockless.Condition:
 		return fail(refused...) // all else that the transaction demands was there at that moment
 	}
 	return m.runAgain(ctx, again)
@@ -187,7 +188,7 @@ func (m *commit) witnessed() protocol.Verdict {
 	verdict := protocol.Undecided
 	for _, e := range m.seen {
 		v, _ := e.Verdict()
-		verdict = protocol.JudgeParts(verdict, v)
+		verdict = lockless.JudgeParts(verdict, v)
 	}
 	return verdict
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -28,7 +29,7 @@ func (c *call) verify(ctx context.Context, touched []*entry) error {
 	}
 	var moved []*entry
 	for i, e := range seen {
-		if !e.core.AsRead(e.image, images[i]) {
+		if !lockless.AsRead(e.core, e.image, images[i]) {
 			moved = append(moved, e)
 			e.image = images[i]
 			e.known = !e.lockedByOthers() || e.readable()

@@ -57,10 +57,8 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	return nil
 }
 
-// Unread is the id as a write carries it that has not read the item.
-func (o *Once) Unread(core *protocol.Core) protocol.UnreadOnce {
-	return protocol.NewUnreadOnce(o.id, o.print, core.Epoch(core.Clock()))
-}
+// Kept is what an item remembers of the id, and of the fingerprint; zero: there is none.
+func (o *Once) Kept() (id, fingerprint protocol.OnceID) { return o.id, o.print }
 
 // Shown reports whether an item is evidence that a write was applied: it has the
 // write's id, or remembers that of the operation, if there is one.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -17,7 +18,8 @@ import (
 // Call is one call on one item. All that writes passes through Do.
 type Call struct {
 	lock.Waiter
-	seen *protocol.Evidence // of the write that it sends, in what the process gets to see
+	Doubt lockless.Doubt     // about what the call has sent
+	seen  *protocol.Evidence // of the write that it sends, in what the process gets to see
 
 	exclusive *protocol.OnceID // see Exclusive
 	behind    ddb.Item         // the last image in which a lock alone refused such a write
@@ -83,7 +85,7 @@ func (t *Call) CheckShape(image ddb.Item) error {
 
 // CheckCounted refuses an image whose version cannot be counted on.
 func (t *Call) CheckCounted(image ddb.Item) error {
-	if err := t.Core.CheckCounted(image); err != nil {
+	if err := lockless.CheckCounted(t.Core, image); err != nil {
 		return lock.Unfit(t.Core, t.Key, err)
 	}
 	return nil

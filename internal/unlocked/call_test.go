@@ -147,7 +147,7 @@ func TestSendUntilJudged(t *testing.T) {
 			if n++; n == len(row.writes) && row.unsent != nil {
 				return ddb.Result{}, row.unsent
 			}
-			return w.Sent(row.writes[n-1]), nil
+			return w.sent(row.writes[n-1]), nil
 		}, func(ddb.Item) (bool, error) { return row.decided, row.judged })
 		if (err == nil) != (row.want == nil) || n != len(row.writes) {
 			t.Errorf("%s: %v after %d writes", name, err, n)

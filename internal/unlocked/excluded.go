@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -34,7 +35,7 @@ func (t *Call) excluded(ctx context.Context, err error) bool {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for image := t.behind; t.Core.Retention >= copyLives; {
-		in, err := t.Core.Exclude(t.Raw, image, *t.exclusive)
+		in, err := lockless.Exclude(t.Core, t.Raw, image, *t.exclusive)
 		if err != nil {
 			return false
 		}
@@ -43,7 +44,7 @@ func (t *Call) excluded(ctx context.Context, err error) bool {
 			return true
 		case res.Outcome != ddb.Condition, t.Core.Absent(res.Image), t.CheckShape(res.Image) != nil:
 			return false
-		case t.Core.Remembers(res.Image, *t.exclusive):
+		case lockless.Remembers(t.Core, res.Image, *t.exclusive):
 			return true
 		default: // others' ids came meanwhile
 			image = res.Image

@@ -9,14 +9,22 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// Update is [lock.Waiter.Update] of the write that the call expects.
+// Update sends a write of the call, the one that it expects. Clean of the result is about
+// everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	return t.looked(ctx, t.Waiter.Update(ctx, in, opt), false)
+	return t.looked(ctx, t.sent(t.Core.Update(ctx, in, opt)), false)
 }
 
-// Delete is [lock.Waiter.Delete] of the write that the call expects.
+// Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	return t.looked(ctx, t.Waiter.Delete(ctx, in, opt), true)
+	return t.looked(ctx, t.sent(t.Core.Delete(ctx, in, opt)), true)
+}
+
+// sent notes what came of a write of the call.
+func (t *Call) sent(res ddb.Result) ddb.Result {
+	t.Doubt.Sent(res.Clean)
+	res.Clean = !t.Doubt.Open()
+	return res
 }
 
 // looked reads the item once behind a write that was given up because there were too many

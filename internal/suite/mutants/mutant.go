@@ -31,6 +31,7 @@ type check struct {
 }
 
 func model(test string) check       { return check{models, "internal/protocol", test} }
+func lockless(test string) check    { return check{models, "internal/lockless", test} }
 func test(dir, test string) check   { return check{unit, dir, test} }
 func suite(name, test string) check { return check{suites, "internal/suite/" + name, test} }
 

@@ -1,8 +1,10 @@
-package protocol
+package lockless
 
 import (
 	"testing"
 
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/search"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -62,7 +64,7 @@ func (m *blindModel) answer(w blindWorld, i int, out emit[blindWorld]) {
 	c = &on.who[i]
 	if applied, wrong = on.write(m, i); applied {
 		c.phase = done
-		m.given[Committed]++
+		m.given[protocol.Committed]++
 		out(name, "it is answered (applied)", on, wrong)
 		return
 	}
@@ -80,7 +82,7 @@ func (m *blindModel) answer(w blindWorld, i int, out emit[blindWorld]) {
 }
 
 // judge lets the library judge the image that refused an attempt.
-func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
+func (m *blindModel) judge(w *blindWorld, i int) (v protocol.Verdict, final bool) {
 	it, c := w.item, &w.who[i]
 	id := writeID(int8(i + 1))
 	d := Doubt{open: c.open, ring: c.seen.wire()}
@@ -98,15 +100,15 @@ func (m *blindModel) judge(w *blindWorld, i int) (v Verdict, final bool) {
 		v, final = d.Save(id, ring, !it.exists, int64(it.version), ourVersion)
 	case m.kind == applyWrites:
 		v = d.ByID(id, ring)
-		final = v != Lost || !it.locked
+		final = v != protocol.Lost || !it.locked
 	case m.waitsOn && it.locked && it.stub:
-		v, final, d.open = Lost, false, false
+		v, final, d.open = protocol.Lost, false, false
 	default:
 		v = d.ByID(id, ring)
-		final = v != Lost || !it.stub
+		final = v != protocol.Lost || !it.stub
 	}
-	if v == Undecided && m.guess {
-		v = Lost
+	if v == protocol.Undecided && m.guess {
+		v = protocol.Lost
 	}
 	c.open, c.seen = d.open, idsOf(d.ring)
 	return v, final
@@ -121,10 +123,10 @@ func idsOf(ring []byte) (ids ids8) {
 }
 
 // traces is what a read tells after an answer was lost.
-func (m *blindModel) traces(w *blindWorld, i int) Verdict {
-	v := RingVerdict(writeID(int8(i+1)), nil, w.item.ring.wire())
-	if v == Undecided && m.guess {
-		v = Lost
+func (m *blindModel) traces(w *blindWorld, i int) protocol.Verdict {
+	v := protocol.RingVerdict(writeID(int8(i+1)), nil, w.item.ring.wire())
+	if v == protocol.Undecided && m.guess {
+		v = protocol.Lost
 	}
 	return v
 }
@@ -134,23 +136,23 @@ func (m *blindModel) end(w *blindWorld, i int, out emit[blindWorld]) {
 	c := &w.who[i]
 	v := (&Doubt{open: c.open}).End()
 	if m.forgetsAtEnd && !c.unsure {
-		v = Lost
+		v = protocol.Lost
 	}
 	m.told(w, i, v, "it ends without an answer", out)
 }
 
 // told gives a call its verdict.
-func (m *blindModel) told(w *blindWorld, i int, v Verdict, what string, out emit[blindWorld]) {
+func (m *blindModel) told(w *blindWorld, i int, v protocol.Verdict, what string, out emit[blindWorld]) {
 	c := &w.who[i]
 	m.given[v]++
 	wrong := ""
 	switch {
-	case v == Committed && !c.applied:
+	case v == protocol.Committed && !c.applied:
 		wrong = "the call is told that it is applied, but it is not"
-	case v == Lost && c.applied:
+	case v == protocol.Lost && c.applied:
 		wrong = "the call is told that nothing was written, but it is"
 	}
-	*c = blindCall{phase: done, late: c.late, base: c.base, applied: c.applied, lost: v == Lost}
+	*c = blindCall{phase: done, late: c.late, base: c.base, applied: c.applied, lost: v == protocol.Lost}
 	out(ids[i+1], what, *w, wrong)
 }
 
@@ -178,14 +180,14 @@ func (r blindRules) bounds() blindRules {
 
 func runBlind(r blindRules) (searched, verdicts) {
 	m := &blindModel{blindRules: r, given: verdicts{}}
-	return search(m.starts(), m.next), m.given
+	return search.Actors(m.starts(), m.next), m.given
 }
 
 func TestModelBlind(t *testing.T) {
 	for name, r := range blindRuns() {
 		f, v := runBlind(r.bounds())
 		mustHold(t, name, f, v)
-		if v[Lost] == 0 {
+		if v[protocol.Lost] == 0 {
 			t.Errorf("%s: nothing is ever refused", name)
 		}
 	}
@@ -211,7 +213,7 @@ func TestModelBlindMutants(t *testing.T) {
 			r.callers = 1
 			m.mutate(&r)
 			f, _ := runBlind(r)
-			mustFind(t, m.name+", "+run, f)
+			f.MustFind(t, m.name+", "+run)
 		}
 	}
 }

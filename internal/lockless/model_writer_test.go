@@ -1,4 +1,6 @@
-package protocol
+package lockless
+
+import "github.com/dynahold/dynahold/internal/protocol"
 
 // ringModel is one search over optimistic writers.
 type ringModel struct {
@@ -116,20 +118,20 @@ func (m *ringModel) answer(w ringWorld, i int, out emit[ringWorld]) {
 		return
 	}
 	v := m.verdict(e.base, w.item, writeID(m.id(i, nth, try)), !wr.unsure)
-	if m.believes && v == Undecided && !wr.unsure {
-		v = Lost
+	if m.believes && v == protocol.Undecided && !wr.unsure {
+		v = protocol.Lost
 	}
 	m.given[v]++
 	switch {
-	case v == Committed && !e.applied:
+	case v == protocol.Committed && !e.applied:
 		wrong = "the verdict is committed, but the write is not applied"
-	case v == Lost && e.applied && !e.gone:
+	case v == protocol.Lost && e.applied && !e.gone:
 		wrong = "the verdict is not applied, but the write is"
 	}
-	if v == Lost && !wr.unsure && w.item.locked && e.base.exists && e.base.ring == w.item.ring && e.base.version == w.item.version && !m.noMark {
+	if v == protocol.Lost && !wr.unsure && w.item.locked && e.base.exists && e.base.ring == w.item.ring && e.base.version == w.item.version && !m.noMark {
 		w.item.ring = w.item.ring.push(firstMark + int8(10*i) + wr.nth)
 	}
-	if e.lost = v == Lost; !e.lost || int(nth)+1 >= m.edits {
+	if e.lost = v == protocol.Lost; !e.lost || int(nth)+1 >= m.edits {
 		out(name, "it is answered (refused)", w, wrong)
 		return
 	}
@@ -138,7 +140,7 @@ func (m *ringModel) answer(w ringWorld, i int, out emit[ringWorld]) {
 	out(name, "it is answered (refused), and begins again from the image", w, wrong)
 }
 
-func (m *ringModel) verdict(base, now ringItem, id WriteID, clean bool) Verdict {
+func (m *ringModel) verdict(base, now ringItem, id protocol.WriteID, clean bool) protocol.Verdict {
 	if m.judge != nil {
 		return m.judge(base, now, id, clean)
 	}
@@ -171,18 +173,18 @@ func (m *ringModel) testify(w ringWorld, i int, out emit[ringWorld]) {
 	}
 	testimony := m.testimony
 	if testimony == nil {
-		testimony = Testimony
+		testimony = protocol.Testimony
 	}
 	wrong := ""
 	switch testimony(writeID(m.id(i, wr.nth, wr.tries)), e.base.ring.wire(), w.item.ring.wire()) {
-	case Committed:
-		m.testified[Committed]++
+	case protocol.Committed:
+		m.testified[protocol.Committed]++
 		if e.applied {
 			return // which the search goes on with in any case
 		}
 		wrong = "the process testifies for a write that is not applied"
-	case Lost:
-		m.testified[Lost]++
+	case protocol.Lost:
+		m.testified[protocol.Lost]++
 		if e.lost {
 			return
 		}

@@ -1,6 +1,10 @@
-package protocol
+package lockless
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dynahold/dynahold/internal/protocol"
+)
 
 // What the transactions of the model do, and what happens around them.
 
@@ -58,8 +62,8 @@ func (m *jointModel) touch(w jointWorld, i int, name string, out emit[jointWorld
 // touched goes on with an item that was read or locked. One that remembers the id ends
 // the call: the operation was applied before.
 func (m *jointModel) touched(w jointWorld, i, k int, name, how string, out emit[jointWorld]) {
-	if m.once && !m.noLookup && jointCore.Remembers(w.items[k].image(), jointOperation) {
-		m.conclude(w, i, fmt.Sprintf("%s %s item %d, which remembers the id,", name, how, k), Committed, out)
+	if m.once && !m.noLookup && Remembers(jointCore, w.items[k].image(), jointOperation) {
+		m.conclude(w, i, fmt.Sprintf("%s %s item %d, which remembers the id,", name, how, k), protocol.Committed, out)
 		return
 	}
 	out(name, fmt.Sprintf("%s item %d", how, k), w, "")
@@ -69,7 +73,7 @@ func (m *jointModel) touched(w jointWorld, i, k int, name, how string, out emit[
 func (m *jointModel) send(w jointWorld, i int, name string, out emit[jointWorld]) {
 	a := &w.who[i]
 	if a.tries >= m.tries {
-		m.conclude(w, i, name+" has no answer", Undecided, out)
+		m.conclude(w, i, name+" has no answer", protocol.Undecided, out)
 		return
 	}
 	a.tries++
@@ -102,7 +106,7 @@ func (m *jointModel) answered(w jointWorld, i int, name string, out emit[jointWo
 	}
 	if failed == 0 {
 		w.who[i].phase = done
-		m.given[Committed]++
+		m.given[protocol.Committed]++
 		if !m.applied(&w, i) {
 			wrong = "success is answered, but nothing is applied"
 		}
@@ -115,30 +119,30 @@ func (m *jointModel) answered(w jointWorld, i int, name string, out emit[jointWo
 
 // conclude checks a verdict, and ends the call with it. Without one, locks that it
 // holds are released first, and tell.
-func (m *jointModel) conclude(w jointWorld, i int, name string, v Verdict, out emit[jointWorld]) {
+func (m *jointModel) conclude(w jointWorld, i int, name string, v protocol.Verdict, out emit[jointWorld]) {
 	a := &w.who[i]
 	r := &a.runs[a.nth]
 	a.phase = done
 	m.given[v]++
-	if v == Undecided {
+	if v == protocol.Undecided {
 		for k := range m.items {
 			if m.plans[i][k].held() && a.known&(1<<k) != 0 {
 				v = m.release(&w, i, k)
 				break
 			}
 		}
-		if v == Undecided {
+		if v == protocol.Undecided {
 			v = m.shown(&w, i)
 		}
 	}
 	wrong := ""
 	switch {
-	case v == Committed && !m.applied(&w, i):
+	case v == protocol.Committed && !m.applied(&w, i):
 		wrong = "the verdict is committed, but the transaction is not applied"
-	case v == Lost && r.applied:
+	case v == protocol.Lost && r.applied:
 		wrong = "the verdict is not applied, but the transaction is"
 	}
-	r.lost = r.lost || v == Lost
+	r.lost = r.lost || v == protocol.Lost
 	for k := range m.items {
 		if it := &w.items[k]; it.by == int8(i+1) && it.held == r.base[k].held && m.plans[i][k] != required {
 			it.by, it.held = 0, 0 // what it still holds is given back
@@ -148,13 +152,13 @@ func (m *jointModel) conclude(w jointWorld, i int, name string, v Verdict, out e
 }
 
 // release is that of one item after a transaction without a verdict.
-func (m *jointModel) release(w *jointWorld, i, k int) (v Verdict) {
+func (m *jointModel) release(w *jointWorld, i, k int) (v protocol.Verdict) {
 	it, h := &w.items[k], m.holder(&w.who[i].runs[w.who[i].nth], i, k)
 	if it.by == int8(i+1) && int64(it.held) == h.Token {
 		it.by, it.held = 0, 0
-		v = Lost
-	} else if JudgeCommit(it.lock(), *h, it.exists, true) == Committed && m.plans[i][k] != lockedGone {
-		v = Committed
+		v = protocol.Lost
+	} else if protocol.JudgeCommit(it.lock(), *h, it.exists, true) == protocol.Committed && m.plans[i][k] != lockedGone {
+		v = protocol.Committed
 	}
 	if m.released != nil {
 		v = m.released(v)
@@ -166,7 +170,7 @@ func (m *jointModel) release(w *jointWorld, i, k int) (v Verdict) {
 func (m *jointModel) again(w jointWorld, i int, failed int8, name string, out emit[jointWorld]) {
 	a := &w.who[i]
 	v := m.judge(&w, i, failed)
-	if a.nth+1 >= m.runs || v != Lost && (!m.againInDoub || v != Undecided) {
+	if a.nth+1 >= m.runs || v != protocol.Lost && (!m.againInDoub || v != protocol.Undecided) {
 		return
 	}
 	for k := range m.items {
@@ -178,7 +182,7 @@ func (m *jointModel) again(w jointWorld, i int, failed int8, name string, out em
 	if r.applied {
 		return // conclude has said what is wrong
 	}
-	r.lost = v == Lost
+	r.lost = v == protocol.Lost
 	next := &a.runs[a.nth+1]
 	next.base = r.base
 	for k := range m.items {

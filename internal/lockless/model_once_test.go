@@ -1,9 +1,10 @@
-package protocol
+package lockless
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -103,7 +104,7 @@ func (it onceItem) wire() ddb.Item {
 	return item
 }
 
-func onceIDOf(bit int8) OnceID { return OnceID{byte(bit)} }
+func onceIDOf(bit int8) protocol.OnceID { return protocol.OnceID{byte(bit)} }
 
 // set is what the library's write makes of the item.
 func (it onceItem) set(sets []ddb.Attribute) onceItem {
@@ -127,7 +128,7 @@ func (it onceItem) set(sets []ddb.Attribute) onceItem {
 	return it
 }
 
-var onceCore = Of(stored.New(&stored.Table{Table: &ddb.Table{Classify: func(err error) error { return err }}, Attr: stored.Attributes{Once: "once"}}))
+var onceCore = protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Classify: func(err error) error { return err }}, Attr: stored.Attributes{Once: "once"}}))
 
 // remembers asks the library whether an item has an id.
 func (r *onceRules) remembers(it onceItem) bool {
@@ -140,7 +141,7 @@ func (r *onceRules) remembers(it onceItem) bool {
 	at := onceItem{present: it.present, past: it.past}
 	known, asked := r.asked[at]
 	if !asked {
-		known = onceCore.Remembers(at.wire(), onceIDOf(ourOnce))
+		known = Remembers(onceCore, at.wire(), onceIDOf(ourOnce))
 		r.asked[at] = known
 	}
 	return known
@@ -154,7 +155,7 @@ func (r *onceRules) after(it onceItem, bit, epoch int8) onceItem {
 	it.writes = 0
 	next, made := r.made[onceWrite{it, bit, epoch}]
 	if !made {
-		sets, err := onceCore.Remember(it.wire(), onceIDOf(bit), OnceID{}, int64(epoch))
+		sets, err := onceCore.Remember(it.wire(), onceIDOf(bit), protocol.OnceID{}, int64(epoch))
 		if err != nil {
 			panic(err)
 		}

@@ -1,4 +1,4 @@
-package protocol
+package lockless
 
 // Calls that write without having read: events, saves, creations, and expressions
 // that are applied to the item as it is. Their

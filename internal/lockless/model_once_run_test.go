@@ -1,6 +1,11 @@
-package protocol
+package lockless
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/search"
+)
 
 // onceModel is a search.
 type onceModel struct {
@@ -80,14 +85,14 @@ func (m *onceModel) look(w *onceWorld, i int, what string, out emit[onceWorld]) 
 	case !m.reads[i] && c.try == (onceTry{}): // it reads nothing, the first time
 		c.try = onceTry{epoch: epoch, first: epoch}
 	case m.remembers(w.item):
-		m.told(w, i, Committed, what+", and finds the id", out)
+		m.told(w, i, protocol.Committed, what+", and finds the id", out)
 		return
 	case m.reads[i]:
 		c.try = onceTry{read: true, base: w.item.writes, to: m.after(w.item, ourOnce, epoch)}
 	default:
 		next, _, _ := UnreadOnce{ID: onceIDOf(ourOnce), First: int64(c.try.first), Epoch: int64(c.try.epoch)}.After(onceCore, w.item.wire(), int64(epoch))
 		if next.Forgets() && c.open && !m.goesOn {
-			m.told(w, i, Undecided, what+", which may have forgotten", out)
+			m.told(w, i, protocol.Undecided, what+", which may have forgotten", out)
 			return
 		}
 		c.try = onceTry{epoch: int8(next.Epoch), turns: next.Rotates, first: c.try.first}
@@ -117,15 +122,15 @@ func (m *onceModel) answer(w onceWorld, i int, out emit[onceWorld]) {
 			out(name, "it is answered (applied)", on, wrong)
 			return
 		}
-		m.told(&on, i, Committed, "it is answered (applied)", out)
+		m.told(&on, i, protocol.Committed, "it is answered (applied)", out)
 		return
 	}
 	if on.who[i].open && try.read && !m.remembers(on.item) {
 		// The ring tells, or others have pushed what it would tell by out of sight.
 		beyond := on
-		m.told(&beyond, i, Undecided, "it is refused, out of sight", out)
+		m.told(&beyond, i, protocol.Undecided, "it is refused, out of sight", out)
 		if on.who[i].mine {
-			m.told(&on, i, Committed, "it is refused, by its own work", out)
+			m.told(&on, i, protocol.Committed, "it is refused, by its own work", out)
 			return
 		}
 		on.who[i].open = false
@@ -141,21 +146,21 @@ func (m *onceModel) end(w *onceWorld, i int, out emit[onceWorld]) {
 }
 
 // told gives a call its verdict. One without comes again.
-func (m *onceModel) told(w *onceWorld, i int, v Verdict, what string, out emit[onceWorld]) {
+func (m *onceModel) told(w *onceWorld, i int, v protocol.Verdict, what string, out emit[onceWorld]) {
 	c := &w.who[i]
 	m.given[v]++
 	wrong := ""
 	switch {
-	case v == Committed && w.first == 0:
+	case v == protocol.Committed && w.first == 0:
 		wrong = "the call is told that it is applied, but it is not"
-	case v == Lost && c.mine:
+	case v == protocol.Lost && c.mine:
 		wrong = "the call is told that nothing was written, but it is"
 	}
 	c.phase, c.try = done, onceTry{}
-	if v == Lost {
+	if v == protocol.Lost {
 		c.lost = c.runs
 	}
-	if v == Undecided && c.runs < m.comes {
+	if v == protocol.Undecided && c.runs < m.comes {
 		c.phase = fresh
 	}
 	out(ids[i+1], what, *w, wrong)
@@ -191,7 +196,7 @@ func (r onceRules) bounds() onceRules {
 func runOnce(r onceRules) (searched, verdicts) {
 	r.asked, r.made = map[onceItem]bool{}, map[onceWrite]onceItem{}
 	m := &onceModel{onceRules: r, given: verdicts{}}
-	return search([]onceWorld{{clock: 1}, {clock: 1, item: onceItem{epoch: 1, present: otherOnce}}}, m.next), m.given
+	return search.Actors([]onceWorld{{clock: 1}, {clock: 1, item: onceItem{epoch: 1, present: otherOnce}}}, m.next), m.given
 }
 
 func TestModelOnce(t *testing.T) {
@@ -219,7 +224,7 @@ func TestModelOnceMutants(t *testing.T) {
 			r := onceRuns()[run]
 			m.mutate(&r)
 			f, _ := runOnce(r)
-			mustFind(t, m.name+", "+run, f)
+			f.MustFind(t, m.name+", "+run)
 		}
 	}
 }

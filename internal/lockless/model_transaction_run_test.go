@@ -1,4 +1,4 @@
-package protocol
+package lockless
 
 import (
 	"maps"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 var (
@@ -69,7 +71,7 @@ func runJoint(r jointRules) (searched, verdicts) {
 			}
 		}
 	}
-	return search([]jointWorld{w}, m.next), m.given
+	return search.Actors([]jointWorld{w}, m.next), m.given
 }
 
 func TestModelTransaction(t *testing.T) {
@@ -78,7 +80,7 @@ func TestModelTransaction(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
 		f, v := runJoint(runs[name].bounds())
 		mustHold(t, name, f, v)
-		states += f.states
+		states += f.States
 	}
 	t.Logf("%d states in all", states)
 }
@@ -109,23 +111,23 @@ func TestModelTransactionMutants(t *testing.T) {
 		{"items that show nothing prove that nothing was applied", "one id", func(r *jointRules) { r.unseenIsLost = true }},
 		{"runs again although the request may arrive yet", "by hand", func(r *jointRules) { r.againInDoub = true }},
 		{"a refusal is taken at its word", "checks in doubt", func(r *jointRules) {
-			r.judgeAll = func([]Verdict, bool) Verdict { return Lost }
+			r.judgeAll = func([]protocol.Verdict, bool) protocol.Verdict { return protocol.Lost }
 		}},
 		{"no evidence is taken for applied", "checks in doubt", func(r *jointRules) {
-			r.judgeAll = func(parts []Verdict, _ bool) Verdict {
-				if v := JudgeParts(parts...); v != Undecided {
+			r.judgeAll = func(parts []protocol.Verdict, _ bool) protocol.Verdict {
+				if v := JudgeParts(parts...); v != protocol.Undecided {
 					return v
 				}
-				return Committed
+				return protocol.Committed
 			}
 		}},
 		{"a checked item that has moved proves that nothing was applied", "checks in doubt", func(r *jointRules) { r.judgePart = trustsChecks }},
 		{"a deleted item that is gone proves that it was applied", "deletes", func(r *jointRules) { r.judgePart = trustsGone }},
 		{"a ring out of sight proves that nothing was applied", "checks in doubt", func(r *jointRules) { r.judgePart = trustsSight }},
 		{"a release that finds nothing to release proves that it was applied", "locks", func(r *jointRules) {
-			r.released = func(v Verdict) Verdict {
-				if v == Undecided {
-					return Committed
+			r.released = func(v protocol.Verdict) protocol.Verdict {
+				if v == protocol.Undecided {
+					return protocol.Committed
 				}
 				return v
 			}
@@ -134,35 +136,35 @@ func TestModelTransactionMutants(t *testing.T) {
 		r := runs[m.run]
 		m.mutate(&r)
 		f, _ := runJoint(r)
-		mustFind(t, m.name, f)
+		f.MustFind(t, m.name)
 	}
 }
 
 // blindToLocks does not see that only a lock stands in the way.
-func blindToLocks(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	if v := jointCore.JudgePart(p, id, image, clean); v != Undecided || p.Hold != nil || !p.Writes {
+func blindToLocks(p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if v := JudgePart(jointCore, p, id, image, clean); v != protocol.Undecided || p.Hold != nil || !p.Writes {
 		return v
 	}
-	return RingVerdict(id, jointCore.Ring(p.Base), jointCore.Ring(image))
+	return protocol.RingVerdict(id, jointCore.Ring(p.Base), jointCore.Ring(image))
 }
 
-func trustsChecks(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	if p.Hold == nil && !p.Writes && !p.Removes && !jointCore.AsRead(p.Base, image) {
-		return Lost
+func trustsChecks(p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if p.Hold == nil && !p.Writes && !p.Removes && !AsRead(jointCore, p.Base, image) {
+		return protocol.Lost
 	}
-	return jointCore.JudgePart(p, id, image, clean)
+	return JudgePart(jointCore, p, id, image, clean)
 }
 
-func trustsGone(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
+func trustsGone(p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
 	if p.Removes && len(image) == 0 {
-		return Committed
+		return protocol.Committed
 	}
-	return jointCore.JudgePart(p, id, image, clean)
+	return JudgePart(jointCore, p, id, image, clean)
 }
 
-func trustsSight(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	if v := jointCore.JudgePart(p, id, image, clean); v != Undecided || !p.Writes || jointCore.AsRead(p.Base, image) {
+func trustsSight(p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if v := JudgePart(jointCore, p, id, image, clean); v != protocol.Undecided || !p.Writes || AsRead(jointCore, p.Base, image) {
 		return v
 	}
-	return Lost
+	return protocol.Lost
 }

@@ -1,9 +1,11 @@
-package protocol
+package lockless
 
 import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Copies of a transaction: the answer that its sender sees may be that of a copy, which
@@ -36,7 +38,7 @@ func (m *jointModel) look(w jointWorld, i int, name string, out emit[jointWorld]
 	var looks []Look
 	for k := range m.items {
 		if p := m.plans[i][k]; p == checked || p == changed || p == removed {
-			looks = append(looks, jointCore.LookAt(Part{Base: r.base[k].image(), Writes: p.writes(), Removes: p == removed}, id, w.items[k].image()))
+			looks = append(looks, LookAt(jointCore, Part{Base: r.base[k].image(), Writes: p.writes(), Removes: p == removed}, id, w.items[k].image()))
 		}
 	}
 	judge, next := JudgeLooks, Busy.Next
@@ -48,15 +50,15 @@ func (m *jointModel) look(w jointWorld, i int, name string, out emit[jointWorld]
 	}
 	switch next(judge(looks...), a.tries >= m.tries) {
 	case Conclude:
-		m.conclude(w, i, name+" sees its id", Committed, out)
+		m.conclude(w, i, name+" sees its id", protocol.Committed, out)
 	case SendOther:
-		m.conclude(w, i, name+" sees that it is not applied", Lost, out)
+		m.conclude(w, i, name+" sees that it is not applied", protocol.Lost, out)
 		m.other(w, i, name, out)
 	case SendSame:
 		a.phase = ending
 		out(name, "is to send the same again", w, "")
 	default:
-		m.conclude(w, i, name+" has met others to the end", Undecided, out)
+		m.conclude(w, i, name+" has met others to the end", protocol.Undecided, out)
 	}
 }
 
@@ -121,7 +123,7 @@ func TestModelTransactionCopies(t *testing.T) {
 		r := copiedBounds(runs[name])
 		f, v := runJoint(r)
 		mustHold(t, name, f, v)
-		states += f.states
+		states += f.States
 	}
 	t.Logf("%d states in all", states)
 }
@@ -129,9 +131,9 @@ func TestModelTransactionCopies(t *testing.T) {
 // TestModelTransactionCopiesMutants leaves out one rule at a time.
 func TestModelTransactionCopiesMutants(t *testing.T) {
 	runs := copiedRuns()
-	otherwise := func(from Step, evidence Verdict, to Step) func(*jointRules) {
+	otherwise := func(from Step, evidence protocol.Verdict, to Step) func(*jointRules) {
 		return func(r *jointRules) {
-			r.step = func(seen Verdict, last bool) Step {
+			r.step = func(seen protocol.Verdict, last bool) Step {
 				if step := Busy.Next(seen, last); step != from || seen != evidence {
 					return step
 				}
@@ -143,12 +145,12 @@ func TestModelTransactionCopiesMutants(t *testing.T) {
 		name, run string
 		mutate    func(*jointRules)
 	}{
-		{"who meets others begins anew", "three items", otherwise(SendSame, Undecided, SendOther)},
-		{"who meets others begins anew, with locks", "locked and read", otherwise(SendSame, Undecided, SendOther)},
-		{"who meets others begins anew, and has read nothing", "not read", otherwise(SendSame, Undecided, SendOther)},
-		{"who meets others to the end was not applied", "three items", otherwise(FindOut, Undecided, SendOther)},
+		{"who meets others begins anew", "three items", otherwise(SendSame, protocol.Undecided, SendOther)},
+		{"who meets others begins anew, with locks", "locked and read", otherwise(SendSame, protocol.Undecided, SendOther)},
+		{"who meets others begins anew, and has read nothing", "not read", otherwise(SendSame, protocol.Undecided, SendOther)},
+		{"who meets others to the end was not applied", "three items", otherwise(FindOut, protocol.Undecided, SendOther)},
 		{"an item without the id proves that nothing will be applied", "three items", func(r *jointRules) {
-			r.looks = func(looks ...Look) Verdict {
+			r.looks = func(looks ...Look) protocol.Verdict {
 				for i := range looks {
 					looks[i].Moved = true
 				}
@@ -156,7 +158,7 @@ func TestModelTransactionCopiesMutants(t *testing.T) {
 			}
 		}},
 		{"an item that has moved proves that nothing was applied", "deleted and read", func(r *jointRules) {
-			r.looks = func(looks ...Look) Verdict {
+			r.looks = func(looks ...Look) protocol.Verdict {
 				for i := range looks {
 					looks[i].Without = looks[i].Without || looks[i].Moved
 				}
@@ -164,7 +166,7 @@ func TestModelTransactionCopiesMutants(t *testing.T) {
 			}
 		}},
 		{"the id in an item proves nothing", "three items", func(r *jointRules) {
-			r.looks = func(looks ...Look) Verdict {
+			r.looks = func(looks ...Look) protocol.Verdict {
 				for i, l := range looks {
 					looks[i].Applied, looks[i].Without = false, l.Without || l.Applied
 				}
@@ -177,6 +179,6 @@ func TestModelTransactionCopiesMutants(t *testing.T) {
 		r := copiedBounds(runs[m.run])
 		m.mutate(&r)
 		f, _ := runJoint(r)
-		mustFind(t, m.name, f)
+		f.MustFind(t, m.name)
 	}
 }

@@ -1,49 +1,50 @@
-package protocol
+package lockless
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 )
 
 // Part is one item of a transaction, as its writer knows it: what its image can
 // prove when the transaction was refused.
 type Part struct {
-	Base    ddb.Item // as read, or as the lock was taken; empty: there was none, or nothing was read
-	Writes  bool     // the write leaves the transaction's id in the item's ring
-	Removes bool     // the write deletes the item
-	Hold    *Holder  // the lock that the write ends; nil: none is held
-	Valid   bool     // the hold's deadline has not passed
+	Base    ddb.Item         // as read, or as the lock was taken; empty: there was none, or nothing was read
+	Writes  bool             // the write leaves the transaction's id in the item's ring
+	Removes bool             // the write deletes the item
+	Hold    *protocol.Holder // the lock that the write ends; nil: none is held
+	Valid   bool             // the hold's deadline has not passed
 }
 
 // IfAsRead demands that an item is as in the image that was read of it, and that
 // nobody holds it. Whoever follows the protocol changes something of this with
 // every write: a change of the data, and the taking of a lock, which may be
 // followed by one.
-func (w *Write) IfAsRead(image ddb.Item) {
+func IfAsRead(w *protocol.Write, image ddb.Item) {
 	if len(image) == 0 {
-		w.IfAbsent(w.core.Partition)
+		w.IfAbsent(w.Core.Partition)
 		return
 	}
-	w.IfExists(w.core.Partition)
-	w.IfSeen(image, w.core.witnesses()...)
+	w.IfExists(w.Core.Partition)
+	w.IfSeen(image, witnesses(w.Core)...)
 	w.IfUnlocked()
 }
 
 // witnesses are the attributes of which one at least moves with every write.
-func (c *Core) witnesses() []string {
+func witnesses(c *protocol.Core) []string {
 	a := &c.Attr
 	return c.Named(a.Writers, a.LockToken, a.LockStub, a.Tombstone, c.Version, c.EventTime, c.EventID, c.Type)
 }
 
 // AsRead reports whether an item, in a later image, is as it was read: but for a
 // lock, which does not count.
-func (c *Core) AsRead(base, now ddb.Item) bool {
+func AsRead(c *protocol.Core, base, now ddb.Item) bool {
 	if c.Absent(base) || c.Absent(now) {
 		return c.Absent(base) == c.Absent(now)
 	}
-	for _, name := range c.witnesses() {
+	for _, name := range witnesses(c) {
 		was, had := base[name]
 		is, has := now[name]
 		if had != has || had && !ddb.Equal(was, is) {
@@ -57,74 +58,74 @@ func (c *Core) AsRead(base, now ddb.Item) bool {
 // transaction, tells of the whole. id is that of the transaction's writes; clean
 // says that no earlier attempt of it may have been applied, nor a copy of it: it has a
 // token, by which the service knows both.
-func (c *Core) JudgePart(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	if p.Writes && RingVerdict(id, nil, c.Ring(image)) == Committed {
-		return Committed
+func JudgePart(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	if p.Writes && protocol.RingVerdict(id, nil, c.Ring(image)) == protocol.Committed {
+		return protocol.Committed
 	}
 	if p.Hold != nil {
-		return c.judgeHeld(p, image, clean)
+		return judgeHeld(c, p, image, clean)
 	}
 	switch {
 	case clean:
-		return Lost
-	case (p.Writes || p.Removes) && c.RingSince(id, p.Base, image) == Lost && !c.AsRead(p.Base, image):
+		return protocol.Lost
+	case (p.Writes || p.Removes) && RingSince(c, id, p.Base, image) == protocol.Lost && !AsRead(c, p.Base, image):
 		// Everything since the item was read is in sight, and the transaction is
 		// not: nor will it be, for what it demands has gone.
-		return Lost
+		return protocol.Lost
 	}
 	// An item that was only checked keeps no trace of what was applied around it.
-	return Undecided
+	return protocol.Undecided
 }
 
 // JudgeAlone is JudgePart of a transaction of one part, which is sent as the plain write
 // of its item. No token tells a copy of that: where the item was read, the image has to.
-func (c *Core) JudgeAlone(p Part, id WriteID, image ddb.Item, clean bool) Verdict {
-	covered := p.Hold == nil && p.Writes && c.Ring(p.Base) != nil && !c.Absent(image) && c.RingSince(id, p.Base, image) == Undecided
+func JudgeAlone(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict {
+	covered := p.Hold == nil && p.Writes && c.Ring(p.Base) != nil && !c.Absent(image) && RingSince(c, id, p.Base, image) == protocol.Undecided
 	gone := p.Hold == nil && p.Removes && !c.Absent(p.Base) && c.Absent(image) // by this, or by others
-	return c.JudgePart(p, id, image, clean && !covered && !gone)
+	return JudgePart(c, p, id, image, clean && !covered && !gone)
 }
 
 // RingSince is [RingVerdict] of what was read of an item and of a later image of it. The
 // newest id that was read may be out of sight there, because others have written more
 // often than a ring has places, or because a write has begun a new one. If the version has
 // moved by as much as there are ids, they are those of all writes since.
-func (c *Core) RingSince(id WriteID, base, now ddb.Item) Verdict {
-	v := RingVerdict(id, c.Ring(base), c.Ring(now))
-	if v != Undecided || c.Version == "" || c.Absent(base) || c.Absent(now) {
+func RingSince(c *protocol.Core, id protocol.WriteID, base, now ddb.Item) protocol.Verdict {
+	v := protocol.RingVerdict(id, c.Ring(base), c.Ring(now))
+	if v != protocol.Undecided || c.Version == "" || c.Absent(base) || c.Absent(now) {
 		return v
 	}
 	was, err := ddb.Int(base[c.Version])
 	is, other := ddb.Int(now[c.Version])
 	if err == nil && other == nil && is > was && is-was == int64(c.Writes(now)) {
-		return Lost
+		return protocol.Lost
 	}
 	return v
 }
 
-func (c *Core) judgeHeld(p Part, image ddb.Item, clean bool) Verdict {
+func judgeHeld(c *protocol.Core, p Part, image ddb.Item, clean bool) protocol.Verdict {
 	l, err := c.ParseRecord(image)
 	switch {
 	case err != nil && clean:
-		return Lost
+		return protocol.Lost
 	case err != nil:
-		return Undecided
+		return protocol.Undecided
 	case p.Removes:
-		return JudgeDelete(l, *p.Hold, !c.Absent(image), clean, p.Valid)
+		return protocol.JudgeDelete(l, *p.Hold, !c.Absent(image), clean, p.Valid)
 	}
-	return JudgeCommit(l, *p.Hold, !c.Absent(image), clean)
+	return protocol.JudgeCommit(l, *p.Hold, !c.Absent(image), clean)
 }
 
 // JudgeParts is the verdict on a transaction from those on its parts: it is
 // applied on all items or on none, so evidence on one is evidence on all.
 // Expired and Lost are one to it.
-func JudgeParts(parts ...Verdict) Verdict {
-	verdict := Undecided
+func JudgeParts(parts ...protocol.Verdict) protocol.Verdict {
+	verdict := protocol.Undecided
 	for _, v := range parts {
 		switch v {
-		case Committed:
-			return Committed
-		case Lost, Expired:
-			verdict = Lost
+		case protocol.Committed:
+			return protocol.Committed
+		case protocol.Lost, protocol.Expired:
+			verdict = protocol.Lost
 		}
 	}
 	return verdict
@@ -139,28 +140,28 @@ type Look struct {
 }
 
 // LookAt draws the conclusion from the image of an item that was read and is not held.
-func (c *Core) LookAt(p Part, id WriteID, image ddb.Item) Look {
+func LookAt(c *protocol.Core, p Part, id protocol.WriteID, image ddb.Item) Look {
 	return Look{
-		Applied: p.Writes && RingVerdict(id, nil, c.Ring(image)) == Committed,
-		Without: p.Writes && c.RingSince(id, p.Base, image) == Lost,
-		Moved:   !c.Absent(p.Base) && !c.AsRead(p.Base, image),
+		Applied: p.Writes && protocol.RingVerdict(id, nil, c.Ring(image)) == protocol.Committed,
+		Without: p.Writes && RingSince(c, id, p.Base, image) == protocol.Lost,
+		Moved:   !c.Absent(p.Base) && !AsRead(c, p.Base, image),
 	}
 }
 
 // JudgeLooks is the verdict on a transaction from looks at its items, all of one moment.
 // Lost: it was not applied until then, and cannot be any more.
-func JudgeLooks(looks ...Look) Verdict {
+func JudgeLooks(looks ...Look) protocol.Verdict {
 	var all Look
 	for _, l := range looks {
 		all = Look{all.Applied || l.Applied, all.Without || l.Without, all.Moved || l.Moved}
 	}
 	switch {
 	case all.Applied:
-		return Committed
+		return protocol.Committed
 	case all.Without && all.Moved:
-		return Lost
+		return protocol.Lost
 	}
-	return Undecided
+	return protocol.Undecided
 }
 
 // Answer is what came of sending a transaction, as far as the answer tells.
@@ -192,13 +193,13 @@ const (
 //
 // An answer that does not prove that a transaction was never applied is followed by the
 // same transaction, and by no other: the other could be applied beside it.
-func (a Answer) Next(evidence Verdict, last bool) Step {
+func (a Answer) Next(evidence protocol.Verdict, last bool) Step {
 	switch {
-	case a == Success, evidence == Committed:
+	case a == Success, evidence == protocol.Committed:
 		return Conclude
 	case a == Denied:
 		return Fail
-	case a != Silence && JudgeParts(evidence) == Lost:
+	case a != Silence && JudgeParts(evidence) == protocol.Lost:
 		return SendOther
 	case a == Busy && !last:
 		return SendSame

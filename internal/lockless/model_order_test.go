@@ -1,10 +1,12 @@
-package protocol
+package lockless
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/dynahold/dynahold/internal/search"
 )
 
 // The order in which transactions take locks. Nothing gets lost here: what is
@@ -180,7 +182,7 @@ func runOrder(r orderRules) (f searched) {
 		}
 	}
 	starts = choose(orderWorld{}, 0)
-	return search(starts, r.next)
+	return search.Actors(starts, r.next)
 }
 
 func TestModelOrder(t *testing.T) {
@@ -190,10 +192,10 @@ func TestModelOrder(t *testing.T) {
 		"two, and a third": {takers: 2, single: true},
 	} {
 		f := runOrder(r)
-		if f.wrong != "" {
+		if f.Wrong != "" {
 			t.Errorf("%s: %v", name, f)
 		}
-		t.Logf("%s: %d states", name, f.states)
+		t.Logf("%s: %d states", name, f.States)
 	}
 }
 
@@ -205,6 +207,6 @@ func TestModelOrderMutants(t *testing.T) {
 		"forgets what it had to let go of":     {takers: 2, forgetsKnown: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(mutants)) {
-		mustFind(t, name, runOrder(mutants[name]))
+		runOrder(mutants[name]).MustFind(t, name)
 	}
 }

@@ -1,6 +1,9 @@
-package protocol
+package lockless
 
-import "github.com/dynahold/dynahold/internal/stored"
+import (
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/stored"
+)
 
 // Optimistic writers and their ring: reads, writes under the condition that
 // version and ring are as read, deletes, creations, and blind event writes that
@@ -15,7 +18,7 @@ const (
 type ids8 [stored.RingLen / stored.RingID]int8
 
 // writeID is the id of a write as it is on the wire.
-func writeID(id int8) WriteID { return WriteID{0: byte(id), stored.RingID - 1: 1} }
+func writeID(id int8) protocol.WriteID { return protocol.WriteID{0: byte(id), stored.RingID - 1: 1} }
 
 // firstMark is the first id of what moves a ring and is no write.
 const firstMark = 100
@@ -99,9 +102,9 @@ type ringRules struct {
 	noMark        bool // what a lock alone has refused stays possible
 	believes      bool // a refusal without doubt is taken at its word
 	rawVerdict    bool // the judge does not see that only a lock stands in the way
-	judge         func(base, now ringItem, id WriteID, clean bool) Verdict
-	ringVerdict   func(id WriteID, base, now []byte) Verdict
-	testimony     func(id WriteID, base, ring []byte) Verdict
+	judge         func(base, now ringItem, id protocol.WriteID, clean bool) protocol.Verdict
+	ringVerdict   func(id protocol.WriteID, base, now []byte) protocol.Verdict
+	testimony     func(id protocol.WriteID, base, ring []byte) protocol.Verdict
 }
 
 // id of the nth write of writer i.
@@ -194,7 +197,7 @@ func (w *ringWorld) remove() {
 }
 
 // rmwVerdict is the library's, unless a mutant has another.
-func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdict {
+func (m *ringModel) rmwVerdict(base, now ringItem, id protocol.WriteID, clean bool) protocol.Verdict {
 	unmoved := base.ring == now.ring && base.version == now.version && !m.rawVerdict
 	if m.ringVerdict == nil {
 		d := Doubt{open: !clean}
@@ -202,11 +205,11 @@ func (m *ringModel) rmwVerdict(base, now ringItem, id WriteID, clean bool) Verdi
 			Gone: !now.exists, Unmoved: unmoved})
 	}
 	v := m.ringVerdict(id, base.ring.wire(), now.ring.wire())
-	if v == Undecided && clean {
-		return Lost
+	if v == protocol.Undecided && clean {
+		return protocol.Lost
 	}
-	if v == Lost && !clean && unmoved {
-		return Undecided
+	if v == protocol.Lost && !clean && unmoved {
+		return protocol.Undecided
 	}
 	return v
 }

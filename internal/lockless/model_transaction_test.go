@@ -1,4 +1,4 @@
-package protocol
+package lockless
 
 import (
 	"time"
@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -76,11 +77,11 @@ func (it jointItem) image() ddb.Item {
 	return item
 }
 
-var jointOperation = NewOnceID("order-7")
+var jointOperation = protocol.NewOnceID("order-7")
 
 var jointIDs = [...]string{"", stored.NewID("A"), stored.NewID("B"), stored.NewID("C"), stored.NewID("D"), "hand"}
 
-var jointCore = Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: stored.Attributes{
+var jointCore = protocol.Of(stored.New(&stored.Table{Table: &ddb.Table{Name: "t", Classify: func(err error) error { return err }, Partition: "id"}, Attr: stored.Attributes{
 	LockedBy: "lockedBy", LockTime: "lockTime", LockLease: "lockLease", LockHeld: "lockHeld", LockToken: "lockToken",
 	LockStolen: "lockStolen", LockStub: "lockStub", LockQueue: "lockQueue", Writers: "writers", Tombstone: "tombstone", TTL: "expiresAt", Once: "once"}}))
 
@@ -139,8 +140,8 @@ type jointRules struct {
 	meets, twice bool
 
 	// Mutants.
-	step         func(evidence Verdict, last bool) Step // after such an answer
-	looks        func(...Look) Verdict
+	step         func(evidence protocol.Verdict, last bool) Step // after such an answer
+	looks        func(...Look) protocol.Verdict
 	noLookup     bool // what an item remembers is not looked at when it is read or locked
 	blindEvent   bool // a write that has not read the item does not demand that it does not remember the id
 	unseenIsLost bool // items that show nothing are evidence
@@ -156,9 +157,9 @@ type jointRules struct {
 	byHolder     bool // it is compared by its holder alone, who may have taken it again
 	notAtomic    bool // what fails is left out, the rest is applied
 	againInDoub  bool // runs again although the last request may arrive yet
-	judgePart    func(p Part, id WriteID, image ddb.Item, clean bool) Verdict
-	judgeAll     func(parts []Verdict, clean bool) Verdict
-	released     func(v Verdict) Verdict // of the release after a request without a verdict
+	judgePart    func(p Part, id protocol.WriteID, image ddb.Item, clean bool) protocol.Verdict
+	judgeAll     func(parts []protocol.Verdict, clean bool) protocol.Verdict
+	released     func(v protocol.Verdict) protocol.Verdict // of the release after a request without a verdict
 }
 
 type jointModel struct {
@@ -276,10 +277,10 @@ func (m *jointModel) applied(w *jointWorld, i int) bool {
 
 // judge is the library's verdict on a request that was refused because of the
 // items that failed.
-func (m *jointModel) judge(w *jointWorld, i int, failed int8) Verdict {
+func (m *jointModel) judge(w *jointWorld, i int, failed int8) protocol.Verdict {
 	a := &w.who[i]
 	r, clean := &a.runs[a.nth], !a.unsure
-	var parts []Verdict
+	var parts []protocol.Verdict
 	for k := range m.items {
 		if failed&(1<<k) == 0 {
 			continue
@@ -293,7 +294,7 @@ func (m *jointModel) judge(w *jointWorld, i int, failed int8) Verdict {
 		if m.judgePart != nil {
 			parts = append(parts, m.judgePart(p, id, image, clean))
 		} else {
-			parts = append(parts, jointCore.JudgePart(p, id, image, clean))
+			parts = append(parts, JudgePart(jointCore, p, id, image, clean))
 		}
 	}
 	if m.judgeAll != nil {
@@ -301,34 +302,34 @@ func (m *jointModel) judge(w *jointWorld, i int, failed int8) Verdict {
 	}
 	v := JudgeParts(parts...)
 	for k := range m.items {
-		if m.once && v != Committed && failed&(1<<k) != 0 && jointCore.Remembers(w.items[k].image(), jointOperation) {
-			return Committed // by this run or another
+		if m.once && v != protocol.Committed && failed&(1<<k) != 0 && Remembers(jointCore, w.items[k].image(), jointOperation) {
+			return protocol.Committed // by this run or another
 		}
 	}
 	return v
 }
 
 // shown is what the items that a transaction without a verdict would write show of it.
-func (m *jointModel) shown(w *jointWorld, i int) Verdict {
+func (m *jointModel) shown(w *jointWorld, i int) protocol.Verdict {
 	id := writeID(runID(i, w.who[i].nth))
 	for k := range m.items {
 		if p := m.plans[i][k]; !p.writes() || p.held() {
 			continue
 		}
 		image := w.items[k].image()
-		if RingVerdict(id, nil, jointCore.Ring(image)) == Committed || m.once && jointCore.Remembers(image, jointOperation) {
-			return Committed
+		if protocol.RingVerdict(id, nil, jointCore.Ring(image)) == protocol.Committed || m.once && Remembers(jointCore, image, jointOperation) {
+			return protocol.Committed
 		}
 	}
 	if m.unseenIsLost {
-		return Lost
+		return protocol.Lost
 	}
-	return Undecided
+	return protocol.Undecided
 }
 
-func (m *jointModel) holder(r *jointRun, i, k int) *Holder {
+func (m *jointModel) holder(r *jointRun, i, k int) *protocol.Holder {
 	held := int64(r.base[k].held)
-	return &Holder{ID: jointIDs[i+1], Token: held, Seen: held + 1}
+	return &protocol.Holder{ID: jointIDs[i+1], Token: held, Seen: held + 1}
 }
 
 // lock is an item's lock as the library parses it.

@@ -134,8 +134,10 @@ func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why s
 	j.asRead(w)
 	c := change{counts: resources.Counts{Dead: 1}, size: 2 * j.size, writes: []types.TransactWriteItem{
 		ddb.DeleteOf(w.Delete(j.key())), s.table.Core.PutOf(s.deadRow(resource, j, why))}}
-	if c.counts.Queued = -1; j.state == running {
-		c.counts.Queued, c.counts.Running = 0, -1
+	if j.state == running {
+		c.counts.Running = -1
+	} else {
+		c.counts.Add(j.counted())
 	}
 	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Refused {

@@ -27,15 +27,22 @@
 //
 // # In a transaction
 //
-// In(tx).Enqueue of [Queue.In] queues a job if a transaction of package txn is applied, and
-// [Job.DoneIn] ends one with it: so a change and its job are one. Outside of it [WithID] lets
-// a message that comes twice leave one job.
+// In(tx).Enqueue of [Queue.In] queues a job if a transaction of package txn is applied,
+// In(tx).Cancel removes one that waits, [Job.DoneIn] ends one with it: so a change and its
+// job are one. Outside of it [WithID] lets a message that comes twice leave one job.
+//
+// # At a time
+//
+// With [At] or [After] a job is started at its time or later, by the clock of who starts it;
+// so it is after a failure, and [Job.Snooze]. Dispatchers find it with their next look after
+// its time, in 15 times Config.Poll where its producer died in Enqueue. However many wait,
+// they cost who looks for work one read in 30 s for each 16th of the resources.
 //
 // # Failures
 //
 // A process that dies keeps its jobs for the rest of their lease; then others take them over,
 // the attempt counted. A handler that returns an error, or panics, fails its job: it is tried
-// again after Config.Retry, and goes to the dead letters after the last attempt. So does a job
+// again after Config.Retry, as a job with that time, and goes to the dead letters after the last attempt. So does a job
 // that cannot be read. A resource whose row cannot be read is left aside for a lease. Each is
 // logged, and counted in dynahold.skipped.
 //
@@ -46,7 +53,7 @@
 // # Cost
 //
 // A job of up to 1 KB costs 4 write units to enqueue, 4 to start and 4 to end; an id of the
-// caller's own 2 more at both ends. Next reads 2 units besides, whether one job is queued or
+// caller's own 2 more at both ends; one with a time 6 more when that has come. Next reads 2 units besides, whether one job is queued or
 // 100,000. Jobs that are started or ended together share a request and the write of the
 // resource. An idle dispatcher sends about 72 requests and reads 36 units a minute.
 // What is written, and why, is in docs/protocol.md.

@@ -35,15 +35,21 @@ func (j *job) DoneIn(tx repo.Tx) error {
 		}
 		at.Action = heldJob{j}
 		j.s.countersIn(all, j.resource).ends++
-		if j.row.marked() {
-			mark := resources.RowKey(idsPrefix+j.resource, j.row.id)
-			at := j.s.rowIn(all, mark)
-			if id, ok := at.Action.(idRow); ok && id.job != nil {
-				id.job.known = true // the job is there, whoever enqueues it again
-			}
-			at.Action = idRow{j.s, mark, nil}
-		}
+		j.s.unmarkIn(all, j.resource, j.row)
 	})
+}
+
+// unmarkIn lets the id of a job that a transaction ends be forgotten some time later.
+func (s *store) unmarkIn(all rows.Rows, resource string, j jobRow) {
+	if !j.marked() {
+		return
+	}
+	mark := resources.RowKey(idsPrefix+resource, j.id)
+	at := s.rowIn(all, mark)
+	if id, ok := at.Action.(idRow); ok && id.job != nil {
+		id.job.known = true // the job is there, whoever enqueues it again
+	}
+	at.Action = idRow{s: s, row: mark}
 }
 
 var _ rows.Ending = heldJob{}

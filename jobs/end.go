@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -22,6 +23,7 @@ type ending struct {
 	write   func(w *ddb.Write) change // w demands that the job is this handler's
 	removes bool                      // the row, from its place
 	buries  bool                      // the job becomes a dead letter
+	due     time.Time                 // when it is due again, set by write; zero: it is in line, or gone
 }
 
 // Done removes the job, which has succeeded. ErrLockLost if somebody took it
@@ -40,8 +42,8 @@ func (j *job) Done(ctx context.Context) error {
 	return j.end(ctx, j.done())
 }
 
-func (j *job) done() ending {
-	return ending{name: "Done", removes: true, write: func(w *ddb.Write) change {
+func (j *job) done() *ending {
+	return &ending{name: "Done", removes: true, write: func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
 		j.s.unmark(&c, j.resource, j.row)
 		return c
@@ -54,8 +56,10 @@ func (j *job) removed(w *ddb.Write) types.TransactWriteItem {
 }
 
 // Fail gives the job back to be tried again, after a delay that doubles with
-// each attempt; after the last attempt it goes to the dead letters. cause is
-// kept there and may be nil. Errors and requests as of Done, with three rows.
+// each attempt, until when it waits as a job with a time does; after the last attempt it
+// goes to the dead letters. cause is kept there and may be nil. Errors and requests as of
+// Done, with three rows, and as of Enqueue for a time where no [Queue.Run] of this process
+// looks for it.
 func (j *job) Fail(ctx context.Context, cause error) error {
 	why := ""
 	if cause != nil {
@@ -69,24 +73,52 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 	return err
 }
 
-func (j *job) failed(why string) ending {
+func (j *job) failed(why string) *ending {
 	s := j.s
-	e := ending{name: "Fail", removes: true, buries: j.row.attempts >= s.cfg.Retry.Attempts}
+	e := &ending{name: "Fail", removes: true, buries: j.row.attempts >= s.cfg.Retry.Attempts}
 	e.write = func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: 2 * j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
 		if e.buries {
 			c.counts.Dead, c.writes = 1, append(c.writes, s.table.Core.PutOf(s.deadRow(j.resource, j.row, why)))
 			return c
 		}
-		// The place in line is the time from which it is due: what waits longest
-		// since comes first, and what is not due stands behind what is.
 		due := s.table.Clock().Add(s.cfg.Retry.delay(j.row.attempts))
-		row := j.row.waiting(j.resource, placeAt(due.UnixMicro()))
-		row[aNotBefore] = ddb.Number(ddb.Seconds(due))
-		if why != "" {
-			row[aError] = ddb.Text(why)
-		}
-		c.counts.Queued, c.writes = 1, append(c.writes, s.table.Core.PutOf(row))
+		j.putOff(&c, e, j.row, due, why)
+		return c
+	}
+	return e
+}
+
+// putOff adds to the end of the job that it waits for a time. Its place in line is that
+// time: what waits longest since comes first.
+func (j *job) putOff(c *change, e *ending, row jobRow, due time.Time, why string) {
+	place := placeAt(due.UnixMicro())
+	again, counts := j.s.from(due, j.resource, place, row)
+	if why != "" {
+		again[aError] = ddb.Text(why)
+	}
+	c.counts.Add(counts)
+	c.writes = append(c.writes, j.s.table.Core.PutOf(again))
+	if e.due = due; counts.Later == 0 {
+		e.due = time.Time{}
+	}
+}
+
+// Snooze puts the job off: it is started again as soon as d has passed, by the clock of
+// the queue, or with the next look after it; this attempt is not counted. It ends this
+// handler's part, and a handler of [Queue.Run] returns nil. Until then it waits as a job
+// with a time does. Errors and requests as of Fail.
+func (j *job) Snooze(ctx context.Context, d time.Duration) error {
+	return j.end(ctx, j.snoozed(d))
+}
+
+func (j *job) snoozed(d time.Duration) *ending {
+	e := &ending{name: "Snooze", removes: true}
+	e.write = func(w *ddb.Write) change {
+		c := change{counts: resources.Counts{Running: -1}, size: 2 * j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
+		row := j.row
+		row.attempts--
+		j.putOff(&c, e, row, j.s.table.Clock().Add(max(d, 0)), resources.Text(j.row.row, aError))
 		return c
 	}
 	return e
@@ -96,8 +128,8 @@ func (j *job) failed(why string) ending {
 // attempt: for handlers that are told to stop. Errors and requests as of Done.
 func (j *job) Return(ctx context.Context) error { return j.end(ctx, j.returned()) }
 
-func (j *job) returned() ending {
-	return ending{name: "Return", write: func(w *ddb.Write) change {
+func (j *job) returned() *ending {
+	return &ending{name: "Return", write: func(w *ddb.Write) change {
 		w.Set(aState, ddb.Text(queued))
 		w.Set(aAttempts, ddb.Integer(int64(j.row.attempts-1)))
 		w.Remove(aUntil, aOwner, aNotBefore)
@@ -117,7 +149,7 @@ func (j *job) owns(row ddb.Item) bool {
 }
 
 // end sends the change that ends the job.
-func (j *job) end(ctx context.Context, e ending) (err error) {
+func (j *job) end(ctx context.Context, e *ending) (err error) {
 	ctx, span := j.s.table.Core.Observe.Call(ctx, telemetry.Job, e.name)
 	span.Key(j.Resource)
 	defer span.End(&err)
@@ -127,25 +159,28 @@ func (j *job) end(ctx context.Context, e ending) (err error) {
 }
 
 // endOn is end as long as ctx allows; why is the cause of the context's end.
-func (j *job) endOn(ctx context.Context, why error, e ending) error {
+func (j *job) endOn(ctx context.Context, why error, e *ending) error {
 	c := j.ended(e)
 	send := func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }
 	err := j.lease.End(ctx, why, send, func(res ddb.Result) error { return j.judge(ctx, e, res) })
 	if err == nil || j.lease.Ended() != nil {
 		j.s.open.Remove(j)
 	}
+	if !e.due.IsZero() && (err == nil || errors.Is(err, repo.ErrOutcomeUnknown)) {
+		j.s.markRetry(ctx, j.resource, e.due)
+	}
 	return err
 }
 
 // ended is the change that ends the job.
-func (j *job) ended(e ending) change {
+func (j *job) ended(e *ending) change {
 	w := j.s.table.Core.NewWrite()
 	j.own(w)
 	return e.write(w)
 }
 
 // judge says what the answer to an end means.
-func (j *job) judge(ctx context.Context, e ending, res ddb.Result) error {
+func (j *job) judge(ctx context.Context, e *ending, res ddb.Result) error {
 	switch {
 	case res.Outcome == ddb.Applied:
 		return nil
@@ -168,7 +203,7 @@ func (j *job) judge(ctx context.Context, e ending, res ddb.Result) error {
 // judgeGone judges an end that has found the job's row not as its handler has it; clean
 // says that no attempt before it can have been applied. Up to two reads, in this rare case
 // only.
-func (j *job) judgeGone(ctx context.Context, e ending, row ddb.Item, clean bool) resources.Gone {
+func (j *job) judgeGone(ctx context.Context, e *ending, row ddb.Item, clean bool) resources.Gone {
 	there, expired := len(row) > 0, j.lease.Expired()
 	byOthers := there && e.removes || clean && (expired || j.takenOver(row))
 	switch {

@@ -5,20 +5,16 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/nesting"
-	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -36,51 +32,22 @@ func (s *store) nextPlace() string {
 // placeAt is a place in line at a time in microseconds.
 func placeAt(micros int64) string { return fmt.Sprintf("%015x-%s", micros, rand.Text()[:13]) }
 
-// made are the ids that this package makes: they are places in line.
-var made = regexp.MustCompile(`^[0-9a-f]{15}-[A-Z2-7]{13}$`)
+// made are the ids that this package makes: places in line, and of a job with a time that
+// time behind it.
+var made = regexp.MustCompile(`^[0-9a-f]{15}-[A-Z2-7]{13}(-[0-9a-f]{15})?$`)
 
 // madeAt is when an id was made that this package makes.
 func madeAt(id string) (at time.Time, ok bool) {
 	if !made.MatchString(id) {
 		return at, false
 	}
-	micros, _ := strconv.ParseInt(id[:15], 16, 64) // as many digits fit
-	return time.UnixMicro(micros), true
+	return timeIn(id[:15]), true
 }
 
-// Option changes how one job is enqueued.
-type Option func(*options)
-
-// options is what options say of a job.
-type options struct {
-	id    string
-	given bool
-}
-
-func optionsOf(given []Option) (e options, err error) {
-	for i, o := range given {
-		if o == nil {
-			return e, fmt.Errorf("%w: option %d of the job is nil", repo.ErrConfig, i+1)
-		}
-		o(&e)
-	}
-	return e, nil
-}
-
-// WithID gives a job its id, so that settings it again, after
-// ErrOutcomeUnknown, a crash of the producer or a message that came twice,
-// leaves one job. It is one of your own, such as that of the message, or one
-// that Enqueue has returned.
-//
-// An id of your own is remembered while its job is queued, runs or is a dead
-// letter, and for 24 hours after it was done or discarded, whatever the value;
-// this costs two write units when it is enqueued, and two when it ends, and a row of
-// the table that its TTL removes. An id that Enqueue made
-// costs nothing more, and may be repeated for nine minutes, with the same value
-// and by a program with the same Limit: that is as long as DynamoDB remembers the
-// request. After that Enqueue returns ErrOutcomeUnknown and sends nothing.
-func WithID(id string) Option {
-	return func(e *options) { e.id, e.given = id, true }
+// timeIn reads a time that a place or an id has.
+func timeIn(digits string) time.Time {
+	micros, _ := strconv.ParseInt(digits, 16, 64) // 15 digits fit
+	return time.UnixMicro(micros)
 }
 
 const (
@@ -116,59 +83,25 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Enqueue")
 	span.Key(func() string { return resource })
 	defer span.End(&err)
-	row, id, err := s.newRow(resource, job, e)
+	n, err := s.newJobRow(resource, job, e)
 	if err != nil {
-		return id, err
+		return n.id, err
 	}
-	if err := s.put(ctx, resource, id, row); err != nil {
-		return id, err
+	if err := s.put(ctx, n); err != nil {
+		return n.id, err
 	}
-	s.wake(resource)
-	s.mark(ctx, resource)
-	return id, nil
-}
-
-// newRow makes the row of a job, at its place in line.
-func (s *store) newRow(resource string, job any, e options) (row ddb.Item, id string, err error) {
-	id = s.nextPlace()
-	place := id
-	at, again := madeAt(e.id)
-	switch {
-	case again:
-		if id, place = e.id, e.id; s.table.Clock().Sub(at) > repeatable {
-			return nil, id, resources.Unknown(resource, fmt.Errorf("the id %s was made more than %v ago", id, repeatable))
-		}
-	case e.given:
-		id = e.id
-	}
-	if _, err := s.jobKey(jobsPrefix, resource, id); err != nil {
-		return nil, "", err
-	}
-	value, err := json.Marshal(job)
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, redact.Error(err))
-	}
-	j := jobRow{id: id, row: ddb.Item{aJob: ddb.Text(string(value))}}
-	if e.given && !again {
-		j.row[aMarked] = ddb.True()
-	}
-	row = j.waiting(resource, place)
-	// What a failed and started job has beside its value must fit too.
-	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
-	if err := protocol.Of(s.table.Core).CheckSize(row, later); err != nil {
-		return nil, "", fmt.Errorf("job for %q: %w", resource, err)
-	}
-	return row, id, nil
+	n.tell(ctx)
+	return n.id, nil
 }
 
 // put sends the transaction of an Enqueue. Calls with the same id are one for
 // the service, as long as it remembers them.
-func (s *store) put(ctx context.Context, resource, id string, row ddb.Item) error {
-	j := &insertion{s: s, resource: resource, row: row}
+func (s *store) put(ctx context.Context, j *insertion) error {
+	resource, id := j.resource, j.id
 	actions := []rows.Action{j, &counters{s: s, resource: resource, inserts: []*insertion{j}}}
 	opt := ddb.Options{Holding: true}
-	if row[aMarked] != nil {
-		actions = append(actions, idRow{s, resources.RowKey(idsPrefix+resource, id), j})
+	if j.marked() {
+		actions = append(actions, j.mark())
 	} else {
 		hash := sha256.Sum256([]byte(s.table.Core.Name + "\x00" + resource + "\x00" + id))
 		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
@@ -220,8 +153,8 @@ func (s *store) writes(actions ...rows.Action) (writes []types.TransactWriteItem
 
 // idRow makes the row of an id that a caller gave. It demands that there is none,
 // or one whose time is over and that the table's TTL has not removed yet.
-func (s *store) idRow(key ddb.Item) types.TransactWriteItem {
-	put := s.table.Core.PutOf(key)
+func (s *store) idRow(row ddb.Item) types.TransactWriteItem {
+	put := s.table.Core.PutOf(row)
 	cond := "attribute_not_exists(#pk) OR #ttl < :now"
 	put.Put.ConditionExpression = &cond
 	put.Put.ExpressionAttributeNames["#ttl"] = s.table.Core.Attr.TTL
@@ -232,7 +165,7 @@ func (s *store) idRow(key ddb.Item) types.TransactWriteItem {
 // unmark lets the id of a job be forgotten some time after its end.
 func (s *store) unmark(c *change, resource string, j jobRow) {
 	if j.marked() {
-		id, _, _ := idRow{s, resources.RowKey(idsPrefix+resource, j.id), nil}.Write(s.table.Core.NewWrite())
+		id, _, _ := idRow{s: s, row: resources.RowKey(idsPrefix+resource, j.id)}.Write(s.table.Core.NewWrite())
 		c.writes = append(c.writes, id)
 	}
 }

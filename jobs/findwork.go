@@ -29,10 +29,14 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := d.bringAll(ctx); err != nil {
+		return err
+	}
 	// Each dispatcher in an order of its own: in the same they would meet everywhere.
 	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
 	for _, i := range due {
 		seen := seenShard{looked: d.s.table.Clock()}
+		later := false
 		var found []resources.Row
 		for r, err := range d.s.table.InShard(ctx, i, resources.Page{Eventual: true}) {
 			switch {
@@ -43,10 +47,12 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 				d.leaveAside(ctx, r.Name, err)
 			default:
 				found = append(found, r)
+				later = later || r.Later > 0
 				seen.add(d.s, r)
 			}
 		}
 		d.shards[i] = seen
+		d.s.noteLater(i, later)
 		for _, k := range rand.Perm(len(found)) {
 			d.learn(found[k])
 		}

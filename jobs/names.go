@@ -2,9 +2,10 @@ package jobs
 
 // Rows of jobs, in the table of their resources.
 const (
-	jobsPrefix = "JOBS#" // + resource; sort key: the job's place in line
-	deadPrefix = "DEAD#" // + resource; sort key: the job's id
-	idsPrefix  = "IDS#"  // + resource; sort key: an id that a caller gave; has the table's TTL once its job has ended
+	jobsPrefix  = "JOBS#"  // + resource; sort key: the job's place in line
+	laterPrefix = "LATER#" // + shard of the resource; sort key: the place that the job will have in line
+	deadPrefix  = "DEAD#"  // + resource; sort key: the job's id
+	idsPrefix   = "IDS#"   // + resource; sort key: an id that a caller gave; has the table's TTL once its job has ended
 )
 
 // Attributes of a job. Package resources keeps these names free.
@@ -20,6 +21,9 @@ const (
 	aError     = "error"
 	aMarked    = "marked" // BOOL: its id has a row of its own
 	aDied      = "died"   // N, Unix seconds: when it became a dead letter
+
+	aResource = "resource" // of a job that waits for its time
+	aAt       = "at"       // of an id's row: the place of its job, if that was made for a time
 
 	queued  = "queued"
 	running = "running"

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 // Next starts the oldest job of a resource that is due, or takes over one whose
 // holder is dead. ErrNoWork if there is none, ErrBusy if the limit is used up.
 // Three requests: a read of the resource, a query, and a transaction of two
-// rows; some more where others start jobs of the resource at the same time, or
-// where many at the head of the line are not due. The length of the line does
-// not matter. Calls in one process for one resource follow each other.
+// rows; some more where others start jobs of the resource at the same time. Where jobs of
+// the resource wait for their time, a query more every Config.Poll, and before ErrNoWork.
+// How many wait does not matter. Calls in one process for one resource follow each other.
 //
 // A job whose value cannot be read as a J, or whose decoding panics, is failed,
 // and goes to the dead letters in the end; the next one is taken instead. A row
@@ -54,7 +55,7 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := s.startSome(ctx, &r, 1, false)
+		jobs, err := s.startNow(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -67,6 +68,22 @@ func (s *store) startNext(ctx context.Context, resource string) (_ *job, err err
 			return nil, fmt.Errorf("resource %q: no job: %w", resource, ddb.Join(err, ddb.CtxError(ctx)))
 		}
 	}
+}
+
+// startNow starts a job of a resource, which was just read. Jobs whose time has come are put
+// into its line before that, if it is time to look, or if there is no other.
+func (s *store) startNow(ctx context.Context, r resources.Row) ([]*job, error) {
+	if _, err := s.bringInto(ctx, &r, false); err != nil {
+		return nil, err
+	}
+	jobs, none := s.startSome(ctx, &r, 1, false)
+	if !errors.Is(none, ErrNoWork) {
+		return jobs, none
+	}
+	if moved, err := s.bringInto(ctx, &r, true); err != nil || !moved {
+		return nil, cmp.Or(err, none)
+	}
+	return s.startSome(ctx, &r, 1, false)
 }
 
 // queueUp waits for its turn among the callers of this process who do the same, but not

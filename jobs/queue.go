@@ -35,6 +35,7 @@ type store struct {
 	mu     sync.Mutex
 	last   int64                       // guarded by mu: the place in line that was made last, microseconds
 	marked [resources.Shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
+	due    [resources.Shards]dueShard  // guarded by mu: what it knows of jobs that wait for their time
 }
 
 // New checks the settings. It sends and starts nothing.
@@ -80,7 +81,8 @@ func (s *store) EnsureTable(ctx context.Context) error { return s.table.Keys.Ens
 // Resource is what the table knows of a resource.
 type Resource struct {
 	Name    string
-	Queued  int // jobs that wait
+	Queued  int // jobs that wait, those that wait for their time among them
+	Later   int // of them, those that wait for their time, also that of their next attempt
 	Running int // jobs that run and permits that are held, also those whose holder is dead
 	Dead    int // jobs in the dead letters
 	Limit   int
@@ -88,7 +90,7 @@ type Resource struct {
 }
 
 func public(r resources.Row) Resource {
-	return Resource{Name: r.Name, Queued: r.Queued, Running: r.Running, Dead: r.Dead, Limit: r.Limit, Paused: r.Paused}
+	return Resource{Name: r.Name, Queued: r.Queued + r.Later, Later: r.Later, Running: r.Running, Dead: r.Dead, Limit: r.Limit, Paused: r.Paused}
 }
 
 func busy(r resources.Row) error {

@@ -22,7 +22,8 @@ type jobRow struct {
 	died      time.Time // of a dead letter
 	owner     string
 	failure   string
-	size      int // in bytes, about
+	resource  string // of a job that waits for its time
+	size      int    // in bytes, about
 }
 
 // parseJob reads a job's row. What can be read is in the result also if

@@ -27,8 +27,10 @@ import (
 // transactions, too. A job that this process has enqueued is started at once. When
 // there is no work, Run looks for some at times, at first after Wait.Min and in
 // the end every Config.Poll, a random share of the pause sooner: so long at most a job
-// waits that another process has enqueued, on average about two fifths of it. One look is one request, and
-// one more for each of 16 shards where jobs are queued, or run, or were enqueued lately.
+// waits that another process has enqueued, or whose time has come, on average about two
+// fifths of it. One look is one request, and one more for each of 16 shards where jobs are
+// queued, or run, or were enqueued lately; one more for each where the time of a job has
+// come, and every 30 s where jobs wait for theirs.
 //
 // What is broken does not stop the rest: a resource whose row cannot be read is
 // left aside for a lease, a job that cannot be read goes to the dead letters. Both

@@ -29,6 +29,8 @@ type change struct {
 	start  *starting        // makes the writes anew for each transaction; nil: it is none
 	more   func(*ddb.Write) // adds to the write of the resource; nil: nothing
 
+	givesWay bool // it is given up where others are at the resource again and again
+
 	// Of one that is on its way.
 	ctx     context.Context
 	result  chan ddb.Result // has room for the one that comes
@@ -58,14 +60,31 @@ const (
 // writes, and that of the resource behind them. A conflict with other
 // transactions is no result: they are sent again.
 func (s *store) submit(ctx context.Context, resource string, c change) ddb.Result {
+	return s.submitAll(ctx, resource, []change{c})[0]
+}
+
+// submitAll is submit for some changes, which are sent together as far as a transaction
+// takes them.
+func (s *store) submitAll(ctx context.Context, resource string, all []change) (results []ddb.Result) {
 	st := s.localResource(resource)
-	c.ctx, c.result = ctx, make(chan ddb.Result, 1)
 	st.mu.Lock()
-	st.waiting = append(st.waiting, &c)
+	for i := range all {
+		c := &all[i]
+		c.ctx, c.result = ctx, make(chan ddb.Result, 1)
+		st.waiting = append(st.waiting, c)
+	}
 	if st.flights == 0 {
 		s.launch(resource, st)
 	}
 	st.mu.Unlock()
+	for i := range all {
+		results = append(results, s.await(ctx, resource, st, &all[i]))
+	}
+	return results
+}
+
+// await waits for the result of a change that was handed in.
+func (s *store) await(ctx context.Context, resource string, st *localResource, c *change) ddb.Result {
 	stuck := time.NewTimer(overtake)
 	defer stuck.Stop()
 	for {
@@ -84,7 +103,7 @@ func (s *store) submit(ctx context.Context, resource string, c change) ddb.Resul
 				return res
 			default:
 			}
-			if res, ok := st.withdraw(&c); ok {
+			if res, ok := st.withdraw(c); ok {
 				return res
 			}
 			return <-c.result // it is cancelled and comes at once
@@ -200,12 +219,12 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 	}
 }
 
-// givenWay answers a start that leaves its jobs to others after two conflicts, and notes
+// givenWay answers changes that leave jobs to others after two conflicts, and notes
 // of the other changes that they have met another transaction.
 func givenWay(all []*change, conflicts int, res ddb.Result) []*change {
 	if conflicts >= 2 {
 		all = slices.DeleteFunc(all, func(c *change) bool {
-			givesWay := c.start != nil && c.start.givesWay && !c.unclean
+			givesWay := (c.givesWay || c.start != nil && c.start.givesWay) && !c.unclean
 			if givesWay {
 				c.result <- res
 			}

@@ -38,22 +38,21 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if _, made := madeAt(e.id); made {
 		return "", fmt.Errorf("%w: the id %s was made by Enqueue: in a transaction it cannot be told whether its job is done already; use an id of your own", repo.ErrConfig, e.id)
 	}
-	row, id, err := v.s.newRow(resource, job, e)
+	j, err := v.s.newJobRow(resource, job, e)
 	if err != nil {
 		return "", err
 	}
-	return id, rows.Add(v.tx, func(all rows.Rows) {
-		j := &insertion{s: v.s, resource: resource, row: row}
-		if row[aMarked] != nil {
-			mark := resources.RowKey(idsPrefix+resource, id)
-			at := v.s.rowIn(all, mark)
+	return j.id, rows.Add(v.tx, func(all rows.Rows) {
+		if j.marked() {
+			mark := j.mark()
+			at := v.s.rowIn(all, mark.key())
 			if at.Action != nil {
 				return // by an earlier call, or its job ends in the same transaction
 			}
-			at.Action = idRow{v.s, mark, j}
+			at.Action = mark
 		}
-		at := v.s.rowIn(all, v.s.table.Core.Key(row))
-		at.Action, at.Size = j, protocol.Size(row)
+		at := v.s.rowIn(all, v.s.table.Core.Key(j.row))
+		at.Action, at.Size = j, protocol.Size(j.row)
 		t := v.s.countersIn(all, resource)
 		t.inserts = append(t.inserts, j)
 	})
@@ -62,38 +61,6 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 // rowIn is a row of the queue's table in a transaction.
 func (s *store) rowIn(all rows.Rows, key ddb.Item) *rows.Row {
 	return all.At(s.table.Core, resources.KeyOf(key), key)
-}
-
-// insertion is the row of a job that is enqueued, in a transaction of items or alone.
-type insertion struct {
-	s        *store
-	resource string
-	row      ddb.Item
-	known    bool // its id is in the table already: nothing is to be done
-}
-
-// Write demands that the row is new.
-func (j *insertion) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
-	return j.s.table.Core.PutOf(j.row), !j.known, nil
-}
-
-// Judge believes the row: the place in line was made for this transaction.
-func (j *insertion) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
-	if len(image) > 0 {
-		return protocol.Committed
-	}
-	return withoutTrace(clean)
-}
-
-// Refused is not to be blamed: a row that is there is the transaction's own.
-func (j *insertion) Refused(ddb.Item) error { return nil }
-
-// Applied tells the dispatchers of this process, and wakes those of others.
-func (j *insertion) Applied() {
-	j.s.wake(j.resource)
-	ctx, cancel := ddb.DetachedTimeout(context.Background())
-	defer cancel()
-	j.s.mark(ctx, j.resource)
 }
 
 // withoutTrace is the verdict of a row that tells nothing of the transaction.
@@ -107,17 +74,19 @@ func withoutTrace(clean bool) protocol.Verdict {
 // idRow is the row of the id that a caller gave to a job, which is enqueued or ends.
 type idRow struct {
 	s   *store
-	key ddb.Item
+	row ddb.Item   // as it is made
 	job *insertion // nil: it ends
 }
+
+func (i idRow) key() ddb.Item { return i.s.table.Core.Key(i.row) }
 
 // Write demands of an id that is new that nobody has used it lately. That of a job that
 // ends is forgotten some time later, without a condition.
 func (i idRow) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	if i.job == nil {
-		return ddb.UpdateOf(resources.Update(i.s.forget(w), i.key)), true, nil
+		return ddb.UpdateOf(resources.Update(i.s.forget(w), i.key())), true, nil
 	}
-	return i.s.idRow(i.key), !i.job.known, nil
+	return i.s.idRow(i.row), !i.job.known, nil
 }
 
 // Judge cannot tell who has used the id.
@@ -140,6 +109,8 @@ type counters struct {
 	resource string
 	inserts  []*insertion
 	ends     int64
+	waits    resources.Counts // what becomes of jobs that wait
+	moves    bool             // jobs that wait go elsewhere, or away
 }
 
 // countersIn finds or makes it.
@@ -153,14 +124,14 @@ func (s *store) countersIn(all rows.Rows, resource string) *counters {
 
 // Write counts what comes and what ends.
 func (t *counters) Write(w *ddb.Write) (part types.TransactWriteItem, some bool, err error) {
-	n := resources.Counts{Running: -t.ends}
+	n := t.waits
+	n.Running -= t.ends
 	for _, j := range t.inserts {
 		if !j.known {
-			n.Queued++
-			n.Registers = true
+			j.count(&n)
 		}
 	}
-	if n == (resources.Counts{}) {
+	if n == (resources.Counts{}) && !t.moves {
 		return part, false, nil
 	}
 	t.s.table.Count(w, n, t.ends > 0)

@@ -77,8 +77,8 @@ func (s *store) mark(ctx context.Context, resource string) {
 	s.marked[i] = time.Time{}
 }
 
-// marks reads when each shard was marked last, which may be out of date by a moment.
-// What cannot be read is the zero time.
+// marks reads when each shard was marked last, which may be out of date by a moment, and
+// takes in the times of jobs. What cannot be read is the zero time.
 func (s *store) marks(ctx context.Context) (at [resources.Shards]time.Time, err error) {
 	err = s.table.Core.ReadWith(ctx, "GetItem", func(ctx context.Context, o func(*dynamodb.Options)) (any, error) {
 		out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Core.Name, Key: resources.RowKey(wakeUpName, wakeUpName)}, o)
@@ -90,6 +90,7 @@ func (s *store) marks(ctx context.Context) (at [resources.Shards]time.Time, err 
 				at[i], _ = ddb.Time(v)
 			}
 		}
+		s.noteMarks(out.Item)
 		return out, nil
 	})
 	return at, err

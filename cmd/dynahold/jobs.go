@@ -110,7 +110,10 @@ func (d jobDocument) stands(now time.Time) string {
 	case d.State == "running":
 		return fmt.Sprintf("runs at %s until %s", d.Owner, moment(*d.Until, now))
 	case d.NotBefore != nil && d.NotBefore.After(now):
-		return "failed, due at " + moment(*d.NotBefore, now)
+		if d.Attempts == 0 {
+			return "due at " + moment(*d.NotBefore, now)
+		}
+		return "failed or put off, due at " + moment(*d.NotBefore, now)
 	case d.State == "queued":
 		return "waits"
 	case d.Since != nil:

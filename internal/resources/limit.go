@@ -11,13 +11,14 @@ import (
 
 // Counts is what a write does to the counters of a resource.
 type Counts struct {
-	Queued, Running, Dead int64
-	Registers             bool // it may be the first write of the resource
+	Queued, Running, Dead, Later int64
+	Registers                    bool // it may be the first write of the resource
 }
 
 // Add adds what another one does.
 func (c *Counts) Add(o Counts) {
-	c.Queued, c.Running, c.Dead, c.Registers = c.Queued+o.Queued, c.Running+o.Running, c.Dead+o.Dead, c.Registers || o.Registers
+	c.Queued, c.Running, c.Dead, c.Later = c.Queued+o.Queued, c.Running+o.Running, c.Dead+o.Dead, c.Later+o.Later
+	c.Registers = c.Registers || o.Registers
 }
 
 // Count adds to a write what it counts. ends says that something ends that runs: the
@@ -30,7 +31,7 @@ func (t *Table) Count(w *ddb.Write, c Counts, ends bool) {
 		attr   string
 		by     int64
 		always bool
-	}{{aQueued, c.Queued, false}, {aRunning, c.Running, c.Registers}, {aDead, c.Dead, false}, {aChanges, 1, false}} {
+	}{{aQueued, c.Queued, false}, {aRunning, c.Running, c.Registers}, {aDead, c.Dead, false}, {aLater, c.Later, false}, {aChanges, 1, false}} {
 		if n.by != 0 || n.always {
 			count(w, n.attr, n.by)
 		}
@@ -171,12 +172,12 @@ func (t *Table) Forget(ctx context.Context, resource string, inUse error) error 
 		return err
 	}
 	demand := func(w *ddb.Write) {
-		for _, counter := range []string{aQueued, aRunning, aDead} {
+		for _, counter := range []string{aQueued, aRunning, aDead, aLater} {
 			none := w.Value(ddb.Integer(0))
 			w.If("(attribute_not_exists(" + w.Name(counter) + ") OR " + w.Name(counter) + " = " + none + ")")
 		}
 	}
 	return t.operate(ctx, resource, removes, demand, func(Row) bool { return false }, func(r Row, _ ddb.Result) error {
-		return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", inUse, resource, r.Queued, r.Dead, r.Running)
+		return fmt.Errorf("%w: resource %q has %d jobs queued, %d dead, and %d running or permits", inUse, resource, r.Queued+r.Later, r.Dead, r.Running)
 	})
 }

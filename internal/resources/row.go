@@ -18,6 +18,7 @@ const (
 	aQueued  = "queued"
 	aRunning = "running"
 	aDead    = "dead"
+	aLater   = "later" // jobs that wait for their time, in rows of their own
 	aLimit   = "limit"
 	aFixed   = "limitSet" // BOOL: SetLimit has set it
 	aToken   = "token"    // last fencing token given out on the resource
@@ -44,6 +45,7 @@ const (
 type Row struct {
 	Name                  string
 	Queued, Running, Dead int // Running counts jobs and permits, also those whose holder is dead
+	Later                 int // jobs that wait for their time
 	Limit                 int // that this program goes by
 	Paused                time.Time
 
@@ -97,6 +99,13 @@ func (r *Row) read(row ddb.Item) error {
 		if row[f.name] != nil {
 			*f.to = int(n)
 		}
+	}
+	// A program that knows no such jobs may have forgotten the resource, and its counter
+	// with it: what is below zero then keeps nobody from the jobs.
+	if later, err := ddb.Int(row[aLater]); row[aLater] != nil && err != nil {
+		return fmt.Errorf("attribute %q: %w", aLater, err)
+	} else if r.Later = int(max(later, 0)); later > MaxCount {
+		return fmt.Errorf("attribute %q: it is above %d", aLater, MaxCount)
 	}
 	_, r.Fixed = row[aFixed]
 	r.removed = removedIn(row)

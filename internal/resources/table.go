@@ -77,7 +77,7 @@ type Table struct {
 const maxAdopted = 10_000
 
 // jobNames are the attributes that rows of jobs have in the same table.
-var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died"}
+var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died", "resource", "at"}
 
 // New opens a table. It sends nothing.
 func New(client repo.Client, name string, cfg Config) (*Table, error) {
@@ -88,7 +88,7 @@ func New(client repo.Client, name string, cfg Config) (*Table, error) {
 	}
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	core := link.Table(keys)
-	own := append([]string{PK, SK, aQueued, aRunning, aDead, aLimit, aFixed, aToken, aChanges, aRemoved, aPaused, aAsked}, jobNames...)
+	own := append([]string{PK, SK, aQueued, aRunning, aDead, aLater, aLimit, aFixed, aToken, aChanges, aRemoved, aPaused, aAsked}, jobNames...)
 	if name := core.Attr.Clash(own, []string{PermitPrefix, OwnerPrefix, brokenPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}
@@ -120,6 +120,7 @@ func (t *Table) CheckName(resource string) error {
 // Page says how a partition is read.
 type Page struct {
 	After       string // the sort key behind which to begin
+	Before      string // the sort key before which to end; "": at the end of the partition
 	First, Next int    // rows in the first request, and in the others; 0: as many as the service gives
 	Eventual    bool   // what is read may be out of date by a moment, at half the price
 }
@@ -130,6 +131,10 @@ func (t *Table) Rows(ctx context.Context, pk string, p Page) iter.Seq2[ddb.Item,
 	cond, consistent := "#pk = :pk", !p.Eventual
 	in := &dynamodb.QueryInput{TableName: &t.Core.Name, ConsistentRead: &consistent, KeyConditionExpression: &cond,
 		ExpressionAttributeNames: map[string]string{"#pk": PK}, ExpressionAttributeValues: ddb.Item{":pk": ddb.Text(pk)}}
+	if p.Before != "" {
+		cond += " AND #sk < :end"
+		in.ExpressionAttributeNames["#sk"], in.ExpressionAttributeValues[":end"] = SK, ddb.Text(p.Before)
+	}
 	return t.Core.Pages(ctx, "Query", ddb.Options{Holding: consistent}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		rows := p.Next
 		if in.ExclusiveStartKey = start; len(start) == 0 {

@@ -39,10 +39,14 @@ type Action interface {
 	Judge(ctx context.Context, image ddb.Item, clean bool) protocol.Verdict
 	// Refused says why the row, as in the image, has refused a transaction of which
 	// nothing was written. Nil: it is not to blame, or wants something else now.
+	// ErrAgain: another run of the closure must read it again.
 	Refused(image ddb.Item) error
 	// Applied is called when the transaction is.
 	Applied()
 }
+
+// ErrAgain is why a transaction was refused that demands a row as its closure has read it.
+var ErrAgain = errors.New("the row has changed since it was read")
 
 // Ending is an action that ends something held. Nothing else is sent for that while a
 // request of the transaction is under way.

@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -57,20 +58,23 @@ func (m *commit) judgeRows(ctx context.Context, res ddb.Result, clean bool) (ver
 }
 
 // refusedRows are the failures of rows, where nothing was written; again says that
-// some want something else now, so that another request may pass.
-func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Failure, again bool) {
+// some want something else now, so that another request may pass; anew that the closure
+// must read some again.
+func (m *commit) refusedRows(ctx context.Context, res ddb.Result) (broken []Failure, again, anew bool) {
 	for i, r := range m.sent {
 		n := len(m.parts) + i
 		if n >= len(res.Images) || !res.Images[n].Failed {
 			continue
 		}
-		if why := r.Refused(ctx, res.Images[n].Item); why != nil {
+		if why := r.Refused(ctx, res.Images[n].Item); errors.Is(why, rows.ErrAgain) {
+			anew = true
+		} else if why != nil {
 			broken = append(broken, rowFailure(r, fmt.Errorf("%w: nothing was written", why)))
 		} else {
 			again = true
 		}
 	}
-	return broken, again
+	return broken, again, anew
 }
 
 // settleRows gives back what the transaction was to end, after a request without a

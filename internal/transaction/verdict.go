@@ -75,7 +75,7 @@ func (m *commit) made() bool {
 // other draws the conclusion from the images of the items whose condition failed, when
 // nothing of the request was applied, nor will be.
 func (m *commit) other(ctx context.Context, res ddb.Result) error {
-	broken, again := m.refusedRows(ctx, res)
+	broken, again, anew := m.refusedRows(ctx, res)
 	var refused []Failure
 	failed := 0
 	for _, p := range m.parts {
@@ -100,7 +100,7 @@ func (m *commit) other(ctx context.Context, res ddb.Result) error {
 	case failed > 0 && len(refused) == failed && m.answered(res) == lockless.Condition:
 		return fail(refused...) // all else that the transaction demands was there at that moment
 	}
-	return m.runAgain(ctx, again)
+	return m.runAgain(ctx, again && !anew)
 }
 
 // runAgain notes what the images show, for another run, and asks for that. What somebody

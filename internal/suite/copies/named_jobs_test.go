@@ -16,15 +16,20 @@ import (
 
 func init() {
 	maps.Copy(calls, map[string]call{
-		"semaphore, Enqueue":         {open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
-		"semaphore, Enqueue, own id": {open: enqueues("mine")},
-		"semaphore, Next":            {open: starts},
-		"semaphore, Done":            {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
-		"semaphore, Fail":            {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Fail for good":   {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Return":          {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
-		"semaphore, Cancel":          {open: cancels, told: map[moment]repo.Verdict{conflict: repo.Unknown}},
-		"semaphore, BreakJob":        {open: breaksJob},
+		"semaphore, Enqueue":             {open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, Enqueue, own id":     {open: enqueues("mine")},
+		"semaphore, Enqueue, later":      {open: enqueues("", jobs.After(time.Second)), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, Next":                {open: starts},
+		"semaphore, Next of what is due": {open: startsDue},
+		"semaphore, Snooze":              {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Snooze(ctx, time.Second) })},
+		"semaphore, Cancel, later":       {open: cancels(jobs.After(time.Hour)), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, Reschedule":          {open: reschedules},
+		"semaphore, Done":                {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
+		"semaphore, Fail":                {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Fail for good":       {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Return":              {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
+		"semaphore, Cancel":              {open: cancels(), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, BreakJob":            {open: breaksJob},
 		"semaphore, Requeue": {open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Requeue(ctx, room, id)
 		})},
@@ -62,10 +67,10 @@ func passesBy(t testing.TB, s work) {
 	rig.Is(t, j.Done(t.Context()))
 }
 
-func enqueues(id string) func(*testing.T, *place) stage {
+func enqueues(id string, more ...jobs.Option) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
 		mine, theirs := processes(t, p, jobs.Config{Limit: 3})
-		var options []jobs.Option
+		options := slices.Clone(more)
 		if id != "" {
 			options = append(options, jobs.WithID(id))
 		}
@@ -74,15 +79,36 @@ func enqueues(id string) func(*testing.T, *place) stage {
 			do:     func(ctx context.Context) error { _, err := mine.Enqueue(ctx, room, 1, options...); return err },
 			others: func(i int) { uses(t, theirs); passesBy(t, theirs) },
 			goesOn: func() { uses(t, theirs) },
-			end:    func() { worked = works(t, theirs) },
+			end:    func() { p.later(2 * time.Second); worked = works(t, theirs) },
 			anew:   func() { _ = worked; rig.Is(t, theirs.Forget(t.Context(), room)) },
 			check: func(t testing.TB, _ repo.Verdict) {
 				counted(t, theirs, 1, 0)
+				p.later(2 * time.Second)
 				if n := works(t, theirs); n != 1 {
 					t.Errorf("%d jobs", n)
 				}
 			},
 		}
+	}
+}
+
+// startsDue puts a job whose time has come into its line, and starts it.
+func startsDue(t *testing.T, p *place) stage {
+	mine, theirs := processes(t, p, jobs.Config{Limit: 1})
+	rig.Must(theirs.Enqueue(t.Context(), room, 1, jobs.After(time.Second)))(t)
+	p.later(2 * time.Second)
+	var own *jobs.Job[int]
+	return stage{
+		do:     func(ctx context.Context) (err error) { own, err = mine.Next(ctx, room); return err },
+		others: func(int) { passesBy(t, theirs) },
+		goesOn: func() { p.later(time.Second); rig.Is(t, extend(t, own)) },
+		end:    func() { rig.Is(t, own.Done(t.Context())) },
+		anew:   func() { rig.Is(t, theirs.Forget(t.Context(), room)) },
+		check: func(t testing.TB, _ repo.Verdict) {
+			counted(t, theirs, 0, 1)
+			rig.Is(t, own.Done(t.Context()))
+			counted(t, theirs, 0, 0)
+		},
 	}
 }
 
@@ -165,15 +191,40 @@ func endsJob(attempts int, do func(context.Context, *jobs.Job[int]) error) func(
 	}
 }
 
-func cancels(t *testing.T, p *place) stage {
+func cancels(options ...jobs.Option) func(*testing.T, *place) stage {
+	return func(t *testing.T, p *place) stage {
+		mine, theirs := processes(t, p, jobs.Config{})
+		id := rig.Must(theirs.Enqueue(t.Context(), room, 1, options...))(t)
+		return stage{
+			do:     func(ctx context.Context) error { return mine.Cancel(ctx, room, id) },
+			others: func(int) { uses(t, theirs) },
+			goesOn: func() { uses(t, theirs) },
+			end:    func() { rig.Must(theirs.Enqueue(t.Context(), room, 1))(t) },
+			check:  func(t testing.TB, _ repo.Verdict) { counted(t, theirs, 0, 0) },
+		}
+	}
+}
+
+func reschedules(t *testing.T, p *place) stage {
 	mine, theirs := processes(t, p, jobs.Config{})
-	id := rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+	id := rig.Must(theirs.Enqueue(t.Context(), room, 1, jobs.After(time.Hour)))(t)
+	at := p.now().Add(2 * time.Hour)
+	due := func() int { p.later(2 * time.Hour); return works(t, theirs) }
 	return stage{
-		do:     func(ctx context.Context) error { return mine.Cancel(ctx, room, id) },
+		do:     func(ctx context.Context) error { return mine.Reschedule(ctx, room, id, at) },
 		others: func(int) { uses(t, theirs) },
 		goesOn: func() { uses(t, theirs) },
-		end:    func() { rig.Must(theirs.Enqueue(t.Context(), room, 1))(t) },
-		check:  func(t testing.TB, _ repo.Verdict) { counted(t, theirs, 0, 0) },
+		end:    func() { due() },
+		check: func(t testing.TB, _ repo.Verdict) {
+			counted(t, theirs, 1, 0)
+			if n := works(t, theirs); n != 0 {
+				t.Error("started before its time")
+			}
+			if n := due(); n != 1 {
+				t.Errorf("%d jobs", n)
+			}
+			counted(t, theirs, 0, 0)
+		},
 	}
 }
 

@@ -100,6 +100,18 @@ func eachUnderstandsTheOther(t *testing.T, program string) {
 	before.must("ok", "done mail message-7")
 	before.must("none", "next mail")
 
+	// What is for later the old program does not see before its time, and then it is its own.
+	later := rig.Must(now.Enqueue(ctx, "mail", 8, jobs.After(time.Hour)))(t)
+	rig.Must(now.Enqueue(ctx, "mail", 9, jobs.After(time.Hour)))(t)
+	before.must("none", "next mail")
+	audits(t, now, before)
+	rig.Is(t, now.Reschedule(ctx, "mail", later, time.Now()))
+	if said := before.does("next mail"); len(said) != 3 || said[0] != later || said[1] != "8" {
+		t.Errorf("the old program starts %q", said)
+	}
+	before.must("ok", "done mail %s", later)
+	before.must("none", "next mail")
+
 	// What an operator does by one holds for the other, who learns it.
 	rig.Is(t, now.Pause(ctx, "mail"))
 	before.must("busy", "acquire mail")

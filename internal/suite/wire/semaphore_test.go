@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -165,6 +166,39 @@ func jobOperations() []operation {
 				})
 			}
 		}),
+		on("Enqueue for a time", func(_ *testing.T, s work) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := s.Enqueue(ctx, resource, "job 1", jobs.After(time.Hour))
+				return err
+			}
+		}),
+		on("Next of a job whose time has come", func(t *testing.T, s work) func(context.Context) error {
+			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(30*time.Millisecond)))(t)
+			rig.Await(t, "it is due", func() bool {
+				for job := range s.Jobs(t.Context(), resource) {
+					return job.ID == id && job.NotBefore.Before(time.Now())
+				}
+				return false
+			})
+			return func(ctx context.Context) error { _, err := s.Next(ctx, resource); return err }
+		}),
+		on("Cancel of a job with a time", func(t *testing.T, s work) func(context.Context) error {
+			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(time.Hour)))(t)
+			return func(ctx context.Context) error { return s.Cancel(ctx, resource, id) }
+		}),
+		on("Reschedule", func(t *testing.T, s work) func(context.Context) error {
+			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(time.Hour)))(t)
+			return func(ctx context.Context) error { return s.Reschedule(ctx, resource, id, time.Now().Add(2*time.Hour)) }
+		}),
+		on("Cancel and Reschedule in a transaction", func(t *testing.T, s work) func(context.Context) error {
+			one := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(time.Hour)))(t)
+			two := rig.Must(s.Enqueue(t.Context(), resource, "job 2", jobs.After(time.Hour)))(t)
+			return func(ctx context.Context) error {
+				return txn.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+					return errors.Join(s.In(tx).Cancel(ctx, resource, one), s.In(tx).Reschedule(ctx, resource, two, time.Now().Add(2*time.Hour)))
+				})
+			}
+		}),
 		on("Next", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 2)
 			return func(ctx context.Context) error { _, err := s.Next(ctx, resource); return err }
@@ -194,6 +228,7 @@ func jobOperations() []operation {
 			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) })
 		}),
 		started("Job.Fail", func(ctx context.Context, job *jobs.Job[string]) error { return job.Fail(ctx, errBroken) }),
+		started("Job.Snooze", func(ctx context.Context, job *jobs.Job[string]) error { return job.Snooze(ctx, time.Hour) }),
 		started("Job.Return", func(ctx context.Context, job *jobs.Job[string]) error { return job.Return(ctx) }),
 		on("Jobs", func(t *testing.T, s work) func(context.Context) error {
 			enqueue(t, s, 2)

@@ -1,0 +1,142 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// insertion is the row of a job that is enqueued, in a transaction of items or alone.
+type insertion struct {
+	s        *store
+	resource string
+	id       string
+	row      ddb.Item
+	due      time.Time // zero: it is in line
+	known    bool      // its id is in the table already: nothing is to be done
+}
+
+// newJobRow makes the row of a job, at its place in line, or in the rows of those that
+// wait for their time. With an error it has the id, if there is one.
+func (s *store) newJobRow(resource string, job any, e options) (n *insertion, err error) {
+	n = &insertion{s: s, resource: resource}
+	place, err := n.identify(e)
+	if err != nil {
+		return n, err
+	}
+	if _, err := s.jobKey(jobsPrefix, resource, n.id); err != nil {
+		n.id = ""
+		return n, err
+	}
+	value, err := json.Marshal(job)
+	if err != nil {
+		n.id = ""
+		return n, fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, redact.Error(err))
+	}
+	j := jobRow{id: n.id, row: ddb.Item{aJob: ddb.Text(string(value))}}
+	if _, again := madeAt(e.id); e.given && !again {
+		j.row[aMarked] = ddb.True()
+	}
+	if n.row = j.waiting(resource, place); !n.due.IsZero() {
+		n.row = j.later(resource, place)
+	}
+	// What a failed and started job has beside its value must fit too.
+	later := ddb.Diff{Set: []ddb.Attribute{{Name: aError, Value: ddb.Text(strings.Repeat("x", maxError+maxOwner))}}}
+	if err := protocol.Of(s.table.Core).CheckSize(n.row, later); err != nil {
+		n.id = ""
+		return n, fmt.Errorf("job for %q: %w", resource, err)
+	}
+	return n, nil
+}
+
+// identify gives the job its id, its time and its place.
+func (n *insertion) identify(e options) (place string, err error) {
+	now := n.s.table.Clock()
+	at, again := madeAt(e.id)
+	if again {
+		n.id = e.id
+		if place, n.due = placeOf(e.id); now.Sub(at) > repeatable {
+			return "", resources.Unknown(n.resource, fmt.Errorf("the id %s was made more than %v ago", e.id, repeatable))
+		}
+		return place, nil
+	}
+	if n.due, err = e.time(now); err != nil {
+		return "", err
+	}
+	place = n.s.nextPlace()
+	n.id = place
+	if !n.due.IsZero() {
+		n.id = timedID(place, n.due)
+		place, _ = placeOf(n.id)
+	}
+	if e.given {
+		n.id = e.id
+	}
+	return place, nil
+}
+
+// marked says that the id has a row of its own.
+func (n *insertion) marked() bool { return n.row[aMarked] != nil }
+
+// mark is the row of the id. Of a job with a time it says where that is.
+func (n *insertion) mark() idRow {
+	row := resources.RowKey(idsPrefix+n.resource, n.id)
+	if !n.due.IsZero() {
+		row[aAt] = n.row[resources.SK]
+	}
+	return idRow{n.s, row, n}
+}
+
+// count adds what the job does to the counters of its resource.
+func (n *insertion) count(c *resources.Counts) {
+	if c.Registers = true; n.due.IsZero() {
+		c.Queued++
+	} else {
+		c.Later++
+	}
+}
+
+// tell tells dispatchers of the job, those of this process and of others.
+func (n *insertion) tell(ctx context.Context) {
+	if n.due.IsZero() {
+		n.s.wake(n.resource)
+		n.s.mark(ctx, n.resource)
+		return
+	}
+	n.s.noteDue(n.resource, n.due)
+	n.s.markDue(ctx, n.resource, n.due)
+}
+
+// Write demands that the row is new.
+func (n *insertion) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
+	return n.s.table.Core.PutOf(n.row), !n.known, nil
+}
+
+// Judge believes the row: the place in line was made for this transaction. A job whose
+// time has come meanwhile has left its row.
+func (n *insertion) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
+	if len(image) > 0 {
+		return protocol.Committed
+	}
+	return withoutTrace(clean)
+}
+
+// Refused is not to be blamed: a row that is there is the transaction's own.
+func (n *insertion) Refused(ddb.Item) error { return nil }
+
+// Applied tells the dispatchers of this process, and wakes those of others.
+func (n *insertion) Applied() {
+	ctx, cancel := ddb.DetachedTimeout(context.Background())
+	defer cancel()
+	n.tell(ctx)
+}

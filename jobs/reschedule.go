@@ -1,0 +1,180 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/resources"
+	"github.com/dynahold/dynahold/internal/rows"
+)
+
+// Reschedule gives a job that waits another time, also one that had none, or that has
+// failed and is to be tried again; its attempts stay counted. A time that has come puts it
+// at the end of the line, at once. Errors, and requests but for one row more, as of Cancel.
+// Where the new time is not the one that the id of the job has, the id gets a row of its
+// own, or keeps it, as one of the caller's own does: two write units more now, and two when
+// the job ends.
+func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
+	for range starts {
+		j, err := s.findWaiting(ctx, resource, id)
+		if err != nil {
+			return err
+		}
+		n, err := s.movedTo(resource, j, at)
+		if err != nil {
+			return err
+		}
+		c := change{counts: j.counted(), size: 2 * j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j), s.table.Core.PutOf(n.row)}}
+		n.count(&c.counts)
+		if !n.due.IsZero() {
+			c.writes = append(c.writes, n.pointer())
+		}
+		res := s.submitFor(ctx, resource, c)
+		if res.Outcome == ddb.Condition && !res.Clean {
+			if made, err := s.table.Core.Get(ctx, s.table.Core.Key(n.row)); err == nil && len(made) > 0 {
+				res.Outcome = ddb.Applied // by an earlier attempt, or a copy of it
+			}
+		}
+		if res.Outcome == ddb.Applied {
+			n.tell(ctx)
+		}
+		if !hasMoved(res) {
+			return resources.Plain(resource, res)
+		}
+	}
+	return s.restless(resource, id)
+}
+
+// movedTo is the row of a job at another time.
+func (s *store) movedTo(resource string, j jobRow, at time.Time) (*insertion, error) {
+	due, err := options{at: at}.time(s.table.Clock())
+	if err != nil {
+		return nil, err
+	}
+	n := &insertion{s: s, resource: resource, id: j.id, due: due}
+	if due.IsZero() {
+		n.row = j.waiting(resource, s.nextPlace())
+	} else {
+		j.row[aMarked] = ddb.True()
+		n.row = j.later(resource, placeAt(due.UnixMicro()))
+	}
+	if why := j.row[aError]; why != nil {
+		n.row[aError] = why
+	}
+	return n, nil
+}
+
+// pointer leaves the place of a job in the row of its id.
+func (n *insertion) pointer() types.TransactWriteItem {
+	w := n.s.table.Core.NewWrite()
+	w.Set(aAt, n.row[resources.SK])
+	return ddb.UpdateOf(resources.Update(w, resources.RowKey(idsPrefix+n.resource, n.id)))
+}
+
+// Cancel removes a job that waits when the transaction is applied, as [Queue.Cancel] does:
+// so a change and the end of the work that was to undo it are one. It reads the job at
+// once: ErrNotFound if no such job has the id, ErrLocked if it runs. If it is started
+// before the commit, the closure runs again, and is told so. In the commit it is two
+// items, the job and its resource, which jobs of one resource share, and one more where the
+// id has a row of its own. Requests before the commit as of [Queue.Cancel].
+func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
+	j, err := v.s.findWaiting(ctx, resource, id)
+	if err != nil {
+		return err
+	}
+	return rows.Add(v.tx, func(all rows.Rows) {
+		if v.s.takeIn(all, resource, j) {
+			v.s.unmarkIn(all, resource, j)
+		}
+	})
+}
+
+// Reschedule gives a job that waits another time when the transaction is applied, as
+// [Queue.Reschedule] does. Errors and requests as of Cancel, with one item more in the
+// commit, and two where the time has not come.
+func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
+	j, err := v.s.findWaiting(ctx, resource, id)
+	if err != nil {
+		return err
+	}
+	n, err := v.s.movedTo(resource, j, at)
+	if err != nil {
+		return err
+	}
+	return rows.Add(v.tx, func(all rows.Rows) {
+		if !v.s.takeIn(all, resource, j) {
+			return
+		}
+		row := v.s.rowIn(all, v.s.table.Core.Key(n.row))
+		row.Action, row.Size = n, protocol.Size(n.row)
+		n.count(&v.s.countersIn(all, resource).waits)
+		if !n.due.IsZero() {
+			v.s.rowIn(all, resources.RowKey(idsPrefix+resource, j.id)).Action = pointing{n}
+		}
+	})
+}
+
+// takeIn takes a job that waits away, in a transaction; false if it does so already.
+func (s *store) takeIn(all rows.Rows, resource string, j jobRow) bool {
+	at := s.rowIn(all, j.key())
+	if at.Action != nil {
+		return false
+	}
+	at.Action = &taking{s: s, resource: resource, job: j}
+	t := s.countersIn(all, resource)
+	t.waits.Add(j.counted())
+	t.moves = true
+	return true
+}
+
+// taking removes a job that waits, as it was read.
+type taking struct {
+	s        *store
+	resource string
+	job      jobRow
+}
+
+// Write demands that it is as it was read.
+func (t *taking) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
+	return t.s.taken(w, t.job), true, nil
+}
+
+// Judge believes a row that is there: the transaction would have removed it for ever.
+func (t *taking) Judge(_ context.Context, image ddb.Item, clean bool) protocol.Verdict {
+	if len(image) > 0 {
+		return protocol.Lost
+	}
+	return withoutTrace(clean)
+}
+
+// Refused asks for another run, which looks where the job is now.
+func (t *taking) Refused(ddb.Item) error {
+	return fmt.Errorf("job %q of resource %q: %w", t.job.id, t.resource, rows.ErrAgain)
+}
+
+// Applied has nobody to tell.
+func (*taking) Applied() {}
+
+// pointing leaves the place of a job in the row of its id, without a condition.
+type pointing struct{ to *insertion }
+
+// Write sets the place.
+func (p pointing) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
+	return p.to.pointer(), true, nil
+}
+
+// Judge cannot tell who has set it.
+func (pointing) Judge(_ context.Context, _ ddb.Item, clean bool) protocol.Verdict {
+	return withoutTrace(clean)
+}
+
+// Refused is not to be blamed.
+func (pointing) Refused(ddb.Item) error { return nil }
+
+// Applied is left to the job's own row.
+func (pointing) Applied() {}

@@ -12,7 +12,7 @@
 // # Promise
 //
 // At most one run of an id is completed, and all callers get its result. While one runs,
-// the others wait for it. A run that fails or panics releases the id. The effect itself
+// the others wait for it; [Try] does not, and gets repo.ErrLocked. A run that fails or panics releases the id. The effect itself
 // can happen twice: a process that dies behind it leaves an id that is run again after
 // its lease. Pass [Run] on: an outside service that knows the id does it once, one that
 // compares tokens refuses the smaller one. A run that has lost its lease gets ErrLockLost
@@ -44,15 +44,15 @@
 // # Costs
 //
 // The first call is two requests of a write unit each for a result under 1 KB, a
-// repetition one; a caller that waits sends one each time it asks.
+// repetition or a refused Try one; a caller that waits sends one each time it asks.
 //
 // # Errors
 //
 // The error of fn comes back as it is. repo.ErrKey: the id is empty, or has more than
 // 2,048 bytes. repo.ErrMismatch: another fingerprint; fn has not run. repo.ErrLocked:
-// another runs the id, and the waiting ended. [ErrNoResult]: completed, without a result
-// that fits. repo.ErrOutcomeUnknown: fn has returned, and whether that is known to others
-// nobody can tell; the same call tells, or runs it again.
+// another runs the id, and the waiting ended, or it was a Try. [ErrNoResult]: completed,
+// without a result that fits. repo.ErrOutcomeUnknown: fn has returned, and whether that is
+// known to others nobody can tell; the same call tells, or runs it again.
 //
 // The idea is that of Stripe ("Designing robust and predictable APIs with idempotency",
 // 2017) and of AWS Lambda Powertools. How it works: docs/protocol.md, "Rows of once".

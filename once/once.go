@@ -42,7 +42,23 @@ func (r Run) Format(f fmt.State, _ rune) { redact.Exported(f, "once.Run", r) }
 //
 // The context of fn ends with ctx, and, with the cause, when the lease is lost. If fn
 // fails, or panics, the id is released and the error returned.
-func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Context, run Run) (T, error)) (result T, err error) {
+func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Context, run Run) (T, error)) (T, error) {
+	return do(ctx, s, "Do", id, fn)
+}
+
+// Try is Do without the waiting, for one who has other things to do, such as the next tick of
+// a schedule: where another run of the id is under way, the error is at once repo.ErrLocked,
+// and [repo.LockedError] says whose, and when it ends at the latest if nobody renews it. One
+// that has passed its end is taken over, as by Do; where that has completed the id, its
+// result is returned.
+func Try[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Context, run Run) (T, error)) (T, error) {
+	return do(ctx, s, try, id, fn)
+}
+
+const try = "Try"
+
+// do is the call of a name.
+func do[T any](ctx context.Context, s *Store, name, id string, fn func(ctx context.Context, run Run) (T, error)) (result T, err error) {
 	if fn == nil {
 		return result, fmt.Errorf("%w: the operation is nil", repo.ErrConfig)
 	}
@@ -54,15 +70,17 @@ func Do[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Con
 	if err != nil {
 		return result, err
 	}
-	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, "Do")
+	ctx, told := s.locker.Core.Observe.Call(ctx, telemetry.Once, name)
 	told.Key(key.String)
 	defer told.End(&err)
 	item := nesting.ItemOf(s.locker.Core.Table, raw)
-	if err := nesting.Wait(ctx, item, key); err != nil {
-		return result, err
+	if name != try { // which does not wait for itself either
+		if err := nesting.Wait(ctx, item, key); err != nil {
+			return result, err
+		}
 	}
 	// What TTL is to remove is of a run that is forgotten.
-	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
+	hold, _, err := s.locker.Acquire(ctx, key, raw, lock.Request{Try: name == try, Row: true, NoTTL: true, Claim: s.claim, Needless: s.needless})
 	var made *completed
 	switch {
 	case errors.As(err, &made):

@@ -241,8 +241,10 @@ func TestOnceByTheClock(t *testing.T) {
 		first <- err
 	}()
 	<-began
+	_, err := once.Try(t.Context(), store, "m1", charge)
+	rig.Is(t, err, repo.ErrLocked)
 	clock.Advance(2 * lease)
-	if got := rig.Must(once.Do(soon(t), store, "m1", charge))(t); got != 1 {
+	if got := rig.Must(once.Try(soon(t), store, "m1", charge))(t); got != 1 {
 		t.Errorf("result %d", got)
 	}
 	close(end)

@@ -72,12 +72,16 @@ func closed(end func(context.Context) error) func(context.Context) {
 }
 
 func onceCalls() []call {
-	return []call{{name: "once.Do", open: func(t *testing.T, p *place, c client, id string) action {
+	return []call{onceCall("once.Do", once.Do[int]), onceCall("once.Try", once.Try[int])}
+}
+
+func onceCall(name string, runOnce func(context.Context, *once.Store, string, func(context.Context, once.Run) (int, error)) (int, error)) call {
+	return call{name: name, open: func(t *testing.T, p *place, c client, id string) action {
 		s, other := rig.Must(once.New(c, p.operations, once.Config{}))(t), rig.Must(once.New(p.peer, p.operations, once.Config{}))(t)
 		ran := 0
 		do := func(s *once.Store, id string) func(context.Context) error {
 			return func(ctx context.Context) error {
-				return justErr(once.Do(ctx, s, id, func(context.Context, once.Run) (int, error) { ran++; return 7, nil }))
+				return justErr(runOnce(ctx, s, id, func(context.Context, once.Run) (int, error) { ran++; return 7, nil }))
 			}
 		}
 		rig.Is(t, do(s, "other "+id)(t.Context()))
@@ -91,7 +95,7 @@ func onceCalls() []call {
 			rig.Is(t, err)
 			return max(completed, ran*completed)
 		}}
-	}}}
+	}}
 }
 
 func ticketCalls() (all []call) {

@@ -31,8 +31,9 @@ var calls = map[string]call{
 		told: map[moment]repo.Verdict{atOnce: repo.Unknown, behind: repo.NotWritten, conflict: repo.Unknown}},
 	"mutex, fail-closed, Release": {open: releaseOf(mutex.FailClosed), told: map[moment]repo.Verdict{behind: repo.Unknown}},
 
-	"once, Do": {open: doOnce(false), lands: map[moment]string{anew.of(0): aLease}},
-	"once, Do that fails": {open: doOnce(true), lands: map[moment]string{goingOn.of(0): aLease, ended.of(0): aLease, lapsed.of(0): aLease, anew.of(0): aLease},
+	"once, Do":  {open: doOnce(once.Do[int], false), lands: map[moment]string{anew.of(0): aLease}},
+	"once, Try": {open: doOnce(once.Try[int], false), lands: map[moment]string{anew.of(0): aLease}},
+	"once, Do that fails": {open: doOnce(once.Do[int], true), lands: map[moment]string{goingOn.of(0): aLease, ended.of(0): aLease, lapsed.of(0): aLease, anew.of(0): aLease},
 		told: map[moment]repo.Verdict{atOnce: repo.NotWritten, behind: repo.NotWritten, conflict: repo.NotWritten}},
 
 	"ticket, Join":    {open: joins, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease}},
@@ -201,7 +202,10 @@ func releaseOf(mode mutex.Mode) func(*testing.T, *place) stage {
 	}
 }
 
-func doOnce(fails bool) func(*testing.T, *place) stage {
+// runOnce is once.Do or once.Try.
+type runOnce func(context.Context, *once.Store, string, func(context.Context, once.Run) (int, error)) (int, error)
+
+func doOnce(run runOnce, fails bool) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
 		cfg := once.Config{Table: repo.TableConfig{Clock: p.now}}
 		theirs := rig.Must(once.New(p.Client, p.Table, cfg))(t)
@@ -209,7 +213,7 @@ func doOnce(fails bool) func(*testing.T, *place) stage {
 		mine := rig.Must(once.New(p.client(), p.Table, cfg))(t)
 		runs := 0
 		do := func(ctx context.Context, s *once.Store) error {
-			_, err := once.Do(ctx, s, "payment", func(context.Context, once.Run) (int, error) {
+			_, err := run(ctx, s, "payment", func(context.Context, once.Run) (int, error) {
 				if runs++; fails && s == mine {
 					return 0, errAsked
 				}

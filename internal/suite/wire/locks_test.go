@@ -39,7 +39,28 @@ func onceOperations() (all []operation) {
 			return do
 		}})
 	}
-	all = append(all, operation{name: "once: Do, and RequireIn", prepare: func(t *testing.T, b *bench) func() error {
+	all = append(all, operation{name: "once: Try", prepare: func(t *testing.T, b *bench) func() error {
+		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
+		rig.Is(t, s.EnsureTable(t.Context()))
+		return func() error {
+			_, err := once.Try(t.Context(), s, "order", func(context.Context, once.Run) (string, error) { return "paid", nil })
+			return err
+		}
+	}}, operation{name: "once: Try that is refused", prepare: func(t *testing.T, b *bench) func() error {
+		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
+		rig.Is(t, s.EnsureTable(t.Context()))
+		began, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			_, err := once.Do(t.Context(), s, "order", func(context.Context, once.Run) (string, error) { close(began); <-end; return "paid", nil })
+			ended <- err
+		}()
+		<-began
+		t.Cleanup(func() { close(end); rig.Is(t, <-ended) })
+		return func() error {
+			_, err := once.Try(t.Context(), s, "order", func(context.Context, once.Run) (string, error) { return "", nil })
+			return locked(err)
+		}
+	}}, operation{name: "once: Do, and RequireIn", prepare: func(t *testing.T, b *bench) func() error {
 		s := rig.Must(once.New(b.Client, b.Table, once.Config{Lease: lease, Owner: "owner"}))(t)
 		rig.Is(t, s.EnsureTable(t.Context()))
 		return func() error {

@@ -77,7 +77,7 @@ func TestTryOfOneThatIsDead(t *testing.T) {
 	if again := rig.Must(once.Try(t.Context(), s.Store, "order", never(t)))(t); again != got || got.Number != 1 {
 		t.Errorf("%+v, then %+v", got, again)
 	}
-	_, err := once.Try(t.Context(), s.Store.WithFingerprint([]byte("another")), "order", never(t))
+	_, err := once.Try(t.Context(), s.WithFingerprint([]byte("another")), "order", never(t))
 	rig.Is(t, err) // the first one had none
 	_, err = once.Try[receipt](t.Context(), s.Store, "order", nil)
 	rig.Is(t, err, repo.ErrConfig)

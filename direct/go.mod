@@ -2,15 +2,13 @@ module github.com/dynahold/dynahold/direct
 
 go 1.25.0
 
-replace github.com/dynahold/dynahold => ..
-
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/smithy-go v1.28.8
-	github.com/dynahold/dynahold v0.0.0
+	github.com/dynahold/dynahold v0.1.0
 	github.com/google/go-cmp v0.7.0
 )
 

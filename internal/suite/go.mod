@@ -15,7 +15,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.6
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/smithy-go v1.28.8
-	github.com/dynahold/dynahold v0.0.0
+	github.com/dynahold/dynahold v0.1.0
 	github.com/dynahold/dynahold/direct v0.0.0
 	github.com/google/go-cmp v0.7.0
 )

@@ -46,7 +46,9 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	name := strconv.FormatInt(token, 10)
 	c := change{counts: resources.Counts{Running: -1, Queued: 1}, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(resources.Update(w, j.key()))},
 		more: func(w *ddb.Write) { s.table.LeaveEvidence(w, r, name, j.row[aUntil]) }}
-	res := s.submitFor(ctx, resource, c)
+	res := s.submitFor(ctx, resource, c, j.key(), func(row ddb.Item) bool {
+		return resources.Text(row, aState) == running && ddb.Equal(row[aToken], ddb.Integer(token))
+	})
 	if res.Outcome == ddb.Condition {
 		r, err = s.table.Read(ctx, resource)
 		switch {

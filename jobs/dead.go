@@ -114,8 +114,8 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 	w.IfSeen(row, aDied, aAttempts) // and not one that has died again
 	c := change{counts: resources.Counts{Dead: -1}, size: 2 * j.size, writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(key))}}
 	more(&c, j)
-	res := s.submitFor(ctx, resource, c)
-	if res.Outcome == ddb.Condition && res.Clean {
+	res := s.submitFor(ctx, resource, c, key, func(row ddb.Item) bool { return len(row) > 0 && ddb.Equal(row[aDied], j.row[aDied]) })
+	if res.Outcome == ddb.Condition && res.Clean && !res.Unjudged {
 		return missing // somebody else was faster
 	}
 	if res.Outcome == ddb.Condition && trace != nil {

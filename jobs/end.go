@@ -161,7 +161,9 @@ func (j *job) end(ctx context.Context, e *ending) (err error) {
 // endOn is end as long as ctx allows; why is the cause of the context's end.
 func (j *job) endOn(ctx context.Context, why error, e *ending) error {
 	c := j.ended(e)
-	send := func() (ddb.Result, bool) { return j.s.submit(ctx, j.resource, c), false }
+	send := func() (ddb.Result, bool) {
+		return j.s.table.Core.Looked(ctx, j.row.key(), j.owns, j.s.submit(ctx, j.resource, c)), false
+	}
 	err := j.lease.End(ctx, why, send, func(res ddb.Result) error { return j.judge(ctx, e, res) })
 	if err == nil || j.lease.Ended() != nil {
 		j.s.open.Remove(j)
@@ -189,7 +191,7 @@ func (j *job) judge(ctx context.Context, e *ending, res ddb.Result) error {
 	case res.Outcome == ddb.Condition && !res.Images[0].Failed:
 		return fmt.Errorf("%w: the row of resource %q is missing or was changed by somebody else, or a dead letter %q is there already", repo.ErrSchema, j.resource, j.row.id)
 	case res.Outcome == ddb.Condition:
-		switch j.judgeGone(ctx, e, res.Images[0].Item, res.Clean) {
+		switch j.judgeGone(ctx, e, res.Images[0].Item, res.Clean && !res.Unjudged) {
 		case resources.ByThisEnd:
 			return nil
 		case resources.ByOthers:

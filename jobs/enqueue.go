@@ -118,7 +118,26 @@ func (s *store) put(ctx context.Context, j *insertion) error {
 		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
 		res = s.table.Core.Transact(ctx, s.client, opt, writes...)
 	}
-	return s.judgePut(ctx, resource, id, res)
+	return s.judgePut(ctx, resource, id, s.lookedFor(ctx, j, res))
+}
+
+// lookedFor looks for a job whose Enqueue was given up unjudged. The row of an id that a
+// caller gave outlives the job; without one nobody knows where the job's row is gone: it may
+// have been done meanwhile.
+func (s *store) lookedFor(ctx context.Context, j *insertion, res ddb.Result) ddb.Result {
+	key, marked := s.table.Core.Key(j.row), j.marked()
+	if marked {
+		key = resources.RowKey(idsPrefix+j.resource, j.id)
+	}
+	unjudged := res.Outcome == ddb.Refused && res.Unjudged
+	res = s.table.Core.Looked(ctx, key, func(found ddb.Item) bool {
+		end, err := ddb.Time(found[s.table.Core.Attr.TTL])
+		return len(found) == 0 || err == nil && end.Before(s.table.Clock()) // its time is over
+	}, res)
+	if unjudged && !marked && res.Outcome == ddb.Refused {
+		res.Outcome = ddb.Unknown
+	}
+	return res
 }
 
 // judgePut says what the last answer means: a conflict may be that with a copy of it.

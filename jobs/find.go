@@ -135,7 +135,7 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 		}
 		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j)}}
 		s.unmark(&c, resource, j)
-		if res := s.submitFor(ctx, resource, c); !hasMoved(res) {
+		if res := s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
 			return resources.Plain(resource, res)
 		}
 	}
@@ -156,6 +156,9 @@ func (s *store) taken(w *ddb.Write, j jobRow) types.TransactWriteItem {
 	j.asRead(w)
 	return ddb.DeleteOf(w.Delete(j.key()))
 }
+
+// isThere reports whether a row that a change removes is there.
+func isThere(row ddb.Item) bool { return len(row) > 0 }
 
 // hasMoved reports whether a write has found a job elsewhere than where it was read, or
 // started: a row that is there no attempt has removed.

@@ -19,7 +19,7 @@ func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
 			c.result <- mine
 			continue
 		}
-		c.unclean = c.unclean || !res.Clean
+		c.unclean, c.passed = c.unclean || !res.Clean, c.passed || res.Unjudged
 		again = append(again, c)
 	}
 	return again, len(again) == len(all)
@@ -29,7 +29,7 @@ func settle(all []*change, res ddb.Result) (again []*change, alone bool) {
 // of its rows and of the resource, where a condition has failed.
 func (c *change) share(res ddb.Result, at int) (mine ddb.Result, images []ddb.Image) {
 	last := len(res.Images) - 1
-	res.Clean = res.Clean && c.clean()
+	res.Clean, res.Unjudged = res.Clean && c.clean(), res.Unjudged || c.passed
 	if end := at + len(c.writes); res.Outcome == ddb.Condition && last >= end {
 		images = append(slices.Clone(res.Images[at:end]), res.Images[last])
 		res.Images = images

@@ -38,6 +38,7 @@ type change struct {
 	left    bool            // guarded by localResource.mu: nobody waits for it
 	unclean bool            // an earlier transaction with it may have been applied
 	met     bool            // one has met another, which may have been a copy of it that the network made
+	passed  bool            // one was given up unjudged, together with others
 }
 
 // clean reports whether no transaction with it can have been applied.
@@ -112,10 +113,11 @@ func (s *store) await(ctx context.Context, resource string, st *localResource, c
 }
 
 // submitFor is submit for a call of an operator, whose request is not given up in flight.
-func (s *store) submitFor(ctx context.Context, resource string, c change) ddb.Result {
+// stands reports whether the row of a key is as it was before.
+func (s *store) submitFor(ctx context.Context, resource string, c change, key ddb.Item, stands func(ddb.Item) bool) ddb.Result {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Cleanup)
 	defer cancel()
-	return s.submit(ctx, resource, c)
+	return s.table.Core.Looked(ctx, key, stands, s.submit(ctx, resource, c))
 }
 
 // withdraw ends the waiting for a change. ok is false if its transaction was
@@ -245,7 +247,7 @@ func (st *localResource) reboard(f *flight, all []*change, res ddb.Result) []*ch
 	all = st.board(f, all)
 	st.mu.Unlock()
 	for _, c := range gone {
-		c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}
+		c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Unjudged: true, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}
 	}
 	return all
 }

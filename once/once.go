@@ -170,7 +170,7 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 		w.Set(core.Attr.LockTime, ddb.Number(ddb.Seconds(end)))
 		w.Set(core.Attr.LockLease, ddb.Number(ddb.LeaseSeconds(core.Retention)))
 		w.Set(core.Attr.TTL, ddb.Integer(end.Add(s.locker.Skew+time.Second).Unix()))
-	})
+	}, s.isDone)
 	return why, err
 }
 

@@ -44,7 +44,7 @@ func (s *Semaphore) BreakPermit(ctx context.Context, resource, id string) error 
 		s.table.GiveBack(w)
 		s.table.LeaveEvidence(w, r, id, held.End)
 		w.IfEqual(attr, held.End)
-		res := s.table.Write(ctx, resource, w, ddb.Options{Absence: true})
+		res := s.table.Write(ctx, resource, w, ddb.Options{Absence: true, Stands: func(row ddb.Item) bool { return row[attr] != nil }})
 		clean, sent = clean && res.Clean, true
 		switch res.Outcome {
 		case ddb.Applied:

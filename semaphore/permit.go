@@ -49,12 +49,16 @@ func (h *leasedPermit) Renew(ctx context.Context, until time.Time) error {
 	w, end := h.s.table.Core.NewWrite(), ddb.Number(ddb.Seconds(until))
 	w.Set(h.attr, end)
 	w.If(w.Name(h.attr) + " < " + w.Value(end)) // a late copy must not move the end back
-	res := h.s.table.Write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	stands := func(row ddb.Item) bool { return (*Permit)(h).standsIn(row) && !ddb.Equal(row[h.attr], end) }
+	res := h.s.table.Write(ctx, h.name, w, ddb.Options{NoGrace: true, Holding: true, Absence: true, Stands: stands})
 	if res.Outcome == ddb.Condition && !ddb.Equal(res.Image[h.attr], end) {
 		h.s.open.Remove((*Permit)(h))
 		err := h.lease.Lose()
 		h.s.dropped((*Permit)(h))
 		return err
+	}
+	if res.Outcome == ddb.Unknown {
+		return resources.Unknown(h.name, res.Err)
 	}
 	return res.Err
 }
@@ -174,10 +178,10 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	last, clean := ddb.Result{Clean: true}, true
 	err := h.lease.End(ctx, why, func() (ddb.Result, bool) {
 		send := func() {
-			last = h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+			last = h.s.table.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true, Stands: h.standsIn})
 			clean = clean && last.Clean
 		}
-		if send(); in != back && last.Outcome == ddb.Condition && last.Image[h.attr] != nil {
+		if send(); in != back && last.Outcome == ddb.Condition && h.standsIn(last.Image) {
 			in = back // what is refused is that another gets it
 			send()
 		}
@@ -196,6 +200,9 @@ func (h *Permit) release(ctx context.Context, why error) error {
 	}
 	return err
 }
+
+// standsIn reports whether the row of the resource shows the permit.
+func (h *Permit) standsIn(row ddb.Item) bool { return row[h.attr] != nil }
 
 // judgeRelease tells from the answer to the last request what became of the permit.
 func (h *Permit) judgeRelease(res ddb.Result, p handoff) error {

@@ -49,7 +49,8 @@ func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 		default:
 			return fmt.Errorf("%w: queue %q has no ticket %d", repo.ErrNotHeld, p.label, number)
 		}
-		res := q.core.Update(ctx, q.breaking(p, e, l), ddb.Options{Absence: true})
+		res := q.core.Update(ctx, q.breaking(p, e, l), ddb.Options{Absence: true,
+			Stands: func(image ddb.Item) bool { return ddb.Equal(image[attrTicket+e.id], e.ticket) }})
 		clean, sent = clean && res.Clean, true
 		switch res.Outcome {
 		case ddb.Applied:

@@ -18,12 +18,12 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	last := ddb.Result{Clean: true}
 	send := func() {
 		clean := last.Clean
-		last = t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true})
+		last = t.q.core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true, Absence: true, Stands: t.standsIn})
 		last.Clean = last.Clean && clean
 	}
 	err := t.lease.End(ctx, why, func() (ddb.Result, bool) {
 		// Where the entry is as it was, or the item has no room, the others' entering is refused.
-		if send(); len(e.along) > 0 && (ddb.Equal(last.Image[attrTicket+t.id], ddb.Integer(t.number)) || errors.Is(last.Err, repo.ErrTooLarge)) {
+		if send(); len(e.along) > 0 && (t.standsIn(last.Image) || errors.Is(last.Err, repo.ErrTooLarge)) {
 			in = t.q.removal(t, ending{})
 			send()
 		}
@@ -34,6 +34,11 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 		return nil
 	}
 	return err
+}
+
+// standsIn reports whether an item shows the entry in place.
+func (t *Ticket) standsIn(image ddb.Item) bool {
+	return ddb.Equal(image[attrTicket+t.id], ddb.Integer(t.number))
 }
 
 // leave is Leave on a context that lingers. Whatever has become of the place: without an

@@ -42,15 +42,19 @@ func (l *leasedTicket) Name() (kind string, which []slog.Attr) {
 // move sends one renewal: it moves the end of the entry to until, and returns the item
 // that shows it. A ticket whose entry is gone is lost. The caller holds op.
 func (t *Ticket) move(ctx context.Context, until time.Time) (ddb.Item, error) {
-	res := t.q.core.Update(ctx, t.q.renewal(t, until), ddb.Options{NoGrace: true, Holding: true, Absence: true})
+	// No greater end was ever sent: if it is in place, this renewal landed.
+	landed := func(image ddb.Item) bool { return ddb.Equal(image[attrBeat+t.id], ddb.Number(ddb.Seconds(until))) }
+	res := t.q.core.Update(ctx, t.q.renewal(t, until), ddb.Options{NoGrace: true, Holding: true, Absence: true,
+		Stands: func(image ddb.Item) bool { return t.standsIn(image) && !landed(image) }})
 	image := res.Shown()
 	switch {
-	case res.Outcome == ddb.Refused || res.Outcome == ddb.Unknown:
+	case res.Outcome == ddb.Refused:
 		return nil, res.Err
-	case !ddb.Equal(image[attrTicket+t.id], ddb.Integer(t.number)):
+	case res.Outcome == ddb.Unknown:
+		return nil, fmt.Errorf("%w: %w", repo.ErrOutcomeUnknown, res.Err)
+	case !t.standsIn(image):
 		return nil, t.lease.Lose()
-	case !ddb.Equal(image[attrBeat+t.id], ddb.Number(ddb.Seconds(until))):
-		// No greater end was ever sent: if it is in place, this renewal landed.
+	case !landed(image):
 		return nil, fmt.Errorf("%w: queue %q, ticket %d: somebody else changed the entry", repo.ErrSchema, t.label, t.number)
 	}
 	return image, nil

@@ -14,6 +14,7 @@ import (
 type endpoint struct {
 	sums   atomic.Bool // its replies carry a checksum
 	ids    atomic.Bool // and the id of the request
+	grants atomic.Bool // it has granted a request: its user's credentials are good
 	images atomic.Bool // a failed condition has shown its item
 	blind  atomic.Bool // a failed condition has not, though there was one
 	doubt  atomic.Pointer[doubt]

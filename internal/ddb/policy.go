@@ -24,6 +24,7 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	if kind == ambiguous || kind == spent || c.seen.hidden() {
 		c.res.Clean = false
 	}
+	c.res.Unjudged = c.res.Unjudged || c.unjudged(kind, c.res.Err)
 	c.res.Err = c.explain(c.res.Err)
 	if c.left(ctx) {
 		return true // no other is sent: cancelled settles it

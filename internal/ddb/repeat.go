@@ -19,7 +19,8 @@ type Repetition struct {
 func (r *Repetition) Again(ctx context.Context, res *Result, passes bool) bool {
 	r.Clean = r.Clean && res.Clean
 	res.Clean = r.Clean
-	if (res.Outcome == Unknown || passes && res.Outcome == Refused) && ctx.Err() == nil && !r.Late() {
+	refused := res.Outcome == Refused || res.Unread
+	if (res.Outcome == Unknown && !res.Unread || passes && refused) && ctx.Err() == nil && !r.Late() {
 		Sleep(ctx, r.Pause.Next(time.Now(), time.Time{}))
 		return true
 	}

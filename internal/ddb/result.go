@@ -23,7 +23,11 @@ type Result struct {
 	Sent    time.Time // when the first attempt was sent
 	Limit   int       // attempts that the client's policy allows; 0: no limit
 	Again   bool      // there was no answer, but another attempt may have one
-	Err     error     // for Refused and Unknown
+	// Unjudged says that the service has refused an attempt without a look at the item: of a
+	// copy of it that the network made, and that came first, that says nothing.
+	Unjudged bool
+	Unread   bool  // it was to be judged by the item, which could not be read; see [Table.Looked]
+	Err      error // for Refused and Unknown
 }
 
 // Shown is the item as the answer shows it: as written, or as the condition found it.
@@ -62,6 +66,10 @@ type Options struct {
 	// no harm, and its answer is the verdict on all attempts: in doubt it is sent again
 	// beyond the client's policy, for Settle at most.
 	Decide bool
+	// Stands reports whether an item is as it was before the write: nothing of it was
+	// applied. With it a write that was given up unjudged is judged by the item, which costs
+	// one read; see [Table.Looked].
+	Stands func(Item) bool
 	// OnItem says that the condition can fail only on an item that is there: an
 	// endpoint that then shows none cannot be used.
 	OnItem bool

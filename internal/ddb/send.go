@@ -101,6 +101,9 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		// request alone.
 		res.Clean = res.Clean && !c.seen.hidden()
 	}
+	if (err == nil || failed || cancelled) && !c.endpoint.grants.Load() {
+		c.endpoint.grants.Store(true)
+	}
 	if err == nil {
 		c.saw(item)
 		res.Outcome, res.Item, res.Err, res.Again = Applied, item, nil, false

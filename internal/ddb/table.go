@@ -30,7 +30,7 @@ type Table struct {
 
 // Update sends a conditional UpdateItem.
 func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Options) Result {
-	return t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+	res := t.withImage(ctx, in.Key, opt, t.send(ctx, "UpdateItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := t.Client.UpdateItem(ctx, in, a.options)
 		if err != nil {
 			return nil, err
@@ -41,17 +41,19 @@ func (t *Table) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt Op
 		}
 		return out.Attributes, nil
 	}))
+	return t.Looked(ctx, in.Key, opt.Stands, res)
 }
 
 // Delete sends a conditional DeleteItem.
 func (t *Table) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt Options) Result {
-	return t.withImage(ctx, in.Key, opt, t.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
+	res := t.withImage(ctx, in.Key, opt, t.send(ctx, "DeleteItem", opt, func(ctx context.Context, a *attempt) (Item, error) {
 		out, err := t.Client.DeleteItem(ctx, in, a.options)
 		if err == nil {
 			a.answered(out.ResultMetadata)
 		}
 		return nil, err
 	}))
+	return t.Looked(ctx, in.Key, opt.Stands, res)
 }
 
 // Get reads an item with a consistent read. It cannot change anything, so the

@@ -79,7 +79,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
-	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true, First: h.patience(how)}
+	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true, First: h.patience(how), Stands: h.standsIn}
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {
@@ -95,6 +95,12 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		return nil, err
 	}
 	return e.passOn(ctx), nil
+}
+
+// standsIn reports whether an item shows the lock in place: no write has ended it.
+func (h *Lock) standsIn(image ddb.Item) bool {
+	l, err := h.locker.Core.ParseRecord(image)
+	return err == nil && l.By == h.id && l.Held == h.token
 }
 
 // passOn gives a lock that was kept to the next of this process, and tells of one that

@@ -152,14 +152,17 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 	if opt.Timeout == 0 {
 		opt.Timeout = h.locker.Lease / 3
 	}
+	// No greater lockTime was ever sent: if it is in place, this one landed.
+	arrived := func(image ddb.Item) bool {
+		return ddb.Equal(image[h.locker.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until)))
+	}
+	opt.Stands = func(image ddb.Item) bool { return h.standsIn(image) && !arrived(image) }
 	res := h.locker.Core.Update(ctx, in, opt)
 	image := res.Shown()
 	switch res.Outcome {
 	case ddb.Applied:
 	case ddb.Condition:
-		l, err := h.locker.Core.ParseRecord(image)
-		// No greater lockTime was ever sent: if it is in place, this one landed.
-		if err != nil || l.By != h.id || l.Held != h.token || !ddb.Equal(image[h.locker.Core.Attr.LockTime], ddb.Number(ddb.Seconds(until))) {
+		if !h.standsIn(image) || !arrived(image) {
 			return res, false
 		}
 	default:
@@ -186,8 +189,9 @@ func (h *Lock) lostRenewal(res ddb.Result) error {
 // Leave sends an update of the item that leaves the lock in place, until the time that
 // set gives it, and ends the hold: nobody looks after it any more. It is repeated as a
 // commit is, as long as ctx allows and until the deadline has passed. If the service
-// refuses it as invalid, set is asked for another one, and told why.
-func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused error)) error {
+// refuses it as invalid, set is asked for another one, and told why. done reports whether
+// an item under the lock shows that it was applied.
+func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused error), done func(ddb.Item) bool) error {
 	if err := h.BeginLast(ctx); err != nil {
 		return err
 	}
@@ -199,10 +203,10 @@ func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused er
 	h.Halt()
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: true, Late: h.Expired}
 	again := func(res *ddb.Result) bool { return repetition.Again(ctx, res, ddb.Throttled(res.Err)) }
-	err := h.write(ctx, func(w *protocol.Write) { set(w, nil) }, again)
+	err := h.write(ctx, func(w *protocol.Write) { set(w, nil) }, done, again)
 	if invalid(err) {
 		why := err
-		err = h.write(ctx, func(w *protocol.Write) { set(w, why) }, again)
+		err = h.write(ctx, func(w *protocol.Write) { set(w, why) }, done, again)
 	}
 	if err == nil {
 		h.Finish(repo.ErrReleased)
@@ -220,15 +224,17 @@ func invalid(err error) bool {
 }
 
 // write sends an update of the item, as often as again says. The caller holds op.
-func (h *Lock) write(ctx context.Context, set func(*protocol.Write), again func(*ddb.Result) bool) error {
-	res, err := h.sendOwn(ctx, set, again)
+func (h *Lock) write(ctx context.Context, set func(*protocol.Write), done func(ddb.Item) bool, again func(*ddb.Result) bool) error {
+	res, err := h.sendOwn(ctx, set, func(image ddb.Item) bool { return !done(image) }, again)
 	if err != nil {
 		return err
 	}
-	switch res.Outcome {
-	case ddb.Applied:
+	switch {
+	case res.Outcome == ddb.Applied:
 		return nil
-	case ddb.Condition:
+	case res.Outcome == ddb.Condition && h.standsIn(res.Image) && done(res.Image):
+		return nil
+	case res.Outcome == ddb.Condition:
 		return h.lostRenewal(res)
 	}
 	return Failed(h.locker.Core, h.key, res)

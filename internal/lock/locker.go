@@ -102,7 +102,10 @@ func (t *Locker) ReleaseByID(ctx context.Context, key repo.Key, raw ddb.Item, id
 	if drop {
 		how = deleteItem
 	}
-	res := t.sendRelease(ctx, raw, id, how, ddb.Options{Holding: true, Absence: true})
+	res := t.sendRelease(ctx, raw, id, how, ddb.Options{Holding: true, Absence: true, Stands: func(image ddb.Item) bool {
+		l, err := t.Core.ParseRecord(image)
+		return err == nil && l.By == id
+	}})
 	switch res.Outcome {
 	case ddb.Applied:
 		return nil

@@ -48,6 +48,8 @@ func (h *Lock) Note(ctx context.Context, attr string, value types.AttributeValue
 			w.Set(attr, value)
 			w.SetTo(token, w.Name(token)+" + "+w.Value(ddb.Integer(1)))
 			w.IfNoNewWaiter(h.lastToken)
+		}, func(image ddb.Item) bool {
+			return ddb.Equal(image[h.locker.Core.Attr.LockToken], ddb.Integer(h.lastToken))
 		}, once)
 		switch {
 		case err != nil:
@@ -82,9 +84,9 @@ func (h *Lock) seeToken(image ddb.Item, token int64) {
 // once is how often a write is sent that nobody repeats.
 func once(*ddb.Result) bool { return false }
 
-// sendOwn sends an update of the item under the hold, as often as again says. The caller
-// holds op.
-func (h *Lock) sendOwn(ctx context.Context, set func(*protocol.Write), again func(*ddb.Result) bool) (res ddb.Result, err error) {
+// sendOwn sends an update of the item under the hold, as often as again says; before
+// reports whether an item under the hold is as it was without it. The caller holds op.
+func (h *Lock) sendOwn(ctx context.Context, set func(*protocol.Write), before func(ddb.Item) bool, again func(*ddb.Result) bool) (res ddb.Result, err error) {
 	if err := h.Usable(); err != nil {
 		return res, err
 	}
@@ -95,7 +97,8 @@ func (h *Lock) sendOwn(ctx context.Context, set func(*protocol.Write), again fun
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", h.locker.Core.ItemName(h.key), err)
 	}
-	opt := ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true}
+	opt := ddb.Options{Timeout: h.locker.Lease / 3, Holding: true, Absence: true,
+		Stands: func(image ddb.Item) bool { return h.standsIn(image) && before(image) }}
 	res = h.locker.Core.Update(ctx, in, opt)
 	for again(&res) {
 		res = h.locker.Core.Update(ctx, in, opt)

@@ -48,7 +48,7 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 	if err != nil {
 		return nil, err
 	}
-	res := t.Core.Update(ctx, in, ddb.Options{})
+	res := t.Core.Update(ctx, in, ddb.Options{Stands: func(now ddb.Item) bool { return t.goesOn(now, image, seen, mark) }})
 	switch res.Outcome {
 	case ddb.Applied:
 		t.broken(ctx, key, seen)
@@ -79,6 +79,14 @@ func (t *Locker) breakSeen(ctx context.Context, key repo.Key, raw, image ddb.Ite
 		return nil, fmt.Errorf("%w: %w", repo.ErrNotHeld, UnknownOutcome(t.Core.Table, key, errEndedSince))
 	}
 	return nil, UnknownOutcome(t.Core.Table, key, nil)
+}
+
+// goesOn reports whether the hold that an image has shown is in place in another one, and
+// nothing there has the mark of its break.
+func (t *Locker) goesOn(now, image ddb.Item, seen stored.Record, mark protocol.WriteID) bool {
+	l, err := t.Core.ParseRecord(now)
+	same := err == nil && l.Busy() && l.By == seen.By && l.Held == seen.Held
+	return same && protocol.RingVerdict(mark, t.Core.Ring(image), t.Core.Ring(now)) != protocol.Committed
 }
 
 // errEndedSince is why a call that ends another's hold cannot say that it did not.

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,12 @@ const (
 	removes
 )
 
+// standsIn reports whether a row is as it was before a call that is asked for at a time.
+func (h how) standsIn(row ddb.Item, at int64) bool {
+	asked, err := Integer(row, aAsked, math.MaxInt64)
+	return err == nil && asked < at && (h == updates || len(row) > 0)
+}
+
 // operate sends an operator's call. wanted tells whether a resource is as the call wants
 // it; refused is the error where it is not the time that has refused it.
 func (t *Table) operate(ctx context.Context, resource string, how how, set func(*ddb.Write), wanted func(Row) bool, refused func(Row, ddb.Result) error) error {
@@ -74,16 +81,20 @@ func (t *Table) operate(ctx context.Context, resource string, how how, set func(
 		set(w)
 		name, own := w.Name(aAsked), w.Value(ddb.Integer(at))
 		w.If("(attribute_not_exists(" + name + ") OR " + name + " < " + own + ")")
+		opt := ddb.Options{Stands: func(row ddb.Item) bool { return how.standsIn(row, at) }}
 		var res ddb.Result
 		if how == removes {
-			res = t.Core.Delete(ctx, w.Delete(Key(resource)), ddb.Options{})
+			res = t.Core.Delete(ctx, w.Delete(Key(resource)), opt)
 		} else {
 			w.Set(aAsked, ddb.Integer(at))
-			res = t.Write(ctx, resource, w, ddb.Options{})
+			res = t.Write(ctx, resource, w, opt)
 		}
 		res.Clean = res.Clean && clean
-		if clean = res.Clean; res.Outcome != ddb.Condition {
+		switch clean = res.Clean; {
+		case res.Outcome != ddb.Condition:
 			return Plain(resource, res)
+		case how == removes && len(res.Image) == 0:
+			return nil // it is gone
 		}
 		r, err := t.Parse(resource, res.Image)
 		if err != nil {

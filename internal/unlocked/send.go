@@ -27,21 +27,23 @@ func (t *Call) sent(res ddb.Result) ddb.Result {
 	return res
 }
 
-// looked reads the item once behind a write that was given up because there were too many
-// requests, or a transaction was at its item. That is true of the request that was
-// answered, and says nothing of a copy that came before it.
+// looked reads the item behind a write that was given up unjudged, as [ddb.Table.Looked]
+// does: what the process gets to see of the item tells of the write.
 func (t *Call) looked(ctx context.Context, res ddb.Result, deletes bool) ddb.Result {
-	if res.Outcome != ddb.Refused || !ddb.Throttled(res.Err) && !ddb.Ongoing(res.Err) {
+	if res.Outcome != ddb.Refused || !res.Unjudged {
 		return res
 	}
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
-	read := t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
+	read := t.Core.Read(ctx, t.Raw, ddb.Options{Holding: true})
 	v, image := t.Seen()
 	switch {
 	case v == protocol.Committed:
 		return ddb.Result{Outcome: ddb.Applied, Item: image, Clean: res.Clean, Sent: res.Sent}
-	case deletes && read.Err == nil && t.Core.Absent(read.Item):
+	case read.Err != nil:
+		t.Doubt.Sent(false)
+		return res.Unreadable()
+	case deletes && t.Core.Absent(read.Item):
 		res.Outcome = ddb.Unknown // by a copy of ours, or by others
 		t.Doubt.Sent(false)
 	}

@@ -15,7 +15,7 @@ var limits = map[string]int{
 	"repo":        6_750,
 	"repotest":    9_250,
 	"semaphore":   9_500,
-	"ticket":      9_400,
+	"ticket":      9_500,
 	"txn":         16_000,
 }
 

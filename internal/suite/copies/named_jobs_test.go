@@ -16,24 +16,24 @@ import (
 
 func init() {
 	maps.Copy(calls, map[string]call{
-		"semaphore, Enqueue":             {open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
-		"semaphore, Enqueue, own id":     {open: enqueues("mine")},
-		"semaphore, Enqueue, later":      {open: enqueues("", jobs.After(time.Second)), lands: map[moment]string{lapsed.of(0): said}},
-		"semaphore, Next":                {open: starts},
-		"semaphore, Next of what is due": {open: startsDue},
-		"semaphore, Snooze":              {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Snooze(ctx, time.Second) })},
-		"semaphore, Cancel, later":       {open: cancels(jobs.After(time.Hour)), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
-		"semaphore, Reschedule":          {open: reschedules},
+		"semaphore, Enqueue":             {denied: wakesUntraced, open: enqueues(""), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, Enqueue, own id":     {denied: wakes, open: enqueues("mine")},
+		"semaphore, Enqueue, later":      {denied: wakesUntraced, open: enqueues("", jobs.After(time.Second)), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, Next":                {denied: takes, open: starts},
+		"semaphore, Next of what is due": {denied: gives, open: startsDue},
+		"semaphore, Snooze":              {denied: wakes, open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Snooze(ctx, time.Second) })},
+		"semaphore, Cancel, later":       {denied: untraced, open: cancels(jobs.After(time.Hour)), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, Reschedule":          {denied: wakes, open: reschedules},
 		"semaphore, Done":                {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
-		"semaphore, Fail":                {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Fail":                {denied: wakes, open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
 		"semaphore, Fail for good":       {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
 		"semaphore, Return":              {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
-		"semaphore, Cancel":              {open: cancels(), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, Cancel":              {denied: untraced, open: cancels(), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, BreakJob":            {open: breaksJob},
-		"semaphore, Requeue": {open: buried(func(ctx context.Context, s work, id string) error {
+		"semaphore, Requeue": {denied: wakes, open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Requeue(ctx, room, id)
 		})},
-		"semaphore, Discard": {open: buried(func(ctx context.Context, s work, id string) error {
+		"semaphore, Discard": {denied: untraced, open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Discard(ctx, room, id)
 		}), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, Forget": {open: forgets},

@@ -17,8 +17,8 @@ import (
 
 // calls are the rows of the matrix.
 var calls = map[string]call{
-	"mutex, fail-open, Lock":   {open: lockOf(mutex.FailOpen), lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
-	"mutex, fail-closed, Lock": {open: lockOf(mutex.FailClosed), lands: map[moment]string{ended: said, lapsed: said, anew: said, refused: said}},
+	"mutex, fail-open, Lock":   {denied: takes, open: lockOf(mutex.FailOpen), lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
+	"mutex, fail-closed, Lock": {denied: takes, open: lockOf(mutex.FailClosed), lands: map[moment]string{ended: said, lapsed: said, anew: said, refused: said}},
 	"mutex, fail-open, Unlock": {open: unlockOf(mutex.FailOpen)},
 	"mutex, fail-closed, Unlock": {open: unlockOf(mutex.FailClosed),
 		told: map[moment]repo.Verdict{atOnce: repo.Unknown, behind: repo.Unknown, conflict: repo.Unknown}},
@@ -31,13 +31,13 @@ var calls = map[string]call{
 		told: map[moment]repo.Verdict{atOnce: repo.Unknown, behind: repo.NotWritten, conflict: repo.Unknown}},
 	"mutex, fail-closed, Release": {open: releaseOf(mutex.FailClosed), told: map[moment]repo.Verdict{behind: repo.Unknown}},
 
-	"once, Do":  {open: doOnce(once.Do[int], false), lands: map[moment]string{anew.of(0): aLease}},
-	"once, Try": {open: doOnce(once.Try[int], false), lands: map[moment]string{anew.of(0): aLease}},
-	"once, Do that fails": {open: doOnce(once.Do[int], true), lands: map[moment]string{goingOn.of(0): aLease, ended.of(0): aLease, lapsed.of(0): aLease, anew.of(0): aLease},
+	"once, Do":  {denied: takes, open: doOnce(once.Do[int], false), lands: map[moment]string{anew.of(0): aLease}},
+	"once, Try": {denied: takes, open: doOnce(once.Try[int], false), lands: map[moment]string{anew.of(0): aLease}},
+	"once, Do that fails": {denied: gives, open: doOnce(once.Do[int], true), lands: map[moment]string{goingOn.of(0): aLease, ended.of(0): aLease, lapsed.of(0): aLease, anew.of(0): aLease},
 		told: map[moment]repo.Verdict{atOnce: repo.NotWritten, behind: repo.NotWritten, conflict: repo.NotWritten}},
 
-	"ticket, Join":    {open: joins, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease}},
-	"ticket, TryLock": {open: triesTicket, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
+	"ticket, Join":    {denied: takes, open: joins, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease}},
+	"ticket, TryLock": {denied: takes, open: triesTicket, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
 	"ticket, Extend":  {open: extendsTurn},
 	"ticket, Done":    {open: endsTurn},
 	"ticket, Break":   {open: breaksTicket},
@@ -48,7 +48,10 @@ func lockers(t *testing.T, p *place, mode mutex.Mode) (mine, theirs *mutex.Locke
 	cfg := mutex.Config{Mode: mode, Table: repo.TableConfig{Clock: p.now}}
 	theirs = rig.Must(mutex.New(p.Client, p.Table, cfg))(t)
 	rig.Is(t, theirs.EnsureTable(t.Context()))
-	return rig.Must(mutex.New(p.client(), p.Table, cfg))(t), theirs
+	mine = rig.Must(mutex.New(p.client(), p.Table, cfg))(t)
+	_, err := mine.Inspect(t.Context(), "window")
+	rig.Is(t, err, repo.ErrNotHeld) // and its credentials have been good before
+	return mine, theirs
 }
 
 // wipe deletes the row of a key.

@@ -17,7 +17,7 @@ import (
 func init() {
 	ghost := map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}
 	maps.Copy(calls, map[string]call{
-		"semaphore, TryAcquire":                        {open: acquires, lands: ghost},
+		"semaphore, TryAcquire":                        {denied: takes, open: acquires, lands: ghost},
 		"semaphore, Release":                           {open: releases(false)},
 		"semaphore, Release to another of its process": {open: releases(true), mayLand: aLease},
 		"semaphore, Permit.Extend":                     {open: extendsPermit},
@@ -44,7 +44,9 @@ func processes(t *testing.T, p *place, cfg jobs.Config) (mine, theirs work) {
 	cfg.Table.Clock = p.now
 	theirs = fixture.OpenWork[int](t, p.Client, p.Table, cfg)
 	rig.Is(t, theirs.EnsureTable(t.Context()))
-	return fixture.OpenWork[int](t, p.client(), p.Table, cfg), theirs
+	mine = fixture.OpenWork[int](t, p.client(), p.Table, cfg)
+	rig.Must(mine.Resource(t.Context(), "hall"))(t) // its credentials have been good before
+	return mine, theirs
 }
 
 // counted looks how many permits and running jobs the resource counts.

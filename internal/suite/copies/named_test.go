@@ -54,6 +54,9 @@ type call struct {
 	// mayLand says the same of a row whose requests are not always the same ones: another
 	// caller may have tried meanwhile, and its try is copied then.
 	mayLand string
+	// denied is what is promised where the nth write is refused unjudged; nil: as the kind
+	// says.
+	denied func(k kind, nth int) repo.Verdict
 }
 
 // place is a table, a process whose requests are copied, and a clock for all.

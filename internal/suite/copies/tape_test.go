@@ -28,9 +28,10 @@ type second struct {
 // can deliver it again, and delivers one twice if it is told to.
 type tape struct {
 	mu     sync.Mutex
-	kept   []*fault.Copy // guarded by mu
-	double *second       // guarded by mu
-	writes int           // guarded by mu: since the tape began anew
+	kept   []*fault.Copy  // guarded by mu
+	double *second        // guarded by mu
+	denied *fault.Denials // guarded by mu
+	writes int            // guarded by mu: since the tape began anew
 }
 
 // client is a client of a process with a tape.
@@ -43,6 +44,12 @@ func (t *tape) client() *dynamodb.Client {
 }
 
 func (t *tape) pass(one *fault.Copy) (*http.Response, error) {
+	t.mu.Lock()
+	no := t.denied
+	t.mu.Unlock()
+	if no != nil {
+		return no.Pass(one)
+	}
 	if !fault.Writes(one) {
 		return nil, nil
 	}
@@ -73,7 +80,14 @@ func (t *tape) pass(one *fault.Copy) (*http.Response, error) {
 func (t *tape) begin(double *second) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept, t.double, t.writes = nil, double, 0
+	t.kept, t.double, t.denied, t.writes = nil, double, nil, 0
+}
+
+// deny begins to refuse writes.
+func (t *tape) deny(how *fault.Denials) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.denied = how
 }
 
 // sent is how many writes were sent since.

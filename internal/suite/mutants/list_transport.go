@@ -52,6 +52,20 @@ var ofAnswers = []mutant{
 		by:   test("internal/ddb", "^TestAUsedTokenIsNoRefusal$"),
 	},
 	{
+		name: "a refusal of the credentials says something of a copy",
+		file: "internal/ddb/classify.go",
+		old:  `return kind == again || c.endpoint.grants.Load()`,
+		new:  `return kind == again`,
+		by:   suite("copies/single", "^TestDenied$"),
+	},
+	{
+		name: "an item that cannot be read has not changed",
+		file: "internal/ddb/looked.go",
+		old:  `case read.Err != nil:`,
+		new:  `case read.Err != nil && !read.Unjudged:`,
+		by:   suite("copies", "^TestDenied$"),
+	},
+	{
 		name: "requests that nobody saw leave no doubt",
 		file: "internal/ddb/send.go",
 		old:  `res.Clean = res.Clean && !c.seen.hidden()`,

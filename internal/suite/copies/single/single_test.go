@@ -189,6 +189,7 @@ func calls() []call {
 type world struct {
 	*fixture.Fixture
 	copier *fault.Copier
+	mine   table
 	run    change
 	was    account
 	others *optimistic.Repository[account]
@@ -199,7 +200,8 @@ func newWorld(t *testing.T, c call) *world {
 	client, copier := rig.Copied()
 	w.copier = copier
 	w.others = rig.Must(optimistic.New(w.Items(t, rig.Client()), optimistic.Config{}))(t)
-	w.run = c.open(t, w.Items(t, client))
+	w.mine = w.Items(t, client)
+	w.run = c.open(t, w.mine)
 	w.was = account{ID: "p", Seq: 1, At: 1}
 	if !c.makes {
 		w.was = rig.Must(w.others.Create(t.Context(), w.was))(t)

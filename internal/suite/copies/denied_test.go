@@ -1,0 +1,118 @@
+package copies_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// kind is a column of the matrix of denials.
+type kind struct {
+	name            string
+	applied, unread bool
+	told            repo.Verdict
+}
+
+var kinds = []kind{
+	{"not applied", false, false, repo.NotWritten},
+	{"a copy applied", true, false, repo.Written},
+	{"not applied, and not to be read", false, true, repo.Unknown},
+	{"a copy applied, and not to be read", true, true, repo.Unknown},
+}
+
+// The answers that refuse a request for a reason that has nothing to do with the item.
+var codes = []string{"ThrottlingException", "AccessDeniedException", "ExpiredTokenException"}
+
+// TestDenied is the matrix of answers that say nothing of the item.
+func TestDenied(t *testing.T) {
+	var sum tally
+	t.Cleanup(func() { t.Logf("%d calls, %d cells", len(calls), sum.cells) })
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		for _, code := range codes {
+			for _, k := range kinds {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, code, k.name), func(t *testing.T) {
+					t.Parallel()
+					for nth, more := 0, true; more && nth < 4; nth++ {
+						more = calls[name].refusedUnjudged(t, code, k, nth)
+						if more {
+							sum.add(1, 1, false)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// takes is promised of the first write of a call that takes something: what a copy of it
+// takes nobody has, and it ends with its lease. What the others do is promised as of any.
+func takes(k kind, nth int) repo.Verdict {
+	if nth == 0 {
+		return repo.NotWritten
+	}
+	return k.told
+}
+
+// gives is promised of a call that has given its caller nothing, whatever becomes of what
+// it did for that.
+func gives(kind, int) repo.Verdict { return repo.NotWritten }
+
+// untraced is promised where a row that is gone does not tell who has removed it.
+func untraced(k kind, _ int) repo.Verdict {
+	if k.applied {
+		return repo.Unknown
+	}
+	return k.told
+}
+
+// wakes is promised of a call whose second write wakes others, and is no part of what it
+// says.
+func wakes(k kind, nth int) repo.Verdict {
+	if nth > 0 {
+		return repo.Written
+	}
+	return k.told
+}
+
+// wakesUntraced is the same, where a job that is gone may have been done.
+func wakesUntraced(k kind, nth int) repo.Verdict {
+	if nth == 0 && !k.applied {
+		return repo.Unknown
+	}
+	return wakes(k, nth)
+}
+
+// refusedUnjudged refuses the nth write of a call, and all behind it.
+func (c call) refusedUnjudged(t *testing.T, code string, k kind, nth int) (more bool) {
+	p := newPlace(t)
+	s := c.open(t, p)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	no := &fault.Denials{Nth: nth, Code: code, Applied: k.applied, Unread: k.unread, Enough: cancel}
+	before := ""
+	if nth == 0 && !k.applied {
+		before = contents(t, p.Table)
+	}
+	p.deny(no)
+	err := s.do(ctx)
+	p.deny(nil)
+	if !no.Denied() {
+		return false
+	}
+	want := k.told
+	if c.denied != nil {
+		want = c.denied(k, nth)
+	}
+	if told := repo.VerdictOf(err); told != want {
+		t.Errorf("write %d: told %v (%v), want %v", nth, told, err, want)
+	}
+	if before != "" && before != contents(t, p.Table) {
+		t.Errorf("write %d: something was applied", nth)
+	}
+	return true
+}

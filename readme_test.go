@@ -152,7 +152,7 @@ func read(t *testing.T, name string) string {
 // a commit that says why.
 func TestDocumentsKeepToTheirBudget(t *testing.T) {
 	budgets := map[string]int{
-		"README.md": 1000, "CHANGELOG.md": 600, "CONTRIBUTING.md": 1150, "AGENTS.md": 450, "SECURITY.md": 450, "bench/README.md": 1400,
+		"README.md": 1000, "CHANGELOG.md": 600, "CONTRIBUTING.md": 1150, "AGENTS.md": 450, "SECURITY.md": 720, "bench/README.md": 1400,
 		"cmd/dynahold/README.md": 2100, "docs/README.md": 250, "docs/choosing.md": 900, "docs/comparison.md": 850, "docs/errors.md": 700,
 		"docs/faq.md": 1000, "docs/limits.md": 1100, "docs/migration.md": 1700, "docs/night.md": 1300, "docs/operations.md": 1050,
 		"docs/performance.md": 2500, "docs/protocol.md": 3700, "docs/reliability.md": 650, "docs/sequences.md": 1200, "docs/settings.md": 1400,
@@ -170,8 +170,27 @@ func TestDocumentsKeepToTheirBudget(t *testing.T) {
 		}
 		return nil
 	})
-	if most := 28_200; err != nil || total == 0 || total > most {
+	if most := 28_500; err != nil || total == 0 || total > most {
 		t.Errorf("all documents together have %d words, their budget is %d: %v", total, most, err)
+	}
+}
+
+// What stops an attacker is shown by tests that are there.
+func TestThreatsNameTestsThatExist(t *testing.T) {
+	var all strings.Builder
+	for name, file := range goFiles(t) {
+		if strings.HasSuffix(name, "_test.go") {
+			all.Write(file.Data)
+		}
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z]+)`").FindAllStringSubmatch(read(t, "SECURITY.md"), -1)
+	if len(named) < 10 {
+		t.Errorf("SECURITY.md names %d tests", len(named))
+	}
+	for _, name := range named {
+		if !strings.Contains(all.String(), "func "+name[1]+"(") {
+			t.Errorf("SECURITY.md names %s, which is not there", name[1])
+		}
 	}
 }
 

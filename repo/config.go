@@ -76,6 +76,10 @@ type TableConfig struct {
 	// which may be a misspelt one, is ErrConfig before anything is sent. Within an
 	// attribute, paths are free.
 	AnyAttribute bool
+	// Indexes are secondary indexes that the table is to have. EnsureTable makes them with a
+	// new table, waits until they are filled, and tells which of them an existing one lacks
+	// (ErrSchema). [Index] reads by any that is there. Default: none is looked for.
+	Indexes []IndexSchema
 	// AllowReplicas accepts a global table with eventually consistent
 	// replicas. Locks and conditions then hold within one Region only.
 	AllowReplicas bool

@@ -15,9 +15,9 @@ import (
 )
 
 // EnsureTable creates the table if it does not exist (on-demand billing, TTL
-// on), waits until it is active as long as ctx allows, and verifies the key
-// schema of an existing one, and that its TTL, if it is on, is on the attribute
-// that the library uses (ErrSchema). It changes nothing of an existing table. If
+// on, TableConfig.Indexes), waits until it is active as long as ctx allows, and verifies the
+// key schema of an existing one, that it has those indexes, and that its TTL, if it is on, is
+// on the attribute that the library uses (ErrSchema). It changes nothing of an existing table. If
 // the call that creates the table ends before it is active, TTL stays off, as a
 // warning of the next one says: of a table that is less than a minute old after a second
 // in which its creator may switch TTL on. A global table with eventually consistent replicas is refused unless
@@ -34,10 +34,10 @@ func (t *KeyTable) EnsureTable(ctx context.Context) error {
 		desc, err = t.describe(ctx)
 	}
 	// A table that was just created may not be known everywhere yet.
-	for (err == nil && desc.TableStatus == types.TableStatusCreating) || (created && errors.Is(err, ErrNoTable)) {
+	for (err == nil && t.unfinished(desc)) || (created && errors.Is(err, ErrNoTable)) {
 		ddb.Sleep(ctx, 250*time.Millisecond)
 		if ctx.Err() != nil {
-			return fmt.Errorf("table %q is still being created: %w", t.Name(), ddb.CtxError(ctx))
+			return fmt.Errorf("table %q, or an index of it, is still being created: %w", t.Name(), ddb.CtxError(ctx))
 		}
 		desc, err = t.describe(ctx)
 	}
@@ -83,6 +83,7 @@ func (t *KeyTable) create(ctx context.Context) error {
 	if t.sk.name != "" {
 		add(t.sk, types.KeyTypeRange)
 	}
+	t.addIndexes(in)
 	_, err := ask(ctx, t, "CreateTable", t.client.CreateTable, in)
 	if is[*types.ResourceInUseException](err) {
 		return nil // somebody else creates it right now, or an attempt without an answer did
@@ -121,7 +122,7 @@ func (t *KeyTable) verify(desc *types.TableDescription) error {
 	case len(desc.Replicas) > 0 && !strong(desc) && !t.cfg.AllowReplicas:
 		return fmt.Errorf("%w: table %q is a global table with eventually consistent replicas: two Regions could change one item at once; set TableConfig.AllowReplicas if only one Region writes", ErrSchema, t.Name())
 	}
-	return nil
+	return t.verifyIndexes(desc, kinds)
 }
 
 // strong reports whether a table is a global table with strong consistency. Such

@@ -19,12 +19,13 @@ import (
 // KeyTable is a table of which only the primary key is known: for locks on
 // rows of any kind, and for tools. It is safe for concurrent use.
 type KeyTable struct {
-	client Client
-	cfg    TableConfig
-	pages  cipher.AEAD // of page tokens; nil without a secret
-	pk, sk field
-	codec  *codec
-	core   *stored.Table
+	client  Client
+	cfg     TableConfig
+	pages   cipher.AEAD // of page tokens; nil without a secret
+	pk, sk  field
+	codec   *codec
+	indexes []keyedIndex // that the table is to have
+	core    *stored.Table
 }
 
 // KeySchema is the primary key of a table.
@@ -114,11 +115,15 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if err := attrs.check(); err != nil {
 		return nil, err
 	}
+	indexes, err := s.indexes(cfg)
+	if err != nil {
+		return nil, err
+	}
 	observe, err := telemetry.New(telemetry.Options{Table: name, Log: cfg.Logger, Meters: cfg.MeterProvider, Tracers: cfg.TracerProvider, Keys: cfg.TraceKeys, ErrorType: errorType})
 	if err != nil {
 		return nil, fmt.Errorf("%w: MeterProvider: %w", ErrConfig, err)
 	}
-	t := &KeyTable{client: client, cfg: cfg, pages: pages, pk: s.pk, sk: s.sk, codec: s.codec}
+	t := &KeyTable{client: client, cfg: cfg, pages: pages, pk: s.pk, sk: s.sk, codec: s.codec, indexes: indexes}
 	t.core = stored.New(&stored.Table{
 		Table:        &ddb.Table{Client: client, Name: name, Timeout: cfg.AttemptTimeout, Observe: observe, Classify: classify, Partition: s.pk.name, Sort: s.sk.name, Mapped: s.mapped},
 		Attr:         stored.Attributes(attrs),

@@ -17,9 +17,11 @@ import (
 type tableCreateCommand struct {
 	awsFlags
 	Table     string `arg:"" help:"Name of the table."`
-	For       string `enum:"items,mutex,once,ticket,semaphore" default:"items" help:"What it is for: items (needs --partition), mutex, once, ticket, semaphore."`
+	For       string `enum:"items,mutex,once,ticket,semaphore,jobs" default:"items" help:"What it is for: items (needs --partition), mutex, once, ticket, semaphore, jobs (which may share one with semaphore)."`
 	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
 	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
+
+	Index []string `sep:"none" placeholder:"INDEX=PARTITION[:TYPE][,SORT[:TYPE]]" help:"Secondary index of items, with all attributes; may be given again."`
 	consent
 }
 
@@ -42,7 +44,7 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 		key.Partition.Name = "id"
 	case "ticket":
 		key.Partition.Name = "queue"
-	case "semaphore":
+	case "semaphore", "jobs":
 		key.Partition.Name, key.Sort.Name = "pk", "sk"
 	default:
 		if cmd.Partition == "" {
@@ -56,6 +58,29 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 		key.Partition.Type, key.Sort.Type = types.ScalarAttributeTypeS, types.ScalarAttributeTypeS
 	}
 	return key, err
+}
+
+// indexes are those that the flags say.
+func (cmd *tableCreateCommand) indexes() (all []repo.IndexSchema, err error) {
+	if cmd.For != "items" && len(cmd.Index) > 0 {
+		return nil, usage("a table for %s needs no index: leave --index away", cmd.For)
+	}
+	for _, text := range cmd.Index {
+		name, keys, is := strings.Cut(text, "=")
+		if !is || keys == "" {
+			return nil, usage("an index is INDEX=PARTITION[:TYPE][,SORT[:TYPE]], not %q", text)
+		}
+		x := repo.IndexSchema{Name: name}
+		partition, sort, sorted := strings.Cut(keys, ",")
+		if x.Partition, err = keyAttribute(partition); err == nil && sorted {
+			x.Sort, err = keyAttribute(sort)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
 }
 
 // keyAttribute reads NAME or NAME:TYPE. A name may have a colon in it, where its type follows.
@@ -81,6 +106,9 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Indexes, err = cmd.indexes(); err != nil {
+		return err
+	}
 	table, err := repo.NewKeyTable(client, cmd.Table, key, cfg)
 	if err != nil {
 		return err
@@ -93,6 +121,9 @@ func (cmd *tableCreateCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	d := schemaDocument{Table: cmd.Table, PartitionKey: keyName(key.Partition), SortKey: keyName(key.Sort), TTL: cmp.Or(cfg.Attributes.TTL, "expiresAt"), Billing: string(types.BillingModePayPerRequest)}
+	for _, x := range cfg.Indexes {
+		d.Indexes = append(d.Indexes, indexDocument{x.Name, keyName(x.Partition), keyName(x.Sort)})
+	}
 	if err := c.confirm(ctx, cmd.Yes, d.facts(), "Create it?"); err != nil {
 		return err
 	}

@@ -28,6 +28,14 @@ type schemaDocument struct {
 	SortKey      string `json:"sort_key,omitempty"`
 	TTL          string `json:"ttl_attribute"` // "": TTL is off
 	Billing      string `json:"billing"`
+
+	Indexes []indexDocument `json:"secondary_indexes,omitempty"`
+}
+
+type indexDocument struct {
+	Index        string `json:"index"`
+	PartitionKey string `json:"partition_key"`
+	SortKey      string `json:"sort_key,omitempty"`
 }
 
 type tableDocument struct {
@@ -77,7 +85,15 @@ func (d schemaDocument) facts() [][2]string {
 	if d.TTL == "" {
 		removal = "off: stubs and tombstones of the library stay until somebody deletes them"
 	}
-	return append(facts, [2]string{"TTL", removal}, [2]string{"billing", d.Billing})
+	facts = append(facts, [2]string{"TTL", removal}, [2]string{"billing", d.Billing})
+	for _, x := range d.Indexes {
+		keys := x.PartitionKey
+		if x.SortKey != "" {
+			keys += ", " + x.SortKey
+		}
+		facts = append(facts, [2]string{"index", x.Index + ": " + keys})
+	}
+	return facts
 }
 
 func (d tableDocument) regions() string {

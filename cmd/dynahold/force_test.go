@@ -75,7 +75,13 @@ func TestTablesAreCreatedAsTheyAreShown(t *testing.T) {
 	n.says("table create bills --partition id --sort at:N --yes", exitOK, "created: bills")
 	n.says("table describe bills", exitOK, "id (S)", "at (N)", "on expiresAt")
 	n.says("table create bills --partition id --yes", exitMoved, "there already")
-	for _, kind := range []string{"mutex", "once", "ticket", "semaphore"} {
+	n.says("table create deeds --partition id --index byOwner=owner,since:N --index bySize=size:N", exitUsage, "--yes", "byOwner: owner (S), since (N)", "bySize: size (N)")
+	n.says("table create deeds --partition id --index byOwner=owner,since:N --index bySize=size:N --yes -o json", exitOK, `"created"`, `"bySize"`)
+	n.says("table describe deeds", exitOK, "indexes", "2")
+	n.says("table create more --partition id --index byOwner --yes", exitUsage, "INDEX=PARTITION")
+	n.says("table create more --partition id --index b=owner --yes", exitUsage, "3 to 255")
+	n.says("table create more --for jobs --index byOwner=owner --yes", exitUsage, "leave")
+	for _, kind := range []string{"mutex", "once", "ticket", "semaphore", "jobs"} {
 		n.says("table create new-"+kind+" --yes --for "+kind, exitOK, "created", "(S)")
 	}
 	n.says("locks list new-mutex", exitOK, "nobody holds a lock")
@@ -84,4 +90,5 @@ func TestTablesAreCreatedAsTheyAreShown(t *testing.T) {
 	n.is(runs.EnsureTable(t.Context()))
 	n.says("queue list new-ticket printer", exitOK, "nobody stands")
 	n.says("jobs list new-semaphore", exitOK, "no resource")
+	n.says("jobs list new-jobs", exitOK, "no resource")
 }

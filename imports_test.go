@@ -98,6 +98,7 @@ var layout = []row{
 	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
 	{folder: "internal/suite/conformance", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all strategies beside generics_test.go"},
 	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, module: "internal/suite", testOnly: true, why: "many callers of one process on one item"},
+	{folder: "internal/suite/fair", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of everything that waits in turn"},
 	{folder: "internal/suite/exclusion", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all kinds of lock"},
 	{folder: "internal/suite/faults", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "true verdicts over a bad network and in killed processes"},
 	{folder: "internal/suite/copies", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "requests that are delivered twice, call by call and moment by moment"},

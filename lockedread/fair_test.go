@@ -106,43 +106,6 @@ func TestFairWastesNothing(t *testing.T) {
 	}
 }
 
-func TestFairServesInOrderOfArrival(t *testing.T) {
-	b := newBench(t)
-	ctx := soon(t)
-	first := acquire(t, b.locker(t, lockedread.Config{Fair: true}))
-	const n = 5
-	var mu sync.Mutex
-	var order []int
-	var tokens []int64
-	var done sync.WaitGroup
-	for i := range n {
-		l := b.locker(t, lockedread.Config{Fair: true})
-		done.Go(func() {
-			h, err := l.Acquire(ctx, key)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			order, tokens = append(order, i), append(tokens, h.Token())
-			mu.Unlock()
-			rig.Is(t, h.Release(ctx))
-		})
-		b.queued(t, i+1)
-	}
-	held := first.Token()
-	rig.Is(t, first.Release(ctx))
-	done.Wait()
-	for i := range order {
-		if order[i] != i || tokens[i] <= held {
-			t.Errorf("order %v, tokens %v after %d", order, tokens, held)
-			break
-		}
-		held = tokens[i]
-	}
-	wantClean(t, b)
-}
-
 func TestFairGivesUp(t *testing.T) {
 	b := newBench(t)
 	holder := acquire(t, b.locker(t, lockedread.Config{Owner: "worker-1"}))

@@ -23,46 +23,6 @@ func (b bench) over(t *testing.T, network fault.Doer, cfg mutex.Config) *mutex.L
 	return rig.Must(mutex.New(rig.Client(rig.Over(network)), b.Table, cfg))(t)
 }
 
-// A waiter that has died costs a grace, in both modes; those behind it come in their order.
-func TestFairPassesOverTheDead(t *testing.T) {
-	eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
-		rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
-			held := rig.Must(b.over(t, network, cfg).Lock(t.Context(), "printer"))(t)
-			dying, die := context.WithCancel(t.Context())
-			var all sync.WaitGroup
-			var order []int // guarded by the lock under test
-			var dead rig.Mortal
-			dead.Next = network
-			for i := range 4 {
-				net, ctx := &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, t.Context()
-				if i == 0 {
-					net, ctx = &dead, dying
-				}
-				l := b.over(t, net, cfg)
-				all.Go(func() {
-					err := l.Do(ctx, "printer", func(context.Context, *mutex.Lock) error { order = append(order, i); return nil })
-					if i > 0 {
-						rig.Is(t, err)
-					}
-				})
-				time.Sleep(20 * time.Millisecond) // in virtual time: it has enqueued
-			}
-			dead.Dead.Store(true)
-			die()
-			from := time.Now()
-			rig.Is(t, held.Unlock(t.Context()))
-			all.Wait()
-			if took := time.Since(from); took > 1500*time.Millisecond {
-				t.Errorf("served after %v", took)
-			}
-			if len(order) != 3 || order[0] != 1 || order[2] != 3 {
-				t.Errorf("served %v", order)
-			}
-		})
-		wantEnded(t, b, cfg, "printer")
-	})
-}
-
 // Nobody takes a fail-closed lock over from a dead holder, however it came to it and
 // however long they wait, until an operator breaks it: then the first in the queue has it.
 func TestFairClosedWaitsForADeadHolder(t *testing.T) {
@@ -103,70 +63,6 @@ func TestFairClosedWaitsForADeadHolder(t *testing.T) {
 				wantEnded(t, b, cfg, "printer")
 			})
 		}
-	}
-}
-
-// Whichever message of a waiter is lost, it has the lock within two graces (of a second)
-// after it is free, and the row is left clean.
-func TestFairOneLostMessage(t *testing.T) {
-	first := func(op, text string, arrives bool, armed *atomic.Bool) func(string, string) (bool, bool) {
-		return func(o, body string) (before, after bool) {
-			lost := o == op && strings.Contains(body, text) && armed.CompareAndSwap(true, false)
-			return lost && !arrives, lost && arrives
-		}
-	}
-	const enqueue, settle = "SET #lockQueue", "SET #lockedBy = :id"
-	for name, c := range map[string]struct {
-		op, text string
-		arrives  bool
-		end      bool // it is lost to the unlock
-	}{
-		"a look":                   {"GetItem", "", false, false},
-		"the answer to a look":     {"GetItem", "", true, false},
-		"an enqueue":               {"UpdateItem", enqueue, false, false},
-		"the answer to an enqueue": {"UpdateItem", enqueue, true, false},
-		"a claim":                  {"UpdateItem", settle, false, false},
-		"the answer to a claim":    {"UpdateItem", settle, true, false},
-		"a transfer":               {"UpdateItem", "", false, true},
-		"the answer to a transfer": {"UpdateItem", "", true, true},
-		"a delete":                 {"DeleteItem", "", false, true},
-		"the answer to a delete":   {"DeleteItem", "", true, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
-				rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
-					var ofHolder, ofWaiter atomic.Bool // whose message is to be lost
-					holder := &rig.Mortal{Next: network, Lost: first(c.op, c.text, c.arrives, &ofHolder)}
-					held := rig.Must(b.over(t, holder, cfg).Lock(t.Context(), "printer"))(t)
-					waiter := &rig.Mortal{Next: network, Latency: time.Millisecond, Lost: first(c.op, c.text, c.arrives, &ofWaiter)}
-					got := make(chan *mutex.Lock, 1)
-					ofHolder.Store(c.end)
-					ofWaiter.Store(!c.end)
-					l := b.over(t, waiter, cfg)
-					go func() { got <- rig.Must(l.Lock(t.Context(), "printer"))(t) }()
-					time.Sleep(5 * time.Millisecond) // in virtual time: it has enqueued, or lost its request
-					from := time.Now()
-					rig.Is(t, held.Unlock(t.Context()))
-					took := time.Since(from)
-					next := <-got
-					limit := 2 * time.Second
-					if c.text == enqueue {
-						// It waits for an answer for two graces, and for the end of one that began
-						// before it asked again.
-						limit += 1100 * time.Millisecond
-					}
-					if late := time.Since(from); !c.end && late > limit || c.end && late > took+time.Second {
-						t.Errorf("it has the lock after %v", late)
-					}
-					if next.Token() <= held.Token() && cfg.Mode == mutex.FailOpen {
-						t.Errorf("token %d after %d", next.Token(), held.Token())
-					}
-					ofWaiter.Store(c.end)
-					rig.Is(t, next.Unlock(t.Context()))
-				})
-				wantEnded(t, b, cfg, "printer")
-			})
-		})
 	}
 }
 

@@ -18,17 +18,22 @@ import (
 
 // Fair on rows that others lock, change or delete too.
 
-// A row with an attribute of somebody else's stays, and goes from hand to hand.
+// A row with an attribute of somebody else's stays, and goes from hand to hand, with what
+// the holder has left in it.
 func TestFairRowWithAnAttributeOfItsOwn(t *testing.T) {
 	eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		name, kept := &types.AttributeValueMemberS{Value: "printer"}, &types.AttributeValueMemberS{Value: "on the second floor"}
 		rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: row{"name": name, "where": kept}}))(t)
 		held := rig.Must(b.locker(t, cfg).Lock(t.Context(), "printer"))(t)
+		rig.Is(t, held.SetPayload(t.Context(), []byte("page 7")))
 		got := make(chan *mutex.Lock, 1)
 		go func() { got <- rig.Must(b.locker(t, cfg).Lock(soon(t), "printer"))(t) }()
 		b.queued(t, "printer", 2)
 		rig.Is(t, held.Unlock(t.Context()))
 		next := <-got
+		if text := string(next.Payload()); text != "page 7" {
+			t.Errorf("payload %q", text)
+		}
 		rig.Is(t, next.Unlock(t.Context()))
 		if r := b.row(t, "printer"); r["where"] == nil || r["lockedBy"] != nil || len(b.entries(t, "printer")) > 0 || next.Token() != held.Token()+1 {
 			t.Errorf("tokens %d and %d; left: %v", held.Token(), next.Token(), r)

@@ -49,7 +49,7 @@ var ofQueues = []mutant{
 		file: "internal/lock/transfer.go",
 		old:  `w.Transfer(h.queue[0], h.own, h.token+1,`,
 		new:  `w.Transfer(h.queue[0], h.own, h.token,`,
-		by:   test("lockedread", "^TestFairServesInOrderOfArrival$"),
+		by:   suite("fair", "^TestServiceInTheOrderOfArrival$"),
 	},
 	{
 		name: "all in the queue take over at once",

@@ -26,6 +26,21 @@ func TestClosuresKeepTheirLimits(t *testing.T) {
 	}
 }
 
+// Tests are code too, and without a limit they only grow.
+func TestTestsKeepTheirLimit(t *testing.T) {
+	m := library(t)
+	lines, err := m.tests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := total(lines); n > testsLimit+int(margin*testsLimit) {
+		t.Errorf("%d lines of tests, the limit is %d: see go run ./internal/suite/closure -tests", n, testsLimit)
+	}
+	if lines["internal/suite/closure"] == 0 || lines["ticket"] == 0 || lines["jobs"] == 0 {
+		t.Errorf("no tests were counted here or in packages of the library: %v", lines)
+	}
+}
+
 // TestAPlantedImportIsFound sees that a limit refuses what it is there to refuse.
 func TestAPlantedImportIsFound(t *testing.T) {
 	for _, planted := range []struct{ file, text, want string }{

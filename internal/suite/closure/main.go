@@ -3,6 +3,7 @@
 //
 //	go run ./internal/suite/closure          # every public package
 //	go run ./internal/suite/closure mutex    # one, with all that it imports
+//	go run ./internal/suite/closure -tests   # the lines of tests, by folder
 //
 // Lines with code count, of the files that this machine would compile: no comments, no
 // blank lines, no tests, and nothing of other modules. The tests hold the figures against
@@ -31,6 +32,14 @@ func run(out io.Writer, packages []string) error {
 		return err
 	}
 	m := &tree{files: os.DirFS(root)}
+	if len(packages) == 1 && packages[0] == "-tests" {
+		lines, err := m.tests()
+		for _, of := range slices.Sorted(maps.Keys(lines)) {
+			fmt.Fprintf(out, "%7d  %s\n", lines[of], of)
+		}
+		fmt.Fprintf(out, "%7d  all tests, of at most %d\n", total(lines), testsLimit)
+		return err
+	}
 	for _, name := range packages {
 		lines, err := m.closure(name)
 		if err != nil {

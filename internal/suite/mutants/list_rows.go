@@ -72,9 +72,9 @@ var ofSemaphores = []mutant{
 	{
 		name: "dead letters are forgotten with their resource",
 		file: "internal/resources/limit.go",
-		old: `range []string{aQueued, aRunning, aDead} {
+		old: `range []string{aQueued, aRunning, aDead, aLater} {
 			none`,
-		new: `range []string{aQueued, aRunning} {
+		new: `range []string{aQueued, aRunning, aLater} {
 			none`,
 		by: test("jobs", "^TestDeadLettersKeepTheirResource$"),
 	},

@@ -21,6 +21,16 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 	}
 	defer h.turn.EndDone()
 	core, stored := h.l.line.Core, h.start.Raw
+	if len(core.Unique.All) > 0 {
+		edit, err := made()
+		if err != nil {
+			return item, err
+		}
+		if now, changed := edit.Claims(core, stored, h.raw, max(count, 1)); changed {
+			return h.claim(ctx, edit, now, max(count, 1))
+		}
+		made = func() (typed.Edit, error) { return edit, nil }
+	}
 	left := stored // for the next caller, if the lock is to stay in this process
 	var seen *protocol.Evidence
 	var id protocol.WriteID
@@ -75,6 +85,10 @@ func (h *hold) delete(ctx context.Context) error {
 		return err
 	}
 	defer h.turn.EndDone()
+	if len(h.l.line.Core.Claims(h.start.Raw)) > 0 {
+		_, err := h.claim(ctx, typed.Edit{Remove: true}, nil, 1)
+		return err
+	}
 	_, err := h.lock.End(ctx, lock.End{As: lock.Delete})
 	h.turn.PassOn(nil, nil)
 	return err

@@ -22,7 +22,11 @@ func New[T any](table *repo.Table[T], cfg Config) (*Locker[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locker[T]{newLocker(typed.TableOf(table), taking, cfg.Combine)}, nil
+	inner := typed.TableOf(table)
+	if err := typed.CheckClaims(inner); err != nil {
+		return nil, err
+	}
+	return &Locker[T]{newLocker(inner, taking, cfg.Combine)}, nil
 }
 
 // Acquire locks an item and reads it, waiting as long as ctx allows. One

@@ -67,6 +67,9 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if inner.Core.EventTime == "" {
 		return nil, fmt.Errorf("%w: the nolock strategy orders writes by event time: add an integer field tagged `repo:\"eventtime\"` to %T", repo.ErrSchema, *new(T))
 	}
+	if u := inner.Core.Unique.All; len(u) > 0 {
+		return nil, fmt.Errorf("%w: %q of %T is unique: events are written without reading what the item has claimed before; use the optimistic or the pessimistic strategy", repo.ErrSchema, u[0].Name, *new(T))
+	}
 	r, err := newEngine(inner, cfg)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
@@ -30,13 +31,20 @@ func (r *engine) save(ctx context.Context, item any) (any, error) {
 		return nil, err
 	}
 	id := protocol.NewWriteID()
-	err = r.versioned(ctx, "Save", item, raw, id, func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error) {
+	again := func(ctx context.Context) error {
+		return r.alone(ctx, func(ctx context.Context, view *transaction.View) error {
+			_, err := r.saveIn(ctx, view, item)
+			return err
+		})
+	}
+	err = r.versioned(ctx, "Save", item, raw, id, again, func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error) {
 		w := turn.Core.NewWrite()
 		lockless.IfNotExcluded(w, lockless.NewExclusion(id))
 		err := r.saving(w, raw, id, version, base, turn.IfFree)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
 		}
+		w.IfSeen(raw, turn.Core.UniqueAttributes()...) // else it takes a transaction
 		in, err := w.Update(turn.Raw)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", turn.Core.ItemName(turn.Key), err)
@@ -73,8 +81,11 @@ func (r *engine) removeVersion(ctx context.Context, item any) error {
 		return err
 	}
 	core, version := r.table.Core, r.table.Version(item)
+	if len(core.Unique.All) > 0 {
+		return r.removeClaims(ctx, item, raw)
+	}
 	id := protocol.NewWriteID()
-	return r.versioned(ctx, "Remove", item, raw, id, func(ctx context.Context, turn *unlocked.Call, _ []byte) (ddb.Result, error) {
+	return r.versioned(ctx, "Remove", item, raw, id, nil, func(ctx context.Context, turn *unlocked.Call, _ []byte) (ddb.Result, error) {
 		w := core.NewWrite()
 		lockless.IfNotExcluded(w, lockless.NewExclusion(id))
 		atVersion(core, w, version, turn.IfFree)
@@ -99,8 +110,9 @@ func atVersion(core *protocol.Core, w *protocol.Write, version int64, ifFree fun
 
 // versioned sends a write that is bound to item's version until it has a
 // verdict, and waits while somebody holds the item at that very version. id is
-// the write's, or nobody's where it leaves none.
-func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, send func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error)) (err error) {
+// the write's, or nobody's where it leaves none. claims makes the write that changes what the
+// item claims, where that is why it was refused.
+func (r *engine) versioned(ctx context.Context, operation string, item any, raw ddb.Item, id protocol.WriteID, claims func(context.Context) error, send func(ctx context.Context, turn *unlocked.Call, base []byte) (ddb.Result, error)) (err error) {
 	core := r.table.Core
 	ctx, told := core.Observe.Call(ctx, telemetry.Optimistic, operation)
 	told.Key(r.table.KeyOf(item).String)
@@ -128,7 +140,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 	}
 	err = turn.SendUntilJudged(ctx, id, func() (ddb.Result, error) { return send(ctx, turn, base) }, func(image ddb.Item) (decided bool, err error) {
 		stored = typed.Version(core, image)
-		decided, err = r.judge(turn, id, image, given, base)
+		decided, err = r.judge(turn, id, image, raw, given, base)
 		switch {
 		case decided:
 			return true, err
@@ -138,6 +150,12 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 		}
 		return false, turn.WaitOrBreak(ctx, image)
 	})
+	if isClaims(err) {
+		if err = claims(ctx); err == nil {
+			stored = given + 1
+		}
+		return err
+	}
 	switch {
 	case err == nil && operation == "Save":
 		stored = given + 1
@@ -153,7 +171,7 @@ func (r *engine) versioned(ctx context.Context, operation string, item any, raw 
 
 // judge judges a write bound to a version by the image that refused it. done is
 // false where only a lock stands in the way.
-func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image ddb.Item, given int64, base []byte) (done bool, err error) {
+func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image, raw ddb.Item, given int64, base []byte) (done bool, err error) {
 	core := turn.Core
 	stored, gone := typed.Version(core, image), core.Absent(image)
 	switch verdict, final := turn.Doubt.Save(id, core.Ring(image), gone, stored, given); {
@@ -173,7 +191,7 @@ func (r *engine) judge(turn *unlocked.Call, id protocol.WriteID, image ddb.Item,
 	case stored != given:
 		return true, otherVersion(turn, stored, given)
 	case !turn.Barred(image) && (base == nil || bytes.Equal(base, core.Ring(image))):
-		return true, conflicting(turn)
+		return true, refusedAt(turn, image, raw)
 	}
 	// At this version ours is not applied. Once the lock is released it may be, or on
 	// another ring.

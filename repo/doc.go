@@ -4,9 +4,8 @@
 //
 // # Promise
 //
-// Whatever strategy runs beside whatever other on one item: no Update is ever
-// lost, none is applied twice, and every call ends in a true verdict (applied,
-// not applied, or [ErrOutcomeUnknown]).
+// Whatever strategy runs beside whatever other on one item: no Update is lost or applied
+// twice, and every call ends in a true verdict (applied, not applied, [ErrOutcomeUnknown]).
 //
 // # Items
 //
@@ -15,19 +14,21 @@
 //	repo:"pk"         partition key: string, number or bytes
 //	repo:"sk"         sort key, for tables that have one
 //	repo:"version"    integer that grows by one with every data write
-//	repo:"eventtime"  integer, or a time of whole seconds (time.Time with the
-//	                  option unixtime, attributevalue.UnixTime): when the event happened
+//	repo:"eventtime"  when the event happened: integer, or a time with the option unixtime
 //	repo:"eventid"    tie-break between events of the same time
 //	repo:"type=NAME"  string that names the item's type, where several share a table
 //	repo:"created"    when the item was made: a time.Time, or an integer of 64 bits
 //	repo:"updated"    when it was changed last
+//	repo:"unique"     no other item has it, unless it is zero; unique=NAME: nor all of NAME
 //
 // Options: of keys that are strings prefix=TEXT, as in repo:"pk,prefix=ORDER#"; of created
 // and updated that are integers unit=s (default), ms, us or ns since 1970.
 //
-// Only the attributes that T maps are written; others are kept, on the top level of the
-// item. Beside them stand the library's own, named by [Attributes]; they never reach T.
-// A time.Time as a key does not sort by time: use an integer.
+// A change of a unique string, number or bytes claims it by a row, in one transaction: see
+// docs/protocol.md. The partition key must be no number; nolock and Apply refuse.
+//
+// Only the attributes that T maps are written; others are kept, on the item's top level,
+// and the library's own, named by [Attributes]. A time.Time as a key does not sort by time.
 //
 // created is set when an item is made, updated by each write that counts the version, by
 // the clock of the process. A change that alters them, or the type, is ErrFixed. Several
@@ -49,12 +50,11 @@
 //
 //	for order, err := range orders.Query(ctx, "ann", repo.Index("byCustomer", "customer", "placed"), repo.Descending(), repo.Limit(10)) {
 //
-// Reads are consistent, but of an index, and with [Eventually]. A locked item is read as it
-// was committed last. An item that cannot be read is an [*ItemError], but with [Unreadable].
+// Reads are consistent, but of an index, and with [Eventually]; of a locked item, what was
+// committed last. One that cannot be read is an [*ItemError], but with [Unreadable].
 //
 // # Contexts and errors
 //
 // A context governs waiting and sending. Cancelled in the middle of a write, one short
-// attempt on a detached context finds out what became of it. Errors are sentinels for
-// "which" and structs for "who and until when"; they have keys, and no other values.
+// attempt on a detached context finds out what became of it. Errors have no values but keys.
 package repo

@@ -28,6 +28,7 @@ var errorTypes = []struct {
 	{ErrExists, "exists"},
 	{ErrCondition, "condition"},
 	{ErrMismatch, "mismatch"},
+	{ErrNotUnique, "not_unique"},
 	{ErrStale, "stale"},
 	{ErrFixed, "fixed"},
 	{ErrKey, "key"},

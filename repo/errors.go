@@ -20,6 +20,9 @@ var (
 	// ErrMismatch: the id of an operation (Once) was given with another request, whose
 	// fingerprint differs. Nothing was written.
 	ErrMismatch = errors.New("id of another request")
+	// ErrNotUnique: another item has the value of a unique attribute. Nothing was written.
+	// See [NotUniqueError].
+	ErrNotUnique = errors.New("value of a unique attribute belongs to another item")
 	// ErrStale: the event is older than what is stored. Nothing was written.
 	ErrStale = errors.New("event is older than the stored one")
 	// ErrLocked: somebody else holds the item. Nothing was written. See [LockedError].
@@ -138,3 +141,19 @@ func (e *ConditionError) Error() string {
 
 // Is makes errors.Is(err, ErrCondition) true.
 func (e *ConditionError) Is(target error) bool { return target == ErrCondition }
+
+// NotUniqueError says which item has the value that another one was to have. It does not
+// say the value.
+type NotUniqueError struct {
+	Table string
+	Key   Key    // of the item that was to have it
+	Field string // the unique attribute, or the name that several have together
+	Owner Key    // of the item that has it
+}
+
+func (e *NotUniqueError) Error() string {
+	return fmt.Sprintf("%s: the value of %q belongs to item %v", itemName(e.Table, e.Key), e.Field, e.Owner)
+}
+
+// Is makes errors.Is(err, ErrNotUnique) true.
+func (e *NotUniqueError) Is(target error) bool { return target == ErrNotUnique }

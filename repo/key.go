@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Key is the primary key of an item. Each part is a string, []byte or a
@@ -108,6 +109,8 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 		return fmt.Errorf("%w: the %s key (attribute %q): %s is not a number that DynamoDB keeps (at most 38 digits, from 10^-130 to below 10^126)", ErrKey, which, f.name, number.Value)
 	case ddb.TypeName(av) != f.kind:
 		return fmt.Errorf("%w: the %s key (attribute %q) must be %s, got %s", ErrKey, which, f.name, kindName(f.kind), kindName(ddb.TypeName(av)))
+	case limit == maxPartition && isClaimKey(av):
+		return fmt.Errorf("%w: the %s key (attribute %q) begins with %q, which the library keeps for the claims of unique attributes", ErrKey, which, f.name, stored.ClaimPrefix)
 	case size == 0:
 		return fmt.Errorf("%w: the %s key (attribute %q) is empty", ErrKey, which, f.name)
 	case size > limit:

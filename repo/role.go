@@ -9,12 +9,12 @@ import (
 )
 
 // roles are those that a repo tag can give to a field.
-var roles = []string{"pk", "sk", "type=NAME", "version", "eventtime", "eventid", "created", "updated"}
+var roles = []string{"pk", "sk", "type=NAME", "version", "eventtime", "eventid", "created", "updated", "unique"}
 
 // role is what a repo tag says of a field.
 type role struct {
 	name   string        // "" without a tag
-	of     string        // type=NAME: the name of the type
+	of     string        // type=NAME: the name of the type; unique=NAME: of what several fields are together
 	prefix string        // of keys: what their values begin with in the table
 	unit   time.Duration // of stamps that are integers: what one step is
 }
@@ -29,6 +29,12 @@ func parseRole(tag string) (r role, err error) {
 			return r, fmt.Errorf("the role %q names no type: write it as in repo:\"type=invoice\"", tag)
 		}
 		return role{name: "type", of: of}, nil
+	}
+	if of, ok := strings.CutPrefix(tag, "unique="); ok {
+		if of == "" || !utf8.ValidString(of) {
+			return r, fmt.Errorf("the role %q names nothing: write it as in repo:\"unique=login\", on each of the fields that are unique together", tag)
+		}
+		return role{name: "unique", of: of}, nil
 	}
 	name, option, has := strings.Cut(tag, ",")
 	if r.name = name; !slices.Contains(roles, name) || name == "type=NAME" {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // field is an attribute of the user's type.
@@ -28,7 +29,8 @@ func (f field) has(option string) bool { return slices.Contains(f.options, optio
 // schema is what NewTable learned about the user's type.
 type schema struct {
 	pk, sk, version, eventTime, eventID field
-	entity, created, updated            field    // entity names the type of an item
+	entity, created, updated            field // entity names the type of an item
+	unique                              []stored.Unique
 	mapped                              []string // without keys
 	fields                              []field  // all
 	codec                               *codec
@@ -78,6 +80,12 @@ func assign(fields []field, c *codec) (*schema, error) {
 		if f.viaPtr {
 			return nil, fmt.Errorf("field %s has the role %q inside an embedded pointer, which may be nil: embed the struct itself", f.goName, f.role.name)
 		}
+		if f.role.name == "unique" {
+			if err := s.addUnique(f); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		place := places[f.role.name]
 		if place.of.name != "" {
 			return nil, fmt.Errorf("fields %s and %s both have the role %q: give it to one", place.of.goName, f.goName, f.role.name)
@@ -98,7 +106,7 @@ func assign(fields []field, c *codec) (*schema, error) {
 		return nil, fmt.Errorf("field %s breaks ties of event times (repo:\"eventid\"), but no field has repo:\"eventtime\"", s.eventID.goName)
 	}
 	slices.Sort(s.mapped)
-	return s, nil
+	return s, s.checkUnique()
 }
 
 func (s *schema) collisions(fields []field, attrs Attributes) error {

@@ -49,7 +49,7 @@ func Retryable(err error) bool {
 	if VerdictOf(err) != NotWritten {
 		return false
 	}
-	for _, final := range []error{ErrNotFound, ErrExists, ErrStale, ErrCondition, ErrMismatch, ErrReleased, ErrNotHeld, ErrSchema, ErrKey, ErrFixed, ErrTooLarge, ErrNoTable, ErrDenied, ErrConfig, ErrNested, ErrPage} {
+	for _, final := range []error{ErrNotFound, ErrExists, ErrStale, ErrCondition, ErrMismatch, ErrNotUnique, ErrReleased, ErrNotHeld, ErrSchema, ErrKey, ErrFixed, ErrTooLarge, ErrNoTable, ErrDenied, ErrConfig, ErrNested, ErrPage} {
 		if errors.Is(err, final) {
 			return false
 		}

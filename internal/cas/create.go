@@ -3,6 +3,7 @@ package cas
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -33,9 +34,16 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 	ctx, told := core.Observe.Call(ctx, s.Kind, "Create")
 	told.Key(t.KeyOf(item).String)
 	defer told.End(&err)
-	c := &creation{Call: unlocked.Call{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}}, id: protocol.NewWriteID(), item: raw, once: once}
+	c := &creation{Call: unlocked.Call{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}}, table: t, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {
-		in, err := c.input()
+		d, err := c.diff()
+		if err != nil {
+			return ddb.Result{}, fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
+		}
+		if len(core.Claims(raw)) > 0 {
+			return c.claim(ctx, typed.After(core, c.hidden, c.Raw, c.whole(d), 1))
+		}
+		in, err := c.input(d)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
 		}
@@ -54,6 +62,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 // it has a verdict.
 type creation struct {
 	unlocked.Call
+	table  *typed.Table
 	id     protocol.WriteID
 	item   ddb.Item // to be made
 	once   *typed.Once
@@ -127,13 +136,12 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 	return nil
 }
 
-// input is the request that creates an item: where there is none, or, in the second
-// place, where hidden was seen.
-func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
+// diff is what the request writes.
+func (c *creation) diff() (d ddb.Diff, err error) {
 	core, raw, hidden := c.Core, c.item, c.hidden
-	d := core.Whole(raw).Without(core.Version)
+	d = core.Whole(raw).Without(core.Version)
 	if err := c.once.Remember(core, hidden, &d); err != nil {
-		return nil, err
+		return d, err
 	}
 	base := core.Key(raw)
 	for _, name := range core.Attr.OnceNames() {
@@ -141,9 +149,19 @@ func (c *creation) input() (*dynamodb.UpdateItemInput, error) {
 			base[name] = ids
 		}
 	}
-	if err := core.CheckSize(base, d); err != nil {
-		return nil, err
-	}
+	return d, core.CheckSize(base, d)
+}
+
+// whole adds to it what the tombstone in its place has kept.
+func (c *creation) whole(d ddb.Diff) ddb.Diff {
+	d.Remove = append(slices.Clip(d.Remove), typed.Unmapped(c.Core, typed.Leftovers(c.Core, c.hidden))...)
+	return d
+}
+
+// input is the request that creates an item: where there is none, or, in the second
+// place, where hidden was seen.
+func (c *creation) input(d ddb.Diff) (*dynamodb.UpdateItemInput, error) {
+	core, raw, hidden := c.Core, c.item, c.hidden
 	w := core.NewWrite()
 	if core.Absent(hidden) {
 		d.Remove = nil // there is nothing

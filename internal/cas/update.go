@@ -137,6 +137,9 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	if err := u.check(from, edit); err != nil {
 		return nil, nil, err
 	}
+	if now, changed := edit.Claims(u.waiter.Core, image, u.waiter.Raw, u.count()); changed {
+		return u.claim(ctx, image, now, edit)
+	}
 	u.id = protocol.NewWriteID()
 	written, res, err := u.write(ctx, image, edit, u.id)
 	if err != nil {

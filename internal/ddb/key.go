@@ -9,12 +9,12 @@ import (
 // KeyText is a text for a primary key that no other key of the table has, for
 // use as the key of a map. Equal numbers have the same text, however they are written.
 func (t *Table) KeyText(key Item) string {
-	pk := scalarText(key[t.Partition])
+	pk := ScalarText(key[t.Partition])
 	if t.Sort == "" {
 		return pk
 	}
 	// The length keeps ("a", "bc") from ("ab", "c").
-	return strconv.Itoa(len(pk)) + ":" + pk + scalarText(key[t.Sort])
+	return strconv.Itoa(len(pk)) + ":" + pk + ScalarText(key[t.Sort])
 }
 
 // Key is a primary key in a fifth of the memory that a map takes: for those who
@@ -38,7 +38,9 @@ func (t *Table) Unpack(k Key) Item {
 	return Item{t.Partition: k.partition, t.Sort: k.sort}
 }
 
-func scalarText(v types.AttributeValue) string {
+// ScalarText is a text for a string, a number or bytes; "" for other values. Equal numbers
+// have the same text, however they are written.
+func ScalarText(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return v.Value

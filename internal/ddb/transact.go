@@ -158,6 +158,20 @@ func DeleteOf(in *dynamodb.DeleteItemInput) types.TransactWriteItem {
 	}}
 }
 
+// Put is, as a part of a transaction, the making of an item, in the place of one that
+// meets the write's conditions.
+func (w *Write) Put(item Item) types.TransactWriteItem {
+	cond := string(w.cond)
+	put := &types.Put{
+		TableName: &w.table.Name, Item: item, ConditionExpression: &cond, ExpressionAttributeNames: w.names,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if len(w.values) > 0 {
+		put.ExpressionAttributeValues = w.values
+	}
+	return types.TransactWriteItem{Put: put}
+}
+
 // PutOf is, as a part of a transaction, the making of an item that must not
 // exist.
 func (t *Table) PutOf(item Item) types.TransactWriteItem {

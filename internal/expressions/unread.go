@@ -33,5 +33,8 @@ func CheckTarget(core *protocol.Core, attr string) error {
 		attr == core.Attr.TTL && !slices.Contains(core.Mapped, attr) {
 		return fmt.Errorf("%w: the update changes attribute %q, which is the library's to write", repo.ErrFixed, attr)
 	}
+	if core.IsUnique(attr) {
+		return fmt.Errorf("%w: the update changes attribute %q, which is unique: what it was before must be known, so use Update, or Upsert", repo.ErrFixed, attr)
+	}
 	return nil
 }

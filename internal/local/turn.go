@@ -68,6 +68,13 @@ func (t *Turn) Release(ctx context.Context) error {
 		return err
 	}
 	defer t.EndDone()
+	return t.ReleaseBegun(ctx)
+}
+
+// ReleaseBegun is Release by a caller that has begun the end.
+func (t *Turn) ReleaseBegun(ctx context.Context) error {
+	ctx, cancel := ddb.Cleaning(ctx)
+	defer cancel()
 	next, err := t.Lock.End(ctx, lock.End{KeepLocal: t.KeepLocal()})
 	t.Pass(next, t.Item)
 	return err

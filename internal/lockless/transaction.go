@@ -23,13 +23,18 @@ type Part struct {
 // every write: a change of the data, and the taking of a lock, which may be
 // followed by one.
 func IfAsRead(w *protocol.Write, image ddb.Item) {
+	IfAsReadAnd(w, image, (*protocol.Write).IfUnlocked)
+}
+
+// IfAsReadAnd is IfAsRead of an item that ifFree finds free.
+func IfAsReadAnd(w *protocol.Write, image ddb.Item, ifFree func(*protocol.Write)) {
 	if len(image) == 0 {
 		w.IfAbsent(w.Core.Partition)
 		return
 	}
 	w.IfExists(w.Core.Partition)
 	w.IfSeen(image, witnesses(w.Core)...)
-	w.IfUnlocked()
+	ifFree(w)
 }
 
 // witnesses are the attributes of which one at least moves with every write.

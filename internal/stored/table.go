@@ -27,6 +27,7 @@ type Table struct {
 	// rather than an integer of the user's own unit.
 	EventSeconds bool
 	Roles
+	Unique Uniques // what no two items have alike
 	// KeyOf is a primary key as errors name it.
 	KeyOf func(key ddb.Item) fmt.Stringer
 	// Clock is the time by which items are stamped, ends of leases written, and those of

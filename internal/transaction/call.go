@@ -154,7 +154,10 @@ func (c *call) prepare(ctx context.Context) error {
 	c.letGo(ctx)
 	for _, e := range awaited {
 		e.awaited = false
-		if err := e.read(ctx, c, true); err != nil {
+		switch err := e.read(ctx, c, true); {
+		case errors.Is(err, errQueue):
+			e.wanted = true // others have come into its queue meanwhile
+		case err != nil:
 			return fail(e.failure(err))
 		}
 	}

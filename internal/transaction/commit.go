@@ -16,16 +16,17 @@ import (
 
 // commit is a commit under way: one request, until it has a verdict.
 type commit struct {
-	call  *call
-	parts []*part
-	held  []*part     // those whose locks it ends, in the order of items
-	rows  []*rows.Row // what is no item of a repository, in the same order
-	sent  []*rows.Row // those that are in the request, behind the items
-	out   *request    // nil: it is to be made
-	mine  *sent       // what the call remembers of it, or of another one that is found applied
-	id    protocol.WriteID
-	seen  []*protocol.Evidence // of the request, in what the process gets to see of its items
-	wrote []*entry             // items that others have written first
+	call   *call
+	parts  []*part
+	held   []*part     // those whose locks it ends, in the order of items
+	rows   []*rows.Row // what is no item of a repository, in the same order
+	sent   []*rows.Row // those that are in the request, behind the items
+	out    *request    // nil: it is to be made
+	mine   *sent       // what the call remembers of it, or of another one that is found applied
+	id     protocol.WriteID
+	claims []*claim             // those of the rows that are claims
+	seen   []*protocol.Evidence // of the request, in what the process gets to see of its items
+	wrote  []*entry             // items that others have written first
 
 	looked bool // what the request demands as it was read was read again behind it
 }
@@ -37,9 +38,12 @@ var errForm = errors.New("an item or a row wants another write")
 // commit writes what a run has made of the items that it touched.
 func (c *call) commit(ctx context.Context, touched []*entry, rows []*rows.Row) error {
 	m, changed := c.parts(touched, rows)
-	n := len(m.parts) + len(rows)
+	if err := m.addClaims(); err != nil {
+		return err
+	}
+	n := len(m.parts) + len(m.rows)
 	switch {
-	case len(rows) == 0 && !changed && len(m.held) == 0:
+	case len(m.rows) == 0 && !changed && len(m.held) == 0:
 		return c.verify(ctx, touched)
 	case n == 1 && len(m.held) == 1 && m.parts[0].blind == nil:
 		return m.end(ctx, m.parts[0])
@@ -56,6 +60,9 @@ func (c *call) commit(ctx context.Context, touched []*entry, rows []*rows.Row) e
 			return err
 		}
 		m.out = nil
+		if err := m.resolveClaims(ctx); err != nil {
+			return err
+		}
 	}
 }
 
@@ -109,6 +116,8 @@ func (m *commit) deliver(ctx context.Context) error {
 			step, err = m.among(ctx, res)
 		case step == lockless.SendOther:
 			err = m.other(ctx, res)
+		case step == lockless.FindOut && m.refusedByClaims(res):
+			step, err = m.bar(ctx)
 		}
 		switch step {
 		case lockless.SendSame:

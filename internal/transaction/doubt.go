@@ -153,6 +153,9 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 	case verdict == protocol.Lost && why != nil:
 		return why
 	case verdict == protocol.Lost:
+		if why := m.othersClaims(ctx); why != nil {
+			return why
+		}
 		return fail(m.all(cause, lock.Unwritten)...)
 	}
 	return fail(m.all(cause, lock.UnknownOutcome)...)

@@ -42,10 +42,14 @@ type entry struct {
 	changer atomic.Int64    // the goroutine in which it runs its caller's change; 0: none that is known
 
 	// Of the whole call; changed under op, or between runs.
-	known   bool        // image is what was read
-	image   ddb.Item    // empty: there was none
-	moment  moment      // before it was read, or after its lock was taken
-	turn    *local.Turn // the lock; nil: it is not held
+	known  bool        // image is what was read
+	image  ddb.Item    // empty: there was none
+	moment moment      // before it was read, or after its lock was taken
+	turn   *local.Turn // the lock; nil: it is not held
+	lent   bool        // by a caller that has begun its end
+	// ifFree demands that nobody holds the item, but maybe the caller, who goes on to hold
+	// it; nil: nobody.
+	ifFree  func(*protocol.Write)
 	waiter  unlocked.Call
 	next    func() // run when the call is the next in its process to have the lock
 	wanted  bool   // its lock is to be taken before the closure runs again
@@ -300,7 +304,11 @@ func (e *entry) lockedByOthers() bool {
 
 // release gives the lock back, or passes it on to the next of this process.
 func (e *entry) release(ctx context.Context, c *call) error {
-	err := e.turn.Release(ctx)
+	release := e.turn.Release
+	if e.lent {
+		release = e.turn.ReleaseBegun
+	}
+	err := release(ctx)
 	e.released(c)
 	return err
 }

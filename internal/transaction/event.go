@@ -74,6 +74,8 @@ func (v *View) needsNoItem(e *entry, ev Event) bool {
 		return false
 	case ev.Check != nil && e.refuted:
 		return false
+	case len(e.core.Unique.All) > 0 && (ev.Whole != nil || ev.Deletes):
+		return false // what the item has claimed must be known
 	}
 	return !ev.Deletes || v.tx.call.once == nil // a deletion leaves no id: the item is asked for it
 }

@@ -111,6 +111,10 @@ func (p *part) demand(w *protocol.Write) {
 		p.ending.Own(w)
 		return
 	}
+	if p.ifFree != nil {
+		lockless.IfAsReadAnd(w, p.entry.image, p.ifFree)
+		return
+	}
 	lockless.IfAsRead(w, p.entry.image)
 }
 

@@ -2,7 +2,6 @@ package transaction
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // request is what a commit sends, as often as it takes.
@@ -146,7 +144,7 @@ func (m *commit) transmit(ctx context.Context, opt ddb.Options) (res ddb.Result,
 	}
 	client, ok := core.Client.(ddb.Transactor)
 	if !ok {
-		return res, fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
+		return res, noTransactions()
 	}
 	return core.Transact(ctx, client, opt, out.writes...), nil
 }

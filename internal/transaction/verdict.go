@@ -117,7 +117,7 @@ func (m *commit) runAgain(ctx context.Context, form bool) error {
 		e.refuted = e.moment.assumed() && (e.blind == nil || e.blind.Check != nil)
 		e.known, e.image, e.moment = true, p.image, m.call.tick()
 		switch {
-		case e.image[e.core.Attr.LockedBy] != nil:
+		case e.image[e.core.Attr.LockedBy] != nil && e.ifFree == nil: // else its caller waits
 			e.lineUp()
 			e.known, e.awaited, awaited = false, e.locker == nil, true
 			e.wanted = e.locker != nil

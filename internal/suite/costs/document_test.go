@@ -123,6 +123,9 @@ func TestCostsInTheDocument(t *testing.T) {
 			})
 			put("`Update` after another caller of this process, which leaves it the lock or the item",
 				bill{both.requests - alone.requests, both.writes - alone.writes, both.reads - alone.reads})
+			for row, b := range costsOfUnique(t, size) {
+				put(row, b)
+			}
 			for row, b := range costsOfLocks(t) {
 				put(row, b...)
 			}

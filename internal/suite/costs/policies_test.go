@@ -74,6 +74,17 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 				}
 			}
 		},
+		"`repo:\"unique\"`": func(w *fixture.Fixture) {
+			table := rig.Must(repo.NewTable[member](w.Client, rig.New(t).Table, repo.TableConfig{}))(t)
+			rig.Is(t, table.EnsureTable(ctx))
+			w.Count.Reset()
+			s := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+			rig.Must(s.Create(ctx, member{ID: "a", Email: "a"}))(t)
+			_, err := s.Create(ctx, member{ID: "b", Email: "a"})
+			rig.Is(t, err, repo.ErrNotUnique)
+			rig.Must(s.Save(ctx, member{ID: "a", Email: "b", Version: 1}))(t)
+			rig.Is(t, s.Delete(ctx, repo.Key{Partition: "a"}))
+		},
 		"`once`": func(w *fixture.Fixture) {
 			s := rig.Must(once.New(w.Client, rig.New(t).Table, once.Config{}))(t)
 			rig.Is(t, s.EnsureTable(ctx))

@@ -22,7 +22,7 @@ import (
 
 // sentinels are the errors of the library, by the names that docs/errors.md gives them.
 var sentinels = map[string]error{
-	"ErrNotFound": repo.ErrNotFound, "ErrExists": repo.ErrExists, "ErrConflict": repo.ErrConflict, "ErrCondition": repo.ErrCondition, "ErrStale": repo.ErrStale, "ErrMismatch": repo.ErrMismatch,
+	"ErrNotFound": repo.ErrNotFound, "ErrExists": repo.ErrExists, "ErrConflict": repo.ErrConflict, "ErrCondition": repo.ErrCondition, "ErrStale": repo.ErrStale, "ErrMismatch": repo.ErrMismatch, "ErrNotUnique": repo.ErrNotUnique,
 	"ErrLocked": repo.ErrLocked, "ErrLockExpired": repo.ErrLockExpired, "ErrLockLost": repo.ErrLockLost, "ErrReleased": repo.ErrReleased, "ErrNotHeld": repo.ErrNotHeld,
 	"ErrOutcomeUnknown": repo.ErrOutcomeUnknown, "ErrSchema": repo.ErrSchema, "ErrKey": repo.ErrKey, "ErrPage": repo.ErrPage, "ErrFixed": repo.ErrFixed,
 	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig, "ErrNested": repo.ErrNested,

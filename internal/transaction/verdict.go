@@ -19,7 +19,25 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) lockless.Step {
 			evidence = protocol.Lost // this request; by which one it was made is all the same
 		}
 	}
+	if res.Outcome == ddb.Refused && answer == lockless.Silence && m.unchanged(ctx) {
+		return lockless.Fail
+	}
 	return answer.Next(evidence, false)
+}
+
+// unchanged reports whether an item that the request changes is as it was read: then
+// nothing of the whole was applied.
+func (m *commit) unchanged(ctx context.Context) bool {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	for _, p := range m.parts {
+		if !p.changed() || p.blind != nil || p.core.Absent(p.entry.image) {
+			continue
+		}
+		image, err := p.core.Get(ctx, p.raw)
+		return err == nil && ddb.EqualItems(image, p.entry.image)
+	}
+	return false
 }
 
 // answered is the kind of an answer.
@@ -35,8 +53,11 @@ func (m *commit) answered(res ddb.Result) lockless.Answer {
 		}
 		return lockless.Condition
 	}
-	if ddb.Conflicted(res.Err) || ddb.Throttled(res.Err) {
+	switch {
+	case ddb.Conflicted(res.Err), ddb.Throttled(res.Err):
 		return lockless.Busy
+	case res.Unjudged:
+		return lockless.Silence // it was refused, but of a copy of it that says nothing
 	}
 	return lockless.Denied
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -75,13 +76,17 @@ func (l *Locker[T]) Upsert(ctx context.Context, key repo.Key, change func(ctx co
 // commit refused with ErrLockLost. Token 0 breaks a hold that was taken by
 // hand. ErrNotHeld if the item is not held under this token (see
 // repo.Table.Inspect). Two requests, one more each time that the holder extends
-// the lock between them.
+// the lock between them. Inside a change of the same item, with its context, it is
+// ErrNested, and so with the context of a hold of it: that is ended by its handle.
 //
 // If an answer was lost, the item tells whether the hold was ended by force, by
 // this call or another's; ErrOutcomeUnknown if it does not. For that the break of
 // a hold by hand leaves an id in the attribute "writers".
 func (l *Locker[T]) Break(ctx context.Context, key repo.Key, token int64) (err error) {
 	k, err := l.l.table.EncodeKey(key)
+	if err == nil {
+		err = nesting.Write(ctx, nesting.ItemOf(l.l.table.Core.Table, k), key)
+	}
 	if err != nil {
 		return err
 	}

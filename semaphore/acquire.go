@@ -37,14 +37,20 @@ func (s *Semaphore) TryAcquire(ctx context.Context, resource string) (*Permit, e
 }
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
-// ctx, and, with the cause, when the permit is lost.
+// ctx, and, with the cause, when the permit is lost. An Acquire of the same resource inside
+// fn, with its context, is ErrNested if the limit is used up by what that holds.
 func (s *Semaphore) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
-	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, fn, (*Permit).Release)
+	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, inside(fn), (*Permit).Release)
 }
 
 func (s *Semaphore) takePermit(ctx context.Context, operation, resource string, once bool) (_ *Permit, err error) {
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
+	}
+	if !once {
+		if err := s.refuseNested(ctx, resource); err != nil {
+			return nil, err
+		}
 	}
 	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Permit, operation)
 	span.Key(func() string { return resource })

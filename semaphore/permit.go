@@ -143,8 +143,9 @@ func (h *Permit) Token() int64 { return h.token }
 func (h *Permit) Until() time.Time { return h.lease.Until() }
 
 // Context is cancelled when the permit ends, with the cause: ErrLockLost,
-// ErrLockExpired, or ErrReleased.
-func (h *Permit) Context() context.Context { return h.lease.Context() }
+// ErrLockExpired, or ErrReleased. With it an Acquire of the same resource is ErrNested, if
+// its limit is used up by what the context holds.
+func (h *Permit) Context() context.Context { return h.inside(h.lease.Context()) }
 
 // Extend moves the end of the lease to a full lease from now, before the
 // permit does it by itself. One request. It gives way to a Release that comes

@@ -50,6 +50,16 @@ func Holding(ctx context.Context, item Item, ended func() error) context.Context
 	return (&frame{item: &item, ended: ended}).under(ctx)
 }
 
+// Holds is how many times what is held of an item is held where a context comes from.
+func Holds(ctx context.Context, item Item) (n int) {
+	for f := top(ctx); f != nil; f = f.outer {
+		if f.ended != nil && !f.isOver() && f.item.Is(item) {
+			n++
+		}
+	}
+	return n
+}
+
 // Within is the context of a closure.
 func Within(ctx context.Context, c Closure) context.Context {
 	return (&frame{closure: c}).under(ctx)

@@ -118,3 +118,23 @@ func TestWhatIsNotInsideAChange(t *testing.T) {
 	})
 	rig.Is(t, err)
 }
+
+// A hold is not ended by force from inside a change of its item, or where it is held.
+func TestBreaksInsideChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	locker := w.locking.Locker()
+	for name, c := range w.changers() {
+		id := w.make(t, "x "+name)
+		_, err := c.Update(t.Context(), key(id), func(ctx context.Context, x *thing) error {
+			refused(t, name, locker.Break(ctx, key(id), 1), "")
+			return more(ctx, x)
+		})
+		rig.Is(t, err)
+		w.has(t, id, 11)
+	}
+	held := rig.Must(w.locking.Acquire(t.Context(), key(w.make(t, "y"))))(t)
+	refused(t, "hold", locker.Break(held.Context(), held.Key(), held.Token()), "held")
+	rig.Is(t, locker.Break(t.Context(), held.Key(), held.Token()))
+	rig.Is(t, held.Release(t.Context()), repo.ErrLockLost)
+}

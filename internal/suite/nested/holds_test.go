@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/once"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/semaphore"
 	"github.com/dynahold/dynahold/ticket"
 	"github.com/dynahold/dynahold/txn"
 )
@@ -70,7 +71,8 @@ func TestHoldsInsideThemselves(t *testing.T) {
 	runs := rig.Must(once.New(w.Client, w.Table+"-once", once.Config{}))(t)
 	locks := rig.Must(mutex.New(w.Client, w.Table+"-locks", mutex.Config{}))(t)
 	queue := rig.Must(ticket.New(w.Client, w.Table+"-queue", ticket.Config{}))(t)
-	for _, table := range []interface{ EnsureTable(context.Context) error }{runs, locks, queue} {
+	permits := rig.Must(semaphore.New(w.Client, w.Table+"-permits", semaphore.Config{}))(t)
+	for _, table := range []interface{ EnsureTable(context.Context) error }{runs, locks, queue, permits} {
 		rig.Is(t, table.EnsureTable(t.Context()))
 	}
 	lock := func(ctx context.Context, name string) error {
@@ -93,6 +95,9 @@ func TestHoldsInsideThemselves(t *testing.T) {
 	}
 	turn := func(ctx context.Context, entity string) error {
 		return queue.Do(ctx, entity, func(context.Context, *ticket.Turn) error { return nil })
+	}
+	permit := func(ctx context.Context, resource string) error {
+		return permits.Do(ctx, resource, func(context.Context, *semaphore.Permit) error { return nil })
 	}
 	type calls = map[string]call
 	for name, c := range map[string]struct {
@@ -117,6 +122,9 @@ func TestHoldsInsideThemselves(t *testing.T) {
 		"ticket.Do": {func(ctx context.Context, name string, fn func(context.Context)) error {
 			return queue.Do(ctx, name, func(ctx context.Context, turn *ticket.Turn) error { fn(ctx); fn(turn.Context()); return nil })
 		}, calls{"Do": turn}},
+		"semaphore.Do": {func(ctx context.Context, name string, fn func(context.Context)) error {
+			return permits.Do(ctx, name, func(ctx context.Context, p *semaphore.Permit) error { fn(ctx); fn(p.Context()); return nil })
+		}, calls{"Do": permit}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		var kept context.Context
@@ -134,5 +142,34 @@ func TestHoldsInsideThemselves(t *testing.T) {
 			t.Errorf("%s: it waited", name)
 		}
 		cancel()
+	}
+}
+
+// Permits are waited for while there is one more than what the context holds.
+func TestPermitsInsidePermits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	permits := rig.Must(semaphore.New(w.Client, w.Table+"-permits", semaphore.Config{}))(t)
+	rig.Is(t, permits.EnsureTable(t.Context()))
+	rig.Is(t, permits.SetLimit(t.Context(), "room", 2))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	inner := func(context.Context, *semaphore.Permit) error { return nil }
+	rig.Is(t, permits.Do(ctx, "room", func(ctx context.Context, _ *semaphore.Permit) error {
+		return permits.Do(ctx, "room", func(ctx context.Context, _ *semaphore.Permit) error {
+			before := w.Count.Total()
+			rig.Is(t, permits.Do(ctx, "room", inner), repo.ErrNested)
+			_, err := permits.TryAcquire(ctx, "room")
+			rig.Is(t, err, semaphore.ErrBusy)
+			if sent := w.Count.Total() - before; sent != 1 {
+				t.Errorf("%d requests, want that of TryAcquire", sent)
+			}
+			rig.Is(t, permits.SetLimit(ctx, "room", 3))
+			return nil
+		})
+	}))
+	rig.Is(t, permits.Do(ctx, "room", inner))
+	if ctx.Err() != nil {
+		t.Error("it waited")
 	}
 }

@@ -14,7 +14,7 @@ var limits = map[string]int{
 	"pessimistic": 18_750,
 	"repo":        7_200,
 	"repotest":    9_700,
-	"semaphore":   9_750,
+	"semaphore":   10_000,
 	"ticket":      9_950,
 	"txn":         16_900,
 }

@@ -153,9 +153,9 @@ func read(t *testing.T, name string) string {
 func TestDocumentsKeepToTheirBudget(t *testing.T) {
 	budgets := map[string]int{
 		"README.md": 1000, "CHANGELOG.md": 600, "CONTRIBUTING.md": 1150, "AGENTS.md": 450, "SECURITY.md": 720, "bench/README.md": 1400,
-		"cmd/dynahold/README.md": 2100, "docs/README.md": 250, "docs/choosing.md": 900, "docs/comparison.md": 850, "docs/errors.md": 700,
+		"cmd/dynahold/README.md": 2100, "docs/README.md": 250, "docs/choosing.md": 900, "docs/comparison.md": 850, "docs/errors.md": 730,
 		"docs/faq.md": 1000, "docs/limits.md": 1130, "docs/migration.md": 1700, "docs/night.md": 1300, "docs/operations.md": 1070,
-		"docs/performance.md": 2500, "docs/protocol.md": 3950, "docs/reliability.md": 650, "docs/sequences.md": 1200, "docs/settings.md": 1420,
+		"docs/performance.md": 2500, "docs/protocol.md": 4300, "docs/reliability.md": 650, "docs/sequences.md": 1200, "docs/settings.md": 1470,
 		"docs/stability.md": 400, "docs/tables.md": 800, "docs/telemetry.md": 1500, "docs/testing.md": 1100,
 	}
 	total := 0
@@ -170,7 +170,7 @@ func TestDocumentsKeepToTheirBudget(t *testing.T) {
 		}
 		return nil
 	})
-	if most := 28_850; err != nil || total == 0 || total > most {
+	if most := 29_250; err != nil || total == 0 || total > most {
 		t.Errorf("all documents together have %d words, their budget is %d: %v", total, most, err)
 	}
 }
@@ -196,7 +196,7 @@ func TestThreatsNameTestsThatExist(t *testing.T) {
 
 // A package's document is read on one screen and a half.
 func TestPackageDocumentsAreShort(t *testing.T) {
-	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "txn", "mutex", "ticket", "once", "semaphore", "jobs", "localdb", "repotest", "direct", "history"} {
+	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "mutex", "ticket", "once", "semaphore", "jobs", "localdb", "repotest", "direct", "history"} {
 		if lines := strings.Count(read(t, name+"/doc.go"), "\n"); lines > 60 {
 			t.Errorf("%s/doc.go has %d lines, 60 are enough", name, lines)
 		}

@@ -153,7 +153,7 @@ func (a Attributes) roleOf(name string) string {
 	if once := stored.Attributes(a).OnceNames(); slices.Contains(once[:], name) {
 		return "Once"
 	}
-	if name == stored.Attributes(a).UnreadWriter() {
+	if name == stored.Attributes(a).UnreadWriter() || name == stored.Attributes(a).Delegated() {
 		return "Writers"
 	}
 	return ""
@@ -172,8 +172,8 @@ func (a Attributes) check() error {
 			names = once[:]
 			most -= len(names[2]) - len(name)
 		} else if role == "Writers" {
-			names = append(names, stored.Attributes(a).UnreadWriter())
-			most -= len(names[1]) - len(name)
+			names = append(names, stored.Attributes(a).UnreadWriter(), stored.Attributes(a).Delegated())
+			most -= len(names[2]) - len(name)
 		}
 		switch {
 		case !utf8.ValidString(name):

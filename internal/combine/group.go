@@ -100,12 +100,12 @@ func (b *Group) Begin(fresh bool) { b.fresh = fresh }
 func (b *Group) Edit(ctx context.Context, from typed.Snapshot) (typed.Edit, error) {
 	b.count = 0
 	began := time.Now()
-	all := newTotal(b.table, from)
+	all := typed.NewTotal(b.table, from)
 	for i := 0; ; i++ {
 		if i == len(b.parts) && !b.more(ctx, began) {
 			break
 		}
-		start, err := all.next()
+		start, err := all.Next()
 		if err != nil {
 			return typed.Edit{}, err
 		}
@@ -114,7 +114,7 @@ func (b *Group) Edit(ctx context.Context, from typed.Snapshot) (typed.Edit, erro
 		m.answer = m.ask(ctx, ask{table: b.table, from: start, fresh: b.fresh && b.count == 0})
 		m.alone = m.ran && errors.Is(m.err, repo.Remove)
 		if m.changed {
-			all.add(m.edit)
+			all.Add(m.edit.diff, m.edit.after, m.edit.version)
 			b.count++
 		}
 	}
@@ -131,7 +131,7 @@ func (b *Group) Edit(ctx context.Context, from typed.Snapshot) (typed.Edit, erro
 		return typed.Edit{}, errNothing // nobody wants the new item
 	}
 	// To the guard it is one change; Count tells how many it stands for.
-	return all.edit(), nil
+	return all.Edit(), nil
 }
 
 // errNothing ends a group that would make an item without a change.

@@ -31,6 +31,7 @@ type crew struct {
 
 	window  *window
 	workers []*worker
+	endings endings
 	// Of workloads that hold items: how many are inside each, and how often somebody
 	// came in while another was.
 	within   []atomic.Int32
@@ -62,7 +63,7 @@ var errStuck = errors.New("load: the change was still under way 30 s after the e
 // begun in it.
 func (c *crew) run() error {
 	defer c.adrift.Wait()
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), endingsKey{}, &c.endings))
 	defer cancel(nil)
 	n, _ := c.sharers()
 	c.window, c.within = newWindow(c.workload, n), make([]atomic.Int32, c.workload.Items)
@@ -89,9 +90,37 @@ func (c *crew) run() error {
 	var watch sync.WaitGroup
 	watch.Go(func() { c.watch(finished, cancel) })
 	all.Wait()
+	c.endings.run()
 	close(finished)
 	watch.Wait()
 	return c.outer.Err()
+}
+
+// endings are what is called when the changes of a run are over.
+type endings struct {
+	mu  sync.Mutex
+	all []func() // guarded by mu
+}
+
+type endingsKey struct{}
+
+// AtEnd has a contender's process end what it has started: the context is that of
+// Contender.Open. The run waits for it.
+func AtEnd(ctx context.Context, end func()) {
+	e := ctx.Value(endingsKey{}).(*endings)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, end)
+}
+
+func (e *endings) run() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all sync.WaitGroup
+	for _, end := range e.all {
+		all.Go(end)
+	}
+	all.Wait()
 }
 
 // watch cancels what takes too long or is not wanted any more. Then it ends:

@@ -29,7 +29,7 @@ const (
 // CheckSize refuses an update that DynamoDB would refuse, and one that leaves an
 // item which could not be locked any more. What the library keeps on the item
 // does not count, for the headroom is for that; but the ids of operations do, of
-// which there are as many as users make.
+// which there are as many as users make, and the answers of delegated commands.
 func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 	if c.small(item, d) {
 		return nil
@@ -40,7 +40,7 @@ func (c *Core) CheckSize(item ddb.Item, d ddb.Diff) error {
 		case c.IsKey(name):
 			key += len(name) + valueSize(v)
 			fallthrough
-		case !c.Reserved(name) || c.IsOnce(name):
+		case !c.Reserved(name) || c.IsOnce(name) || name == c.Delegated:
 			size += len(name) + valueSize(v)
 		}
 	}

@@ -18,7 +18,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	built := map[string][]string{}    // field -> packages
 	defaults := map[string][]string{} // field -> what comments say
 	for folder, name := range map[string]string{
-		"lockedread": "Config", "optimistic": "Config", "nolock": "Config", "mutex": "Config", "once": "Config", "ticket": "Config", "semaphore": "Config", "jobs": "Config", "repo": "TableConfig",
+		"lockedread": "Config", "optimistic": "Config", "nolock": "Config", "delegate": "Config", "mutex": "Config", "once": "Config", "ticket": "Config", "semaphore": "Config", "jobs": "Config", "repo": "TableConfig",
 	} {
 		for field, comment := range fieldsOf(t, filepath.Join("..", "..", folder), name) {
 			built[field] = append(built[field], folder)

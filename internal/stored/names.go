@@ -16,7 +16,7 @@ type Attributes struct {
 // Names are all names.
 func (a Attributes) Names() []string {
 	once := a.OnceNames()
-	return append(once[:], a.UnreadWriter(), a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
+	return append(once[:], a.UnreadWriter(), a.Delegated(), a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, a.TTL)
 }
 
 // Clash is a name that is also one of others, or begins with one of their

@@ -56,6 +56,9 @@ func (t *Table) checkRest(item ddb.Item) error {
 	if v, ok := item[a.Tombstone]; ok && !isTrue(v) {
 		return &ShapeError{a.Tombstone, fmt.Errorf("%s, not the mark of a deleted item (BOOL true)", describe(v))}
 	}
+	if v, ok := item[t.Delegated]; ok && ddb.TypeName(v) != "M" {
+		return &ShapeError{t.Delegated, fmt.Errorf("%s, not what delegated commands leave (a map)", describe(v))}
+	}
 	return t.checkOnce(item)
 }
 

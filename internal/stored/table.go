@@ -43,8 +43,9 @@ type Table struct {
 	Shares       bool          // the user's type may share parts of what it is decoded from or encoded to
 	Retention    time.Duration // length of an epoch: for how long ids of operations are remembered at least
 
-	Once   [3]string // Attr.OnceNames
-	Unread string    // Attr.UnreadWriter
+	Once      [3]string // Attr.OnceNames
+	Unread    string    // Attr.UnreadWriter
+	Delegated string    // Attr.Delegated
 
 	watcher atomic.Pointer[func(ddb.Item)]
 	making  sync.Once
@@ -53,7 +54,7 @@ type Table struct {
 
 // New completes a table.
 func New(t *Table) *Table {
-	t.Once, t.Unread = t.Attr.OnceNames(), t.Attr.UnreadWriter()
+	t.Once, t.Unread, t.Delegated = t.Attr.OnceNames(), t.Attr.UnreadWriter(), t.Attr.Delegated()
 	t.Table.Saw = t.Saw
 	return t
 }
@@ -93,7 +94,7 @@ func (t *Table) Named(attributes ...string) []string {
 func (t *Table) Reserved(name string) bool {
 	a := &t.Attr
 	switch name {
-	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, t.Unread:
+	case a.LockedBy, a.LockTime, a.LockLease, a.LockHeld, a.LockToken, a.LockStolen, a.LockStub, a.LockQueue, a.Writers, a.Tombstone, t.Unread, t.Delegated:
 		return true
 	}
 	return t.IsOnce(name)

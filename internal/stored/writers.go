@@ -28,6 +28,10 @@ const unreadWriter = "Unread"
 // the item.
 func (a Attributes) UnreadWriter() string { return a.Writers + unreadWriter }
 
+// Delegated is the attribute of the commands that one process has carried out for others
+// (internal/delegation).
+func (a Attributes) Delegated() string { return a.Writers + "Delegated" }
+
 // LastUnread is what an item says of it: an id that is nobody's if there is none. As a
 // ring of one id it tells of such writes what a ring tells of others.
 func (t *Table) LastUnread(item ddb.Item) []byte {

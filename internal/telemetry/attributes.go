@@ -31,6 +31,7 @@ var dynamodb = system.String("aws.dynamodb")
 const (
 	NoLock      = "nolock"
 	Optimistic  = "optimistic"
+	Delegate    = "delegate"
 	Pessimistic = "pessimistic" // also the locks that others take on items
 	Mutex       = "mutex"
 	Once        = "once"

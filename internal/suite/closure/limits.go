@@ -3,6 +3,7 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
+	"delegate":    15_700,
 	"history":     350,
 	"jobs":        13_950,
 	"localdb":     1_150,
@@ -22,6 +23,6 @@ var limits = map[string]int{
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 69_100
+const testsLimit = 71_300
 
 const margin = 0.03

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -28,7 +29,7 @@ var sentinels = map[string]error{
 	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig, "ErrNested": repo.ErrNested,
 	"semaphore.ErrBusy": semaphore.ErrBusy, "semaphore.ErrClosed": semaphore.ErrClosed,
 	"jobs.ErrBusy": jobs.ErrBusy, "jobs.ErrNoWork": jobs.ErrNoWork, "jobs.ErrClosed": jobs.ErrClosed,
-	"mutex.ErrClosed": mutex.ErrClosed, "ticket.ErrClosed": ticket.ErrClosed, "nolock.ErrAhead": nolock.ErrAhead, "once.ErrNoResult": once.ErrNoResult,
+	"mutex.ErrClosed": mutex.ErrClosed, "delegate.ErrRepeated": delegate.ErrRepeated, "ticket.ErrClosed": ticket.ErrClosed, "nolock.ErrAhead": nolock.ErrAhead, "once.ErrNoResult": once.ErrNoResult,
 	"txn.ErrTooLarge": txn.ErrTooLarge,
 }
 
@@ -62,7 +63,7 @@ func TestTheDocumentOnErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, folder := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "txn", "once", "mutex", "ticket", "semaphore", "localdb"} {
+	for _, folder := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "once", "mutex", "ticket", "semaphore", "localdb"} {
 		for _, e := range declared(t, folder) {
 			if folder != "repo" {
 				e = folder + "." + e

@@ -1,19 +1,18 @@
-package combine
+package typed
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/typed"
 )
 
-// total is an item after the changes of a group so far, as it would be stored
+// Total is an item after the changes of a group so far, as it would be stored
 // if each of them had been written. It holds encodings alone, which no caller
 // shares.
-type total struct {
-	table   *typed.Table
-	from    typed.Snapshot
+type Total struct {
+	table   *Table
+	from    Snapshot
 	changed bool
 	raw     ddb.Item // once something has changed
 	before  ddb.Item // what the type makes of raw; nil: not known yet
@@ -21,19 +20,20 @@ type total struct {
 	touched map[string]bool
 }
 
-func newTotal(table *typed.Table, from typed.Snapshot) *total {
-	return &total{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
+// NewTotal is an item before the first change.
+func NewTotal(table *Table, from Snapshot) *Total {
+	return &Total{table: table, from: from, before: from.Before, after: from.Before, touched: map[string]bool{}}
 }
 
-// next is what the next change starts from, with a copy of the item of its own.
-func (s *total) next() (start typed.Snapshot, err error) {
+// Next is what the next change starts from, with a copy of the item of its own.
+func (s *Total) Next() (start Snapshot, err error) {
 	start.Raw = s.from.Raw
 	switch {
 	case s.changed:
 		start.Raw = s.raw
 		start.Item, err = s.table.Decode(s.raw)
 	case s.table.Core.Hidden(s.from.Raw):
-		start.Item, err = typed.NewItem(s.table, s.from.Before) // the key
+		start.Item, err = NewItem(s.table, s.from.Before) // the key
 	default:
 		start.Item, err = s.table.Decode(s.from.Raw)
 	}
@@ -51,8 +51,8 @@ func (s *total) next() (start typed.Snapshot, err error) {
 	return start, nil
 }
 
-// add takes in what a change did.
-func (s *total) add(e edit) {
+// Add takes in what a change did, that left the item's encoding after and its version.
+func (s *Total) Add(diff ddb.Diff, after ddb.Item, version int64) {
 	core := s.table.Core
 	base := s.from.Raw
 	if s.changed {
@@ -61,23 +61,23 @@ func (s *total) add(e edit) {
 	if len(base) == 0 {
 		base = s.from.Before
 	}
-	for _, a := range e.diff.Set {
+	for _, a := range diff.Set {
 		s.touched[a.Name] = true
 	}
-	for _, name := range e.diff.Remove {
+	for _, name := range diff.Remove {
 		s.touched[name] = true
 	}
-	s.raw = typed.ApplyTo(core, base, e.diff, nil, 1)
+	s.raw = ApplyTo(core, base, diff, nil, 1)
 	if core.Version != "" {
-		s.raw[core.Version] = ddb.Integer(e.version)
+		s.raw[core.Version] = ddb.Integer(version)
 	}
-	s.changed, s.before, s.after = true, nil, e.after
+	s.changed, s.before, s.after = true, nil, after
 }
 
-// edit is what all changes did together. What one set and another set back is
+// Edit is what all changes did together. What one set and another set back is
 // written all the same: the item that it is compared with may be a tombstone.
-func (s *total) edit() typed.Edit {
-	e := typed.Edit{Item: s.from.Item, After: s.after}
+func (s *Total) Edit() Edit {
+	e := Edit{Item: s.from.Item, After: s.after}
 	once := s.table.Core.Attr.OnceNames()
 	names := slices.Concat(s.table.Core.Mapped, once[:])
 	for _, name := range slices.Sorted(maps.Keys(s.touched)) { // what a tombstone has kept may be unknown to the type

@@ -1,0 +1,241 @@
+package delegate
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/delegation"
+	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// lead carries out the mail of all, and the commands of this process, until nothing comes
+// any more or others lead: then it returns the batch that is not decided, and the item.
+//
+// A batch whose mail was put is carried out as that mail, when a look finds it: only the row
+// tells that nobody has served it.
+func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
+	d, err := delegation.Of(l.e.core.Table, image)
+	if err != nil {
+		l.giveUp(b, err)
+		return nil, nil
+	}
+	t := l.newTerm(d)
+	defer t.end()
+	for claimed := false; ; {
+		if t.passedOver(b) && !l.retract(b) {
+			return nil, nil // it is decided
+		}
+		next, wait := t.gather(b, d, claimed)
+		b = next.undecided
+		switch {
+		case next.decided != nil:
+			next.decided()
+			b = nil
+			continue
+		case wait > 0:
+			t.sleep(wait)
+			continue
+		}
+		r := &round{l: l, own: next.direct, expect: image, term: t, mails: next.mails, leaves: next.leaves}
+		after, err := t.run(r, b)
+		if err != nil && !r.elsewhere(err) {
+			t.failed(b, err)
+			return nil, nil
+		}
+		if err != nil {
+			if image, d = r.foreign, t.follow(r.foreign); d.Lead != t.id && d.Lead != "" || next.leaves {
+				return b, image
+			}
+			continue
+		}
+		image, d, claimed = after, r.left, true
+		t.served(r)
+		b = t.deliver(r, b)
+		if next.leaves {
+			return nil, nil
+		}
+		t.look()
+	}
+}
+
+// passedOver reports whether this leader cannot carry out its own mail, for whatever reason.
+func (t *term) passedOver(b *batch) bool {
+	return b != nil && b.posted && time.Since(t.began) > 2*patience
+}
+
+// follow begins a new stretch with the item as others have left it.
+func (t *term) follow(image ddb.Item) delegation.Evidence {
+	d, err := delegation.Of(t.l.e.core.Table, image)
+	if err != nil {
+		d = delegation.Evidence{Lead: "?"} // of whoever has left that; the next reading says so
+	}
+	t.learn(d)
+	return d
+}
+
+// retract takes back a mail that this leader cannot carry out as it is, so that it becomes
+// its own; false: it was decided otherwise.
+func (l *line) retract(b *batch) bool {
+	fate, answers, err := l.takeBack(b)
+	l.settled = fate == delegation.MailServed
+	switch {
+	case fate == delegation.MailServed && answers[0] == taken:
+		b.seq, b.posted = 0, false
+		return true
+	case fate == delegation.MailServed:
+		l.finish(b, answers)
+	default:
+		l.slot = ""
+		b.fail(lock.UnknownOutcome(l.e.core.Table, l.key, err))
+	}
+	return false
+}
+
+// work is what one round is for.
+type work struct {
+	undecided *batch // of this process
+	direct    *batch // the same, if its mail was never put
+	mails     []mail
+	leaves    bool
+	decided   func() // the batch has its answers
+}
+
+// gather finds what there is to do; or says for how long there is nothing.
+func (t *term) gather(b *batch, d delegation.Evidence, claimed bool) (w work, wait time.Duration) {
+	l := t.l
+	closing := l.e.isClosing()
+	b, turn := t.own(b, closing)
+	w.undecided = b
+	var answers []string
+	w.mails, answers = t.usable(d, b)
+	if answers != nil {
+		w.decided = func() { l.finish(b, answers) }
+		return w, 0
+	}
+	if b != nil && !b.posted {
+		l.number(b, d.Life, t.shards)
+		w.direct = b
+	}
+	switch {
+	case w.direct != nil || len(w.mails) > 0 || !claimed:
+		t.last = time.Now()
+		return w, 0
+	case b != nil:
+		return w, pauseOfLooks
+	}
+	wait = t.quiet(turn, closing)
+	w.leaves = wait <= 0
+	return w, wait
+}
+
+// own is the batch of this process, if it has its turn; else in how long it will.
+func (t *term) own(b *batch, closing bool) (*batch, time.Duration) {
+	if b != nil {
+		return b, 0
+	}
+	turn := t.turn()
+	if turn > 0 && !closing {
+		return nil, turn
+	}
+	runtime.Gosched() // callers who were just answered come back
+	return t.l.take(), 0
+}
+
+// quiet is for how long a leader without work stays; turn is when its own callers have
+// theirs.
+func (t *term) quiet(turn time.Duration, closing bool) time.Duration {
+	stays := idle - time.Since(t.lastWork())
+	switch {
+	case closing:
+		return 0
+	case turn > 0 && (stays <= 0 || turn < stays):
+		return max(turn, time.Millisecond)
+	}
+	return stays
+}
+
+// lastWork is when there was something to do last.
+func (t *term) lastWork() time.Time {
+	if t.met.After(t.last) {
+		return t.met
+	}
+	return t.last
+}
+
+// sleep waits until there may be something to do.
+func (t *term) sleep(most time.Duration) {
+	closing := t.l.e.closing
+	if t.l.e.isClosing() {
+		closing = nil // that is known already
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-t.found:
+	case <-t.l.arrived:
+	case <-closing:
+	case <-timer.C:
+	}
+}
+
+// run makes a round, for as long as those live whose commands it carries out.
+func (t *term) run(r *round, b *batch) (ddb.Item, error) {
+	ctx := t.ctx
+	if b != nil {
+		ctx = b.ctx
+	}
+	return r.run(ctx)
+}
+
+// deliver gives the batch of this process its answers, if the round has them; else it
+// returns it.
+func (t *term) deliver(r *round, b *batch) *batch {
+	switch s, served := r.served[t.l.slot]; {
+	case b == nil:
+		return nil
+	case r.own == b:
+		t.l.settled = true
+		b.answer(b.answers)
+	case served && b.posted && s.Seq == b.seq:
+		t.l.finish(b, s.Answers)
+	default:
+		return b
+	}
+	return nil
+}
+
+// failed ends a term that cannot write the item.
+func (t *term) failed(b *batch, err error) {
+	switch {
+	case b == nil:
+	case b.posted:
+		t.l.giveUp(b, err)
+	default:
+		t.l.conclude(b, err)
+	}
+	if errors.Is(err, repo.ErrOutcomeUnknown) {
+		t.l.slot = ""
+	}
+}
+
+// finish gives a batch the answers to its mail. One that its leader did not understand is
+// carried out here.
+func (l *line) finish(b *batch, answers []string) {
+	l.settled = true
+	switch {
+	case len(answers) == len(b.callers) && answers[0] != unknown && answers[0] != taken:
+		b.answer(answers)
+	case len(answers) == 1 && answers[0] == unknown:
+		l.e.mu.Lock()
+		l.waiting = append(b.callers, l.waiting...)
+		l.e.mu.Unlock()
+		b.cancel(nil)
+		l.ring()
+	default:
+		l.slot = ""
+		b.fail(protocolError(answers))
+	}
+}

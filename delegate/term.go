@@ -1,0 +1,275 @@
+package delegate
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/delegation"
+)
+
+// Bounds of what a leader does.
+const (
+	// evidence is how much of the item what was served lately may take.
+	evidence = 1 << 10
+	// mostMails and mostAnswers bound one round.
+	mostMails   = 256
+	mostAnswers = 16 << 10
+	// perShard is how many slots share a partition of mail.
+	perShard    = 16
+	leastShards = 2
+	// activeFor is for how long a sender counts that sends nothing.
+	activeFor = 150 * time.Millisecond
+	// answering is how many answers are put into rows side by side.
+	answering = 64
+	// idle is how long a leader stays without anything to do.
+	idle = 40 * time.Millisecond
+	// pauseOfLooks is between the end of one look and the next, where it found nothing.
+	pauseOfLooks = 2 * time.Millisecond
+)
+
+// term is the time for which a process leads. Its fields belong to the goroutine of the
+// line, but for those that mu guards.
+type term struct {
+	l       *line
+	id      string
+	shards  int
+	rows    bool
+	stretch atomic.Int64
+	known   map[string]int64     // numbers that were served, as far as is known, in this stretch
+	mine    map[string]time.Time // slots that were served in this term, and when last
+	cycle   time.Duration        // how long a sender takes from one mail to the next
+	grown   time.Time            // when partitions were added last
+	last    time.Time            // when own callers had their turn last
+	met     time.Time            // when the last mail came
+	began   time.Time
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+	looks  int // how many partitions are looked at
+	found  chan struct{}
+	send   chan struct{} // room for answers
+
+	mu        sync.Mutex
+	mail      map[int]seen     // guarded by mu: by partition
+	underWay  map[string]int64 // guarded by mu: numbers whose answers were sent to the rows
+	confirmed map[string]int64 // guarded by mu: those that the rows have
+}
+
+// seen is what a look has found, and in which stretch it began.
+type seen struct {
+	stretch int64
+	mails   []mail
+}
+
+func newID() string { return rand.Text()[:10] }
+
+// newTerm begins with the item as it was read, or as it has refused a write. What is looked
+// for is looked for from now on.
+func (l *line) newTerm(d delegation.Evidence) *term {
+	t := &term{l: l, id: newID(), began: time.Now(), shards: max(leastShards, d.Shards), known: map[string]int64{}, mine: map[string]time.Time{},
+		found: make(chan struct{}, 1), send: make(chan struct{}, answering), mail: map[int]seen{}, underWay: map[string]int64{}, confirmed: map[string]int64{}}
+	for t.shards <= shardOf(l.slot) {
+		t.shards *= 2
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.learn(d)
+	return t
+}
+
+// end ends what the term has begun.
+func (t *term) end() {
+	t.cancel()
+	t.all.Wait()
+}
+
+// learn begins a new stretch with what the item says.
+func (t *term) learn(d delegation.Evidence) {
+	clear(t.known)
+	for slot, s := range d.Slots {
+		t.known[slot] = s.Seq
+	}
+	t.stretch.Add(1)
+}
+
+// look begins to look at all partitions.
+func (t *term) look() {
+	for ; t.looks < t.shards; t.looks++ {
+		shard := t.looks
+		t.all.Go(func() {
+			for t.ctx.Err() == nil {
+				stretch := t.stretch.Load()
+				mails, err := t.l.e.mail.look(t.ctx, t.l.base, shard)
+				if err == nil {
+					t.mu.Lock()
+					t.mail[shard] = seen{stretch, mails}
+					t.mu.Unlock()
+					if len(mails) > 0 {
+						t.signal()
+					}
+				}
+				if err != nil || len(mails) == 0 {
+					ddb.Sleep(t.ctx, pauseOfLooks)
+				}
+			}
+		})
+	}
+}
+
+func (t *term) signal() {
+	select {
+	case t.found <- struct{}{}:
+	default:
+	}
+}
+
+// usable is the mail that the leader may carry out now, and the answers to the mail of a
+// batch of its own, if somebody else has put them there.
+func (t *term) usable(d delegation.Evidence, own *batch) (mails []mail, answers []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, oldest := t.stretch.Load(), t.l.e.core.Clock().Add(-t.l.e.policy.Skew)
+	for shard := range t.shards {
+		look := t.mail[shard]
+		for _, m := range look.mails {
+			mine := own != nil && own.posted && m.Slot == t.l.slot && m.Seq == own.seq
+			switch {
+			case mine && m.Answered && look.stretch == now:
+				answers = m.answers
+			case len(mails) == mostMails || !mine && m.until.Before(oldest):
+			case delegation.MayServe(m.Mail, look.stretch, now, d.Life, t.known[m.Slot]):
+				mails = append(mails, m)
+			}
+		}
+	}
+	return mails, answers
+}
+
+// served notes what a round has served.
+func (t *term) served(r *round) {
+	now := time.Now()
+	for slot, s := range r.served {
+		t.known[slot] = s.Seq
+		if before, ok := t.mine[slot]; ok && slot != t.l.slot {
+			t.cycle = mean(t.cycle, now.Sub(before))
+		}
+		t.mine[slot] = now
+	}
+	if len(r.mails) > 0 {
+		t.met = now
+	}
+	active := max(activeFor, 4*t.cycle)
+	maps.DeleteFunc(t.mine, func(_ string, last time.Time) bool { return now.Sub(last) > active })
+	if t.shards < delegation.MostShards/2 && len(t.mine) > perShard*t.shards && now.Sub(t.grown) > 2*active {
+		// Senders choose new slots then: for a while there are twice as many.
+		t.shards, t.grown = 2*t.shards, now
+	}
+	t.rows = r.left.Rows || t.rows && !r.leaves
+	t.offload(r)
+}
+
+// mean is a mean that moves.
+func mean(of, by time.Duration) time.Duration {
+	if of == 0 {
+		return by
+	}
+	return of + (by-of)/8
+}
+
+// crowded reports whether what was served in this term is more than the item should have.
+func (t *term) crowded(d delegation.Evidence) bool {
+	n := 0
+	for slot, s := range d.Slots {
+		if _, ok := t.mine[slot]; ok || t.known[slot] < s.Seq {
+			n += s.Bytes(slot)
+		}
+	}
+	return n > evidence && time.Since(t.grown) > activeFor
+}
+
+// fewer is over how many partitions mail is spread after this term.
+func (t *term) fewer() int {
+	n := t.shards
+	for n > leastShards && len(t.mine) <= perShard*n/4 {
+		n /= 2
+	}
+	return n
+}
+
+// offload puts answers into rows, so that the item may forget them: where there are too
+// many of them, and where senders look for them there.
+func (t *term) offload(r *round) {
+	size := r.left.Size()
+	for _, slot := range r.left.Oldest() {
+		s := r.left.Slots[slot]
+		_, fresh := r.served[slot]
+		asked := r.left.Rows && fresh // senders look for it there
+		if size <= evidence && !asked {
+			continue
+		}
+		size -= s.Bytes(slot)
+		if fresh && slot == t.l.slot || !t.asked(slot, s.Seq) {
+			continue // who leads needs no answer; or it is on its way
+		}
+		t.answer(slot, s)
+	}
+}
+
+// answer puts the answers of a slot into its row.
+func (t *term) answer(slot string, s delegation.Served) {
+	t.all.Go(func() {
+		t.send <- struct{}{}
+		defer func() { <-t.send }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), settle)
+		defer cancel()
+		in, err := t.l.e.mail.answer(t.l.base, slot, s)
+		if err != nil {
+			return
+		}
+		// A row that refuses it has a later mail.
+		if res := t.l.e.mail.table.Update(ctx, in, ddb.Options{Holding: true}); res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+			t.mu.Lock()
+			t.confirmed[slot] = max(t.confirmed[slot], s.Seq)
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.underWay[slot] == s.Seq {
+			delete(t.underWay, slot) // once more with a later round
+		}
+	})
+}
+
+// asked notes that the answers of a slot are about to be put into its row; false: they
+// were before.
+func (t *term) asked(slot string, seq int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.underWay[slot] >= seq {
+		return false
+	}
+	t.underWay[slot] = seq
+	return true
+}
+
+// answered is the last number of a slot whose answers its row is known to have.
+func (t *term) answered(slot string) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.confirmed[slot]
+}
+
+// turn reports whether the leader's own callers may go along: not more often than others
+// come back.
+func (t *term) turn() (wait time.Duration) {
+	if t.met.IsZero() || time.Since(t.met) > 3*t.cycle || t.cycle == 0 {
+		return 0
+	}
+	return time.Until(t.last.Add(t.cycle * 9 / 10))
+}

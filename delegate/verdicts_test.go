@@ -1,0 +1,150 @@
+package delegate_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/dynahold/dynahold/delegate"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+func one(t *testing.T) *program {
+	t.Helper()
+	p := open(t, rig.New(t))
+	rig.Must(p.items.Create(t.Context(), product{Shop: "s", ID: "apple", Stock: 10}))(t)
+	return p
+}
+
+func (p *program) stock(t *testing.T) int {
+	t.Helper()
+	return rig.Must(p.items.Get(t.Context(), apple))(t).Stock
+}
+
+func TestACommandRefusesByItsOwnError(t *testing.T) {
+	p := one(t)
+	l, err := p.take.Do(t.Context(), apple, take{3})
+	if err != nil || l.Stock != 7 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	_, err = p.take.Do(t.Context(), apple, take{8})
+	var refused *delegate.RefusedError
+	if !errors.As(err, &refused) || refused.Command != "take/v1" || refused.Text != "sold out" {
+		t.Errorf("%#v", err)
+	}
+	rig.Is(t, err, errSoldOut)
+	_, err = p.take.Do(t.Context(), repo.Key{Partition: "s", Sort: "pear"}, take{1})
+	rig.Is(t, err, repo.ErrNotFound)
+	if got := p.stock(t); got != 7 {
+		t.Errorf("%d are left", got)
+	}
+}
+
+// What a command does wrong is its caller's alone: the item stays, and its process goes on.
+func TestWhatACommandDoesWrong(t *testing.T) {
+	p := one(t)
+	for name, c := range map[string]struct {
+		run func(*product) (any, error)
+		is  error
+	}{
+		"panics":           {func(*product) (any, error) { panic("secret") }, nil},
+		"changes the key":  {func(p *product) (any, error) { p.ID = "pear"; return nil, nil }, repo.ErrFixed},
+		"counts":           {func(p *product) (any, error) { p.Version++; return nil, nil }, repo.ErrFixed},
+		"removes":          {func(*product) (any, error) { return nil, repo.Remove }, repo.ErrConfig},
+		"result too large": {func(p *product) (any, error) { p.Stock = 0; return strings.Repeat("x", delegate.MostResult), nil }, repo.ErrTooLarge},
+		"result is none":   {func(p *product) (any, error) { p.Stock = 0; return math.NaN(), nil }, repo.ErrSchema},
+		"calls the item":   {func(*product) (any, error) { return nil, repo.ErrNested }, repo.ErrNested},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := rig.Must(delegate.Command(p.all, name, func(_ context.Context, item *product, _ int) (any, error) { return c.run(item) }))(t)
+			_, err := call.Do(t.Context(), apple, 0)
+			var refused *delegate.RefusedError
+			if !errors.As(err, &refused) || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v", err)
+			}
+			if got := p.stock(t); got != 10 {
+				t.Errorf("%d are left", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	b := rig.New(t)
+	p := open(t, b)
+	b.Count.Reset()
+	_, err := delegate.Command(p.all, "take/v1", takeFrom)
+	rig.Is(t, err, repo.ErrConfig)
+	_, err = delegate.Command(p.all, "", takeFrom)
+	rig.Is(t, err, repo.ErrConfig)
+	say := rig.Must(delegate.Command(p.all, "say/v1", func(context.Context, *product, string) (int, error) { return 0, nil }))(t)
+	_, err = say.Do(t.Context(), apple, strings.Repeat("x", delegate.MostArgs))
+	rig.Is(t, err, repo.ErrTooLarge)
+	_, err = p.take.Once("").Do(t.Context(), apple, take{1})
+	rig.Is(t, err, repo.ErrConfig)
+	_, err = p.take.Do(t.Context(), repo.Key{Partition: 1}, take{1})
+	rig.Is(t, err, repo.ErrKey)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = p.take.Do(over, apple, take{1})
+	rig.Is(t, err, context.Canceled)
+	if n := b.Count.Total(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	type plain struct {
+		ID string `dynamodbav:"id" repo:"pk"`
+		N  int    `dynamodbav:"n" repo:"version"`
+	}
+	table := rig.Must(repo.NewTable[plain](b.Client, "plain", repo.TableConfig{}))(t)
+	locks := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+	_, err = delegate.New(locks, delegate.Config{})
+	rig.Is(t, err, repo.ErrConfig) // no sort key
+	mail := rig.Must(delegate.NewMailTable(b.Client, "mail", repo.TableConfig{}))(t)
+	rig.Must(delegate.New(locks, delegate.Config{Mail: mail}))(t)
+	_, err = delegate.New(locks, delegate.Config{Mail: mail, Errors: map[string]error{"": errSoldOut}})
+	rig.Is(t, err, repo.ErrConfig)
+}
+
+func TestAnOperationIsAppliedOnce(t *testing.T) {
+	p := one(t)
+	if l, err := p.take.Once("m1").Do(t.Context(), apple, take{3}); err != nil || l.Stock != 7 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	_, err := p.take.Once("m1").Do(t.Context(), apple, take{3})
+	rig.Is(t, err, delegate.ErrRepeated)
+	_, err = p.items.Once("m1").Update(t.Context(), apple, func(context.Context, *product) error {
+		t.Error("the item has forgotten the id")
+		return nil
+	})
+	rig.Is(t, err)
+	if got := p.stock(t); got != 7 {
+		t.Errorf("%d are left", got)
+	}
+}
+
+func TestAloneACommandIsAReadAndAWrite(t *testing.T) {
+	b := rig.New(t)
+	p := open(t, b)
+	rig.Must(p.items.Create(t.Context(), product{Shop: "s", ID: "apple", Stock: 10}))(t)
+	b.Count.Reset()
+	rig.Must(p.take.Do(t.Context(), apple, take{1}))(t)
+	if all := b.Count.Counts(); b.Count.Total() != 2 || all["GetItem"] != 1 || all["UpdateItem"] != 1 {
+		t.Errorf("%v", all)
+	}
+	raw := b.Item(t, rig.Must(p.items.Table().EncodeKey(apple))(t))
+	if raw["writersDelegated"] != nil {
+		t.Error("who is alone has left evidence on the item")
+	}
+}
+
+func TestClosedCommands(t *testing.T) {
+	p := one(t)
+	rig.Is(t, p.all.Close(t.Context()))
+	_, err := p.take.Do(t.Context(), apple, take{1})
+	rig.Is(t, err, repo.ErrConfig)
+	rig.Is(t, p.all.Close(t.Context()))
+}

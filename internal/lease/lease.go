@@ -2,15 +2,12 @@ package lease
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // Config says how everything that one client holds is kept.
@@ -26,12 +23,6 @@ type Config struct {
 	Observe *telemetry.Observer
 	Sort    string // the kind for telemetry; "": the word that Kind.Name has for it
 }
-
-// maxMargin bounds what is taken off a lease.
-const maxMargin = time.Second
-
-// Margin is taken off the end of a lease for its keeper's own deadline.
-func Margin(length time.Duration) time.Duration { return min(length/10, maxMargin) }
 
 // Kind is what is held: an item's lock, a ticket, a permit, or a job. It says
 // what these differ in.
@@ -143,31 +134,6 @@ func (l *Lease) sort() string {
 	return kind
 }
 
-// report tells how what was held has ended.
-func (l *Lease) report(why error) {
-	o := l.cfg.Observe
-	if o == nil {
-		return
-	}
-	l.mu.Lock()
-	began := l.began
-	l.mu.Unlock()
-	if began != 0 {
-		o.Held(l.sort(), time.Since(process0)-began)
-	}
-	how := ""
-	switch {
-	case errors.Is(why, repo.ErrLockLost):
-		how = telemetry.Lost
-	case errors.Is(why, repo.ErrLockExpired):
-		how = telemetry.Expired
-	default:
-		return
-	}
-	kind, which := l.kind.Name()
-	o.Ended(l.sort(), how, why, kind, which)
-}
-
 // Context is cancelled, with the cause, when the lease is over.
 func (l *Lease) Context() context.Context {
 	l.mu.Lock()
@@ -213,141 +179,4 @@ func (l *Lease) Cause() error {
 		return l.expired()
 	}
 	return l.over
-}
-
-// Until is when its keeper must stop, on its own clock; zero if there is no
-// end.
-func (l *Lease) Until() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cfg.Length > 0 && l.cfg.Jumps {
-		return l.deadline().Round(0).Add(l.ahead)
-	}
-	return l.deadline()
-}
-
-// Left is how long it is until then, for one that has an end.
-func (l *Lease) Left() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left()
-}
-
-// left is Left. The caller holds mu.
-func (l *Lease) left() time.Duration {
-	left := time.Until(l.deadline())
-	if l.cfg.Jumps {
-		left = min(left, l.deadline().Add(l.ahead).Sub(l.cfg.Clock()))
-	}
-	return left
-}
-
-// deadline is Until by the machine's clock. The caller holds mu.
-func (l *Lease) deadline() time.Time {
-	if l.cfg.Length == 0 {
-		return time.Time{}
-	}
-	return l.end.Add(-Margin(l.cfg.Length))
-}
-
-// Expired reports whether the deadline has passed.
-func (l *Lease) Expired() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.passed()
-}
-
-// passed is Expired. The caller holds mu.
-func (l *Lease) passed() bool {
-	return l.cfg.Length > 0 && (passed(l.deadline()) || l.cfg.Jumps && l.left() <= 0)
-}
-
-// passed reports whether a deadline has passed. Go's monotonic clock stands
-// still while a machine is suspended and wall clocks can be set back: the
-// keeper believes whichever says that more time has passed.
-func passed(until time.Time) bool {
-	now := time.Now()
-	return !now.Before(until) || !now.Round(0).Before(until.Round(0))
-}
-
-// Ended is why the lease is over; nil while it is not.
-func (l *Lease) Ended() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended
-}
-
-// Finish ends the lease. The caller holds op.
-func (l *Lease) Finish(why error) {
-	l.mu.Lock()
-	l.ended = why
-	l.mu.Unlock()
-	l.Forget(why)
-}
-
-// Lose ends a lease that others have taken over, and returns the error that says
-// so. The caller holds op.
-func (l *Lease) Lose() error {
-	l.Finish(repo.ErrLockLost)
-	return l.kind.Describe(repo.ErrLockLost)
-}
-
-// Forget cancels the context although the lease may live on at the service
-// until its end: nobody renews it any more.
-func (l *Lease) Forget(why error) {
-	l.Halt()
-	l.mu.Lock()
-	first := l.cancel(why)
-	l.mu.Unlock()
-	if first {
-		l.report(why)
-	}
-}
-
-// Expire cancels the context because the deadline has passed. Only its own
-// last write can tell whether somebody has taken over since.
-func (l *Lease) Expire() {
-	l.mu.Lock()
-	l.leaveLimiter()
-	why := l.expired()
-	first := l.cancel(why)
-	l.mu.Unlock()
-	if first {
-		l.report(why)
-	}
-}
-
-// expired is the cause of a deadline that has passed. The caller holds mu.
-func (l *Lease) expired() error {
-	if l.failed == nil {
-		return repo.ErrLockExpired
-	}
-	return fmt.Errorf("%w: it could not be renewed: %w", repo.ErrLockExpired, l.failed)
-}
-
-// cancel ends the context. The first cause stays: it reports whether this is it, so that
-// the caller, who holds mu, reports it when it does not hold it any more.
-func (l *Lease) cancel(why error) (first bool) {
-	if l.over != nil {
-		return false
-	}
-	l.over = why
-	if l.watched != nil {
-		l.watched.cancel(why)
-	}
-	return true
-}
-
-// Halt stops the timer for good and ends a renewal under way.
-func (l *Lease) Halt() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.halted = true
-	l.leaveLimiter()
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	if l.stopRenew != nil {
-		l.stopRenew()
-	}
 }

@@ -166,7 +166,7 @@ var ofLocks = []mutant{
 var ofLeases = []mutant{
 	{
 		name: "a keeper's deadline has no margin",
-		file: "internal/lease/lease.go",
+		file: "internal/lease/deadline.go",
 		old:  `{ return min(length/10, maxMargin) }`,
 		new:  `{ return min(length/1000, maxMargin) }`,
 		by:   test("internal/lease", "^TestDeadline"),
@@ -194,7 +194,7 @@ var ofLeases = []mutant{
 	},
 	{
 		name: "a lease lasts as long as the slower clock says",
-		file: "internal/lease/lease.go",
+		file: "internal/lease/deadline.go",
 		old:  `return !now.Before(until) || !now.Round(0).Before(until.Round(0))`,
 		new:  `return !now.Before(until) && !now.Round(0).Before(until.Round(0))`,
 		by:   test("internal/lease", "^TestEitherClockEndsIt$"),

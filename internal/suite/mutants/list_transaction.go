@@ -90,7 +90,7 @@ var ofTransactions = []mutant{
 		name: "what was only read is not demanded of a commit",
 		file: "internal/transaction/part.go",
 		old:  "	}\n	p.demand(w)\n	return nil",
-		new:  "	case check:\n		w.IfOurs()\n		return nil\n	}\n	p.demand(w)\n	return nil",
+		new:  "	case check:\n		lockless.IfOurs(w)\n		return nil\n	}\n	p.demand(w)\n	return nil",
 		by:   test("txn", "^TestWriteSkew$"),
 	},
 	{

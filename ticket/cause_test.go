@@ -134,8 +134,8 @@ func TestNothingIsLeftOfACallerNobodyTookAlong(t *testing.T) {
 		waits := g.lock(ctx)
 		rig.Is(t, head.Extend(t.Context()), repo.ErrLockLost)
 		rig.Is(t, (<-waits).err, repo.ErrLocked, context.DeadlineExceeded)
-		if n := q.Crowds(); n != 0 {
-			t.Errorf("%d crowds are left of nobody", n)
+		if n := q.Groups(); n != 0 {
+			t.Errorf("%d groups are left of nobody", n)
 		}
 	})
 }

@@ -7,9 +7,9 @@ func (q *Queue) SetClock(ahead time.Duration) {
 	q.clock = func() time.Time { return time.Now().Add(ahead) }
 }
 
-// Crowds is in how many queues somebody of this process stands, or is about to.
-func (q *Queue) Crowds() int {
+// Groups is in how many queues somebody of this process stands, or is about to.
+func (q *Queue) Groups() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.crowds)
+	return len(q.groups)
 }

@@ -23,7 +23,7 @@ func (t *Ticket) end(ctx context.Context, why error) error {
 	}
 	err := t.lease.End(ctx, why, func() (ddb.Result, bool) {
 		// Where the entry is as it was, or the item has no room, the others' entering is refused.
-		if send(); len(e.along) > 0 && (t.standsIn(last.Image) || errors.Is(last.Err, repo.ErrTooLarge)) {
+		if send(); len(e.newcomers) > 0 && (t.standsIn(last.Image) || errors.Is(last.Err, repo.ErrTooLarge)) {
 			in = t.q.removal(t, ending{})
 			send()
 		}

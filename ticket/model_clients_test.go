@@ -110,7 +110,7 @@ func (r *rules) lost(w *world, i int) {
 		m.phase = gone
 		return
 	}
-	*m = member{phase: joining, sent: w.now, redrawn: true, lateRemove: m.lateRemove, lateAlong: m.lateAlong, latePass: m.latePass}
+	*m = member{phase: joining, sent: w.now, redrawn: true, lateRemove: m.lateRemove, lateNewcomer: m.lateNewcomer, latePass: m.latePass}
 }
 
 // keep renews, with the bytes of the request that had no answer, if any.

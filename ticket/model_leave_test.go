@@ -6,7 +6,7 @@ import "slices"
 // not asked for a ticket by itself.
 func (r *rules) carry(w world, i int, out step) {
 	m := &w.who[i]
-	j := int(m.along) - 1
+	j := int(m.newcomer) - 1
 	if j < 0 {
 		j = slices.IndexFunc(w.who[:r.members], func(m member) bool { return m.phase == fresh })
 		if j < 0 || m.phase == leaving {
@@ -15,7 +15,7 @@ func (r *rules) carry(w world, i int, out step) {
 		w.who[j] = member{phase: joining, sent: w.now, carried: true}
 	}
 	ticket := m.ticket
-	m.phase, m.saw, m.seen, m.along = leaving, false, snapshot{}, int8(j+1)
+	m.phase, m.saw, m.seen, m.newcomer = leaving, false, snapshot{}, int8(j+1)
 	doubt := w
 	doubt.who[i].doubt = true
 	doubt.send(deed{who: i, what: "leaves, and lets the next one enter"}, func(what deed, to world, wrong string) {
@@ -23,7 +23,7 @@ func (r *rules) carry(w world, i int, out step) {
 			to.who[i].doubt = false
 		}
 		out(what, to, wrong)
-	}, func(to *world) { to.who[i].lateRemove, to.who[i].lateAlong = ticket, int8(j+1) },
+	}, func(to *world) { to.who[i].lateRemove, to.who[i].lateNewcomer = ticket, int8(j+1) },
 		func(to *world) bool { return to.carry(r, i, ticket, j) },
 		func(to *world, applied bool) string {
 			m, o := &to.who[i], &to.who[j]
@@ -37,7 +37,7 @@ func (r *rules) carry(w world, i int, out step) {
 			default:
 				o.sent = to.now // it asks for itself
 			}
-			m.phase, m.along = gone, 0
+			m.phase, m.newcomer = gone, 0
 			if !applied && m.passed && to.line().leftBy(int64(ticket), w.who[i].doubt, to.now >= m.deadline) {
 				return "told that it left by itself, and was passed over"
 			}
@@ -49,7 +49,7 @@ func (r *rules) carry(w world, i int, out step) {
 func (r *rules) leave(w world, i int, out step) {
 	if r.carries {
 		r.carry(w, i, out)
-		if w.who[i].along != 0 {
+		if w.who[i].newcomer != 0 {
 			return
 		}
 	}

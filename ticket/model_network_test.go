@@ -41,8 +41,8 @@ func (r *rules) copies(w world, i int, out step) {
 // leaveLate delivers a late copy of a removal.
 func (w *world) leaveLate(r *rules, i int) {
 	m := &w.who[i]
-	ticket, along := m.lateRemove, m.lateAlong
-	m.lateRemove, m.lateAlong = 0, 0
+	ticket, along := m.lateRemove, m.lateNewcomer
+	m.lateRemove, m.lateNewcomer = 0, 0
 	if along != 0 {
 		w.carry(r, i, ticket, int(along-1))
 	} else {

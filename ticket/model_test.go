@@ -47,16 +47,16 @@ type member struct {
 	seen     snapshot
 	alone    bool // it asks by TryLock: it goes in at once or not at all
 	redrawn  bool // it has drawn a second time
-	along    int8 // 1 + whom its removal lets enter; 0: nobody, or not yet known
+	newcomer int8 // 1 + whom its removal lets enter; 0: nobody, or not yet known
 	carried  bool // another's removal lets it enter, which has no answer yet
 
 	evicted bool // its ticket was broken
 
-	lateJoin   int8 // 1 + when the copy under way was sent
-	lateRenew  int8
-	lateRemove int8
-	lateAlong  int8 // 1 + who enters with that, if anybody
-	latePass   snapshot
+	lateJoin     int8 // 1 + when the copy under way was sent
+	lateRenew    int8
+	lateRemove   int8
+	lateNewcomer int8 // 1 + who enters with that, if anybody
+	latePass     snapshot
 }
 
 // breaking is an operator who breaks one ticket.

@@ -32,7 +32,7 @@ type Queue struct {
 	open  *closing.Client[*Ticket]
 
 	mu     sync.Mutex
-	crowds map[string]*crowd // guarded by mu: those of this process, by the queue's key
+	groups map[string]*group // guarded by mu: those of this process, by the queue's key
 }
 
 // New checks the settings and prepares the table's requests. It sends nothing
@@ -51,7 +51,7 @@ func New(client repo.Client, tableName string, cfg Config) (*Queue, error) {
 	if name := core.Attr.Clash([]string{attrKey, attrNext, attrCount, attrLeft}, []string{attrTicket, attrBeat, attrLease, attrOwner, attrBroken}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which a queue keeps for itself", repo.ErrConfig, name)
 	}
-	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: closing.New[*Ticket](ErrClosed), crowds: map[string]*crowd{}}
+	q := &Queue{table: table, core: core, cfg: cfg, clock: core.Clock, open: closing.New[*Ticket](ErrClosed), groups: map[string]*group{}}
 	q.lease = lease.Config{Length: cfg.Lease, Every: cfg.Lease / 3, Pause: ddb.Backoff{Min: cfg.Wait.Min, Max: cfg.Wait.Max},
 		Clock: func() time.Time { return q.clock() }, Jumps: core.Jumps, Observe: core.Observe, Sort: telemetry.Ticket}
 	return q, nil

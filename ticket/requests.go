@@ -90,35 +90,35 @@ func (q *Queue) describe(w *ddb.Write, id string, now time.Time) {
 func (q *Queue) removal(t *Ticket, e ending) *dynamodb.UpdateItemInput {
 	w := q.core.NewWrite()
 	q.removeOwn(w, t.id)
-	count(w, len(e.along)-1)
+	count(w, len(e.newcomers)-1)
 	number := ddb.Integer(t.number)
 	w.Set(attrLeft, number)
 	w.IfEqual(attrTicket+t.id, number)
-	if len(e.along) > 0 {
-		q.along(w, e)
+	if len(e.newcomers) > 0 {
+		q.enterTogether(w, e)
 	}
-	if len(e.along) > 0 || e.told {
+	if len(e.newcomers) > 0 || e.told {
 		return request(w, t.place, types.ReturnValueAllNew)
 	}
 	return request(w, t.place, "")
 }
 
-// along lets callers enter with a request that removes an entry: the item, and the
+// enterTogether lets callers enter with a request that removes an entry: the item, and the
 // last number that was drawn, are there.
-func (q *Queue) along(w *ddb.Write, e ending) {
+func (q *Queue) enterTogether(w *ddb.Write, e ending) {
 	next, count := w.Name(attrNext), w.Name(attrCount)
-	for i, a := range e.along {
+	for i, a := range e.newcomers {
 		number := next + " + " + w.Value(ddb.Integer(int64(i+1)))
 		w.SetTo(attrTicket+a.id, number)
 		w.Set(attrBeat+a.id, ddb.Number(ddb.Seconds(e.until)))
 		q.describe(w, a.id, e.now)
 		w.IfAbsent(attrTicket + a.id)
-		if i == len(e.along)-1 {
+		if i == len(e.newcomers)-1 {
 			w.SetTo(attrNext, number)
 		}
 	}
 	w.Set(q.core.Attr.TTL, ddb.Integer(e.until.Add(keep).Unix()))
-	zero, most := w.Value(ddb.Integer(0)), w.Value(ddb.Integer(maxTicket-int64(len(e.along))))
+	zero, most := w.Value(ddb.Integer(0)), w.Value(ddb.Integer(maxTicket-int64(len(e.newcomers))))
 	w.If(next + " BETWEEN " + zero + " AND " + most)
 	w.If(count + " BETWEEN " + zero + " AND " + most)
 }

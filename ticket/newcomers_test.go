@@ -174,7 +174,7 @@ func TestGivingUpBeforeBeingTakenAlong(t *testing.T) {
 
 // Whatever is lost on the way, one at a time is served in each process of several, with a
 // greater number than the one before, and nothing stays.
-func TestCrowdsUnderFaults(t *testing.T) {
+func TestGroupsUnderFaults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	queues := []*ticket.Queue{b.queue(t, ticket.Config{}), b.queue(t, ticket.Config{})}
@@ -230,8 +230,8 @@ func TestCrowdsUnderFaults(t *testing.T) {
 	}
 	done(t, lock(t, queues[0], "door"))
 	for _, q := range queues {
-		if n := q.Crowds(); n != 0 {
-			t.Errorf("%d crowds are left of nobody", n)
+		if n := q.Groups(); n != 0 {
+			t.Errorf("%d groups are left of nobody", n)
 		}
 	}
 }

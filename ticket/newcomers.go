@@ -16,8 +16,8 @@ const (
 	// and gives its ticket back, to draw one for it. Longer than that nobody is to come
 	// before it who has come to the queue later.
 	together = 50 * time.Millisecond
-	// maxAlong bounds how many one request draws for: expressions are limited in length.
-	maxAlong = 16
+	// maxNewcomers bounds how many one request draws for: expressions are limited in length.
+	maxNewcomers = 16
 )
 
 // arrival is a caller that waits to be taken along.
@@ -38,7 +38,7 @@ type outcome struct {
 
 // ending is what the request that gives a ticket back does for others.
 type ending struct {
-	along      []*arrival
+	newcomers  []*arrival
 	told       bool // others of this process wait for news
 	now, until time.Time
 	asked      time.Time
@@ -62,7 +62,7 @@ func (q *Queue) arrive(ctx, grace context.Context, p place) (*Ticket, error) {
 		case <-ctx.Done():
 		}
 		if !q.delist(p, a) {
-			if t := q.takenAlong(ctx, grace, p, a); t != nil {
+			if t := q.awaitEntry(ctx, grace, p, a); t != nil {
 				return t, nil
 			}
 		}
@@ -73,9 +73,9 @@ func (q *Queue) arrive(ctx, grace context.Context, p place) (*Ticket, error) {
 	return q.join(ctx, grace, p, false)
 }
 
-// takenAlong waits for what becomes of a caller that is taken along: a moment longer than
+// awaitEntry waits for what becomes of a caller that is taken along: a moment longer than
 // ctx, for what it asked for is on its way. nil: it has no ticket.
-func (q *Queue) takenAlong(ctx, grace context.Context, p place, a *arrival) *Ticket {
+func (q *Queue) awaitEntry(ctx, grace context.Context, p place, a *arrival) *Ticket {
 	settle, end := ddb.WithGrace(ctx, ddb.Settle)
 	defer end()
 	select {
@@ -94,7 +94,7 @@ func (q *Queue) takenAlong(ctx, grace context.Context, p place, a *arrival) *Tic
 func (q *Queue) enlist(ctx context.Context, p place) *arrival {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.crowds[p.label]
+	c := q.groups[p.label]
 	if c == nil || c.others || ctx.Err() != nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (q *Queue) enlist(ctx context.Context, p place) *arrival {
 func (q *Queue) delist(p place, a *arrival) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[p.label]; c != nil && !a.tried {
+	if c := q.groups[p.label]; c != nil && !a.tried {
 		c.arrivals = slices.DeleteFunc(c.arrivals, func(o *arrival) bool { return o == a })
 		q.forget(p, c, a.id)
 	}
@@ -124,7 +124,7 @@ func (q *Queue) lockedNow(p place) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var seen line
-	if c := q.crowds[p.label]; c != nil {
+	if c := q.groups[p.label]; c != nil {
 		seen = c.seen
 	}
 	return q.locked(p, seen)
@@ -137,7 +137,7 @@ func (q *Queue) ending(t *Ticket) (e ending) {
 	e.until = e.now.Add(q.cfg.Lease)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.crowds[t.label]
+	c := q.groups[t.label]
 	again := t.ending
 	t.ending = true
 	if c == nil {
@@ -147,10 +147,10 @@ func (q *Queue) ending(t *Ticket) (e ending) {
 	if again || t.lease.Cause() != nil || q.open.Context().Err() != nil {
 		return e
 	}
-	n := min(len(c.arrivals), maxAlong)
-	e.along = slices.Clone(c.arrivals[:n])
+	n := min(len(c.arrivals), maxNewcomers)
+	e.newcomers = slices.Clone(c.arrivals[:n])
 	c.arrivals = slices.Delete(c.arrivals, 0, n)
-	for _, a := range e.along {
+	for _, a := range e.newcomers {
 		a.tried = true
 		c.own[a.id] = nil
 		close(a.called)
@@ -164,7 +164,7 @@ func (q *Queue) ended(ctx context.Context, t *Ticket, e ending, res ddb.Result) 
 	image := res.Shown()
 	l, err := parse(image)
 	known := err == nil && len(image) > 0
-	for _, a := range e.along {
+	for _, a := range e.newcomers {
 		q.entered(ctx, t.place, e, a, l, !known && (err != nil || !res.Clean))
 	}
 	if known {

@@ -12,7 +12,7 @@ import (
 //
 // Rejected: one place in the queue for all of them, passed on from hand to hand. Who
 // stands in the queue of another process and has come before them would wait for them.
-type crowd struct { // all of it is guarded by the queue's mu
+type group struct { // all of it is guarded by the queue's mu
 	own      map[string]*Ticket // by id; nil while the request that draws it is under way
 	arrivals []*arrival         // in order
 	others   bool               // the last answer showed entries of other processes
@@ -24,12 +24,12 @@ type crowd struct { // all of it is guarded by the queue's mu
 // end brings them the news, but for what is done by hand.
 const lookAtOwn = time.Second
 
-// crowd returns that of a queue. The caller holds mu.
-func (q *Queue) crowd(p place) *crowd {
-	c := q.crowds[p.label]
+// group returns that of a queue. The caller holds mu.
+func (q *Queue) group(p place) *group {
+	c := q.groups[p.label]
 	if c == nil {
-		c = &crowd{own: map[string]*Ticket{}}
-		q.crowds[p.label] = c
+		c = &group{own: map[string]*Ticket{}}
+		q.groups[p.label] = c
 	}
 	return c
 }
@@ -38,23 +38,23 @@ func (q *Queue) crowd(p place) *crowd {
 func (q *Queue) draws(p place, id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.crowd(p).own[id] = nil
+	q.group(p).own[id] = nil
 }
 
 // drew notes that it is over. A ticket that it has drawn stands.
 func (q *Queue) drew(p place, id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[p.label]; c != nil && c.own[id] == nil {
+	if c := q.groups[p.label]; c != nil && c.own[id] == nil {
 		q.forget(p, c, id)
 	}
 }
 
-// forget drops an id, and a crowd of nobody. The caller holds mu.
-func (q *Queue) forget(p place, c *crowd, id string) {
+// forget drops an id, and a group of nobody. The caller holds mu.
+func (q *Queue) forget(p place, c *group, id string) {
 	delete(c.own, id)
 	if len(c.own) == 0 && len(c.arrivals) == 0 {
-		delete(q.crowds, p.label)
+		delete(q.groups, p.label)
 	}
 }
 
@@ -63,7 +63,7 @@ func (q *Queue) forget(p place, c *crowd, id string) {
 func (q *Queue) stands(t *Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.crowd(t.place)
+	c := q.group(t.place)
 	c.own[t.id] = t
 	if _, present := c.seen.before(t.id, t.number); present {
 		t.tell(look{c.seen, time.Now()})
@@ -75,7 +75,7 @@ func (q *Queue) stands(t *Ticket) {
 func (q *Queue) gone(t *Ticket, givenBack, told bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[t.label]; c != nil && c.own[t.id] == t && t.ending == givenBack {
+	if c := q.groups[t.label]; c != nil && c.own[t.id] == t && t.ending == givenBack {
 		q.forget(t.place, c, t.id)
 		if !told {
 			c.wakeFirst()
@@ -87,13 +87,13 @@ func (q *Queue) gone(t *Ticket, givenBack, told bool) {
 func (q *Queue) wakeFirst(p place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if c := q.crowds[p.label]; c != nil {
+	if c := q.groups[p.label]; c != nil {
 		c.wakeFirst()
 	}
 }
 
 // wakeFirst is that of the queue. The caller holds mu.
-func (c *crowd) wakeFirst() {
+func (c *group) wakeFirst() {
 	var first *Ticket
 	for _, t := range c.own {
 		if t != nil && t.waits() && (first == nil || t.number < first.number) {
@@ -113,7 +113,7 @@ func (t *Ticket) waits() bool { return len(t.waiting) > 0 }
 func (q *Queue) tell(p place, l line, asked time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.crowds[p.label]
+	c := q.groups[p.label]
 	if c == nil {
 		return
 	}
@@ -144,7 +144,7 @@ func (q *Queue) tell(p place, l line, asked time.Time) {
 func (q *Queue) relies(t *Ticket, ahead []entry) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	c := q.crowds[t.label]
+	c := q.groups[t.label]
 	if c == nil {
 		return 0
 	}

@@ -42,7 +42,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 		r := &round{l: l, own: next.direct, expect: image, term: t, mails: next.mails, leaves: next.leaves}
 		after, err := t.run(r, b)
 		if err != nil && !r.elsewhere(err) {
-			t.failed(b, err)
+			t.failed(r, b, err)
 			return nil, nil
 		}
 		if err != nil {
@@ -82,7 +82,7 @@ func (l *line) retract(b *batch) bool {
 	fate, answers, err := l.takeBack(b)
 	l.settled = fate == delegation.MailServed
 	switch {
-	case fate == delegation.MailServed && answers[0] == taken:
+	case fate == delegation.MailServed && isTaken(answers):
 		b.seq, b.posted = 0, false
 		return true
 	case fate == delegation.MailServed:
@@ -208,16 +208,32 @@ func (t *term) deliver(r *round, b *batch) *batch {
 }
 
 // failed ends a term that cannot write the item.
-func (t *term) failed(b *batch, err error) {
+func (t *term) failed(r *round, b *batch, err error) {
 	switch {
 	case b == nil:
 	case b.posted:
 		t.l.giveUp(b, err)
+	case errors.Is(err, repo.ErrOutcomeUnknown):
+		b.life = r.left.Life
+		t.l.resolve(b, err)
 	default:
 		t.l.conclude(b, err)
 	}
-	if errors.Is(err, repo.ErrOutcomeUnknown) {
-		t.l.slot = ""
+}
+
+// resolve finds out what became of a leader's write without a verdict: the item says which
+// number it has served last, for longer than it keeps the ids of writers.
+func (l *line) resolve(b *batch, err error) {
+	fate, answers, _ := l.takeBack(b)
+	switch {
+	case fate != delegation.MailServed:
+		l.conclude(b, err)
+	case isTaken(answers):
+		l.settled = true
+		l.requeue(b)
+	default:
+		l.settled = true
+		b.answer(b.answers)
 	}
 }
 
@@ -226,14 +242,10 @@ func (t *term) failed(b *batch, err error) {
 func (l *line) finish(b *batch, answers []string) {
 	l.settled = true
 	switch {
-	case len(answers) == len(b.callers) && answers[0] != unknown && answers[0] != taken:
+	case len(answers) == len(b.callers) && answers[0] != unknown && !isTaken(answers):
 		b.answer(answers)
 	case len(answers) == 1 && answers[0] == unknown:
-		l.e.mu.Lock()
-		l.waiting = append(b.callers, l.waiting...)
-		l.e.mu.Unlock()
-		b.cancel(nil)
-		l.ring()
+		l.requeue(b)
 	default:
 		l.slot = ""
 		b.fail(protocolError(answers))

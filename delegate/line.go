@@ -275,6 +275,18 @@ func (l *line) again(callers []*caller) {
 	l.ring()
 }
 
+// requeue puts the callers of a batch back into the line, as they were.
+func (l *line) requeue(b *batch) {
+	l.e.mu.Lock()
+	l.waiting = append(slices.Clone(b.callers), l.waiting...)
+	l.e.mu.Unlock()
+	b.cancel(nil)
+	l.ring()
+}
+
+// isTaken reports whether answers say that a mail was taken back.
+func isTaken(answers []string) bool { return len(answers) == 1 && answers[0] == taken }
+
 // work changes the item for those who wait, until nobody does.
 func (l *line) work() {
 	before := 0
@@ -452,10 +464,10 @@ func (l *line) giveUp(b *batch, err error) {
 	fate, answers, why := l.takeBack(b)
 	l.settled = fate == delegation.MailServed
 	switch {
-	case fate == delegation.MailServed && answers[0] != taken && answers[0] != unknown:
-		b.answer(answers)
-	case fate == delegation.MailServed:
+	case fate == delegation.MailServed && (isTaken(answers) || len(answers) != len(b.callers) || answers[0] == unknown):
 		b.fail(err)
+	case fate == delegation.MailServed:
+		b.answer(answers)
 	default:
 		l.slot = ""
 		b.fail(lock.UnknownOutcome(l.e.core.Table, l.key, fmt.Errorf("its mail was put, and %w: %w", why, err)))

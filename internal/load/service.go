@@ -220,10 +220,20 @@ func itemsOf(body []byte) (items []string) {
 	}
 	var request struct {
 		named
-		TransactItems []map[string]named
+		TransactItems             []map[string]named
+		KeyConditionExpression    string
+		ExpressionAttributeValues map[string]value
 	}
 	if json.Unmarshal(body, &request) != nil {
 		return nil
+	}
+	if request.KeyConditionExpression != "" { // a query, of a whole partition
+		for _, v := range request.ExpressionAttributeValues {
+			if v.S != nil {
+				items = append(items, *v.S)
+			}
+		}
+		return items
 	}
 	add := func(n named) {
 		key := n.Key
@@ -232,6 +242,9 @@ func itemsOf(body []byte) (items []string) {
 		}
 		id, whole := "", false
 		for _, name := range slices.Sorted(maps.Keys(key)) { // of other tables, too
+			if name == "slot" { // the rows of a mailbox share its partition
+				continue
+			}
 			if part := key[name].S; part != nil {
 				id, whole = id+*part, true
 			}

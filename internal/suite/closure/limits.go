@@ -3,7 +3,7 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    15_700,
+	"delegate":    16_200,
 	"history":     350,
 	"jobs":        13_950,
 	"localdb":     1_150,

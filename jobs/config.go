@@ -32,6 +32,9 @@ var (
 	ErrClosed = telemetry.NewError("closed", "queue of jobs is closed")
 )
 
+// ErrExists is why a job was refused that is to be unique. See [ExistsError].
+var ErrExists = repo.ErrExists
+
 // BusyError says how a resource is used.
 type BusyError struct {
 	Resource       string

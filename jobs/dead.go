@@ -41,6 +41,7 @@ func shorten(s string) string {
 
 func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 	row := j.at(deadPrefix+resource, j.id)
+	delete(row, aUnique) // which has ended
 	row[aDied] = ddb.Number(ddb.Seconds(s.table.Clock()))
 	if why != "" {
 		row[aError] = ddb.Text(shorten(why))
@@ -73,10 +74,13 @@ func (q *Queue[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J],
 // requests.
 func (s *store) Requeue(ctx context.Context, resource, id string) error {
 	place := s.nextPlace()
+	trace := ddb.Item{}
 	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
-		c.counts.Queued, c.writes = 1, append(c.writes, s.table.Core.PutOf(j.waiting(resource, place)))
-	}, resources.RowKey(jobsPrefix+resource, place))
+		row := j.waiting(resource, place)
+		trace[resources.PK], trace[resources.SK] = row[resources.PK], row[resources.SK]
+		c.counts.Queued, c.writes = 1, append(c.writes, s.table.Core.PutOf(row))
+	}, trace)
 	if err == nil {
 		s.wake(resource)
 		s.mark(ctx, resource)
@@ -139,6 +143,7 @@ func (s *store) deadLetter(ctx context.Context, resource string, j jobRow, why s
 	} else {
 		c.counts.Add(j.counted())
 	}
+	s.free(&c, resource, j)
 	res := s.submit(ctx, resource, c)
 	if res.Outcome == ddb.Refused {
 		return res.Err

@@ -22,14 +22,14 @@
 // with permits of package semaphore in the same table, than its limit. Counters are those of
 // the rows, after any crash, for they change in one transaction; [Queue.Audit] compares them.
 //
-// Jobs of a resource start in the order of their producers' clocks, but for those that failed,
-// and where several processes start them at the same time.
+// Jobs of a resource start by [Priority], and of one priority in the order of their producers'
+// clocks, but for those that failed, and where several processes start them at the same time.
 //
 // # In a transaction
 //
 // In(tx).Enqueue of [Queue.In] queues a job if a transaction of package txn is applied,
 // In(tx).Cancel removes one that waits, [Job.DoneIn] ends one with it: so a change and its
-// job are one. Outside of it [WithID] lets a message that comes twice leave one job.
+// job are one. Elsewhere [WithID] lets a message that comes twice leave one job.
 //
 // # At a time
 //
@@ -42,9 +42,9 @@
 //
 // A process that dies keeps its jobs for the rest of their lease; then others take them over,
 // the attempt counted. A handler that returns an error, or panics, fails its job: it is tried
-// again after Config.Retry, as a job with that time, and goes to the dead letters after the last attempt. So does a job
-// that cannot be read. A resource whose row cannot be read is left aside for a lease. Each is
-// logged, and counted in dynahold.skipped.
+// again after Config.Retry, and goes to the dead letters after the last attempt. So does a
+// job that cannot be read. A resource whose row cannot be read is left aside for a lease. Each
+// is logged, and counted in dynahold.skipped.
 //
 // An Enqueue without an id, whose copy the network delivers more than ten minutes later,
 // brings its job back. Global tables with strong consistency have no transactions: EnsureTable
@@ -52,9 +52,9 @@
 //
 // # Cost
 //
-// A job of up to 1 KB costs 4 write units to enqueue, 4 to start and 4 to end; an id of the
-// caller's own 2 more at both ends; one with a time 6 more when that has come. Next reads 2 units besides, whether one job is queued or
-// 100,000. Jobs that are started or ended together share a request and the write of the
-// resource. An idle dispatcher sends about 72 requests and reads 36 units a minute.
-// What is written, and why, is in docs/protocol.md.
+// A job of up to 1 KB costs 4 write units to enqueue (2 of [Queue.EnqueueMany]), 4 to start and
+// 4 to end; an id of the caller's own 2 more at both ends, a time 6 when it has come. Next reads
+// 2 units besides, whether one job is queued or 100,000. Jobs that are started or ended together
+// share a request and the write of the resource. An idle dispatcher sends about 72 requests and
+// reads 36 units a minute. What is written, and why, is in docs/protocol.md.
 package jobs

@@ -36,6 +36,7 @@ func (j *job) DoneIn(tx repo.Tx) error {
 		at.Action = heldJob{j}
 		j.s.countersIn(all, j.resource).ends++
 		j.s.unmarkIn(all, j.resource, j.row)
+		j.s.freeIn(all, j.resource, j.row)
 	})
 }
 

@@ -45,7 +45,7 @@ func (j *job) Done(ctx context.Context) error {
 func (j *job) done() *ending {
 	return &ending{name: "Done", removes: true, write: func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
-		j.s.unmark(&c, j.resource, j.row)
+		j.s.gone(&c, j.resource, j.row)
 		return c
 	}}
 }
@@ -75,11 +75,12 @@ func (j *job) Fail(ctx context.Context, cause error) error {
 
 func (j *job) failed(why string) *ending {
 	s := j.s
-	e := &ending{name: "Fail", removes: true, buries: j.row.attempts >= s.cfg.Retry.Attempts}
+	e := &ending{name: "Fail", removes: true, buries: s.spent(j.row)}
 	e.write = func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: 2 * j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
 		if e.buries {
 			c.counts.Dead, c.writes = 1, append(c.writes, s.table.Core.PutOf(s.deadRow(j.resource, j.row, why)))
+			s.free(&c, j.resource, j.row)
 			return c
 		}
 		due := s.table.Clock().Add(s.cfg.Retry.delay(j.row.attempts))

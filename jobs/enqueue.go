@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -32,9 +34,9 @@ func (s *store) nextPlace() string {
 // placeAt is a place in line at a time in microseconds.
 func placeAt(micros int64) string { return fmt.Sprintf("%015x-%s", micros, rand.Text()[:13]) }
 
-// made are the ids that this package makes: places in line, and of a job with a time that
-// time behind it.
-var made = regexp.MustCompile(`^[0-9a-f]{15}-[A-Z2-7]{13}(-[0-9a-f]{15})?$`)
+// made are the ids that this package makes: the places at which jobs are enqueued, and behind
+// that the time and the level of a job that has one.
+var made = regexp.MustCompile(`^[0-9a-f]{15}-[A-Z2-7]{13}(-[0-9a-f]{15})?(-[134])?$`)
 
 // madeAt is when an id was made that this package makes.
 func madeAt(id string) (at time.Time, ok bool) {
@@ -88,6 +90,9 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 		return n.id, err
 	}
 	if err := s.put(ctx, n); err != nil {
+		if other := (*ExistsError)(nil); errors.As(err, &other) {
+			return other.ID, err
+		}
 		return n.id, err
 	}
 	n.tell(ctx)
@@ -97,28 +102,69 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 // put sends the transaction of an Enqueue. Calls with the same id are one for
 // the service, as long as it remembers them.
 func (s *store) put(ctx context.Context, j *insertion) error {
-	resource, id := j.resource, j.id
-	actions := []rows.Action{j, &counters{s: s, resource: resource, inserts: []*insertion{j}}}
-	opt := ddb.Options{Holding: true}
+	actions := []rows.Action{j, &counters{s: s, resource: j.resource, inserts: []*insertion{j}}}
+	token := ""
 	if j.marked() {
 		actions = append(actions, j.mark())
 	} else {
-		hash := sha256.Sum256([]byte(s.table.Core.Name + "\x00" + resource + "\x00" + id))
-		opt.Token = base32.StdEncoding.EncodeToString(hash[:20])
+		token = tokenOf(s.table.Core.Name, j.resource, j.id)
 	}
+	if j.unique() == "" {
+		res, err := s.putAll(ctx, j, token, actions...)
+		if err != nil {
+			return err
+		}
+		return s.judgePut(ctx, j.resource, j.id, res)
+	}
+	return s.putUnique(ctx, j, token, actions)
+}
+
+// putUnique is put for a job that is to be unique.
+func (s *store) putUnique(ctx context.Context, j *insertion, token string, actions []rows.Action) error {
+	last := len(actions)
+	for left, tries := "", 0; ; tries++ {
+		if tries > 0 && token != "" { // it says something else
+			token = tokenOf(s.table.Core.Name, j.resource, j.id, left)
+		}
+		res, err := s.putAll(ctx, j, token, append(actions[:last:last], claim{j, left})...)
+		if err != nil {
+			return err
+		}
+		if res.Outcome == ddb.Condition && len(res.Images) <= last { // it was looked for, and is there
+			return s.judgePut(ctx, j.resource, j.id, res)
+		}
+		known := res.Outcome == ddb.Condition && slices.ContainsFunc(res.Images[:last], func(i ddb.Image) bool { return i.Failed })
+		if res.Outcome != ddb.Condition || known || tries == starts {
+			return s.judgePut(ctx, j.resource, j.id, res)
+		}
+		if left, err = j.exists(ctx, res.Images[last].Item); left == "" {
+			return err
+		}
+	}
+}
+
+// tokenOf is the token of a request that says the same whenever it is sent.
+func tokenOf(parts ...string) string {
+	hash := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return base32.StdEncoding.EncodeToString(hash[:20])
+}
+
+// putAll sends a transaction of an Enqueue, of which j is a job.
+func (s *store) putAll(ctx context.Context, j *insertion, token string, actions ...rows.Action) (res ddb.Result, err error) {
 	writes, err := s.writes(actions...)
 	if err != nil {
-		return err
+		return res, err
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
-	defer queueUp(ctx, &s.localResource(resource).coming)()
-	opt.Sending = ddb.NewSending(opt.Token)
-	res, backoff := s.table.Core.Transact(ctx, s.client, opt, writes...), s.table.Backoff()
+	defer queueUp(ctx, &s.localResource(j.resource).coming)()
+	opt := ddb.Options{Holding: true, Token: token, Sending: ddb.NewSending(token)}
+	res = s.table.Core.Transact(ctx, s.client, opt, writes...)
+	backoff := s.table.Backoff()
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 		ddb.Sleep(ctx, backoff.Next(time.Now(), time.Time{}))
 		res = s.table.Core.Transact(ctx, s.client, opt, writes...)
 	}
-	return s.judgePut(ctx, resource, id, s.lookedFor(ctx, j, res))
+	return s.lookedFor(ctx, j, res), nil
 }
 
 // lookedFor looks for a job whose Enqueue was given up unjudged. The row of an id that a
@@ -187,6 +233,12 @@ func (s *store) unmark(c *change, resource string, j jobRow) {
 		id, _, _ := idRow{s: s, row: resources.RowKey(idsPrefix+resource, j.id)}.Write(s.table.Core.NewWrite())
 		c.writes = append(c.writes, id)
 	}
+}
+
+// gone adds to the end of a job what else ends with it.
+func (s *store) gone(c *change, resource string, j jobRow) {
+	s.unmark(c, resource, j)
+	s.free(c, resource, j)
 }
 
 // forget gives the row of an id its end.

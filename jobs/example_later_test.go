@@ -58,3 +58,27 @@ func ExampleJob_Snooze() {
 	// the server is closed, attempt 1
 	// sent, attempt 1
 }
+
+// What is urgent comes first, and a report that is asked for twice is made once.
+func ExampleUnique() {
+	ctx := context.Background()
+	reports, err := jobs.New[string](rig.Client(), "example-reports", jobs.Config{})
+	check(err)
+	check(reports.EnsureTable(ctx))
+	_, err = reports.Enqueue(ctx, "reports", "the month", jobs.Unique("month"), jobs.Priority(3), jobs.Timeout(time.Minute))
+	check(err)
+	_, err = reports.Enqueue(ctx, "reports", "the month", jobs.Unique("month"))
+	var other *jobs.ExistsError
+	fmt.Println("already there:", errors.As(err, &other), errors.Is(err, jobs.ErrExists))
+	ids, err := reports.EnqueueMany(ctx, "reports", []string{"customer 1", "customer 2"}, jobs.Attempts(2))
+	check(err)
+	fmt.Println(len(ids), "more")
+	job, err := reports.Next(ctx, "reports")
+	check(err)
+	fmt.Println("first:", job.Value())
+	check(job.Done(ctx))
+	// Output:
+	// already there: true true
+	// 2 more
+	// first: customer 1
+}

@@ -48,7 +48,7 @@ func (s *store) findJob(ctx context.Context, resource, id string) (jobRow, error
 func (s *store) findAtPlace(ctx context.Context, resource, id string) (jobRow, error) {
 	if _, made := madeAt(id); made {
 		place, due := placeOf(id)
-		if j, err := s.findAt(ctx, resource, id, place, !due.IsZero()); err != nil || j.id != "" {
+		if j, err := s.findAt(ctx, resource, id, place, levelIn(id), !due.IsZero()); err != nil || j.id != "" {
 			return j, err
 		}
 	}
@@ -60,17 +60,21 @@ func (s *store) findAtPlace(ctx context.Context, resource, id string) (jobRow, e
 	if place == "" {
 		return jobRow{}, nil
 	}
-	return s.findAt(ctx, resource, id, place, true)
+	level, err := resources.Integer(row, aLevel, lastLevel)
+	if err != nil {
+		return jobRow{}, err
+	}
+	return s.findAt(ctx, resource, id, place, int(level), true)
 }
 
 // findAt reads the row of a job at a place, in line, and before that, if it is timed,
 // among those that wait for their time. No job: it is at neither.
-func (s *store) findAt(ctx context.Context, resource, id, place string, timed bool) (jobRow, error) {
+func (s *store) findAt(ctx context.Context, resource, id, place string, level int, timed bool) (jobRow, error) {
 	var keys []ddb.Item
 	if timed { // a job goes from there into the line, and back to another place only
 		keys = append(keys, resources.RowKey(laterKey(resource), place))
 	}
-	for _, key := range append(keys, resources.RowKey(jobsPrefix+resource, place)) {
+	for _, key := range append(keys, resources.RowKey(jobsPrefix+resource, inLine(level, place))) {
 		row, err := s.table.Core.Get(ctx, key)
 		if err != nil {
 			return jobRow{}, err
@@ -134,7 +138,7 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 			return err
 		}
 		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j)}}
-		s.unmark(&c, resource, j)
+		s.gone(&c, resource, j)
 		if res := s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
 			return resources.Plain(resource, res)
 		}

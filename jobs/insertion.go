@@ -44,9 +44,7 @@ func (s *store) newJobRow(resource string, job any, e options) (n *insertion, er
 		return n, fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, redact.Error(err))
 	}
 	j := jobRow{id: n.id, row: ddb.Item{aJob: ddb.Text(string(value))}}
-	if _, again := madeAt(e.id); e.given && !again {
-		j.row[aMarked] = ddb.True()
-	}
+	j.setOptions(e)
 	if n.row = j.waiting(resource, place); !n.due.IsZero() {
 		n.row = j.later(resource, place)
 	}
@@ -57,6 +55,28 @@ func (s *store) newJobRow(resource string, job any, e options) (n *insertion, er
 		return n, fmt.Errorf("job for %q: %w", resource, err)
 	}
 	return n, nil
+}
+
+// setOptions writes what options say into the row of a job.
+func (j jobRow) setOptions(e options) {
+	level := int64(e.level)
+	if _, again := madeAt(e.id); again {
+		level = int64(levelIn(e.id))
+	} else if e.given {
+		j.row[aMarked] = ddb.True()
+	}
+	if level != 0 && level != defaultLevel {
+		j.row[aLevel] = ddb.Integer(level)
+	}
+	if e.most > 0 {
+		j.row[aMost] = ddb.Integer(int64(e.most))
+	}
+	if e.timeout > 0 {
+		j.row[aTimeout] = ddb.Integer(e.timeout.Milliseconds())
+	}
+	if e.claims {
+		j.row[aUnique] = ddb.Text(e.unique)
+	}
 }
 
 // identify gives the job its id, its time and its place.
@@ -79,6 +99,7 @@ func (n *insertion) identify(e options) (place string, err error) {
 		n.id = timedID(place, n.due)
 		place, _ = placeOf(n.id)
 	}
+	n.id = withLevel(n.id, e.level)
 	if e.given {
 		n.id = e.id
 	}
@@ -93,12 +114,16 @@ func (n *insertion) mark() idRow {
 	row := resources.RowKey(idsPrefix+n.resource, n.id)
 	if !n.due.IsZero() {
 		row[aAt] = n.row[resources.SK]
+		if level := n.row[aLevel]; level != nil {
+			row[aLevel] = level
+		}
 	}
 	return idRow{n.s, row, n}
 }
 
 // count adds what the job does to the counters of its resource.
 func (n *insertion) count(c *resources.Counts) {
+	c.Levels = c.Levels || n.row[aLevel] != nil
 	if c.Registers = true; n.due.IsZero() {
 		c.Queued++
 	} else {
@@ -115,6 +140,15 @@ func (n *insertion) tell(ctx context.Context) {
 	}
 	n.s.noteDue(n.resource, n.due)
 	n.s.markDue(ctx, n.resource, n.due)
+}
+
+// tellHere is tell for one of several that were enqueued together, behind the first.
+func (n *insertion) tellHere() {
+	if n.due.IsZero() {
+		n.s.wake(n.resource)
+	} else {
+		n.s.noteDue(n.resource, n.due)
+	}
 }
 
 // Write demands that the row is new.

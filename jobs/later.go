@@ -37,10 +37,10 @@ func timedID(made string, due time.Time) string {
 // time, zero if it had none.
 func placeOf(id string) (place string, due time.Time) {
 	const end = 15 + 1 + 13
-	if len(id) <= end {
-		return id, due
+	if len(id) < end+1+15 {
+		return id[:end], due
 	}
-	due = timeIn(id[end+1:])
+	due = timeIn(id[end+1 : end+1+15])
 	return placeIn(due, id), due
 }
 
@@ -131,6 +131,6 @@ func (s *store) moving(j jobRow) change {
 	if why := j.row[aError]; why != nil {
 		row[aError] = why
 	}
-	return change{counts: resources.Counts{Queued: 1, Later: -1, Registers: true}, size: 2 * j.size,
+	return change{counts: resources.Counts{Queued: 1, Later: -1, Registers: true, Levels: j.row[aLevel] != nil}, size: 2 * j.size,
 		writes: []types.TransactWriteItem{ddb.DeleteOf(w.Delete(j.key())), s.table.Core.PutOf(row)}}
 }

@@ -20,6 +20,8 @@ type localResource struct {
 	deep    time.Time            // the last reading behind the head of the line
 	behind  string               // the place where that ended; "" for the head
 	noted   map[string]time.Time // rows that cannot be read, by place, since they were first seen
+	starts  int                  // jobs that were started since one of another level was
+	level   int                  // the level whose turn it was then; 0: there was none
 	oldest  time.Time            // since when the first job waits that the last reading found; zero: none was
 
 	// The last reading has found nothing to start, and until a row can be started by the

@@ -126,6 +126,7 @@ func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay
 		if raced {
 			st.noteRace()
 		}
+		st.noteStarts(len(jobs))
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
 		}
@@ -170,6 +171,17 @@ func (l *reading) judgeHead() step {
 func (s *store) findRows(ctx context.Context, st *localResource, r *resources.Row, n int) ([]jobRow, step, error) {
 	if err := s.makeRoom(ctx, r); err != nil {
 		return nil, stop, err
+	}
+	if r.Levels && !r.Full() {
+		if levels := st.othersTurn(); levels != nil {
+			l, err := s.readLevels(ctx, st, r, levels)
+			if err != nil {
+				return nil, stop, err
+			}
+			if l != nil {
+				return l.rows, startRows, nil
+			}
+		}
 	}
 	l, err := s.readLine(ctx, st, r, n)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -17,6 +18,13 @@ type options struct {
 
 	at    time.Time     // zero: at once, or after
 	after time.Duration // of the queue's clock
+
+	level   int // 0: the default
+	most    int
+	timeout time.Duration
+	unique  string
+	claims  bool // unique was given
+	err     error
 }
 
 func optionsOf(given []Option) (e options, err error) {
@@ -26,7 +34,14 @@ func optionsOf(given []Option) (e options, err error) {
 		}
 		o(&e)
 	}
-	return e, nil
+	return e, e.err
+}
+
+// refuse notes the first option that makes no sense.
+func (e *options) refuse(text string, values ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf("%w: "+text, append([]any{repo.ErrConfig}, values...)...)
+	}
 }
 
 // WithID gives a job its id, so that settings it again, after
@@ -57,6 +72,61 @@ func At(t time.Time) Option { return func(e *options) { e.at, e.after = t, 0 } }
 // After is At a time from now, by the clock of the queue.
 func After(d time.Duration) Option {
 	return func(e *options) { e.at, e.after = time.Time{}, d }
+}
+
+// The levels of Priority.
+const (
+	firstLevel, defaultLevel, lastLevel = 1, 2, 4
+)
+
+// Priority is the level of a job: 1 comes first, 2 is the default, 4 comes last. Of a
+// resource jobs of a lower number are started first, of one number those that wait
+// longest. So that none waits for ever, of every eight jobs of a resource that a process
+// starts one is the oldest of another level, 4, 3 and 2 in turn: as long as jobs are
+// started, every 24th is one of any of them. Where a resource has ever had such
+// jobs, a start in eight costs up to three queries more. A program
+// without priorities starts such jobs in the same order, without that share.
+func Priority(p int) Option {
+	return func(e *options) {
+		if e.level = p; p < firstLevel || p > lastLevel {
+			e.refuse("a job cannot have the priority %d: use %d to %d", p, firstLevel, lastLevel)
+		}
+	}
+}
+
+// Attempts is how often the job is started at most, before it goes to the dead letters. Default: as
+// Config.Retry of the program that runs it says.
+func Attempts(n int) Option {
+	return func(e *options) {
+		if e.most = n; n < 1 || n > resources.MaxCount {
+			e.refuse("a job cannot have %d attempts", n)
+		}
+	}
+}
+
+// Timeout is how long a handler of Run may work on the job, instead of
+// Config.HandlerTimeout of the program that runs it. At least 1 ms.
+func Timeout(d time.Duration) Option {
+	return func(e *options) {
+		if e.timeout = d; d < time.Millisecond {
+			e.refuse("a handler cannot have %v for a job", d)
+		}
+	}
+}
+
+// Unique lets one job of a resource wait or run under a key at a time. Another is refused
+// with *[ExistsError], which is ErrExists and has the id of the first; so has what Enqueue
+// returns. It ends with the job, also where that becomes a dead letter: one that is queued
+// again is not unique any more. Two write units more when it is enqueued, and two when it
+// ends. Where one is refused, two reads see whether the other is really there: an older
+// program may have ended it and left the key, which is then taken over (not in a
+// transaction, which is refused). A [View] refuses the whole transaction.
+func Unique(key string) Option {
+	return func(e *options) {
+		if e.unique, e.claims = key, true; key == "" {
+			e.refuse("the key of a unique job is empty")
+		}
+	}
 }
 
 // latest is the last time that a job may have: a place in line has digits for no more.

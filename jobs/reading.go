@@ -163,7 +163,7 @@ func (l *reading) judge(ctx context.Context, j jobRow, err error) {
 	case j.state == running && !j.until.Add(l.s.cfg.ClockSkew).Before(now):
 		l.runs++
 		l.next = earlier(l.next, j.until.Add(l.s.cfg.ClockSkew))
-	case j.state == running && j.attempts >= l.s.cfg.Retry.Attempts:
+	case j.state == running && l.s.spent(j):
 		why := fmt.Sprintf("its holder %s died in attempt %d", stored.Record{By: j.owner}.Owner(), j.attempts)
 		if err := l.s.deadLetter(ctx, l.r.Name, j, why); err == nil {
 			l.moved = true
@@ -188,7 +188,7 @@ func (l *reading) judge(ctx context.Context, j jobRow, err error) {
 // noteWaiting notes since when the first job waits that is due: its place tells.
 func (l *reading) noteWaiting(j jobRow, err error) {
 	if err == nil && j.state == queued && l.since.IsZero() && !j.notBefore.After(l.s.table.Clock()) {
-		l.since, _ = madeAt(j.place)
+		l.since, _ = madeAt(withoutLevel(j.place))
 	}
 }
 

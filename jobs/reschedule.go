@@ -73,6 +73,9 @@ func (s *store) movedTo(resource string, j jobRow, at time.Time) (*insertion, er
 func (n *insertion) pointer() types.TransactWriteItem {
 	w := n.s.table.Core.NewWrite()
 	w.Set(aAt, n.row[resources.SK])
+	if level := n.row[aLevel]; level != nil {
+		w.Set(aLevel, level)
+	}
 	return ddb.UpdateOf(resources.Update(w, resources.RowKey(idsPrefix+n.resource, n.id)))
 }
 
@@ -90,6 +93,7 @@ func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
 	return rows.Add(v.tx, func(all rows.Rows) {
 		if v.s.takeIn(all, resource, j) {
 			v.s.unmarkIn(all, resource, j)
+			v.s.freeIn(all, resource, j)
 		}
 	})
 }

@@ -1,7 +1,9 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -23,7 +25,9 @@ type jobRow struct {
 	owner     string
 	failure   string
 	resource  string // of a job that waits for its time
-	size      int    // in bytes, about
+	most      int    // how often it is started at most; 0: as the program says
+	timeout   time.Duration
+	size      int // in bytes, about
 }
 
 // parseJob reads a job's row. What can be read is in the result also if
@@ -33,6 +37,9 @@ func parseJob(row ddb.Item) (jobRow, error) {
 	j.size = len(resources.Text(row, aJob)) + maxOwner + maxError
 	attempts, err := resources.Integer(row, aAttempts, resources.MaxCount)
 	j.attempts = int(attempts)
+	if err == nil {
+		err = j.readOptions()
+	}
 	if err == nil {
 		j.token, err = resources.Integer(row, aToken, resources.MaxToken)
 	}
@@ -56,12 +63,26 @@ func parseJob(row ddb.Item) (jobRow, error) {
 	return j, nil
 }
 
+// readOptions reads what the producer of a job has asked for.
+func (j *jobRow) readOptions() error {
+	most, err := resources.Integer(j.row, aMost, resources.MaxCount)
+	if err != nil {
+		return err
+	}
+	millis, err := resources.Integer(j.row, aTimeout, int64(math.MaxInt64/time.Millisecond))
+	j.most, j.timeout = int(most), time.Duration(millis)*time.Millisecond
+	return err
+}
+
+// spent reports whether the attempt that was begun last is the last one.
+func (s *store) spent(j jobRow) bool { return j.attempts >= cmp.Or(j.most, s.cfg.Retry.Attempts) }
+
 // enqueued is when a job was enqueued, as far as its row tells: an id that Enqueue made
 // begins with that, and so does the place in line of a job that has never failed.
 func (j jobRow) enqueued() (at time.Time) {
 	at, made := madeAt(j.id)
 	if failed := j.attempts > 1 || j.attempts == 1 && j.state != running; !made && !failed {
-		at, _ = madeAt(j.place)
+		at, _ = madeAt(withoutLevel(j.place))
 	}
 	return at
 }
@@ -75,7 +96,7 @@ func (j jobRow) key() ddb.Item {
 func (j jobRow) at(pk, sk string) ddb.Item {
 	row := resources.RowKey(pk, sk)
 	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
-	for _, kept := range []string{aJob, aMarked} {
+	for _, kept := range []string{aJob, aMarked, aLevel, aMost, aTimeout, aUnique} {
 		if v := j.row[kept]; v != nil {
 			row[kept] = v
 		}
@@ -85,7 +106,7 @@ func (j jobRow) at(pk, sk string) ddb.Item {
 
 // waiting is the job in a row at a place in line.
 func (j jobRow) waiting(resource, place string) ddb.Item {
-	row := j.at(jobsPrefix+resource, place)
+	row := j.at(jobsPrefix+resource, inLine(j.level(), place))
 	row[aState] = ddb.Text(queued)
 	return row
 }

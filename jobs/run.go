@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,7 +176,7 @@ var (
 func (d *dispatcher) call(ctx context.Context, job *job) error {
 	held, cancel := ddb.Merge(ctx, job.Context())
 	defer cancel()
-	limit := d.s.cfg.HandlerTimeout
+	limit := cmp.Or(job.row.timeout, d.s.cfg.HandlerTimeout)
 	if limit > 0 {
 		timed, end := context.WithTimeoutCause(held, limit, errTimeout)
 		defer end()

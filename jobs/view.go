@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -42,20 +43,30 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if err != nil {
 		return "", err
 	}
-	return j.id, rows.Add(v.tx, func(all rows.Rows) {
-		if j.marked() {
-			mark := j.mark()
-			at := v.s.rowIn(all, mark.key())
-			if at.Action != nil {
-				return // by an earlier call, or its job ends in the same transaction
-			}
-			at.Action = mark
+	var exists error
+	err = rows.Add(v.tx, func(all rows.Rows) { exists = j.addTo(all) })
+	return j.id, cmp.Or(err, exists)
+}
+
+// addTo adds the job to a transaction, unless that has one under its key.
+func (n *insertion) addTo(all rows.Rows) error {
+	var mark *rows.Row
+	if n.marked() {
+		if mark = n.s.rowIn(all, n.mark().key()); mark.Action != nil {
+			return nil // by an earlier call, or its job ends in the same transaction
 		}
-		at := v.s.rowIn(all, v.s.table.Core.Key(j.row))
-		at.Action, at.Size = j, protocol.Size(j.row)
-		t := v.s.countersIn(all, resource)
-		t.inserts = append(t.inserts, j)
-	})
+	}
+	if err := n.claimIn(all); err != nil {
+		return err
+	}
+	if mark != nil {
+		mark.Action = n.mark()
+	}
+	at := n.s.rowIn(all, n.s.table.Core.Key(n.row))
+	at.Action, at.Size = n, protocol.Size(n.row)
+	t := n.s.countersIn(all, n.resource)
+	t.inserts = append(t.inserts, n)
+	return nil
 }
 
 // rowIn is a row of the queue's table in a transaction.

@@ -13,12 +13,13 @@ import (
 type Counts struct {
 	Queued, Running, Dead, Later int64
 	Registers                    bool // it may be the first write of the resource
+	Levels                       bool // a job has another priority than the default
 }
 
 // Add adds what another one does.
 func (c *Counts) Add(o Counts) {
 	c.Queued, c.Running, c.Dead, c.Later = c.Queued+o.Queued, c.Running+o.Running, c.Dead+o.Dead, c.Later+o.Later
-	c.Registers = c.Registers || o.Registers
+	c.Registers, c.Levels = c.Registers || o.Registers, c.Levels || o.Levels
 }
 
 // Count adds to a write what it counts. ends says that something ends that runs: the
@@ -26,6 +27,9 @@ func (c *Counts) Add(o Counts) {
 func (t *Table) Count(w *ddb.Write, c Counts, ends bool) {
 	if c.Registers {
 		t.register(w)
+	}
+	if c.Levels {
+		w.Set(aLevels, ddb.True())
 	}
 	for _, n := range []struct {
 		attr   string

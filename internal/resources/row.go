@@ -18,7 +18,8 @@ const (
 	aQueued  = "queued"
 	aRunning = "running"
 	aDead    = "dead"
-	aLater   = "later" // jobs that wait for their time, in rows of their own
+	aLater   = "later"  // jobs that wait for their time, in rows of their own
+	aLevels  = "levels" // BOOL: jobs of it may have other priorities than the default
 	aLimit   = "limit"
 	aFixed   = "limitSet" // BOOL: SetLimit has set it
 	aToken   = "token"    // last fencing token given out on the resource
@@ -46,6 +47,7 @@ type Row struct {
 	Name                  string
 	Queued, Running, Dead int // Running counts jobs and permits, also those whose holder is dead
 	Later                 int // jobs that wait for their time
+	Levels                bool
 	Limit                 int // that this program goes by
 	Paused                time.Time
 
@@ -108,6 +110,7 @@ func (r *Row) read(row ddb.Item) error {
 		return fmt.Errorf("attribute %q: it is above %d", aLater, MaxCount)
 	}
 	_, r.Fixed = row[aFixed]
+	_, r.Levels = row[aLevels]
 	r.removed = removedIn(row)
 	var err error
 	if r.Token, r.Paused, err = tokenOf(row); err != nil {

@@ -77,7 +77,7 @@ type Table struct {
 const maxAdopted = 10_000
 
 // jobNames are the attributes that rows of jobs have in the same table.
-var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died", "resource", "at"}
+var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died", "resource", "at", "level", "most", "timeout", "unique"}
 
 // New opens a table. It sends nothing.
 func New(client repo.Client, name string, cfg Config) (*Table, error) {
@@ -88,7 +88,7 @@ func New(client repo.Client, name string, cfg Config) (*Table, error) {
 	}
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	core := link.Table(keys)
-	own := append([]string{PK, SK, aQueued, aRunning, aDead, aLater, aLimit, aFixed, aToken, aChanges, aRemoved, aPaused, aAsked}, jobNames...)
+	own := append([]string{PK, SK, aQueued, aRunning, aDead, aLater, aLevels, aLimit, aFixed, aToken, aChanges, aRemoved, aPaused, aAsked}, jobNames...)
 	if name := core.Attr.Clash(own, []string{PermitPrefix, OwnerPrefix, brokenPrefix}); name != "" {
 		return nil, fmt.Errorf("%w: Table.Attributes has the name %q, which resources or jobs keep for themselves: on the end of a lease, for example, TTL would remove jobs", repo.ErrConfig, name)
 	}

@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    16_200,
 	"history":     350,
-	"jobs":        13_950,
+	"jobs":        14_400,
 	"localdb":     1_150,
 	"lockedread":  13_800,
 	"mutex":       13_100,

@@ -21,6 +21,8 @@ func init() {
 		"semaphore, Enqueue, later":      {denied: wakesUntraced, open: enqueues("", jobs.After(time.Second)), lands: map[moment]string{lapsed.of(0): said}},
 		"semaphore, Next":                {denied: takes, open: starts},
 		"semaphore, Next of what is due": {denied: gives, open: startsDue},
+		"semaphore, Enqueue, unique":     {denied: wakesUntraced, open: enqueues("", jobs.Unique("key"), jobs.Priority(3)), lands: map[moment]string{lapsed.of(0): said}},
+		"semaphore, EnqueueMany":         {denied: wakesUntraced, open: enqueuesMany, lands: map[moment]string{lapsed.of(0): said}},
 		"semaphore, Snooze":              {denied: wakes, open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Snooze(ctx, time.Second) })},
 		"semaphore, Cancel, later":       {denied: untraced, open: cancels(jobs.After(time.Hour)), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, Reschedule":          {denied: wakes, open: reschedules},
@@ -89,6 +91,23 @@ func enqueues(id string, more ...jobs.Option) func(*testing.T, *place) stage {
 				}
 			},
 		}
+	}
+}
+
+func enqueuesMany(t *testing.T, p *place) stage {
+	mine, theirs := processes(t, p, jobs.Config{Limit: 3})
+	return stage{
+		do:     func(ctx context.Context) error { _, err := mine.EnqueueMany(ctx, room, []int{1, 2, 3}); return err },
+		others: func(int) { uses(t, theirs); passesBy(t, theirs) },
+		goesOn: func() { uses(t, theirs) },
+		end:    func() { works(t, theirs) },
+		anew:   func() { rig.Is(t, theirs.Forget(t.Context(), room)) },
+		check: func(t testing.TB, _ repo.Verdict) {
+			counted(t, theirs, 3, 0)
+			if n := works(t, theirs); n != 3 {
+				t.Errorf("%d jobs", n)
+			}
+		},
 	}
 }
 

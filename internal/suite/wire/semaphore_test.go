@@ -172,6 +172,22 @@ func jobOperations() []operation {
 				return err
 			}
 		}),
+		on("Enqueue with all options", func(_ *testing.T, s work) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := s.Enqueue(ctx, resource, "job 1", jobs.Priority(3), jobs.Attempts(7), jobs.Timeout(time.Minute), jobs.Unique("key"))
+				return err
+			}
+		}),
+		on("EnqueueMany", func(_ *testing.T, s work) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := s.EnqueueMany(ctx, resource, []string{"job 1", "job 2"})
+				return err
+			}
+		}),
+		on("Job.Done of a unique job", func(t *testing.T, s work) func(context.Context) error {
+			rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.Unique("key")))(t)
+			return running(t, s).Done
+		}),
 		on("Next of a job whose time has come", func(t *testing.T, s work) func(context.Context) error {
 			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(30*time.Millisecond)))(t)
 			rig.Await(t, "it is due", func() bool {

@@ -201,6 +201,13 @@ func (a *attempt) judged() sight {
 	return a.sight
 }
 
+// left reports whether the request has left the process, as far as anybody saw.
+func (a *attempt) left() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sent > 0
+}
+
 // hidden reports whether requests may have been sent that nobody here saw, or
 // were sent more than once: the SDK, or whoever wraps the client, repeats by
 // itself, and an error tells of the last request alone.

@@ -45,7 +45,9 @@ type Options struct {
 	// Timeout does not: the usual answer is there by then, and one request that takes
 	// very long is everybody's time. Its repetition may be refused by its own copy, so the
 	// image must tell. 0: no bound.
-	First   time.Duration
+	First time.Duration
+	// Hedge sends the first attempt twice if its answer is late; see there.
+	Hedge   Hedge
 	NoGrace bool // on cancellation in mid-write, do not repeat to settle it
 	Once    bool // never repeat an attempt that may have been applied
 	// Single makes one attempt: its caller repeats it, by a clock that cannot wait

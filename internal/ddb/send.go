@@ -77,13 +77,14 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	actx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	defer hurry(actx, cancel)()
-	if c.attempt == nil {
+	first := c.attempt == nil
+	if first {
 		c.attempt = &c.first
 	} else {
 		c.attempt = c.attempt.next()
 	}
-	item, err := c.do(actx, c.attempt)
-	c.seen = c.attempt.judged()
+	seen, item, err := c.try(actx, first)
+	c.seen = seen
 	res := &c.res
 	if unproven := c.unproven(c.op, &c.seen, err); unproven != nil {
 		res.Err = unproven

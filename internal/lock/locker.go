@@ -21,7 +21,8 @@ type Locker struct {
 	Contention *Contention // nil: nothing is remembered
 	HoldTimes  *HoldTimes  // nil: nothing is remembered
 
-	lease lease.Config // of all its locks
+	lease  lease.Config // of all its locks
+	hedges ddb.Budget   // of the writes that hand them on
 }
 
 // NewLocker makes a locker that remembers nothing. Its owner has checked cfg.

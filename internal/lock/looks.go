@@ -17,11 +17,11 @@ import (
 // condition decides, so a look that is wrong or missing costs time and nothing else.
 
 // Five looks share a trip, so the answer that tells a waiter of its turn is a tenth of
-// a trip late on average. A slow one keeps its place until it is answered: there is one to
-// spare.
+// a trip late on average. A slow one keeps its place until it is answered: where latency
+// is uneven several do, and the next ones must not wait for them.
 const (
 	looksATrip = 5
-	mostLooks  = looksATrip + 1
+	mostLooks  = looksATrip + 8
 )
 
 // perUnit is the shortest time from one look to the next, for each read unit that

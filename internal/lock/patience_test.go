@@ -2,8 +2,10 @@ package lock
 
 import (
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/rig"
 )
 
@@ -50,7 +52,7 @@ func TestAStalledEndHoldsUpNobody(t *testing.T) {
 func TestPatienceIsForQueues(t *testing.T) {
 	p := open(t, Config{Fair: true})
 	h := p.take(t)
-	if d := h.patience(End{As: Commit}); d != 0 {
+	if d := patience(End{As: Commit}, h.learned(End{As: Commit})); d != 0 {
 		t.Errorf("alone: %v", d)
 	}
 	first := p.other(t).enqueue(t.Context(), t, Request{})
@@ -59,11 +61,11 @@ func TestPatienceIsForQueues(t *testing.T) {
 	rig.Is(t, <-first.err)
 	mine := <-first.got
 	for as, bounded := range map[Ending]bool{Commit: true, Release: true, Drop: false, Delete: false} {
-		if d := mine.patience(End{As: as}); (d >= leastPatience) != bounded {
+		if d := patience(End{As: as}, mine.learned(End{As: as})); (d >= leastPatience) != bounded {
 			t.Errorf("%s: %v", endings[as], d)
 		}
 	}
-	if d := mine.patience(End{As: Commit, KeepLocal: true}); d != 0 {
+	if d := patience(End{As: Commit, KeepLocal: true}, mine.learned(End{As: Commit, KeepLocal: true})); d != 0 {
 		t.Errorf("for the next of the process: %v", d)
 	}
 	rig.Must(mine.End(t.Context(), End{}))(t)
@@ -81,5 +83,26 @@ func TestAnEnqueueIsGivenMoreThanAGrace(t *testing.T) {
 			t.Errorf("attempt %d may last %v, a grace is %v", n+1, opt.Timeout, p.grace())
 		}
 		q.repeats.n++
+	}
+}
+
+// A write that others wait for goes out twice where it is late, which is sooner where trips
+// are uneven; of others nothing is sent twice.
+func TestHedgesAreForQueues(t *testing.T) {
+	const trip = 4 * time.Millisecond
+	locker := &Locker{}
+	for name, c := range map[string]struct {
+		known pace.Learned
+		after time.Duration
+	}{
+		"nobody waits":    {pace.Learned{}, 0},
+		"trips are even":  {pace.Learned{Trip: trip}, 5 * trip},
+		"and are uneven":  {pace.Learned{Trip: trip, Off: trip / 2}, 5 * trip / 2},
+		"and are alike":   {pace.Learned{Trip: trip, Off: trip / 4}, 5 * trip},
+		"turns are known": {pace.Learned{Turn: trip}, 0},
+	} {
+		if got := locker.hedge(c.known).After; got != c.after {
+			t.Errorf("%s: after %v, want %v", name, got, c.after)
+		}
 	}
 }

@@ -46,27 +46,6 @@ func (h *Lock) noteQueue(image ddb.Item) {
 // Waited reports whether others wait in the queue on the item.
 func (h *Lock) Waited() bool { return h.contended.Load() }
 
-// A write that gives the lock to the next in the queue is sent again when it has had no
-// answer for so many trips: it may be lost, or stall, and all who wait would wait for it.
-// Requests that are merely slow are answered by then.
-const (
-	patientTrips  = 8
-	leastPatience = 100 * time.Millisecond
-)
-
-// patience is how long the first attempt may last that ends the hold. 0: for as long as
-// any, for nobody waits, or the lock is for the next of this process.
-func (h *Lock) patience(how End) time.Duration {
-	if !h.Waited() || how.KeepLocal || how.As != Commit && how.As != Release || h.locker.HoldTimes == nil {
-		return 0
-	}
-	trip := h.locker.HoldTimes.Get(h.locker.Core.KeyText(h.raw())).Trip
-	if trip == 0 {
-		return 0
-	}
-	return max(patientTrips*trip, leastPatience)
-}
-
 // leaveToQueue ends a fair hold: the lock goes to the one who has waited longest.
 // If nobody waits it becomes free, under the condition that nobody has come since
 // the last look: it is never free while somebody waits.

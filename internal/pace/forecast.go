@@ -23,7 +23,13 @@ type Learned struct {
 	Trip time.Duration // how long a look takes, there and back; 0: not known
 	Off  time.Duration // by how much looks differ from that, on average
 	Long time.Duration // how long the last turn took, if that was very long; else 0
+
+	longer time.Duration // the same of the turn before that
+	trips  int           // looks that Trip and Off are made of, up to a number
 }
+
+// Uneven reports whether looks take now long and now short.
+func (l Learned) Uneven() bool { return l.Off > l.Trip*3/10 } // of an even latency they are off by less
 
 // Spacing bounds how close looks may follow each other.
 type Spacing struct {
@@ -40,15 +46,25 @@ const (
 	whenFaster = 4
 )
 
+// manyTrips is how many looks outweigh a new one. Of the first ones those that are faster
+// count for more: else one request that was slow by chance would be believed for as many
+// turns.
+const manyTrips = 16
+
 // Took notes how long a look took, or the request that entered the line.
 func (f *Forecast) Took(trip time.Duration) {
 	if f.Trip == 0 {
 		f.Trip = trip
 		return
 	}
+	f.trips = min(f.trips+1, manyTrips-1)
 	trip = min(trip, 2*f.Trip) // one that took very long says little of the next
-	f.Off += ((trip - f.Trip).Abs() - f.Off) / 16
-	f.Trip += (trip - f.Trip) / 16
+	f.Off += ((trip - f.Trip).Abs() - f.Off) / manyTrips
+	if trip < f.Trip {
+		f.Trip += (trip - f.Trip) / time.Duration(f.trips+1)
+	} else {
+		f.Trip += (trip - f.Trip) / manyTrips
+	}
 }
 
 // See notes what a look showed that was sent at asked and answered at answered: how
@@ -81,14 +97,21 @@ func (f *Forecast) Came(asked, answered time.Time) {
 }
 
 // learn takes in that n turns took d. One that took very long says little of the next,
-// unless the one before it did, too.
+// unless the two before it did, too: behind one that stalled comes one whose holder had
+// looked seldom. Nor do many that did together, for it may have been
+// one of them: they count for one.
 func (f *Forecast) learn(d time.Duration, n int) {
-	turn, weight := f.turn(), n+whenSlower
-	sample, long := max(d, 0)/time.Duration(n), f.Long
-	f.Long = 0
+	turn := f.turn()
+	sample, long := max(d, 0)/time.Duration(n), min(f.Long, f.longer)
 	if sample > 2*turn {
-		sample, f.Long = max(min(sample, long), 2*turn), sample
+		sample, f.Long, f.longer = max(min(sample, long), 2*turn), sample, f.Long
+		if long == 0 {
+			n = 1
+		}
+	} else {
+		f.Long, f.longer = 0, 0
 	}
+	weight := n + whenSlower
 	if sample < turn {
 		weight = n + whenFaster
 	}
@@ -103,10 +126,13 @@ func (f *Forecast) turn() time.Duration { return max(f.Turn, f.Trip) }
 // where latency is even, and up to three quarters where requests take now long and now
 // short, for so do turns. Each look more costs a read, so even latency must cost none.
 func (f *Forecast) allowance(turn time.Duration) time.Duration {
-	uneven := f.Off - f.Trip*3/10 // of an even latency looks are off by less
-	if uneven <= 0 {
+	switch {
+	case f.Turn == 0: // nothing is known of turns: trips that were slow must not make them slow
+		return turn * 2 / 3
+	case !f.Uneven():
 		return turn / 4
 	}
+	uneven := f.Off - f.Trip*3/10
 	return min(turn/4+time.Duration(2*float64(turn)*float64(uneven)/float64(f.Trip)), turn*3/4)
 }
 

@@ -194,3 +194,31 @@ func TestForecastOfUnevenLatency(t *testing.T) {
 		t.Errorf("looks are off by %v", f.Off)
 	}
 }
+
+// The first request may have been slow by chance: those after it tell soon.
+func TestForecastForgetsASlowBeginning(t *testing.T) {
+	var f pace.Forecast
+	f.Took(5 * trip)
+	for range 6 {
+		f.Took(trip)
+	}
+	if f.Trip > trip*2 {
+		t.Errorf("after six looks of %v it expects %v", trip, f.Trip)
+	}
+}
+
+// A turn that stalled, one that was noticed late for it, and all that passed together in
+// that time, make those after them hardly longer.
+func TestForecastBehindAStall(t *testing.T) {
+	f, at := inLine(31)
+	for _, c := range []struct {
+		ahead int
+		took  time.Duration
+	}{{20, 50 * turn}, {18, 10 * turn}} {
+		at = at.Add(c.took)
+		f.See(c.ahead, at, at.Add(trip))
+	}
+	if f.Turn > turn*5/4 {
+		t.Errorf("it expects turns of %v, they take %v", f.Turn, turn)
+	}
+}

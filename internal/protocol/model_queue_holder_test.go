@@ -1,5 +1,7 @@
 package protocol
 
+import "slices"
+
 // The queue on the item, seen from those who hold the lock, or leave.
 
 // again draws once more, if the bounds allow it.
@@ -106,9 +108,25 @@ func (m *queueModel) settle(w queueWorld, i int, out emit[queueWorld]) {
 	}
 }
 
+// hedge sends the write that ends a hold a second time, while the first is on its way: the
+// answer to either is the verdict on both.
+func (m *queueModel) hedge(w queueWorld, i int, out emit[queueWorld]) {
+	slot := slices.IndexFunc(w.late[:], func(q request) bool { return q.kind == noRequest })
+	if w.hedges == 0 || slot < 0 || w.who[i].req.to < 0 {
+		return
+	}
+	w.hedges--
+	w.late[slot] = w.who[i].req
+	w.who[i].unsure = w.who[i].unsure || !m.hedgeClean
+	out(queueIDs[taker(w.who[i].entry)], "ends, and once more", w, "")
+}
+
 // send sends the present request.
 func (m *queueModel) send(w queueWorld, i int, out emit[queueWorld]) {
 	q := w.who[i]
+	if q.req.kind == toEnd {
+		m.hedge(w, i, out)
+	}
 	name, what := queueIDs[taker(q.entry)], [...]string{toDraw: "draws", toEnd: "ends", toPass: "takes over", toLeave: "leaves"}[q.req.kind]
 	asked := q.req.age
 	m.fates(w, i, q.req, what, out, func(on *queueWorld, applied bool) string {

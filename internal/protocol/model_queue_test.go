@@ -93,6 +93,7 @@ type queueRules struct {
 	members                                       int
 	turns                                         int8 // acquisitions of each
 	losses, copies, deaths, leaves, breaks, alien int8
+	hedges                                        int8 // writes that end a hold, sent twice by their holder
 	noTime                                        bool // no lease ends: nothing can go wrong
 	clockless                                     bool
 	quick                                         bool // no read takes time, and no hold is claimed
@@ -107,7 +108,7 @@ type queueRules struct {
 	anyOrder, fromSent                                               bool
 	unsettled, settleBlind, releaseOnce                              bool
 	drawHeld, believesThere, trusts, leaveMoves                      bool
-	leaveAny, robsFree                                               bool
+	leaveAny, robsFree, hedgeClean                                   bool
 }
 
 // term is how long a hold lasts that its holder has taken, or confirmed.

@@ -65,7 +65,7 @@ type queueWorld struct {
 	disorder         bool // the lock may be free while somebody waits
 	faulty           bool // something went wrong: writes may fail
 
-	losses, copies, deaths, leaves, breaks, aliens int8
+	losses, copies, deaths, leaves, breaks, aliens, hedges int8
 }
 
 type queueModel struct {
@@ -75,7 +75,7 @@ type queueModel struct {
 }
 
 func (m *queueModel) start() queueWorld {
-	w := queueWorld{item: queueItem{token: 1}, losses: m.losses, copies: m.copies, deaths: m.deaths, leaves: m.leaves, breaks: m.breaks, aliens: m.alien, faulty: !m.noTime || m.alike}
+	w := queueWorld{item: queueItem{token: 1}, losses: m.losses, copies: m.copies, deaths: m.deaths, leaves: m.leaves, breaks: m.breaks, aliens: m.alien, hedges: m.hedges, faulty: !m.noTime || m.alike}
 	for i := range w.who {
 		w.who[i] = queuer{phase: away}
 		if i < m.members {

@@ -79,4 +79,18 @@ var ofAnswers = []mutant{
 		new:  `if a.inner == nil {`,
 		by:   test("internal/ddb", "^TestAGivenUpAttemptSendsNothingLater$"),
 	},
+	{
+		name: "a write that was sent twice leaves no doubt",
+		file: "internal/ddb/hedge.go",
+		old:  `c.res.Clean = false // one`,
+		new:  `c.res.Clean = c.res.Clean && true // one`,
+		by:   test("internal/ddb", "^TestHedges$"),
+	},
+	{
+		name: "hedges have no bound",
+		file: "internal/ddb/hedge.go",
+		old:  `if b.spent > (hedgesAhead-1)*writesAHedge {`,
+		new:  `if b.spent < 0 {`,
+		by:   test("internal/ddb", "^TestHedgesKeepToTheirBudget$"),
+	},
 }

@@ -1,0 +1,104 @@
+package ddb
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Hedge sends a write once more, with the same bytes, when its attempt has had no answer
+// for a while, and lets both run: where requests take now long and now short, the second
+// one is often there first. The answer to either is the verdict on both, and one of them
+// may have been applied before the other is refused: so the image must tell. It is no
+// attempt that the client's policy counts, and only the first attempt has one.
+type Hedge struct {
+	After  time.Duration // 0: never
+	Budget *Budget
+}
+
+// Budget bounds what hedges cost: they are a share of the writes that could have one, but
+// for a few at first. The zero value is ready.
+type Budget struct {
+	mu    sync.Mutex
+	spent int // guarded by mu: in writes
+}
+
+// One write in so many may be sent twice, and so many hedges ahead of that.
+const (
+	writesAHedge = 5
+	hedgesAhead  = 10
+)
+
+// earn notes a write that could have a hedge.
+func (b *Budget) earn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = max(b.spent-1, 0)
+}
+
+// spend takes a hedge out of the budget, if there is one.
+func (b *Budget) spend() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent > (hedgesAhead-1)*writesAHedge {
+		return false
+	}
+	b.spent += writesAHedge
+	return true
+}
+
+// answered is what came of an attempt.
+type answered struct {
+	of   *attempt
+	item Item
+	err  error
+}
+
+// try makes the present attempt. Beside the first one, if it is late, it makes another;
+// then it returns the answer that decides, else the last one. Nothing that it has sent is
+// under way any more when it returns.
+func (c *call) try(ctx context.Context, first bool) (seen sight, item Item, err error) {
+	if !first || c.opt.Hedge.After <= 0 {
+		item, err = c.do(ctx, c.attempt)
+		return c.attempt.judged(), item, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	answers, underWay := make(chan answered, 2), 0
+	send := func(a *attempt) {
+		underWay++
+		go func() {
+			item, err := c.do(ctx, a)
+			answers <- answered{a, item, err}
+		}()
+	}
+	defer func() {
+		cancel()
+		for ; underWay > 0; underWay-- {
+			(<-answers).of.judged()
+		}
+	}()
+	c.opt.Hedge.Budget.earn()
+	send(c.attempt)
+	late := time.NewTimer(c.opt.Hedge.After)
+	defer late.Stop()
+	for {
+		select {
+		case a := <-answers:
+			underWay--
+			if seen = a.of.judged(); underWay == 0 || c.decisive(&seen, a.err) {
+				return seen, a.item, a.err
+			}
+		case <-late.C:
+			if c.attempt.left() && c.opt.Hedge.Budget.spend() {
+				c.res.Clean = false // one of the two may be applied, whatever the other one hears
+				send(c.attempt.next())
+			}
+		}
+	}
+}
+
+// decisive reports whether an answer is a yes or a no.
+func (c *call) decisive(seen *sight, err error) bool {
+	_, failed := conditionFailed(err)
+	return (err == nil || failed) && c.unproven(c.op, seen, err) == nil
+}

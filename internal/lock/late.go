@@ -1,0 +1,51 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/pace"
+)
+
+// A write that gives the lock to the next in the queue is everybody's time. It may be
+// lost, or stall: it is sent again when it has had no answer for so many trips. Requests
+// that are merely slow are answered by then.
+const (
+	patientTrips  = 8
+	leastPatience = 100 * time.Millisecond
+)
+
+// And it may be slow: then the same goes out once more beside it. Where trips are even, one
+// that takes so many of them is not slow but stalled, and hardly any is sent twice; where
+// they are not, half of those that take longer than that are answered sooner by a second.
+const (
+	lateTripsEven   = 5.0
+	lateTripsUneven = 2.5
+)
+
+// learned is what is known of the trips to the item where the write that ends the hold in
+// this way is waited for by others; the zero value: nobody waits, or nothing is known.
+func (h *Lock) learned(how End) pace.Learned {
+	if !h.Waited() || how.As != Commit && how.As != Release || h.locker.HoldTimes == nil {
+		return pace.Learned{}
+	}
+	return h.locker.HoldTimes.Get(h.locker.Core.KeyText(h.raw()))
+}
+
+// patience is how long the first attempt may last. 0: for as long as any, for nothing is
+// known, or the lock is for the next of this process.
+func patience(how End, known pace.Learned) time.Duration {
+	if known.Trip == 0 || how.KeepLocal {
+		return 0
+	}
+	return max(patientTrips*known.Trip, leastPatience)
+}
+
+// hedge is when it has a second one beside it.
+func (t *Locker) hedge(known pace.Learned) ddb.Hedge {
+	trips := lateTripsEven
+	if known.Uneven() {
+		trips = lateTripsUneven
+	}
+	return ddb.Hedge{After: time.Duration(trips * float64(known.Trip)), Budget: &t.hedges}
+}

@@ -27,6 +27,10 @@ const (
 	transfers32   = "transfers, 32 processes"
 	transfersZipf = "transfers, Zipf, 8 processes of 8"
 	transfersZ32  = "transfers, Zipf, 32 processes"
+	fewBy2        = "2 of 20 items, 8 processes of 8"
+	fewBy2By32    = "2 of 20 items, 32 processes"
+	fewBy5        = "5 of 20 items, 8 processes of 8"
+	fewBy5By32    = "5 of 20 items, 32 processes"
 	orders        = "orders, 8 processes of 8"
 	orders32      = "orders, 32 processes"
 	messages      = "messages, 8 processes of 8, 1,000 items"
@@ -38,16 +42,18 @@ const (
 	locks32   = "named lock, 32 processes"
 	locks8of8 = "named lock, 8 processes of 8"
 
-	withWork     = ", 5 ms work"
-	withLongWork = ", 20 ms work"
-	withPauses   = ", 50 ms pauses"
+	withWork        = ", 5 ms work"
+	withLongWork    = ", 20 ms work"
+	withLongestWork = ", 50 ms work"
+	withPauses      = ", 50 ms pauses"
 )
 
 const (
-	held     = 20 * time.Millisecond
-	work     = 5 * time.Millisecond
-	longWork = 20 * time.Millisecond
-	pause    = 50 * time.Millisecond
+	held        = 20 * time.Millisecond
+	work        = 5 * time.Millisecond
+	longWork    = 20 * time.Millisecond
+	longestWork = 50 * time.Millisecond
+	pause       = 50 * time.Millisecond
 )
 
 // scenario is a workload with a name.
@@ -103,10 +109,15 @@ func scenarios(short bool) []scenario {
 		{transfers32, by32(transfer), false, moving},
 		{transfersZipf, skewed(transfer), false, moving},
 		{transfersZ32, by32(skewed(transfer)), false, moving},
+		{fewBy2, few(2), false, moving},
+		{fewBy2By32, by32(few(2)), false, moving},
+		{fewBy5, few(5), false, moving},
+		{fewBy5By32, by32(few(5)), false, moving},
 		{orders, order, false, moving},
 		{orders32, by32(order), false, moving},
 		{messages, load.Workload{Processes: 8, Workers: 8, Items: 1000}, false, handlers},
 		{eightOf8 + withLongWork, load.Workload{Processes: 8, Workers: 8, Work: longWork}, false, counting},
+		{eightOf8 + withLongestWork, load.Workload{Processes: 8, Workers: 8, Work: longestWork}, false, counting},
 		{zipf32, load.Workload{Processes: 32, Items: 1000, Zipf: 1.1}, false, counting},
 		{processes128, load.Workload{Processes: 128}, false, counting},
 		{locks1, load.Workload{Work: held, Held: true}, false, named},
@@ -141,6 +152,11 @@ func scenarios(short bool) []scenario {
 		}
 	}
 	return all
+}
+
+// few is a transfer between some of few items, all of them hot.
+func few(touches int) load.Workload {
+	return load.Workload{Processes: 8, Workers: 8, Items: 20, Touches: touches}
 }
 
 // by32 is the same work by 32 processes of one goroutine.

@@ -81,13 +81,19 @@ func (c *call) try(ctx context.Context, first bool) (seen sight, item Item, err 
 	send(c.attempt)
 	late := time.NewTimer(c.opt.Hedge.After)
 	defer late.Stop()
+	clean := c.res.Clean // and what was answered so far leaves no doubt
 	for {
 		select {
 		case a := <-answers:
 			underWay--
-			if seen = a.of.judged(); underWay == 0 || c.decisive(&seen, a.err) {
+			if seen = a.of.judged(); underWay == 0 {
+				c.res.Clean = clean // what is true of the last one its caller finds out
 				return seen, a.item, a.err
 			}
+			if c.decisive(&seen, a.err) {
+				return seen, a.item, a.err
+			}
+			clean = clean && !c.doubtful(&seen, a.err)
 		case <-late.C:
 			if c.attempt.left() && c.opt.Hedge.Budget.spend() {
 				c.res.Clean = false // one of the two may be applied, whatever the other one hears
@@ -95,6 +101,16 @@ func (c *call) try(ctx context.Context, first bool) (seen sight, item Item, err 
 			}
 		}
 	}
+}
+
+// doubtful reports whether an attempt that was not answered by a yes or a no may have been
+// applied.
+func (c *call) doubtful(seen *sight, err error) bool {
+	if seen.hidden() || c.unproven(c.op, seen, err) != nil {
+		return true
+	}
+	kind := seen.classify(err)
+	return kind == ambiguous || kind == spent
 }
 
 // decisive reports whether an answer is a yes or a no.

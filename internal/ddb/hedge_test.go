@@ -30,6 +30,7 @@ type reply struct {
 var (
 	yes       = reply{10 * time.Millisecond, http.StatusOK, `{"Attributes":{"id":{"S":"p"}}}`}
 	no        = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":{"id":{"S":"p"}}}`}
+	broken    = reply{10 * time.Millisecond, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
 	throttled = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`}
 )
 
@@ -73,8 +74,10 @@ func TestHedges(t *testing.T) {
 		"the second is first":                {[]reply{yes.late(), yes}, 2, ddb.Applied, false, 60 * time.Millisecond, 1},
 		"the second is refused by the first": {[]reply{yes.late(), no}, 2, ddb.Condition, false, 60 * time.Millisecond, 1},
 		"the first is first":                 {[]reply{{after + after/2, yes.status, yes.text}, yes.late()}, 2, ddb.Applied, false, after + after/2, 1},
-		"the second is no answer":            {[]reply{{after * 3, yes.status, yes.text}, throttled}, 2, ddb.Applied, false, after * 3, 0},
-		"neither is one":                     {[]reply{{after * 2, throttled.status, throttled.text}, throttled}, 2, ddb.Unknown, false, after * 2, 0},
+		"the second is throttled":            {[]reply{{after * 3, no.status, no.text}, throttled}, 2, ddb.Condition, true, after * 3, 0},
+		"both are throttled":                 {[]reply{{after * 2, throttled.status, throttled.text}, throttled}, 2, ddb.Refused, true, after * 2, 0},
+		"the second has failed":              {[]reply{{after * 3, no.status, no.text}, broken}, 2, ddb.Condition, false, after * 3, 0},
+		"both have failed":                   {[]reply{{after * 3, broken.status, broken.text}, broken}, 2, ddb.Unknown, false, after * 3, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

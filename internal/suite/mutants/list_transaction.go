@@ -54,7 +54,7 @@ var ofTransactions = []mutant{
 	{
 		name: "a transaction writes over an item that is held",
 		file: "internal/lockless/transaction.go",
-		old:  "	w.IfUnlocked()\n",
+		old:  "	ifFree(w)\n",
 		new:  "",
 		by:   test("internal/lock", "^TestAsReadMindsALockByHand$"),
 	},

@@ -9,14 +9,14 @@ var limits = map[string]int{
 	"localdb":     1_150,
 	"lockedread":  13_800,
 	"mutex":       13_100,
-	"nolock":      18_300,
+	"nolock":      18_600,
 	"once":        12_700,
 	"optimistic":  19_350,
 	"pessimistic": 18_750,
 	"repo":        7_200,
 	"repotest":    9_700,
-	"semaphore":   10_000,
-	"ticket":      9_950,
+	"semaphore":   10_150,
+	"ticket":      10_050,
 	"txn":         16_900,
 }
 

@@ -151,9 +151,9 @@ var ofJobs = []mutant{
 	},
 	{
 		name: "a job has one attempt more",
-		file: "jobs/end.go",
-		old:  "buries: j.row.attempts >= s.cfg.Retry.Attempts",
-		new:  "buries: j.row.attempts > s.cfg.Retry.Attempts",
+		file: "jobs/row.go",
+		old:  "return j.attempts >= cmp.Or(",
+		new:  "return j.attempts > cmp.Or(",
 		by:   test("jobs", "^TestS5_5_FailedWorkIsRetriedThenDead$"),
 	},
 	{

@@ -115,6 +115,7 @@ var layout = []row{
 	{folder: "internal/suite/oldprogram", tests: []string{"repo", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "a program that is built from an earlier state, beside those of today"},
 	{folder: "internal/suite/mutants", module: "internal/suite", testOnly: true, why: "breaks of the library that its tests must find; knows its texts, and imports nothing of it"},
 	{folder: "internal/suite/closure", module: "internal/suite", testOnly: true, why: "how much code one import compiles; knows its texts, and imports nothing of it"},
+	{folder: "internal/suite/soak", module: "internal/suite", testOnly: true, why: "runs the proofs for as long as it is given, each time with another seed; knows their commands, and imports nothing of the library"},
 	{folder: "internal/suite/surface", module: "internal/suite", testOnly: true, why: "nothing internal in what users can see"},
 	{folder: "internal/suite/load", tests: []string{"internal/load"}, module: "internal/suite", testOnly: true, why: "the harness of the bench and of dynahold compare, against strategies that lose and double"},
 	{folder: "internal/suite/foreign", tests: []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "internal/ddb", "internal/protocol", "internal/stored"}, module: "internal/suite", testOnly: true, why: "attributes with the library's names that are not the library's, under every operation"},

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -45,15 +46,11 @@ func TestVirtualDays(t *testing.T) {
 		"some are fair":               {{"a", false, 0, true}, {"b", false, 4 * time.Second, true}, {"c", false, -4 * time.Second, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Cleanup(func() {
-				if t.Failed() {
-					t.Logf("seed %d", seed)
-				}
-			})
+			seed := fixture.Seed(t)
 			b := newBench(t)
 			exclusive := name != "beyond the allowance"
 			rig.InVirtualTime(t, len(actors)*2, func(t *testing.T, network fault.Doer) { live(t, b, network, actors, seed, span, exclusive) })
+			t.Logf("%d virtual hours", int(span.Hours()*float64(len(actors))))
 		})
 	}
 }

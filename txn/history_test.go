@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
@@ -40,6 +41,7 @@ type place struct{ kind, id string }
 // other.
 func TestHistory(t *testing.T) {
 	processes, rounds := 4, rig.Share(12, 100)
+	seed := fixture.Seed(t)
 	w := newWorld(t)
 	var places []place
 	logs := map[string][]string{}
@@ -55,8 +57,8 @@ func TestHistory(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range processes {
 		all.Go(func() {
-			p := w.process(t, uint64(n), 0.1)
-			rng := rand.New(rand.NewPCG(uint64(n), 8)) // repeatable on purpose
+			p := w.process(t, seed+uint64(n), 0.1)
+			rng := rand.New(rand.NewPCG(seed+uint64(n), 8))
 			for i := range rounds {
 				r := p.step(t, rng, fmt.Sprintf("%d.%d", n, i), places)
 				mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -33,7 +34,8 @@ func TestMessageStorm(t *testing.T) {
 			queue = append(queue, fmt.Sprint("message ", m))
 		}
 	}
-	rng := rand.New(rand.NewPCG(1, 2))
+	seed := fixture.Seed(t)
+	rng := rand.New(rand.NewPCG(seed, 2))
 	rng.Shuffle(len(queue), func(i, j int) { queue[i], queue[j] = queue[j], queue[i] })
 	arriving := make(chan string, len(queue))
 	for _, m := range queue {
@@ -44,7 +46,6 @@ func TestMessageStorm(t *testing.T) {
 	var unknown, repeated, failed atomic.Int64
 	var injectors []*fault.Injector
 	var all sync.WaitGroup
-	seed := uint64(0)
 	for name, open := range strategies {
 		seed++
 		client, in := rig.Faulty(seed, 0.2, fault.LoseResponse, fault.DropRequest, fault.Error500After, fault.Resend, fault.LateDuplicate, fault.Throttle)

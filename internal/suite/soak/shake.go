@@ -148,7 +148,7 @@ func (s *soak) work(ctx context.Context) error {
 		began := time.Now()
 		output, err := s.by.once(ctx, t, seed)
 		if ctx.Err() != nil {
-			return nil // it was stopped, and says nothing
+			return nil //nolint:nilerr // it was stopped, and says nothing
 		}
 		r := result{Tier: t.name, Seed: seed, Began: began.UTC(), Seconds: time.Since(began).Seconds(), Failed: err != nil, Counts: countsOf(output), Commit: s.commit, Machine: s.machine}
 		if r.Counts["wrong"] > 0 && err == nil {

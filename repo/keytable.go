@@ -141,8 +141,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 			Type: s.entity.name, TypeName: ddb.Text(s.entity.role.of), Mistyped: func(raw ddb.Item) error { return t.mistyped(s.entity, raw) },
 			Created: s.created.name, Updated: s.updated.name, Stamp: s.stamps,
 		},
-		Unique:    stored.Uniques{All: s.unique, RowOf: s.claimKey},
-		Transacts: len(s.unique) > 0,
+		Unique: stored.Uniques{All: s.unique, RowOf: s.claimKey}, Transacts: len(s.unique) > 0,
 	})
 	return t, nil
 }

@@ -138,3 +138,36 @@ func (t *Table) ClaimOf(row ddb.Item) (scoped string, owner ddb.Item, err error)
 	}
 	return "", nil, &ShapeError{ClaimAttribute, fmt.Errorf("%s, not the claim of a unique attribute", describe(row[ClaimAttribute]))}
 }
+
+// FreeClaim takes a claim away whose item, as it was read, has not the value: the parts of
+// a transaction that demands that it is so still.
+func (t *Table) FreeClaim(row, owner, image ddb.Item) ([]types.TransactWriteItem, error) {
+	same, err := t.asClaimed(owner, image)
+	if err != nil {
+		return nil, err
+	}
+	w := t.NewWrite()
+	w.IfEqual(ClaimAttribute, row[ClaimAttribute])
+	return []types.TransactWriteItem{same, ddb.DeleteOf(w.Delete(t.Key(row)))}, nil
+}
+
+// TakeClaim takes a claim for an item that has the value, as it was read, if it is free.
+func (t *Table) TakeClaim(c Claim, image ddb.Item) ([]types.TransactWriteItem, error) {
+	same, err := t.asClaimed(t.Key(image), image)
+	if err != nil {
+		return nil, err
+	}
+	return []types.TransactWriteItem{same, t.PutOf(t.RowOf(c, image))}, nil
+}
+
+// asClaimed demands of an item that what it claims is as it was read.
+func (t *Table) asClaimed(key, image ddb.Item) (types.TransactWriteItem, error) {
+	w := t.NewWrite()
+	if len(image) == 0 {
+		w.IfAbsent(t.Partition)
+	} else {
+		w.IfExists(t.Partition)
+		w.IfSeen(image, slices.Concat(t.Named(t.Type, t.Attr.Tombstone, t.Attr.LockStub), t.UniqueAttributes())...)
+	}
+	return w.Check(key)
+}

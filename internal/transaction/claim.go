@@ -258,25 +258,11 @@ func free(ctx context.Context, t *stored.Table, row, owner, image ddb.Item) (res
 	if !ok {
 		return res, noTransactions()
 	}
-	same, err := asClaimed(t, owner, image)
+	writes, err := t.FreeClaim(row, owner, image)
 	if err != nil {
 		return res, err
 	}
-	w := t.NewWrite()
-	w.IfEqual(stored.ClaimAttribute, row[stored.ClaimAttribute])
-	return t.Transact(ctx, client, ddb.Options{Conflicts: true}, same, ddb.DeleteOf(w.Delete(t.Key(row)))), nil
-}
-
-// asClaimed demands of an item that what it claims is as it was read.
-func asClaimed(t *stored.Table, key, image ddb.Item) (types.TransactWriteItem, error) {
-	w := t.NewWrite()
-	if len(image) == 0 {
-		w.IfAbsent(t.Partition)
-	} else {
-		w.IfExists(t.Partition)
-		w.IfSeen(image, slices.Concat(t.Named(t.Type, t.Attr.Tombstone, t.Attr.LockStub), t.UniqueAttributes())...)
-	}
-	return w.Check(key)
+	return t.Transact(ctx, client, ddb.Options{Conflicts: true}, writes...), nil
 }
 
 func noTransactions() error {

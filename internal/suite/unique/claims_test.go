@@ -1,0 +1,139 @@
+package unique_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// put writes items as a program does that knows no claims.
+func put(t *testing.T, table string, emails map[string]string) {
+	t.Helper()
+	for id, email := range emails {
+		_, err := rig.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: row{
+			"id": &types.AttributeValueMemberS{Value: id}, "email": &types.AttributeValueMemberS{Value: email}, "version": &types.AttributeValueMemberN{Value: "1"},
+		}})
+		rig.Is(t, err)
+	}
+}
+
+// told is what a walk finds, in order.
+func told(t *testing.T, all iter.Seq2[repo.ClaimFinding, error]) (texts []string) {
+	t.Helper()
+	for f, err := range all {
+		rig.Is(t, err)
+		text := fmt.Sprint(f.State, " ", f.Field, " ", f.Key.Partition)
+		if f.State != repo.ClaimDouble {
+			text += fmt.Sprint(" ", f.Done)
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func same(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+func TestATableFromBeforeIsClaimed(t *testing.T) {
+	s := open(t, rig.New(t), "optimistic", lease)
+	ctx := t.Context()
+	rig.Is(t, s.table.EnsureTable(ctx))
+	put(t, s.Table, map[string]string{"ann": "a", "bob": "b", "cid": "c"})
+	s.make(t, customer{ID: "dan", Email: "d"})
+	lost["deleted, as by a time to live"](t, s, "dan")
+	s.make(t, customer{ID: "eve", Email: "e"})
+	lost["changed"](t, s, "eve") // and is not claimed as it is
+	put(t, s.Table, map[string]string{"fay": "a"})
+
+	typed := s.table.Claims()
+	keys := rig.Must(repo.NewKeyTable(s.Client, s.Table, repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}, repo.TableConfig{}))(t)
+	tools := rig.Must(keys.Claims(repo.UniqueOf{Attributes: map[string][]string{"email": {"email"}, "login": {"login", "tenant"}}}))(t)
+	for _, c := range []*repo.Claims{typed, tools} {
+		same(t, "check", told(t, c.Check(ctx)), "missing email ann false", "missing email bob false", "missing email cid false", "missing email eve false", "missing email fay false", "orphan email dan false", "orphan email eve false")
+	}
+	var doubles, done int
+	for f, err := range tools.Repair(ctx) {
+		rig.Is(t, err)
+		switch {
+		case f.State == repo.ClaimDouble:
+			doubles++
+		case f.Done:
+			done++
+		default:
+			t.Errorf("%+v", f)
+		}
+	}
+	if doubles != 1 || done != 6 {
+		t.Errorf("%d doubles, %d mended", doubles, done)
+	}
+	left := told(t, typed.Repair(ctx)) // again
+	if len(left) != 1 || left[0] != "double email ann" && left[0] != "double email fay" {
+		t.Errorf("%q", left)
+	}
+	_, err := s.Create(ctx, customer{ID: "new", Email: "b"})
+	notUnique(t, err, "email", "bob", "\"b\"")
+	n := 0
+	for c, err := range tools.List(ctx) {
+		rig.Is(t, err)
+		if n++; c.Field != "email" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d claims", n)
+	}
+	rig.Must(s.Update(ctx, key("fay"), setEmail("f")))(t)
+	rig.Must(s.Update(ctx, key("ann"), setNote("n")))(t)
+	told(t, typed.Repair(ctx))
+	same(t, "after all", told(t, typed.Check(ctx)))
+	audit(t, s.Rig)
+}
+
+func TestClaimsAreRepairedBesideWriters(t *testing.T) {
+	r := rig.New(t)
+	first := open(t, r, "optimistic", lease)
+	rig.Is(t, first.table.EnsureTable(t.Context()))
+	before := map[string]string{}
+	for i := range people {
+		before[fmt.Sprintf("p%d", i)] = fmt.Sprintf("before %d", i)
+	}
+	put(t, r.Table, before)
+	var writers sync.WaitGroup
+	for _, strategy := range []string{"optimistic", "pessimistic"} {
+		for range 2 {
+			s := open(t, r.Peer(), strategy, lease)
+			writers.Go(func() {
+				for range rig.Share(40, 200) {
+					if err := act(t.Context(), s.customers); !expected(err) {
+						t.Errorf("%s: %v", strategy, err)
+					}
+				}
+			})
+		}
+	}
+	for range 3 {
+		for f, err := range first.table.Claims().Repair(t.Context()) {
+			rig.Is(t, err)
+			if f.State == repo.ClaimDouble {
+				t.Errorf("%+v", f)
+			}
+		}
+	}
+	writers.Wait()
+	told(t, first.table.Claims().Repair(t.Context()))
+	same(t, "after all", told(t, first.table.Claims().Check(t.Context())))
+	audit(t, r)
+}

@@ -128,6 +128,7 @@ var (
 	productionModules = []string{
 		"github.com/aws/aws-sdk-go-v2",
 		"github.com/aws/smithy-go",
+		"github.com/robfig/cron/v3",
 		"go.opentelemetry.io/otel/attribute",
 		"go.opentelemetry.io/otel/codes",
 		"go.opentelemetry.io/otel/metric",

@@ -1,6 +1,5 @@
-// Package jobs is a queue of work that is not lost, for many resources: of each as many jobs
-// run at once as its limit says, over all processes. Resources come into being when they are
-// first used; work on one never waits for another.
+// Package jobs is a queue of work that is not lost, for many resources: of each as many jobs run
+// at once as its limit says, over all processes. Work on one never waits for another.
 //
 //	deploys, err := jobs.New[Deploy](client, "deploys", jobs.Config{})
 //	if err != nil {
@@ -33,6 +32,7 @@
 //
 // # At a time
 //
+// [Queue.Periodic] enqueues a job for each tick of a schedule, once over all processes.
 // With [At] or [After] a job is started at its time or later, by the clock of who starts it;
 // so it is after a failure, and [Job.Snooze]. Dispatchers find it with their next look after
 // its time, in 15 times Config.Poll where its producer died in Enqueue. However many wait,

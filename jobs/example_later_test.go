@@ -82,3 +82,18 @@ func ExampleUnique() {
 	// 2 more
 	// first: customer 1
 }
+
+// A report is made every morning in Berlin, by one of all processes that run this.
+func ExampleQueue_Periodic() {
+	reports, err := jobs.New[string](rig.Client(), "example-periodic", jobs.Config{})
+	check(err)
+	mornings, err := jobs.Cron("CRON_TZ=Europe/Berlin 30 6 * * 1-5")
+	check(err)
+	reports.Periodic("morning report", mornings, func(tick time.Time) (string, string, error) {
+		return "reports", tick.Format(time.DateOnly), nil
+	})
+	// reports.Run(ctx, handler) enqueues them, and handles them as any other job.
+	fmt.Println(mornings)
+	// Output:
+	// CRON_TZ=Europe/Berlin 30 6 * * 1-5
+}

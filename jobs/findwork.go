@@ -25,6 +25,7 @@ type seenShard struct {
 
 // findWork looks at the resources of the shards where there may be work.
 func (d *dispatcher) findWork(ctx context.Context) error {
+	d.tickAll(ctx)
 	due, err := d.due(ctx)
 	if err != nil {
 		return err

@@ -32,10 +32,12 @@ type store struct {
 	open   *closing.Client[*job]
 	locals *recent.Memory[*localResource]
 
-	mu     sync.Mutex
-	last   int64                       // guarded by mu: the place in line that was made last, microseconds
-	marked [resources.Shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
-	due    [resources.Shards]dueShard  // guarded by mu: what it knows of jobs that wait for their time
+	mu        sync.Mutex
+	last      int64                       // guarded by mu: the place in line that was made last, microseconds
+	marked    [resources.Shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
+	periodics []*periodic                 // guarded by mu
+	ticking   sync.Mutex                  // held by the dispatcher that looks at them
+	due       [resources.Shards]dueShard  // guarded by mu: what it knows of jobs that wait for their time
 }
 
 // New checks the settings. It sends and starts nothing.

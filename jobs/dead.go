@@ -123,8 +123,7 @@ func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more fu
 		return missing // somebody else was faster
 	}
 	if res.Outcome == ddb.Condition && trace != nil {
-		made, err := s.table.Core.Get(ctx, trace)
-		if err == nil && len(made) > 0 {
+		if s.wasMade(ctx, trace) {
 			return nil // by an earlier attempt, or a copy of it
 		}
 	}

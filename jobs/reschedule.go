@@ -36,7 +36,7 @@ func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Tim
 		}
 		res := s.submitFor(ctx, resource, c, j.key(), isThere)
 		if res.Outcome == ddb.Condition && !res.Clean {
-			if made, err := s.table.Core.Get(ctx, s.table.Core.Key(n.row)); err == nil && len(made) > 0 {
+			if s.wasMade(ctx, s.table.Core.Key(n.row)) {
 				res.Outcome = ddb.Applied // by an earlier attempt, or a copy of it
 			}
 		}

@@ -120,6 +120,15 @@ func (s *store) submitFor(ctx context.Context, resource string, c change, key dd
 	return s.table.Core.Looked(ctx, key, stands, s.submit(ctx, resource, c))
 }
 
+// wasMade reports whether a row is there that nothing but the change of a call makes, also
+// where the caller has left meanwhile.
+func (s *store) wasMade(ctx context.Context, key ddb.Item) bool {
+	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
+	defer cancel()
+	made, err := s.table.Core.Get(ctx, key)
+	return err == nil && len(made) > 0
+}
+
 // withdraw ends the waiting for a change. ok is false if its transaction was
 // cancelled because of it: that has an answer at once.
 func (st *localResource) withdraw(c *change) (res ddb.Result, ok bool) {

@@ -101,6 +101,12 @@ func ofCode(err error) meaning {
 		return meaning{sentinel: ErrSchema}
 	case "ItemCollectionSizeLimitExceededException":
 		return meaning{ErrTooLarge, "the items of one partition key, with their local indexes"}
+	case "UnknownOperationException", "InvalidAction":
+		var of *smithy.OperationError
+		if errors.As(err, &of) && strings.HasPrefix(of.OperationName, "Transact") {
+			return meaning{ErrNoTransactions, "changes of single items need none"}
+		}
+		return meaning{ErrConfig, "the endpoint does not know the operation"}
 	}
 	return meaning{}
 }

@@ -62,7 +62,18 @@ var (
 	// context holds, or one inside a transaction's closure without In(tx): a mistake in
 	// the program, as ErrConfig is, which it is too. Nothing was sent.
 	ErrNested error = nested{}
+	// ErrNoTransactions: the endpoint, or what stands in for a client, has no transactions,
+	// which the call needs. It is ErrConfig, too. Nothing was written.
+	ErrNoTransactions error = noTransactions{}
 )
+
+// noTransactions is the one error of calls that need what the endpoint does not have.
+type noTransactions struct{}
+
+func (noTransactions) Error() string { return "no transactions at this endpoint" }
+
+// Is makes errors.Is(err, ErrConfig) true.
+func (noTransactions) Is(target error) bool { return target == ErrConfig }
 
 // nested is the one error of calls that are made where they cannot be.
 type nested struct{}

@@ -45,14 +45,16 @@ func (s *sight) classify(err error) class {
 // unjudged reports whether the service has refused an attempt of a class for a reason that
 // is none of the item's: there were too many requests, a transaction was at the item, or
 // credentials were refused that have been good before. That a request is invalid is found
-// out behind its condition, in which a copy that was applied would have shown.
+// out behind its condition, in which a copy that was applied would have shown; what the
+// endpoint does not know at all it has never applied.
 func (c *call) unjudged(kind class, err error) bool {
 	var api smithy.APIError
 	if kind != refused && kind != again || c.seen.unsent() || !errors.As(err, &api) {
 		return false
 	}
 	switch api.ErrorCode() {
-	case "ValidationException", "SerializationException", "ItemCollectionSizeLimitExceededException", "ResourceNotFoundException":
+	case "ValidationException", "SerializationException", "ItemCollectionSizeLimitExceededException", "ResourceNotFoundException",
+		"UnknownOperationException", "InvalidAction":
 		return false
 	}
 	return kind == again || c.endpoint.grants.Load()

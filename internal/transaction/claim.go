@@ -266,5 +266,5 @@ func free(ctx context.Context, t *stored.Table, row, owner, image ddb.Item) (res
 }
 
 func noTransactions() error {
-	return fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrConfig)
+	return fmt.Errorf("%w: the client has no TransactWriteItems: a transaction of several items needs it", repo.ErrNoTransactions)
 }

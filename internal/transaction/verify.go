@@ -81,7 +81,7 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 	}
 	client, ok := core.Client.(ddb.TransactReader)
 	if !ok {
-		return nil, fmt.Errorf("%w: the client has no TransactGetItems: a transaction that reads several items needs it", repo.ErrConfig)
+		return nil, fmt.Errorf("%w: the client has no TransactGetItems: a transaction that reads several items needs it", repo.ErrNoTransactions)
 	}
 	var reads []types.TransactGetItem
 	for _, e := range entries {

@@ -49,7 +49,7 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round")
 	defer told.End(&err)
 	_, course, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
-		From: r.expect, Edit: r.edit, Made: r.made,
+		From: r.expect, Edit: r.edit, Made: func(_ context.Context, image ddb.Item) bool { return r.made(image) },
 		Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
 	})
 	if err == nil && r.count > 0 {

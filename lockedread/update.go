@@ -125,7 +125,7 @@ func (h *hold) apply(ctx context.Context, call typed.Request) (item any, err err
 		if call.Count != nil {
 			n = call.Count()
 		}
-		made := func(image ddb.Item) bool { return call.IsMade(h.l.line.Core, image) }
+		made := func(image ddb.Item) bool { return call.IsMade(ctx, h.l.line.Core, image) }
 		item, err = h.conclude(ctx, func() (typed.Edit, error) { return edit, nil }, n, made)
 	}
 	ended = err == nil

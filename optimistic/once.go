@@ -29,15 +29,20 @@ var _ repo.Repository[struct{}] = (*Once[struct{}])(nil)
 // what clocks differ by, and with the item: a deletion leaves nothing, so a
 // repeated Delete is ErrNotFound, and a repeated Create or Upsert makes the item
 // anew. Each id takes 12 bytes of the item, and with them its price, for up to twice
-// that long as long as others come; 4,096 in one TableConfig.Remember are the most
-// (ErrTooLarge, and none is forgotten).
+// that long as long as others come, and twice as many with a fingerprint.
+//
+// Any number may come. An item that has more than 64 of one TableConfig.Remember (Apply:
+// 128) goes over to rows beside it in its table, which no reader sees: the ids on it are
+// put there, each in a row, before the next is written. Until such ids are forgotten a call
+// under an id reads one row: one request and read unit more, and in the mean one row, of
+// one write unit. They end by the table's TTL.
 //
 // An id has no owner: two requests with the same id are one operation, whoever sends them.
 // That of a message of a queue is taken as it is; what a client chooses goes together
 // with the client (customer + "/" + key). [Once.WithFingerprint] tells two requests apart
 // that come with one id all the same.
 //
-// No call costs more requests, but the first Apply of an epoch (a span of
+// Else no call costs more requests, but the first Apply of an epoch (a span of
 // TableConfig.Remember), which costs one more. An empty id is ErrConfig.
 func (r *Repository[T]) Once(id string) *Once[T] {
 	return &Once[T]{r: r, calls: typed.OnceCalls{ID: id}}

@@ -122,10 +122,10 @@ type Attributes struct {
 	Writers    string // B: random ids of the latest writes. Default "writers"
 	// Once begins the names of three attributes that remember the ids of operations:
 	// BS, the present ones; with "Past" BS, those before; with "Epoch" N, since when
-	// they are the present ones. Default "once"
+	// they are the present ones, or S, that and where others lie. Default "once"
 	Once      string
 	Tombstone string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
-	TTL       string // N: when DynamoDB may remove a stub or tombstone; T may map it too. Default "expiresAt"
+	TTL       string // N: when DynamoDB may remove a stub, a tombstone, or a row beside an item; T may map it too. Default "expiresAt"
 }
 
 func (a Attributes) withDefaults() Attributes {

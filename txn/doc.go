@@ -52,7 +52,7 @@
 // # Under an id
 //
 // [Once] applies a transaction once for an id, such as a message's: every item that it
-// writes remembers the id (12 bytes, for TableConfig.Remember), and a run that finds it
+// writes remembers the id (as Once of its repository does), and a run that finds it
 // writes nothing and returns nil. What is only read or deleted remembers nothing: touch
 // first what every run writes. An id has no owner: a client's goes with the client, and
 // [Operation.WithFingerprint] tells two requests apart.

@@ -271,10 +271,10 @@ func TestOnceIsRefused(t *testing.T) {
 	if w.Count.Total() != 0 {
 		t.Error("something was sent")
 	}
-	// As many as an item can remember: none is forgotten.
+	// Full of what can go nowhere: none is forgotten.
 	ids := make([][]byte, 4096)
 	for i := range ids {
-		ids[i] = fmt.Appendf(nil, "%012d", i)
+		ids[i] = fmt.Appendf(nil, "\x00\x00\x00\x00%08d", i)
 	}
 	rig.Must(w.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String(w.Table + "-n"), UpdateExpression: aws.String("SET once = :s, onceEpoch = :e"), Key: rawKey(y),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":s": &types.AttributeValueMemberBS{Value: ids}, ":e": &types.AttributeValueMemberN{Value: strconv.FormatInt(now()+1, 10)}}}))(t)

@@ -122,23 +122,32 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 		default:
 			return nil, lock.Failed(a.waiter.Core, a.waiter.Key, res)
 		}
-		core := a.table.Core
-		switch verdict := a.waiter.Doubt.End(); {
-		case core.Wrote(res.Image, a.id), a.once.In(core, res.Image), a.marks && lockless.Remembers(core, res.Image, a.excluded):
-			return res.Image, nil
-		case verdict == protocol.Undecided && a.once == nil:
-			if v, image := a.waiter.Seen(); v == protocol.Committed {
-				return image, nil
-			}
-			return nil, a.waiter.Undecided(unlocked.FoundOthers)
-		}
-		if err := a.once.Refuse(a.table.Core, res.Image); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
-		}
-		if err := a.refused(ctx, res.Image); err != nil {
-			return nil, err
+		if image, err := a.judge(ctx, res.Image); image != nil || err != nil {
+			return image, err
 		}
 	}
+}
+
+// judge decides what the image of a refused write means. It returns the item as written, if
+// some image shows that; nil is for another try.
+func (a *applying) judge(ctx context.Context, image ddb.Item) (ddb.Item, error) {
+	core := a.table.Core
+	if err := a.once.Consult(ctx, core, image); err != nil {
+		return nil, err
+	}
+	switch verdict := a.waiter.Doubt.End(); {
+	case core.Wrote(image, a.id), a.once.In(core, image), a.marks && lockless.Remembers(core, image, a.excluded):
+		return image, nil
+	case verdict == protocol.Undecided && a.once == nil:
+		if v, seen := a.waiter.Seen(); v == protocol.Committed {
+			return seen, nil
+		}
+		return nil, a.waiter.Undecided(unlocked.FoundOthers)
+	}
+	if err := a.once.Refuse(core, image); err != nil {
+		return nil, fmt.Errorf("%s: %w", core.ItemName(a.waiter.Key), err)
+	}
+	return nil, a.refused(ctx, image)
 }
 
 // evidence reads the item after an answer was lost. It is returned if it shows that
@@ -151,7 +160,7 @@ func (a *applying) evidence(ctx context.Context) ddb.Item {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	image, err := a.table.Core.Get(ctx, a.waiter.Raw)
-	if err == nil && a.once.Shown(a.table.Core, a.id, image) {
+	if err == nil && a.once.Shown(ctx, a.table.Core, a.id, image) {
 		return image
 	}
 	return nil
@@ -176,7 +185,7 @@ func (a *applying) refused(ctx context.Context, image ddb.Item) error {
 		return err
 	}
 	if a.once != nil || a.marks {
-		if other, err := a.realign(image); other || err != nil {
+		if other, err := a.realign(ctx, image); other || err != nil {
 			return err
 		}
 	}
@@ -190,7 +199,7 @@ func (a *applying) wait(ctx context.Context, image ddb.Item) error {
 		core := a.table.Core
 		a.marks = true
 		a.ids = lockless.NewUnreadOnce(a.excluded, protocol.OnceID{}, core.Epoch(core.Clock()))
-		if _, err := a.realign(image); err != nil {
+		if _, err := a.realign(ctx, image); err != nil {
 			return err
 		}
 	}
@@ -214,9 +223,12 @@ func (a *applying) conditionFailed(image ddb.Item) error {
 
 // realign makes the next try carry its id as an image demands it; other says that it
 // differs from the one before.
-func (a *applying) realign(image ddb.Item) (other bool, err error) {
+func (a *applying) realign(ctx context.Context, image ddb.Item) (other bool, err error) {
 	core := a.table.Core
-	next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()))
+	if err := a.once.MakeRoom(ctx, core, image, true); err != nil {
+		return false, err
+	}
+	next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()), a.once.Move(core, image))
 	switch {
 	case next.Forgets() && a.waiter.Doubt.Open():
 		return false, a.waiter.Undecided("the item has forgotten the ids of that time")

@@ -81,7 +81,7 @@ const (
 )
 
 // fate judges a write, based on an image, by its result.
-func (u *update) fate(image ddb.Item, edit typed.Edit, res ddb.Result) fate {
+func (u *update) fate(ctx context.Context, image ddb.Item, edit typed.Edit, res ddb.Result) fate {
 	verdict := protocol.Undecided
 	switch res.Outcome {
 	case ddb.Applied:
@@ -101,7 +101,7 @@ func (u *update) fate(image ddb.Item, edit typed.Edit, res ddb.Result) fate {
 		return lost
 	case res.Outcome == ddb.Unknown:
 		return failed
-	case u.IsMade(u.waiter.Core, res.Image):
+	case u.IsMade(ctx, u.waiter.Core, res.Image):
 		return foundMade
 	}
 	return undecided

@@ -36,7 +36,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 	defer told.End(&err)
 	c := &creation{Call: unlocked.Call{Waiter: lock.Waiter{Core: core, Key: t.KeyOf(item), Raw: core.Key(raw), Settings: s}}, table: t, id: protocol.NewWriteID(), item: raw, once: once}
 	send := func() (ddb.Result, error) {
-		d, err := c.diff()
+		d, err := c.diff(ctx)
 		if err != nil {
 			return ddb.Result{}, fmt.Errorf("%s: %w", c.Core.ItemName(c.Key), err)
 		}
@@ -76,6 +76,9 @@ func (c *creation) judge(ctx context.Context, image ddb.Item) (decided bool, err
 	verdict := c.Doubt.ByID(c.id, c.Core.Ring(image))
 	if verdict == protocol.Committed {
 		return true, nil
+	}
+	if err := c.once.Consult(ctx, c.Core, image); err != nil {
+		return true, err
 	}
 	if c.once.In(c.Core, image) {
 		if err := c.CheckShape(image); err != nil {
@@ -137,10 +140,13 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 }
 
 // diff is what the request writes.
-func (c *creation) diff() (d ddb.Diff, err error) {
+func (c *creation) diff(ctx context.Context) (d ddb.Diff, err error) {
 	core, raw, hidden := c.Core, c.item, c.hidden
 	d = core.Whole(raw).Without(core.Version)
-	if err := c.once.Remember(core, hidden, &d); err != nil {
+	if err = c.once.MakeRoom(ctx, core, hidden, false); err == nil {
+		err = c.once.Remember(core, hidden, &d)
+	}
+	if err != nil {
 		return d, err
 	}
 	base := core.Key(raw)

@@ -145,7 +145,7 @@ func (u *update) attempt(ctx context.Context, image ddb.Item) (item any, next dd
 	if err != nil {
 		return nil, nil, u.named(err)
 	}
-	switch u.fate(image, edit, res) {
+	switch u.fate(ctx, image, edit, res) {
 	case committed:
 		u.waiter.Core.Judged(u.id)
 		u.applied(image, edit)

@@ -142,9 +142,9 @@ func (b *Group) Count() int64 { return b.count }
 
 // Made reports whether an item remembers the ids of all changes that the write
 // carries: then each of them was made, by this write or by another call.
-func (b *Group) Made(item ddb.Item) bool {
+func (b *Group) Made(ctx context.Context, item ddb.Item) bool {
 	for _, m := range b.parts {
-		if m.changed && !m.Once.In(b.table.Core, item) {
+		if m.changed && !m.Once.Shows(ctx, b.table.Core, item) {
 			return false
 		}
 	}

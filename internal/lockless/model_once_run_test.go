@@ -90,7 +90,7 @@ func (m *onceModel) look(w *onceWorld, i int, what string, out emit[onceWorld]) 
 	case m.reads[i]:
 		c.try = onceTry{read: true, base: w.item.writes, to: m.after(w.item, ourOnce, epoch)}
 	default:
-		next, _, _ := UnreadOnce{ID: onceIDOf(ourOnce), First: int64(c.try.first), Epoch: int64(c.try.epoch)}.After(onceCore, w.item.wire(), int64(epoch))
+		next, _, _ := UnreadOnce{ID: onceIDOf(ourOnce), First: int64(c.try.first), Epoch: int64(c.try.epoch)}.After(onceCore, w.item.wire(), int64(epoch), nil)
 		if next.Forgets() && c.open && !m.goesOn {
 			m.told(w, i, protocol.Undecided, what+", which may have forgotten", out)
 			return

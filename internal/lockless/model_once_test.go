@@ -3,6 +3,7 @@ package lockless
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/beside"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -155,11 +156,11 @@ func (r *onceRules) after(it onceItem, bit, epoch int8) onceItem {
 	it.writes = 0
 	next, made := r.made[onceWrite{it, bit, epoch}]
 	if !made {
-		sets, err := onceCore.Remember(it.wire(), onceIDOf(bit), protocol.OnceID{}, int64(epoch))
+		d, err := beside.Remember(onceCore, it.wire(), onceIDOf(bit), protocol.OnceID{}, int64(epoch), nil)
 		if err != nil {
 			panic(err)
 		}
-		next = it.set(sets)
+		next = it.set(d.Set)
 		r.made[onceWrite{it, bit, epoch}] = next
 	}
 	if r.dropsPresent && next.epoch > it.epoch {

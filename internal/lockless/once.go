@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/beside"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -25,12 +26,12 @@ func NewExclusion(id protocol.WriteID) (excluded protocol.OnceID) {
 
 // Exclude leaves an id on an item whose image is known, whoever holds it.
 func Exclude(c *protocol.Core, key, image ddb.Item, id protocol.OnceID) (*dynamodb.UpdateItemInput, error) {
-	sets, err := c.Remember(image, id, protocol.OnceID{}, c.Epoch(c.Clock()))
+	d, err := beside.Remember(c, image, id, protocol.OnceID{}, c.Epoch(c.Clock()), nil)
 	if err != nil {
 		return nil, err
 	}
 	w := c.NewWrite()
-	w.Apply(ddb.Diff{Set: sets})
+	w.Apply(d)
 	w.IfExists(c.Partition)
 	w.IfSeen(image, c.Once[:]...)
 	return w.Update(key)
@@ -45,8 +46,8 @@ func IfNotExcluded(w *protocol.Write, id protocol.OnceID) {
 }
 
 // UnreadOnce makes a write that has not read the item remember an id. The write
-// says at which epoch it expects the item, so that a copy of it that comes late
-// finds the id, or the item in another epoch: it can be sent any number of times.
+// says at which mark it expects the item, so that a copy of it that comes late
+// finds the id, or the item at another mark: it can be sent any number of times.
 type UnreadOnce struct {
 	ID          protocol.OnceID
 	Fingerprint protocol.OnceID // zero: none
@@ -57,31 +58,80 @@ type UnreadOnce struct {
 	// Rotates says that the item was seen in an earlier epoch: the write moves it
 	// to this one.
 	Rotates bool
+	// Mark is that of an item with rows beside it, as it was seen.
+	Mark stored.Mark
+	// Base is the item that was full, and Move what was moved from it: the write demands
+	// that it is as it was then. nil: it was not.
+	Base *ddb.Item
+	Move *beside.Move
+	// Room is for how many entries the item has room; 0: as usual. It is more where what is
+	// there is no operation's.
+	Room int
 }
 
 // Add adds to a write what remembers the id, under the condition that the item
 // does not remember it yet.
 func (o UnreadOnce) Add(w *protocol.Write) {
-	set, past, epoch := w.Name(w.Core.Once[0]), w.Name(w.Core.Once[1]), w.Name(w.Core.Once[2])
-	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: o.ID.Entries(o.Fingerprint)}), w.Value(ddb.Integer(o.Epoch))
+	if o.Move != nil {
+		o.addMoving(w)
+		return
+	}
+	c := w.Core
+	set, past, epoch := w.Name(c.Once[0]), w.Name(c.Once[1]), w.Name(c.Once[2])
+	id, own, at := w.Value(ddb.Bytes(o.ID[:])), w.Value(&types.AttributeValueMemberBS{Value: o.ID.Entries(o.Fingerprint)}), w.Value(o.expects().Value())
 	bs := w.Value(ddb.Text("BS"))
 	known := "attribute_type(" + set + ", " + bs + ") AND NOT contains(" + set + ", " + id + ")" +
 		" AND (attribute_not_exists(" + past + ") OR attribute_type(" + past + ", " + bs + ") AND NOT contains(" + past + ", " + id + "))"
 	if o.Rotates {
-		w.If(epoch + " < " + at + " AND " + known)
-		w.SetTo(w.Core.Once[1], set)
-		w.SetTo(w.Core.Once[0], own)
-		w.SetTo(w.Core.Once[2], at)
+		if o.Mark.Rows == "" {
+			w.If(epoch + " < " + at + " AND " + known)
+		} else {
+			w.If(epoch + " = " + at + " AND " + known)
+			at = w.Value(o.Mark.At(o.Epoch).Value())
+		}
+		w.SetTo(c.Once[1], set)
+		w.SetTo(c.Once[0], own)
+		w.SetTo(c.Once[2], at)
 		return
 	}
-	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(o.most())))
+	room := "size(" + set + ") < " + w.Value(ddb.Number(strconv.Itoa(o.most(c))))
+	if o.Mark.Rows != "" {
+		w.If(epoch + " = " + at + " AND " + room + " AND " + known)
+		w.AddTo(c.Once[0], own)
+		return
+	}
 	w.If("(attribute_not_exists(" + set + ") AND attribute_not_exists(" + past + ") AND attribute_not_exists(" + epoch + ") OR " + epoch + " = " + at + " AND " + room + " AND " + known + ")")
-	w.AddTo(w.Core.Once[0], own)
-	w.SetTo(w.Core.Once[2], at)
+	w.AddTo(c.Once[0], own)
+	w.SetTo(c.Once[2], at)
+}
+
+// addMoving is Add where the item was full.
+func (o UnreadOnce) addMoving(w *protocol.Write) {
+	d, err := beside.Remember(w.Core, *o.Base, o.ID, o.Fingerprint, o.Epoch, o.Move)
+	if err != nil { // there is room, after what has gone
+		panic(err)
+	}
+	w.Apply(d)
+	w.IfSeen(*o.Base, w.Core.Once[:]...)
+}
+
+// expects is the mark that the item is expected at; of an item that is to begin an epoch,
+// and has no rows beside it, any that is before this one.
+func (o UnreadOnce) expects() stored.Mark {
+	if o.Mark.Rows != "" {
+		return o.Mark
+	}
+	return stored.Mark{Epoch: o.Epoch}
 }
 
 // most is how many entries an item has at the least that has no room for those of o.
-func (o UnreadOnce) most() int { return stored.MostOnceIDs + 1 - len(o.ID.Entries(o.Fingerprint)) }
+func (o UnreadOnce) most(c *protocol.Core) int {
+	if o.Room > 0 {
+		return o.Room
+	}
+	own := len(o.ID.Entries(o.Fingerprint))
+	return 2*c.OnceRoom*own + 1 - own
+}
 
 // NewUnreadOnce is the first try of a call.
 func NewUnreadOnce(id, fingerprint protocol.OnceID, epoch int64) UnreadOnce {
@@ -93,18 +143,41 @@ func (o UnreadOnce) Forgets() bool { return o.Epoch > o.First+1 }
 
 // After is the next try after an image has refused one, at an epoch, and whether it
 // is another one: if not, the ids are not why it was refused. An item in a later
-// epoch is taken as it is: this clock is slow.
-func (o UnreadOnce) After(c *protocol.Core, image ddb.Item, epoch int64) (next UnreadOnce, other bool, err error) {
+// epoch is taken as it is: this clock is slow. move is what was moved from the image; nil:
+// nothing was.
+func (o UnreadOnce) After(c *protocol.Core, image ddb.Item, epoch int64, move *beside.Move) (next UnreadOnce, other bool, err error) {
 	next = UnreadOnce{ID: o.ID, Fingerprint: o.Fingerprint, First: o.First, Epoch: epoch}
-	switch has := c.StoredEpoch(image); {
-	case has < 0: // it remembers nothing yet
-	case has < epoch:
+	mark := c.MarkOf(image)
+	if mark.Rows != "" {
+		next.Mark = mark
+	}
+	switch {
+	case mark.Epoch < 0: // it remembers nothing yet
+	case move.Fits(c, image):
+		next.Epoch, next.Base, next.Move = move.Epoch(), &image, move
+	case mark.Epoch < epoch:
 		next.Rotates = true
 	default:
-		next.Epoch = has
-		if set, ok := image[c.Once[0]].(*types.AttributeValueMemberBS); ok && len(set.Value) >= o.most() {
-			return next, false, c.TooManyIDs()
+		next.Epoch = mark.Epoch
+		if has := len(protocol.EntriesOf(image[c.Once[0]])); has >= next.most(c) {
+			next.Room = has + 1
+		}
+		if next.Room > stored.MostOnceIDs+1-len(o.ID.Entries(o.Fingerprint)) {
+			return next, false, beside.TooManyIDs(c)
 		}
 	}
-	return next, next != o, nil
+	return next, !next.same(c, o), nil
+}
+
+// same reports whether two tries ask the same of an item.
+func (o UnreadOnce) same(c *protocol.Core, other UnreadOnce) bool {
+	if o.Move == nil || o.Move != other.Move {
+		return o == other
+	}
+	for _, name := range c.Once[:2] {
+		if !ddb.Equal((*o.Base)[name], (*other.Base)[name]) {
+			return false
+		}
+	}
+	return true
 }

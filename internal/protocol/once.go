@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,16 +63,13 @@ const (
 // Epoch is the number of the epoch at a time.
 func (c *Core) Epoch(now time.Time) int64 { return now.UnixMilli() / c.Retention.Milliseconds() }
 
-// Recall is what an item remembers of an id that comes with a fingerprint; without one
-// that is the zero value. Where either has none the ids alone are compared.
-func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
+// Recall is what an item remembers of an id that comes with a fingerprint, which is the
+// zero value where it comes without; beside are the entries that a row beside the item
+// has. Where either has none the ids alone are compared.
+func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID, beside ...[]byte) Memory {
 	known, others, bare := false, false, fingerprint == OnceID{}
-	for _, name := range c.Once[:2] {
-		set, ok := item[name].(*types.AttributeValueMemberBS)
-		if !ok {
-			continue
-		}
-		for _, entry := range set.Value {
+	for _, entries := range [][][]byte{EntriesOf(item[c.Once[0]]), EntriesOf(item[c.Once[1]]), beside} {
+		for _, entry := range entries {
 			switch {
 			case bytes.Equal(entry, id[:]):
 				known = true
@@ -94,42 +89,18 @@ func (c *Core) Recall(item ddb.Item, id, fingerprint OnceID) Memory {
 	return Made
 }
 
+// EntriesOf are the entries of a set.
+func EntriesOf(v types.AttributeValue) [][]byte {
+	if set, ok := v.(*types.AttributeValueMemberBS); ok {
+		return set.Value
+	}
+	return nil
+}
+
 // Entries are what an item is to remember of an id.
 func (id OnceID) Entries(fingerprint OnceID) [][]byte {
 	if fingerprint == (OnceID{}) {
 		return [][]byte{id[:]}
 	}
 	return [][]byte{id[:], fingerprint[:]}
-}
-
-// Remember is what a write that is based on an item sets, so that the item
-// remembers an id, and its fingerprint, if it has one.
-func (c *Core) Remember(item ddb.Item, id, fingerprint OnceID, epoch int64) ([]ddb.Attribute, error) {
-	known, present := c.StoredEpoch(item), item[c.Once[0]]
-	own := &types.AttributeValueMemberBS{Value: id.Entries(fingerprint)}
-	if set, ok := present.(*types.AttributeValueMemberBS); ok && known >= epoch {
-		if len(set.Value)+len(own.Value) > stored.MostOnceIDs {
-			return nil, c.TooManyIDs()
-		}
-		own.Value = append(slices.Clone(set.Value), own.Value...)
-		return []ddb.Attribute{{Name: c.Once[0], Value: own}}, nil
-	}
-	sets := []ddb.Attribute{{Name: c.Once[0], Value: own}, {Name: c.Once[2], Value: ddb.Integer(epoch)}}
-	if present != nil {
-		sets = append(sets, ddb.Attribute{Name: c.Once[1], Value: present})
-	}
-	return sets, nil
-}
-
-// StoredEpoch is the present epoch of an item; -1 if it remembers nothing.
-func (c *Core) StoredEpoch(item ddb.Item) int64 {
-	if n, err := ddb.Int(item[c.Once[2]]); err == nil {
-		return n
-	}
-	return -1
-}
-
-// TooManyIDs is why an operation is refused rather than another one forgotten.
-func (c *Core) TooManyIDs() error {
-	return c.Classify(&ddb.SizeError{Text: fmt.Sprintf("the item remembers %d ids of operations already, those with a fingerprint counted twice, as many as it may in one epoch (%v): shorten TableConfig.Remember, or spread the operations over several items", stored.MostOnceIDs, c.Retention)})
 }

@@ -14,11 +14,15 @@ import (
 // before, and "onceEpoch" says which epoch is the present one. A writer in a later
 // epoch moves the present ids to the past, over those that were there. So an id is
 // remembered for an epoch at least, what is kept is bounded, and a writer whose
-// clock is slow makes nobody forget.
+// clock is slow makes nobody forget. An item for which there come many has others in rows
+// beside it: see Mark.
 const (
 	OnceIDBytes = 12
-	// MostOnceIDs is how many ids an epoch may have: 48 KB of the item, and as many
-	// for the past.
+	// OnceRoom is how many ids an epoch has on the item: less than a kilobyte. Beyond that
+	// they are moved to rows beside it.
+	OnceRoom = 64
+	// MostOnceIDs is how many entries an epoch may have on an item, as earlier programs left
+	// them: 48 KB, and as many for the past.
 	MostOnceIDs = 4096
 )
 
@@ -73,11 +77,7 @@ func (t *Table) checkOnce(item ddb.Item) error {
 	if !there {
 		return nil
 	}
-	n, err := ddb.Int(epoch)
-	if err == nil && (n < 0 || n > MaxNumber) {
-		err = fmt.Errorf("%d is not a number from 0 to %d", n, int64(MaxNumber))
-	}
-	if err != nil {
+	if _, err := parseMark(epoch); err != nil {
 		return &ShapeError{t.Once[2], err}
 	}
 	return nil

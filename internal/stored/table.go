@@ -46,6 +46,7 @@ type Table struct {
 	Once      [3]string // Attr.OnceNames
 	Unread    string    // Attr.UnreadWriter
 	Delegated string    // Attr.Delegated
+	OnceRoom  int       // for how many ids of operations an item has room
 
 	watcher atomic.Pointer[func(ddb.Item)]
 	making  sync.Once
@@ -55,6 +56,7 @@ type Table struct {
 // New completes a table.
 func New(t *Table) *Table {
 	t.Once, t.Unread, t.Delegated = t.Attr.OnceNames(), t.Attr.UnreadWriter(), t.Attr.Delegated()
+	t.OnceRoom = OnceRoom
 	t.Table.Saw = t.Saw
 	return t
 }

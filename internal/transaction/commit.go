@@ -38,6 +38,9 @@ var errForm = errors.New("an item or a row wants another write")
 // commit writes what a run has made of the items that it touched.
 func (c *call) commit(ctx context.Context, touched []*entry, rows []*rows.Row) error {
 	m, changed := c.parts(touched, rows)
+	if err := m.makeRoom(ctx); err != nil {
+		return err
+	}
 	if err := m.addClaims(); err != nil {
 		return err
 	}
@@ -145,7 +148,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		defer m.endSeen()
 		how.As = lock.Commit
 		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }
-		how.Made = func(image ddb.Item) bool { return m.call.once.In(p.core, image) }
+		how.Made = func(image ddb.Item) bool { return m.call.once.Shows(ctx, p.core, image) }
 	}
 	h := p.turn.Lock
 	next, err := h.End(ctx, how)

@@ -175,7 +175,7 @@ func (m *commit) shown(ctx context.Context) protocol.Verdict {
 		if err != nil {
 			continue
 		}
-		if m.call.once.Shown(p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
+		if m.call.once.Shown(ctx, p.core, m.id, image) || m.landed(p.core, image) == protocol.Committed {
 			return protocol.Committed
 		}
 		if v := lockless.JudgePart(p.core, p.judged(), m.id, image, false); v != protocol.Undecided {

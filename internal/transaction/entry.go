@@ -140,7 +140,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return e.unreadable()
 	case e.known && !e.stale(tx.call) && (!writes || !e.lockedByOthers()):
 		e.seen = true
-		return tx.refuseMade(e)
+		return tx.refuseMade(ctx, e)
 	}
 	before, moment := e.image, e.moment
 	err := e.fetch(ctx, tx, writes)
@@ -155,7 +155,7 @@ func (e *entry) open(ctx context.Context, tx *Tx, writes bool) error {
 		return tx.failed(err)
 	}
 	e.seen, e.now = true, e.image
-	if err := tx.refuseMade(e); err != nil {
+	if err := tx.refuseMade(ctx, e); err != nil {
 		return err
 	}
 	if b := e.blind; b != nil {

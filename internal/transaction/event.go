@@ -54,7 +54,7 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		if err := e.refuse(once, e.now); err != nil {
+		if err := e.refuse(ctx, once, e.now); err != nil {
 			return err
 		}
 		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
@@ -99,7 +99,7 @@ func (v *View) apply(ctx context.Context, e *entry, ev Event, once *typed.Once) 
 	case err != nil:
 		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
 	case ev.Whole != nil:
-		return e.put(ev.Whole, once)
+		return e.put(ctx, ev.Whole, once)
 	case ev.Deletes:
 		v.remove(e)
 		return nil

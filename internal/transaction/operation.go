@@ -10,6 +10,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/typed"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Operation is a transaction that is applied once, under an operation id. Every item
@@ -48,10 +49,14 @@ var errMade = errors.New("the transaction was applied before, under the same id:
 
 // refuseMade ends a run where what was read of an item shows that the transaction was
 // applied before: whatever its closure would do then, or return.
-func (tx *Tx) refuseMade(e *entry) error {
+func (tx *Tx) refuseMade(ctx context.Context, e *entry) error {
 	own := tx.call.landed(e.core, e.image)
-	if err := e.refuse(tx.call.once, e.image); own == nil && err != nil {
+	switch err := e.refuse(ctx, tx.call.once, e.image); {
+	case own != nil || err == nil:
+	case errors.Is(err, repo.ErrMismatch):
 		return tx.doom(fail(e.failure(err)))
+	default:
+		return tx.failed(err)
 	}
 	if own == nil && !tx.call.once.In(e.core, e.image) {
 		return nil
@@ -62,10 +67,36 @@ func (tx *Tx) refuseMade(e *entry) error {
 	return errMade
 }
 
-// refuse is the error where an item remembers an id for another request.
-func (e *entry) refuse(once *typed.Once, image ddb.Item) error {
-	if err := once.Refuse(e.core, image); err != nil {
+// refuse is the error where an item, or a row beside it, remembers an id for another
+// request.
+func (e *entry) refuse(ctx context.Context, once *typed.Once, image ddb.Item) error {
+	err := once.Consult(ctx, e.core, image)
+	if err == nil {
+		err = once.Refuse(e.core, image)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
+	}
+	return nil
+}
+
+// makeRoom makes room for the id of the whole on the items that are full.
+func (m *commit) makeRoom(ctx context.Context) error {
+	for _, p := range m.parts {
+		item := p.now
+		if p.blind != nil {
+			item = p.entry.image
+		}
+		if !p.known || !p.changed() || p.removed() {
+			continue
+		}
+		err := m.call.once.MakeRoom(ctx, p.core, item, false)
+		if err == nil && p.blind != nil {
+			err = p.blind.once.MakeRoom(ctx, p.core, item, false)
+		}
+		if err != nil {
+			return fail(p.failure(err))
+		}
 	}
 	return nil
 }
@@ -80,9 +111,14 @@ func (e *entry) remembering(item ddb.Item, ids ...*typed.Once) (ddb.Item, error)
 		if d.Empty() {
 			continue
 		}
-		item = maps.Clone(item)
+		if item = maps.Clone(item); item == nil {
+			item = ddb.Item{}
+		}
 		for _, a := range d.Set {
 			item[a.Name] = a.Value
+		}
+		for _, name := range d.Remove {
+			delete(item, name)
 		}
 	}
 	return item, nil
@@ -103,8 +139,11 @@ func (b *event) remember(w *protocol.Write, e *entry, once *typed.Once) error {
 		return err
 	}
 	for _, name := range e.core.Attr.OnceNames() {
-		if v := now[name]; v != nil && !ddb.Equal(v, e.image[name]) {
+		switch v, was := now[name], e.image[name]; {
+		case v != nil && !ddb.Equal(v, was):
 			w.Set(name, v)
+		case v == nil && was != nil:
+			w.Remove(name)
 		}
 	}
 	return nil

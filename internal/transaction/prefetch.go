@@ -113,7 +113,7 @@ func (tx *Tx) lockAll(ctx context.Context, entries []*entry, next func()) error 
 				e.found(tx)
 			}
 			if err == nil {
-				err = tx.refuseMade(e)
+				err = tx.refuseMade(ctx, e)
 			}
 			return err
 		})
@@ -161,7 +161,7 @@ func (tx *Tx) readUnknown(ctx context.Context, entries []*entry) error {
 		e.image, e.moment = images[i], moment
 		e.known = !e.lockedByOthers() || e.readable() // else the first touch waits for it
 		e.found(tx)
-		if err := tx.refuseMade(e); err != nil {
+		if err := tx.refuseMade(ctx, e); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) lockless.Step {
 	evidence := protocol.Undecided
 	if res.Outcome == ddb.Condition {
 		evidence = m.evidence(ctx, res, res.Clean && answer == lockless.Condition)
-		if evidence != protocol.Committed && m.made() {
+		if evidence != protocol.Committed && m.made(ctx) {
 			evidence = protocol.Lost // this request; by which one it was made is all the same
 		}
 	}
@@ -89,8 +89,8 @@ func (m *commit) evidence(ctx context.Context, res ddb.Result, clean bool) proto
 
 // made reports whether an item shows that the transaction was applied by another run of the
 // same id, or by an attempt that others have covered.
-func (m *commit) made() bool {
-	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.failed && m.call.once.In(p.core, p.image) })
+func (m *commit) made(ctx context.Context) bool {
+	return slices.ContainsFunc(m.parts, func(p *part) bool { return p.failed && m.call.once.Shows(ctx, p.core, p.image) })
 }
 
 // other draws the conclusion from the images of the items whose condition failed, when
@@ -114,7 +114,7 @@ func (m *commit) other(ctx context.Context, res ddb.Result) error {
 		}
 	}
 	switch {
-	case m.made():
+	case m.made(ctx):
 		return errMade
 	case broken != nil:
 		return fail(broken...)

@@ -137,7 +137,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 		} else if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		if err := e.refuse(once, e.now); err != nil {
+		if err := e.refuse(ctx, once, e.now); err != nil {
 			return err
 		}
 		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
@@ -153,7 +153,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 			return fmt.Errorf("%s: %w", e.core.ItemName(key), err)
 		}
 		created = v.s.Table.WithVersion(item, 1)
-		return e.put(raw, once)
+		return e.put(ctx, raw, once)
 	})
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 }
 
 // put makes of the item what an encoding says, as far as the type knows it.
-func (e *entry) put(raw ddb.Item, once *typed.Once) error {
+func (e *entry) put(ctx context.Context, raw ddb.Item, once *typed.Once) error {
 	d := e.core.Whole(raw)
 	if e.core.Hidden(e.now) {
 		d.Remove = append(d.Remove, typed.Unmapped(e.core, typed.Leftovers(e.core, e.now))...)
@@ -170,7 +170,10 @@ func (e *entry) put(raw ddb.Item, once *typed.Once) error {
 		d = d.Without(e.core.Created) // which stays as it is
 	}
 	d = d.Without(e.core.Version)
-	err := once.Remember(e.core, e.now, &d)
+	err := once.MakeRoom(ctx, e.core, e.now, false)
+	if err == nil {
+		err = once.Remember(e.core, e.now, &d)
+	}
 	if err == nil {
 		err = e.core.CheckSize(e.stored(), d)
 	}
@@ -288,7 +291,7 @@ func (v *View) Delete(ctx context.Context, key repo.Key) error {
 		if e.core.Hidden(e.now) {
 			return lock.NotFound(key, e.core.Name)
 		}
-		if err := e.refuse(once, e.now); err != nil {
+		if err := e.refuse(ctx, once, e.now); err != nil {
 			return err
 		}
 		if !once.In(e.core, e.now) {

@@ -3,8 +3,10 @@ package typed
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
+	rows "github.com/dynahold/dynahold/internal/beside"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -20,21 +22,30 @@ type Once struct {
 	Fingerprint []byte // of the request, as it was given; nil: none
 	id, print   protocol.OnceID
 	found       atomic.Bool
+
+	mu   sync.Mutex
+	rows map[string]beside // guarded by mu: by item
 }
 
-// In reports whether an item remembers the id, and notes that.
+// In reports whether an item remembers the id, and notes that: the item itself, or the row
+// beside it that Consult has read.
 func (o *Once) In(core *protocol.Core, item ddb.Item) bool {
 	if o == nil {
 		return false
 	}
-	found := core.Recall(item, o.id, o.print) == protocol.Made
+	found := o.recall(core, item) == protocol.Made
 	o.found.Store(found)
 	return found
 }
 
+// recall is what an item, and the row beside it, remember of the id.
+func (o *Once) recall(core *protocol.Core, item ddb.Item) protocol.Memory {
+	return core.Recall(item, o.id, o.print, o.beside(core, item).entries...)
+}
+
 // Refuse is the error where an item remembers the id for another request.
 func (o *Once) Refuse(core *protocol.Core, item ddb.Item) error {
-	if o == nil || core.Recall(item, o.id, o.print) != protocol.MadeOtherwise {
+	if o == nil || o.recall(core, item) != protocol.MadeOtherwise {
 		return nil
 	}
 	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.Text)
@@ -49,21 +60,26 @@ func (o *Once) Remember(core *protocol.Core, item ddb.Item, d *ddb.Diff) error {
 	if o == nil {
 		return nil
 	}
-	sets, err := core.Remember(item, o.id, o.print, core.Epoch(core.Clock()))
+	ids, err := rows.Remember(core, item, o.id, o.print, core.Epoch(core.Clock()), o.beside(core, item).move)
 	if err != nil {
 		return err
 	}
-	d.Set = append(d.Set, sets...)
+	d.Set, d.Remove = append(d.Set, ids.Set...), append(d.Remove, ids.Remove...)
 	return nil
 }
 
 // Kept is what an item remembers of the id, and of the fingerprint; zero: there is none.
 func (o *Once) Kept() (id, fingerprint protocol.OnceID) { return o.id, o.print }
 
+// Shows is In, behind Consult: a row that cannot be read shows nothing.
+func (o *Once) Shows(ctx context.Context, core *protocol.Core, image ddb.Item) bool {
+	return o.Consult(ctx, core, image) == nil && o.In(core, image)
+}
+
 // Shown reports whether an item is evidence that a write was applied: it has the
 // write's id, or remembers that of the operation, if there is one.
-func (o *Once) Shown(core *protocol.Core, id protocol.WriteID, image ddb.Item) bool {
-	return core.Wrote(image, id) || o.In(core, image)
+func (o *Once) Shown(ctx context.Context, core *protocol.Core, id protocol.WriteID, image ddb.Item) bool {
+	return core.Wrote(image, id) || o.Shows(ctx, core, image)
 }
 
 // OnceCalls are the calls of a view with one id.
@@ -122,7 +138,11 @@ func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 // also where it changes nothing else.
 func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(context.Context, any) error, once *Once) (Edit, error) {
 	core := t.Core
-	if err := once.Refuse(core, from.Raw); err != nil {
+	err := once.Consult(ctx, core, from.Raw)
+	if err == nil {
+		err = once.Refuse(core, from.Raw)
+	}
+	if err != nil {
 		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(from.Item)), err)
 	}
 	if once.In(core, from.Raw) {
@@ -141,7 +161,10 @@ func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(contex
 		}
 		edit.stamp(t, false)
 	}
-	if err = once.Remember(core, from.Raw, &edit.Diff); err == nil {
+	if err = once.MakeRoom(ctx, core, from.Raw, false); err == nil {
+		err = once.Remember(core, from.Raw, &edit.Diff)
+	}
+	if err == nil {
 		err = core.CheckSize(from.Raw, edit.Diff)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ type Request struct {
 	// not this goroutine's to read, only its encoding. Made then tells, in Once's
 	// place, whether an item shows that all of it was made.
 	Edit func(context.Context, Snapshot) (Edit, error)
-	Made func(item ddb.Item) bool
+	Made func(ctx context.Context, item ddb.Item) bool
 	// From is what this process believes the item to be; nil: it is read. The
 	// write's condition protects a change of it; what Change says without a
 	// write is confirmed on a fresh read.
@@ -40,9 +40,9 @@ func (r *Request) MakeEdit(ctx context.Context, t *Table, from Snapshot) (Edit, 
 
 // IsMade reports whether an item remembers that the change was made: by this call,
 // by an attempt without an answer, or by another call with the same id.
-func (r *Request) IsMade(core *protocol.Core, item ddb.Item) bool {
+func (r *Request) IsMade(ctx context.Context, core *protocol.Core, item ddb.Item) bool {
 	if r.Made != nil {
-		return r.Made(item)
+		return r.Made(ctx, item)
 	}
-	return r.Once.In(core, item)
+	return r.Once.Shows(ctx, core, item)
 }

@@ -3,26 +3,26 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    16_500,
+	"delegate":    16_800,
 	"history":     350,
 	"jobs":        14_700,
 	"localdb":     1_150,
-	"lockedread":  14_150,
+	"lockedread":  14_400,
 	"mutex":       13_450,
-	"nolock":      18_900,
+	"nolock":      19_400,
 	"once":        13_050,
-	"optimistic":  19_700,
-	"pessimistic": 19_100,
+	"optimistic":  20_300,
+	"pessimistic": 19_700,
 	"repo":        7_550,
 	"repotest":    10_050,
 	"semaphore":   10_450,
 	"ticket":      10_350,
-	"txn":         17_250,
+	"txn":         17_900,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 71_300
+const testsLimit = 72_300
 
 const margin = 0.03

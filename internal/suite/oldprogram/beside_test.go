@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
+	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
 )
@@ -22,6 +23,7 @@ func TestAnEarlierProgramBesideThisOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("each understands the other", func(t *testing.T) { eachUnderstandsTheOther(t, program) })
+	t.Run("ids of operations go to rows", func(t *testing.T) { idsGoToRows(t, program) })
 	t.Run("dispatchers of both share the work", func(t *testing.T) { dispatchersOfBothShareTheWork(t, program) })
 }
 
@@ -172,4 +174,54 @@ func dispatchersOfBothShareTheWork(t *testing.T, program string) {
 		t.Errorf("done %v, want %v; %d times more ran than the limit", all, want, over)
 	}
 	audits(t, now, before)
+}
+
+type product struct {
+	SKU     string `dynamodbav:"sku" repo:"pk"`
+	Stock   int    `dynamodbav:"stock"`
+	Version int64  `dynamodbav:"version" repo:"version"`
+}
+
+// The ids of both programs are made once, while they lie on the item. Once they have gone to
+// rows beside it, which the old program does not know, that one refuses the item.
+func idsGoToRows(t *testing.T, program string) {
+	r, ctx, key := rig.New(t), t.Context(), repo.Key{Partition: "apple"}
+	table := rig.Must(repo.NewTable[product](rig.Client(), r.Table, repo.TableConfig{}))(t)
+	rig.Is(t, table.EnsureTable(ctx))
+	now := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	rig.Must(now.Create(ctx, product{SKU: "apple", Stock: 1000}))(t)
+	take := func(id string) (again bool) {
+		o := now.Once(id)
+		rig.Must(o.Update(ctx, key, func(_ context.Context, p *product) error { p.Stock--; return nil }))(t)
+		return o.Repeated()
+	}
+	before, calls := startOld(t, program, r.Table), []string{"version", "lock", "apply"}
+	for i := range 60 {
+		id := strconv.Itoa(i)
+		if i%2 == 0 {
+			take(id)
+		}
+		before.must("ok", "take %s %s %s", r.Table, calls[i%3], id)
+		if !take(id) {
+			t.Errorf("id %s is made again", id)
+		}
+	}
+	for i := 60; i < 200; i++ {
+		take(strconv.Itoa(i))
+	}
+	for i, call := range calls {
+		for _, id := range []string{strconv.Itoa(i), strconv.Itoa(100 + i), "new"} {
+			if said := before.does("take %s %s %s", r.Table, call, id); !slices.Equal(said, []string{"error", "schema"}) {
+				t.Errorf("the old program says %q to id %s, by %s", said, id, call)
+			}
+		}
+	}
+	for i := range 200 {
+		if !take(strconv.Itoa(i)) {
+			t.Errorf("id %d is forgotten", i)
+		}
+	}
+	if left := rig.Must(table.Get(ctx, key))(t).Stock; left != 800 {
+		t.Errorf("%d are left, want 800", left)
+	}
 }

@@ -1,3 +1,3 @@
 // Package oldprogram shows, by its tests, that a program of an earlier state works beside
-// one of today on one table: stored rows mean the same to both.
+// one of today on one table: stored rows mean the same to both, or it refuses them.
 package oldprogram

@@ -139,8 +139,7 @@ func TestWhatAFingerprintLeaves(t *testing.T) {
 	})
 }
 
-// It is remembered as long as its id: through an epoch's end, and where there is room for
-// both only.
+// It is remembered as long as its id: through an epoch's end.
 func TestFingerprintsThroughEpochs(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		for name, do := range taking {
@@ -155,16 +154,6 @@ func TestFingerprintsThroughEpochs(t *testing.T) {
 				t.Errorf("%s: stock %d", name, s.stock(t))
 			}
 		}
-		full := make([][]byte, 4095)
-		for i := range full {
-			full[i] = id(fmt.Sprint("full", i))
-		}
-		s.set(t, "SET once = :a, onceEpoch = :e", map[string]types.AttributeValue{":a": set(full...), ":e": number(now() + 1)})
-		for _, do := range taking {
-			_, err := do(t.Context(), of(s.once("new"), "a"))
-			rig.Is(t, err, repo.ErrTooLarge)
-		}
-		rig.Must(taking["Apply"](t.Context(), s.once("new")))(t)
 	})
 }
 

@@ -27,6 +27,10 @@ func TestMessageStorm(t *testing.T) {
 	rig.Is(t, plain.EnsureTable(t.Context()))
 	_, r := strategies["optimistic"](t, plain, lease)
 	rig.Must(r.Create(t.Context(), product{SKU: "apple", Stock: messages}))(t)
+	// In the middle of the storm the item goes over to rows beside it.
+	s := &store{Rig: b, table: plain, plain: r}
+	s.filled(t, 100)
+	s.stocked(t, messages)
 
 	var queue []string
 	for m := range messages {

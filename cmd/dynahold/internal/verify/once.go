@@ -4,30 +4,29 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/dynahold/dynahold/internal/ddb"
 )
 
 // once: an operation's id is added once while it is remembered, and is forgotten with its
-// epoch alone.
+// epoch alone, or goes to a row beside the item.
 func (s *step) once() string {
 	if len(s.Before) == 0 || len(s.After) == 0 {
 		return ""
 	}
 	names := s.table.Once
-	was, is := epoch(s.Before[names[2]]), epoch(s.After[names[2]])
+	from, to := s.table.MarkOf(s.Before), s.table.MarkOf(s.After)
+	was, is, stay := from.Epoch, to.Epoch, from.Epoch == to.Epoch && from.Moves == to.Moves
 	before, past := entries(s.Before[names[0]]), entries(s.Before[names[1]])
 	after, stays := entries(s.After[names[0]]), entries(s.After[names[1]])
 	if is < was {
 		return fmt.Sprintf("the epoch of its operations' ids fell from %d to %d", was, is)
 	}
 	for id := range before {
-		if was == is && !after[id] {
+		if stay && !after[id] {
 			return fmt.Sprintf("it forgot the operation %x within its epoch", id)
 		}
 	}
 	for id := range past {
-		if was == is && !stays[id] {
+		if stay && !stays[id] {
 			return fmt.Sprintf("it forgot the operation %x of the epoch before", id)
 		}
 	}
@@ -44,7 +43,7 @@ func (s *step) once() string {
 
 // remember notes the ids of operations that stand there since this change.
 func (s *step) remember() {
-	is := epoch(s.After[s.table.Once[2]])
+	is := s.table.MarkOf(s.After).Epoch
 	before := entries(s.Before[s.table.Once[0]])
 	for id := range entries(s.After[s.table.Once[0]]) {
 		if _, known := s.added[id]; !known || !before[id] {
@@ -56,14 +55,6 @@ func (s *step) remember() {
 			delete(s.added, id)
 		}
 	}
-}
-
-func epoch(v types.AttributeValue) int64 {
-	n, err := ddb.Int(v)
-	if v == nil || err != nil {
-		return 0
-	}
-	return n
 }
 
 func entries(v types.AttributeValue) map[string]bool {

@@ -1,4 +1,4 @@
-package protocol_test
+package beside_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/beside"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -21,7 +22,7 @@ var errFull = errors.New("full")
 // remembering is a table whose items remember ids, each for a second at least.
 var remembering = protocol.Of(stored.New(&stored.Table{
 	Table:     &ddb.Table{Name: "t", Classify: func(error) error { return errFull }, Partition: "id"},
-	Attr:      stored.Attributes{Once: "once"},
+	Attr:      stored.Attributes{Once: "once", LockedBy: "lockedBy"},
 	Retention: time.Second,
 }))
 
@@ -51,6 +52,21 @@ func TestRememberInEpochTen(t *testing.T) {
 	in := func(epoch int64, rotates bool) lockless.UnreadOnce {
 		return lockless.UnreadOnce{ID: id, First: 10, Epoch: epoch, Rotates: rotates}
 	}
+	at := func(epoch int64, mark stored.Mark) lockless.UnreadOnce {
+		next := in(epoch, false)
+		next.Mark = mark
+		return next
+	}
+	turning := func(mark stored.Mark) lockless.UnreadOnce {
+		next := in(10, true)
+		next.Mark = mark
+		return next
+	}
+	roomFor := func(n int) lockless.UnreadOnce {
+		next := in(10, false)
+		next.Room = n
+		return next
+	}
 	number := ddb.Integer
 	for name, row := range map[string]struct {
 		item  ddb.Item
@@ -64,7 +80,10 @@ func TestRememberInEpochTen(t *testing.T) {
 		"the epoch before":         {ddb.Item{"once": ids("a"), "oncePast": ids("b"), "onceEpoch": number(9)}, ddb.Item{"once": ids("new"), "oncePast": ids("a"), "onceEpoch": number(10)}, in(10, true), true},
 		"long ago":                 {ddb.Item{"once": ids("a"), "onceEpoch": number(0)}, ddb.Item{"once": ids("new"), "oncePast": ids("a"), "onceEpoch": number(10)}, in(10, true), true},
 		"a later epoch":            {ddb.Item{"once": ids("a"), "onceEpoch": number(12)}, ddb.Item{"once": ids("a", "new")}, in(12, false), true},
-		"room for one":             {ddb.Item{"once": manyIDs(4095), "onceEpoch": number(10)}, ddb.Item{"once": nil}, first, false},
+		"room for one":             {ddb.Item{"once": manyIDs(4095), "onceEpoch": number(10)}, ddb.Item{"once": nil}, roomFor(4096), true},
+		"rows beside":              {ddb.Item{"once": ids("a"), "onceEpoch": ddb.Text("10 10 3 r")}, ddb.Item{"once": ids("a", "new")}, at(10, stored.Mark{Epoch: 10, Moved: 10, Moves: 3, Rows: "r"}), true},
+		"rows of the epoch before": {ddb.Item{"once": ids("a"), "oncePast": ids("b"), "onceEpoch": ddb.Text("9 9 3 r")}, ddb.Item{"once": ids("new"), "oncePast": ids("a"), "onceEpoch": ddb.Text("10 9 3 r")}, turning(stored.Mark{Epoch: 9, Moved: 9, Moves: 3, Rows: "r"}), true},
+		"rows that are forgotten":  {ddb.Item{"once": ids("a"), "onceEpoch": ddb.Text("9 8 3 r")}, ddb.Item{"once": ids("new"), "oncePast": ids("a"), "onceEpoch": number(10)}, turning(stored.Mark{Epoch: 9, Moved: 8, Moves: 3, Rows: "r"}), true},
 		"full":                     {ddb.Item{"once": manyIDs(4096), "onceEpoch": number(10)}, nil, first, false},
 		"full, in a later epoch":   {ddb.Item{"once": manyIDs(4096), "onceEpoch": number(11)}, nil, in(11, false), false},
 		"full, in an earlier one":  {ddb.Item{"once": manyIDs(4096), "onceEpoch": number(9)}, ddb.Item{"once": ids("new"), "oncePast": manyIDs(4096), "onceEpoch": number(10)}, in(10, true), true},
@@ -73,8 +92,9 @@ func TestRememberInEpochTen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprint(row.item)
-			sets, err := remembering.Remember(row.item, id, protocol.OnceID{}, 10)
-			next, other, refused := first.After(remembering, row.item, 10)
+			d, err := beside.Remember(remembering, row.item, id, protocol.OnceID{}, 10, nil)
+			sets := d.Set
+			next, other, refused := first.After(remembering, row.item, 10, nil)
 			if row.sets == nil {
 				if !errors.Is(err, errFull) || !errors.Is(refused, errFull) {
 					t.Errorf("an item that is full: %v, and unread %v", err, refused)
@@ -115,7 +135,7 @@ func TestRememberInEpochTen(t *testing.T) {
 func TestWhenAnIDMayBeForgotten(t *testing.T) {
 	first := lockless.NewUnreadOnce(protocol.NewOnceID("m"), protocol.OnceID{}, 10)
 	for epoch, want := range map[int64]bool{9: false, 10: false, 11: false, 12: true, 13: true} {
-		next, _, err := first.After(remembering, ddb.Item{"once": ids("a"), "onceEpoch": ddb.Integer(epoch)}, 10)
+		next, _, err := first.After(remembering, ddb.Item{"once": ids("a"), "onceEpoch": ddb.Integer(epoch)}, 10, nil)
 		if err != nil || next.Forgets() != want {
 			t.Errorf("in epoch %d: %v, %v", epoch, next.Forgets(), err)
 		}

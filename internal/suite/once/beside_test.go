@@ -1,0 +1,145 @@
+package once_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// many are more ids than an item has room for, several times.
+const many = 200
+
+// stocked gives the item so many that all ids can take one.
+func (s *store) stocked(t *testing.T, n int) {
+	t.Helper()
+	rig.Must(s.plain.Update(t.Context(), key, func(_ context.Context, p *product) error { p.Stock = n; return nil }))(t)
+}
+
+// rows are those beside the item.
+func (s *store) rows(t *testing.T) (rows []map[string]types.AttributeValue) {
+	t.Helper()
+	pages := dynamodb.NewScanPaginator(rig.Client(), &dynamodb.ScanInput{TableName: &s.Table})
+	for pages.HasMorePages() {
+		page := rig.Must(pages.NextPage(t.Context()))(t)
+		for _, row := range page.Items {
+			if row["sku"].(*types.AttributeValueMemberS).Value != "apple" {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// entries is how many entries an item has.
+func entries(raw map[string]types.AttributeValue) (n int) {
+	for _, name := range []string{"once", "oncePast"} {
+		if set, ok := raw[name].(*types.AttributeValueMemberBS); ok {
+			n += len(set.Value)
+		}
+	}
+	return n
+}
+
+// However many ids come within an epoch none is refused, each is made once, whichever call
+// brings it again, and the item stays small: the others lie in rows that no reader sees, and
+// that end by themselves.
+func TestIDsAtAnyRate(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		s.stocked(t, many)
+		calls := []string{"Update", "Apply", "Upsert"}
+		most := 0
+		for i := range many {
+			rig.Must(taking[calls[i%3]](t.Context(), s.once(strconv.Itoa(i))))(t)
+			most = max(most, entries(s.raw(t)))
+		}
+		for i := range many {
+			v := s.once(strconv.Itoa(i))
+			if rig.Must(taking[calls[(i+1)%3]](t.Context(), v))(t); !v.Repeated() {
+				t.Errorf("id %d is forgotten", i)
+			}
+		}
+		if left := s.stock(t); left != 0 {
+			t.Errorf("%d are left of %d", left, many)
+		}
+		rows := s.rows(t)
+		if most > 2*64 || len(rows) < many-2*64 {
+			t.Errorf("the item has had %d ids; %d rows lie beside it", most, len(rows))
+		}
+		for _, row := range rows {
+			ends, err := strconv.ParseInt(row["expiresAt"].(*types.AttributeValueMemberN).Value, 10, 64)
+			if in := time.Until(time.Unix(ends, 0)); err != nil || in < 2*time.Hour || in > 4*time.Hour {
+				t.Errorf("a row ends in %v, want more than twice and less than four times what ids are remembered", in)
+			}
+		}
+		for item, err := range s.table.Scan(t.Context()) {
+			if rig.Is(t, err); item.SKU != "apple" {
+				t.Errorf("a reader sees %+v", item)
+			}
+		}
+	})
+}
+
+// Fingerprints go along.
+func TestFingerprintsAtAnyRate(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		s.stocked(t, many)
+		for i := range many {
+			rig.Must(taking["Update"](t.Context(), of(s.once(strconv.Itoa(i)), "a")))(t)
+		}
+		for i := range many {
+			for name, do := range taking {
+				if i%10 == 0 {
+					_, err := do(t.Context(), of(s.once(strconv.Itoa(i)), "b"))
+					rig.Is(t, err, repo.ErrMismatch)
+					v := of(s.once(strconv.Itoa(i)), "a")
+					if rig.Must(do(t.Context(), v))(t); !v.Repeated() {
+						t.Errorf("%s: id %d is forgotten", name, i)
+					}
+				}
+			}
+		}
+		if left := s.stock(t); left != 0 {
+			t.Errorf("%d are left of %d", left, many)
+		}
+	})
+}
+
+// An item that an earlier program has filled, up to its limit, goes over by itself.
+func TestAFullItemGoesOver(t *testing.T) {
+	each(t, func(t *testing.T, s *store) {
+		present, past := make([][]byte, 4096), make([][]byte, 4096)
+		for i := range present {
+			present[i], past[i] = id(fmt.Sprint("present ", i)), id(fmt.Sprint("past ", i))
+		}
+		s.set(t, "SET once = :a, oncePast = :p, onceEpoch = :e", map[string]types.AttributeValue{":a": set(present...), ":p": set(past...), ":e": number(now())})
+		s.stocked(t, 100)
+		before := entries(s.raw(t))
+		for i := range 4 {
+			for name, do := range taking {
+				rig.Must(do(t.Context(), s.once(fmt.Sprint(name, i))))(t)
+			}
+		}
+		if after := entries(s.raw(t)); after > before-12*200 {
+			t.Errorf("the item had %d ids, and has %d", before, after)
+		}
+		for i := range present {
+			if i%97 == 0 {
+				for _, do := range taking {
+					rig.Must(do(t.Context(), s.once(fmt.Sprint("present ", i))))(t)
+					rig.Must(do(t.Context(), s.once(fmt.Sprint("past ", i))))(t)
+				}
+			}
+		}
+		if left := s.stock(t); left != 100-12 {
+			t.Errorf("%d are left, want %d", left, 100-12)
+		}
+	})
+}

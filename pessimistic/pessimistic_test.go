@@ -76,7 +76,7 @@ func TestChangeLearnsThatItsLockWasBroken(t *testing.T) {
 	_, err := r.Update(t.Context(), key, func(ctx context.Context, s *stock) error {
 		lock, err := table.Inspect(ctx, key)
 		if err == nil {
-			err = r.Locker().Break(ctx, key, lock.Token)
+			err = r.Locker().Break(t.Context(), key, lock.Token) // as an operator does
 		}
 		if err != nil {
 			return err

@@ -54,14 +54,10 @@ type answered struct {
 	err  error
 }
 
-// try makes the present attempt. Beside the first one, if it is late, it makes another;
-// then it returns the answer that decides, else the last one. Nothing that it has sent is
+// hedged makes the present attempt, which is the first one, and beside it, if it is late,
+// another; then it returns the answer that decides, else the last one. Nothing that it has sent is
 // under way any more when it returns.
-func (c *call) try(ctx context.Context, first bool) (seen sight, item Item, err error) {
-	if !first || c.opt.Hedge.After <= 0 {
-		item, err = c.do(ctx, c.attempt)
-		return c.attempt.judged(), item, err
-	}
+func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	answers, underWay := make(chan answered, 2), 0
 	send := func(a *attempt) {

@@ -72,19 +72,30 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 	return c.res
 }
 
+// advance begins the next attempt, and reports whether it may have another beside it: the
+// first one may.
+func (c *call) advance() (hedges bool) {
+	if c.attempt != nil {
+		c.attempt = c.attempt.next()
+		return false
+	}
+	c.attempt = &c.first
+	return c.opt.Hedge.After > 0
+}
+
 // once makes one attempt; true means that it was answered by a yes or a no.
 func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	actx, cancel := withTimeout(ctx, timeout)
 	defer cancel()
 	defer hurry(actx, cancel)()
-	first := c.attempt == nil
-	if first {
-		c.attempt = &c.first
+	var item Item
+	var err error
+	if hedges := c.advance(); hedges {
+		c.seen, item, err = c.hedged(actx)
 	} else {
-		c.attempt = c.attempt.next()
+		item, err = c.do(actx, c.attempt)
+		c.seen = c.attempt.judged()
 	}
-	seen, item, err := c.try(actx, first)
-	c.seen = seen
 	res := &c.res
 	if unproven := c.unproven(c.op, &c.seen, err); unproven != nil {
 		res.Err = unproven

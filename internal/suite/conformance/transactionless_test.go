@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -132,12 +131,10 @@ func TestEndpointsWithoutTransactions(t *testing.T) {
 			s, err := semaphore.New(client, f.Table+"-s", semaphore.Config{})
 			return s, func() error {
 				p, err := s.Acquire(ctx, "r")
-				return errors.Join(err, func() error {
-					if err != nil {
-						return nil
-					}
-					return p.Release(ctx)
-				}())
+				if err != nil {
+					return err
+				}
+				return p.Release(ctx)
 			}, err
 		},
 	} {

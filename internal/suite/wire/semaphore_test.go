@@ -191,8 +191,8 @@ func jobOperations() []operation {
 		on("Next of a job whose time has come", func(t *testing.T, s work) func(context.Context) error {
 			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(30*time.Millisecond)))(t)
 			rig.Await(t, "it is due", func() bool {
-				for job := range s.Jobs(t.Context(), resource) {
-					return job.ID == id && job.NotBefore.Before(time.Now())
+				for job, err := range s.Jobs(t.Context(), resource) {
+					return err == nil && job.ID == id && job.NotBefore.Before(time.Now())
 				}
 				return false
 			})

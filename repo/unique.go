@@ -109,13 +109,13 @@ func (s *schema) claimKey(text string) ddb.Item {
 	return key
 }
 
-// isClaimKey reports whether a partition key is one of those that claims have.
-func isClaimKey(av types.AttributeValue) bool {
+// isRowKey reports whether a partition key is one of those of the library's own rows.
+func isRowKey(av types.AttributeValue) bool {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
-		return strings.HasPrefix(v.Value, stored.ClaimPrefix)
+		return strings.HasPrefix(v.Value, stored.RowPrefix)
 	case *types.AttributeValueMemberB:
-		return strings.HasPrefix(string(v.Value), stored.ClaimPrefix)
+		return strings.HasPrefix(string(v.Value), stored.RowPrefix)
 	}
 	return false
 }

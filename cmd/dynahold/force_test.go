@@ -54,7 +54,7 @@ func TestPermitsAndPauses(t *testing.T) {
 	n.says("permits break jobs till "+held.ID()+" --yes", exitNothing)
 
 	n.says("resources pause jobs till", exitUsage, "--yes")
-	n.says("resources pause jobs till --yes", exitOK, "paused: till", "goes on")
+	n.says("resources pause jobs till --yes", exitOK, "paused: till", "not paused")
 	n.says("resources pause jobs till --yes -o json", exitOK, `"paused_since": "2`)
 	n.says("jobs list jobs", exitOK, "paused since", "Z (")
 	if _, err := named.TryAcquire(t.Context(), "till"); err == nil {

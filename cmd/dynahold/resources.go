@@ -32,11 +32,11 @@ func state(ctx context.Context, all *work, r jobs.Resource, now time.Time) (stat
 		return "paused since " + moment(r.Paused, now), true, nil
 	}
 	if r.Queued+r.Running+r.Dead > 0 {
-		return "goes on", true, nil
+		return "not paused", true, nil
 	}
 	err = collect(all.Resources(ctx), func(other jobs.Resource) { used = used || other.Name == r.Name })
 	if used {
-		return "goes on", true, nil
+		return "not paused", true, nil
 	}
 	if err == nil {
 		err = all.nothing(ctx, 0, nil)
@@ -61,7 +61,7 @@ func (f *pauseFlags) change(ctx context.Context, c *console, question, what stri
 	case !used && what == resumed:
 		return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
 	}
-	facts := [][2]string{{"resource", r.Name}, {"state", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
+	facts := [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
 	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestResourcesThatNobodyHasUsed(t *testing.T) {
 	n.says("resources pause jobs mail --yes", exitOK, "nobody has used it")
 	n.says("resources resume jobs mail --yes", exitOK, "resumed: mail")
 	n.says("resources resume jobs mail --yes", exitOK, "resumed: mail")
-	n.says("resources pause jobs orders --yes", exitOK, "goes on")
+	n.says("resources pause jobs orders --yes", exitOK, "state before", "not paused")
 }
 
 type scan struct {

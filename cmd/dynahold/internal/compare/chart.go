@@ -3,8 +3,11 @@ package compare
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"html/template"
 	"image/color"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -103,9 +106,29 @@ func (c chart) svg(r Report) (template.HTML, error) {
 		return "", err
 	}
 	_, element, _ := strings.Cut(b.String(), "<svg") // after the declaration, which a page must not have
+	element = anchored(element, names, p.Y.Tick.Label)
 	element = fmt.Sprintf(`<svg role="img" aria-label="%s"`, template.HTMLEscapeString(c.Title)) + variables.Replace(element)
 	return template.HTML(element), nil // drawn here; names are escaped by the library
 }
+
+// anchored has the names beside the bars end where the bars begin, also where the browser's
+// font is wider than the one that they were set with: the library says where they begin.
+func anchored(element string, names []string, s text.Style) string {
+	var edge vg.Length
+	for _, name := range names {
+		edge = max(edge, s.Width(name))
+	}
+	end := fmt.Sprintf(`<text x="%.5g" text-anchor="end"`, edge.Points())
+	return texts.ReplaceAllStringFunc(element, func(found string) string {
+		part := texts.FindStringSubmatch(found)
+		if !slices.Contains(names, html.UnescapeString(part[2])) {
+			return found // a figure
+		}
+		return end + part[1] + part[2] + "</text>"
+	})
+}
+
+var texts = regexp.MustCompile(`<text x="[^"]*"([^>]*>)([^<]*)</text>`)
 
 func style(s *text.Style) {
 	s.Color = inkColour

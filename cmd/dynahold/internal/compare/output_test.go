@@ -184,6 +184,9 @@ func TestPage(t *testing.T) {
 			if n := strings.Count(page, "<svg"); n != len(charts) {
 				t.Errorf("%d charts", n)
 			}
+			if n := strings.Count(page, `text-anchor="end"`); n != len(charts)*len(r.Modes) {
+				t.Errorf("%d names end where their bars begin, of %d", n, len(charts)*len(r.Modes))
+			}
 			if left := regexp.MustCompile(`(fill|stroke):#[0-9A-Fa-f]+`).FindString(page); left != "" {
 				t.Errorf("%q would not be seen in dark or in light", left)
 			}

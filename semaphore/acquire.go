@@ -212,8 +212,12 @@ func (a *acquisition) failed(ctx context.Context, err error) error {
 	if a.doubtful {
 		a.s.releaseUnanswered(a.grace, a.name, a.attr)
 	}
-	if a.last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
+	switch {
+	case ctx.Err() == nil || errors.Is(err, ErrBusy):
+	case a.last != nil:
 		err = ddb.Join(busy(*a.last), err)
+	case a.place != nil && a.place.seen != nil: // its turn came with the end of its context
+		err = ddb.Join(a.place.busy(), err)
 	}
 	return err
 }

@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    16_800,
 	"history":     350,
-	"jobs":        14_700,
+	"jobs":        15_000,
 	"localdb":     1_150,
 	"lockedread":  14_400,
 	"mutex":       13_450,

@@ -231,7 +231,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 43+of {
+		if len(names) != 48+of {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}

@@ -45,7 +45,7 @@ func TestRequestsUnderConflicts(t *testing.T) {
 	for _, run := range []struct {
 		limit, dispatchers, workers, jobs int
 		most                              float64 // requests per job
-	}{{1, 1, 8, rig.Share(25, 40), 5}, {1, 3, 4, 40, 8}, {10, 5, 2, rig.Share(40, 150), 12}, {50, 5, 10, rig.Share(100, 400), 8}} {
+	}{{1, 1, 8, rig.Share(25, 40), 5}, {1, 3, 4, rig.Share(25, 40), 8}, {10, 5, 2, rig.Share(30, 150), 12}, {50, 5, 10, rig.Share(100, 400), 8}} {
 		t.Run(fmt.Sprintf("limit %d, %d dispatchers of %d", run.limit, run.dispatchers, run.workers), func(t *testing.T) {
 			b := newBench(t)
 			s := b.open(t, jobs.Config{})

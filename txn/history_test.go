@@ -40,7 +40,7 @@ type place struct{ kind, id string }
 // beside them, with every kind of fault: their history is that of one after the
 // other.
 func TestHistory(t *testing.T) {
-	processes, rounds := 4, rig.Share(12, 100)
+	processes, rounds := 4, rig.Share(8, 100)
 	seed := fixture.Seed(t)
 	w := newWorld(t)
 	var places []place

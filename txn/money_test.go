@@ -17,7 +17,7 @@ import (
 // while requests are lost: none is lost or made, and a transaction that reads all
 // accounts never sees half of a transfer. Nobody waits for ever.
 func TestMoney(t *testing.T) {
-	rounds := rig.Share(10, 100)
+	rounds := rig.Share(7, 100)
 	w := newWorld(t)
 	var accounts []place
 	for _, kind := range kinds {

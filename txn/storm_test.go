@@ -25,7 +25,7 @@ func TestMessageStorm(t *testing.T) {
 	for _, a := range accounts {
 		rig.Is(t, w.stores[a.kind].create(t.Context(), a.id, 0))
 	}
-	messages := rig.Share(40, 300)
+	messages := rig.Share(25, 300)
 	const deliveries, processes = 3, 4
 	rng := rand.New(rand.NewPCG(1, 2)) // repeatable on purpose
 	want := make([]int, len(accounts))

@@ -212,12 +212,13 @@ func (a *acquisition) failed(ctx context.Context, err error) error {
 	if a.doubtful {
 		a.s.releaseUnanswered(a.grace, a.name, a.attr)
 	}
-	switch {
-	case ctx.Err() == nil || errors.Is(err, ErrBusy):
-	case a.last != nil:
-		err = ddb.Join(busy(*a.last), err)
-	case a.place != nil && a.place.seen != nil: // its turn came with the end of its context
-		err = ddb.Join(a.place.busy(), err)
+	last := a.last
+	if last == nil && a.place != nil { // its turn came with the end of its context
+		a.place.leaves() // with what others in the line have seen
+		last = a.place.seen
+	}
+	if last != nil && ctx.Err() != nil && !errors.Is(err, ErrBusy) {
+		err = ddb.Join(busy(*last), err)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ const (
 )
 
 // rowPrefix begins the partition keys of all rows of mail.
-const rowPrefix = "dynahold:mail:"
+const rowPrefix = stored.RowPrefix + "mail:"
 
 // kept is for how long a row stays that nobody uses: longer than a copy of a request can
 // live, which is a signature's quarter of an hour.

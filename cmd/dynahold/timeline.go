@@ -66,7 +66,7 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 		if report.replaces(kong.ExpandPath(name)) {
 			return usage("--html: %s is a record, of which the page is made: it would be gone", name)
 		}
-		events, err := readRecord(name)
+		events, err := readFile(name, record.Read)
 		if err != nil {
 			return err
 		}
@@ -103,18 +103,18 @@ func (cmd *locksTimelineCommand) Run(c *console) error {
 	return c.print(text)
 }
 
-// readRecord reads one file; "-" is what is piped in.
-func readRecord(name string) ([]record.Event, error) {
+// readFile has a file read by what knows its form; "-" is what is piped in.
+func readFile[T any](name string, read func(in io.Reader, name string) (T, error)) (content T, err error) {
 	if name == "-" {
-		return record.Read(os.Stdin, "standard input")
+		return read(os.Stdin, "standard input")
 	}
 	file, err := os.Open(kong.ExpandPath(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, outcome{exitNothing, fmt.Errorf("there is no file %s", name)}
+		return content, outcome{exitNothing, fmt.Errorf("there is no file %s", name)}
 	}
 	if err != nil {
-		return nil, err
+		return content, err
 	}
 	defer func() { _ = file.Close() }()
-	return record.Read(file, name)
+	return read(file, name)
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -92,7 +89,7 @@ func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
 func (cmd *verifyCommand) input(ctx context.Context) (*verify.Input, error) {
 	all := &verify.Input{}
 	for _, name := range cmd.Files {
-		in, err := readInput(name)
+		in, err := readFile(name, verify.Read)
 		if err != nil {
 			return nil, err
 		}
@@ -108,21 +105,6 @@ func (cmd *verifyCommand) input(ctx context.Context) (*verify.Input, error) {
 	}
 	err := cmd.streamed(ctx, all)
 	return all, err
-}
-
-func readInput(name string) (*verify.Input, error) {
-	if name == "-" {
-		return verify.Read(os.Stdin, "standard input")
-	}
-	file, err := os.Open(kong.ExpandPath(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, outcome{exitNothing, fmt.Errorf("there is no file %s", name)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	return verify.Read(file, name)
 }
 
 // streamed adds the changes that the table's stream keeps.

@@ -18,7 +18,7 @@ import (
 // of claims, take it for no item.
 
 // ClaimPrefix begins the partition keys of claims, and of nothing else.
-const ClaimPrefix = "dynahold:unique:"
+const ClaimPrefix = RowPrefix + "unique:"
 
 // ClaimAttribute is the attribute of a claim that says whose it is: a map, which can be in
 // no key of an index.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
@@ -131,6 +132,41 @@ func TestCallsByHandUnderConflicts(t *testing.T) {
 		}
 		wantResource(t, s, "staging", 0, 0, 0)
 		audit(t, s)
+	})
+}
+
+// A call that comes while another one's transaction is given up has one of its own.
+func TestATransactionThatIsGivenUpTakesNobodyAlong(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		var met func()
+		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op == "TransactWriteItems" && met != nil {
+				met()
+				met = nil
+				return fault.TransactionConflict
+			}
+			return fault.None
+		}))
+		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}}))(t)
+		put(t, s, "staging", deploy{"v", 1})
+		put(t, s, "staging", deploy{"v", 2})
+		rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
+		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		ctx, leave := context.WithCancel(t.Context())
+		ended := make(chan error)
+		met = func() {
+			time.AfterFunc(time.Millisecond, leave)
+			// The transaction is given up some time after its caller has left. Done waits
+			// for it then, and not long enough to overtake it.
+			time.AfterFunc(ddb.Settle-100*time.Millisecond, func() { ended <- runs.Done(t.Context()) })
+		}
+		_, err := s.Next(ctx, "staging")
+		rig.Is(t, err, context.Canceled)
+		rig.Is(t, <-ended)
+		wantResource(t, s, "staging", 1, 0, 0)
+		rig.Is(t, s.Close(t.Context()))
+		synctest.Wait()
 	})
 }
 

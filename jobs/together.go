@@ -249,11 +249,16 @@ func givenWay(all []*change, conflicts int, res ddb.Result) []*change {
 }
 
 // reboard answers the changes that nobody waits for any more, and adds those that have
-// come meanwhile.
+// come meanwhile. Where nobody is left it adds none: the transaction has been given up, and
+// they have one of their own.
 func (st *localResource) reboard(f *flight, all []*change, res ddb.Result) []*change {
 	st.mu.Lock()
 	gone := slices.DeleteFunc(slices.Clone(all), func(c *change) bool { return !c.left })
-	all = st.board(f, all)
+	if len(gone) < len(all) {
+		all = st.board(f, all)
+	} else {
+		all = nil
+	}
 	st.mu.Unlock()
 	for _, c := range gone {
 		c.result <- ddb.Result{Outcome: ddb.Refused, Clean: !c.unclean, Unjudged: true, Err: ddb.Join(ddb.CtxError(c.ctx), res.Err)}

@@ -5,8 +5,11 @@ package bridge
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
@@ -34,16 +37,31 @@ func New(next aws.HTTPClient, lines int) *Bridge {
 		l := line{make(chan *http.Request), make(chan answer)}
 		go func() {
 			for req := range l.ask {
-				resp, err := next.Do(req)
-				if err == nil {
-					err = buffer(resp) // out here: reading the body reads from the connection
-				}
-				l.answer <- answer{resp, err}
+				l.answer <- ask(next, req)
 			}
 		}()
 		b.free <- l
 	}
 	return b
+}
+
+// silence is how long a service may leave a request without an answer, in real time. In
+// the bubble no deadline would end such a request: its clock stands still meanwhile.
+const silence = time.Minute
+
+// ask sends a request outside of the bubble. One that gets no answer is one whose
+// connection broke.
+func ask(next aws.HTTPClient, req *http.Request) answer {
+	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	defer cancel()
+	resp, err := next.Do(req.WithContext(ctx))
+	if err == nil {
+		err = buffer(resp) // out here: reading the body reads from the connection
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(os.Stderr, "bridge: no answer within %v to %s\n", silence, req.Header.Get("X-Amz-Target"))
+	}
+	return answer{resp, err}
 }
 
 // Do implements the SDK's HTTP client. The service answers in real time, so the request

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/dynahold/dynahold/history"
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
@@ -141,6 +142,38 @@ func TestEachWriteIsALine(t *testing.T) {
 		if c.Call == "txn.Run" && (len(c.Writes) != 2 || c.Writes[0].ID != c.Writes[1].ID) {
 			t.Errorf("a transaction of two: %+v", c.Writes)
 		}
+	}
+}
+
+// What answers in the service's place has written nothing, whatever it says.
+func TestAnAnswerInTheServicesPlace(t *testing.T) {
+	var out bytes.Buffer
+	record := history.New(&out, history.Config{})
+	s := open(t, record)
+	o := s.client.Options()
+	sent := 0
+	o.HTTPClient = fault.New(o.HTTPClient.(fault.Doer), fault.Config{Script: func(op string, _ int, _ []byte) fault.Kind {
+		if op != "UpdateItem" {
+			return fault.None
+		}
+		if sent++; sent == 2 {
+			return fault.Empty
+		}
+		return fault.None
+	}})
+	table, err := repo.NewTable[order](dynamodb.New(o), "orders", s.cfg)
+	s.is(err)
+	versions, err := optimistic.New(table, optimistic.Config{})
+	s.is(err)
+	for range 2 {
+		_, err = versions.Upsert(t.Context(), key("a"), plus)
+		s.is(err)
+	}
+	s.is(record.Close())
+	calls := read(t, out.String())
+	last := calls[len(calls)-1]
+	if n := len(last.Writes); n < 2 || last.Writes[0].Answer != history.None || last.Writes[n-1].Answer != history.Applied {
+		t.Errorf("%+v", last.Writes)
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -28,24 +30,30 @@ func (r *Recorder) Watch(o *dynamodb.Options) {
 				s, _ := trace.SpanFromContext(ctx).(*span)
 				out, metadata, err := next.HandleInitialize(ctx, in)
 				if s != nil {
-					s.of.wrote(answerOf(err), r.writes(in.Parameters))
+					s.of.wrote(answerOf(metadata, err), r.writes(in.Parameters))
 				}
 				return out, metadata, err
 			}), middleware.After)
 	})
 }
 
-// answerOf says what an answer says of a write.
-func answerOf(err error) string {
+// answerOf says what an answer says of a write. The SDK takes any success for one of the
+// service's, also what something else has sent in its place: that has no checksum.
+func answerOf(metadata middleware.Metadata, err error) string {
 	var failed *types.ConditionalCheckFailedException
 	var cancelled *types.TransactionCanceledException
 	switch {
-	case err == nil:
+	case err == nil && hasChecksum(metadata):
 		return Applied
 	case errors.As(err, &failed), errors.As(err, &cancelled):
 		return Failed
 	}
 	return None
+}
+
+func hasChecksum(metadata middleware.Metadata) bool {
+	resp, _ := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response)
+	return resp != nil && resp.Header.Get("X-Amz-Crc32") != ""
 }
 
 // writes are those of a request that leave an id on their items.

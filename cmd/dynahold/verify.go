@@ -33,7 +33,10 @@ func (verifyCommand) Help() string {
   tokens    fencing tokens grow
   lease     nobody takes a lock over before its lease is over
   right     who changes an item holds its lock, or nobody does
-  once      an operation's id is added once, and is not forgotten early
+  once      an operation's id is added once, and is not forgotten early; what
+            leaves the item is in a row beside it
+  command   the delegated commands of a sender are carried out once, in order
+  unique    a unique value is claimed by the item that has it, and no other
 
 and, with what the programs themselves have written down by package history:
 
@@ -69,7 +72,7 @@ func (cmd *verifyCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	// Nothing is sent: it is asked for names alone.
-	keys, err := repo.NewKeyTable(dynamodb.New(dynamodb.Options{}), cmd.Table, keyed("-", ""), cfg)
+	keys, err := repo.NewKeyTable(dynamodb.New(dynamodb.Options{}), cmd.Table, keyed(verify.KeyNames(in.Changes)), cfg)
 	if err != nil {
 		return err
 	}

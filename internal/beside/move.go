@@ -108,7 +108,7 @@ func (m *Move) take(c *protocol.Core, item ddb.Item, entries [][]byte, epoch int
 		i, there := at[begin]
 		if !there {
 			i, at[begin] = len(m.Rows), len(m.Rows)
-			m.Rows = append(m.Rows, Row{Key: rowKey(c, item, m.to, entry), Epoch: epoch})
+			m.Rows = append(m.Rows, Row{Key: c.OnceRow(item, m.to, entry), Epoch: epoch})
 		}
 		m.Rows[i].Entries = append(m.Rows[i].Entries, entry)
 	}
@@ -152,12 +152,7 @@ func newRows() string {
 
 // RowOf is the key of the row that may have an id of an operation on an item.
 func RowOf(c *protocol.Core, item ddb.Item, id protocol.OnceID) ddb.Item {
-	return rowKey(c, item, c.MarkOf(item), id[:])
-}
-
-// rowKey is the key of the row of an entry, the same for an id and its fingerprint.
-func rowKey(c *protocol.Core, item ddb.Item, mark stored.Mark, entry []byte) ddb.Item {
-	return c.BesideKey(item, "once", []byte(mark.Rows), entry[:stored.OnceIDBytes/2])
+	return c.OnceRow(item, c.MarkOf(item), id[:])
 }
 
 // InRow are the entries that a row has which an item is to remember, to a writer in an

@@ -51,4 +51,10 @@ func (t *Table) BesideKey(item ddb.Item, kind string, of ...[]byte) ddb.Item {
 	return key
 }
 
+// OnceRow is the key of the row beside an item with a mark that may have an id of an
+// operation, or its fingerprint.
+func (t *Table) OnceRow(item ddb.Item, mark Mark, entry []byte) ddb.Item {
+	return t.BesideKey(item, "once", []byte(mark.Rows), entry[:OnceIDBytes/2])
+}
+
 var tenTo36 = new(big.Int).Exp(big.NewInt(10), big.NewInt(36), nil)

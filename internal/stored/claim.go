@@ -70,7 +70,7 @@ func (t *Table) Claims(item ddb.Item) (claims []Claim) {
 	}
 	for i := range t.Unique.All {
 		u := &t.Unique.All[i]
-		if text, some := u.text(item); some {
+		if text, some := u.Text(item); some {
 			claims = append(claims, Claim{u, t.Unique.RowOf(text)})
 		}
 	}
@@ -91,8 +91,8 @@ func (t *Table) ClaimsDiffer(before, after ddb.Item) bool {
 	return !slices.EqualFunc(t.Claims(before), t.Claims(after), func(a, b Claim) bool { return t.KeyText(a.Key) == t.KeyText(b.Key) })
 }
 
-// text tells the values of an item from all others; none if one of them is empty.
-func (u *Unique) text(item ddb.Item) (text string, some bool) {
+// Text tells the values of an item from all others; none if one of them is empty.
+func (u *Unique) Text(item ddb.Item) (text string, some bool) {
 	sum := sha256.New()
 	add := func(s string) {
 		sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))

@@ -15,6 +15,7 @@ type Change struct {
 	Table    string // empty if the record does not tell
 	Key      string // history.KeyHash
 	Name     string // of the item, as it is shown
+	Keys     map[string]types.AttributeValue
 	Sequence string // orders the changes of an item
 	Time     time.Time
 	ByTTL    bool // DynamoDB itself has removed the item

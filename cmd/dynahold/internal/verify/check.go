@@ -18,6 +18,7 @@ type Config struct {
 func Check(of *repo.KeyTable, cfg Config, changes []Change) (*Report, *Writes) {
 	table := link.Table(of)
 	r, w := &Report{Breaches: []Breach{}}, &Writes{items: map[string]*item{}, table: of.Name()}
+	all := &histories{r, w.items, map[string]images{}}
 	var at *item
 	for _, c := range order(changes) {
 		if at = w.items[c.Key]; at == nil {
@@ -29,7 +30,12 @@ func Check(of *repo.KeyTable, cfg Config, changes []Change) (*Report, *Writes) {
 		if c.Time.After(w.to) {
 			w.to = c.Time
 		}
+		all.changes[c.Key] = append(all.changes[c.Key], c)
 		at.judge(r, &step{Change: c, item: at, table: table, cfg: &cfg})
+	}
+	if table.Partition != noName {
+		all.unique(table)
+		all.moved(table)
 	}
 	return r, w
 }

@@ -20,6 +20,7 @@ type item struct {
 	locked  time.Time                       // when the lock's attributes last changed; zero: not seen
 	held    int64                           // the greatest token of a hold
 	added   map[string]int64                // ids of operations, and the epoch in which each was added
+	served  map[string]int64                // the last number of delegated commands, by sender
 	breach  bool
 	touched map[string]bool // ids of writes that were seen, over all lives of the item
 	whole   bool            // no change is missing
@@ -28,12 +29,13 @@ type item struct {
 }
 
 func newItem(first Change) *item {
-	return &item{from: first.Time, name: first.Name, whole: true, seen: map[string]bool{}, added: map[string]int64{}, touched: map[string]bool{}}
+	return &item{from: first.Time, name: first.Name, whole: true, seen: map[string]bool{}, added: map[string]int64{}, touched: map[string]bool{}, served: map[string]int64{}}
 }
 
 // begin forgets what belongs to the item's life before: it is made anew.
 func (i *item) begin() {
 	i.seen, i.added, i.held, i.locked = map[string]bool{}, map[string]int64{}, 0, time.Time{}
+	i.served = map[string]int64{}
 }
 
 // read looks at the two images.

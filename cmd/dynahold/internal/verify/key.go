@@ -10,11 +10,44 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/history"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // Of is a change of the item with a key, of which the rest is not known yet.
 func Of(keys map[string]types.AttributeValue) Change {
-	return Change{Key: history.KeyHash(keys), Name: nameOf(keys)}
+	return Change{Key: history.KeyHash(keys), Name: nameOf(keys), Keys: keys}
+}
+
+// KeyNames are the attributes of the key, as the library's own rows in the table tell them
+// apart. Without such rows there is nothing for which they are needed.
+func KeyNames(changes []Change) (partition, sort string) {
+	for _, c := range changes {
+		for name, v := range c.Keys {
+			if strings.HasPrefix(textOf(v), stored.RowPrefix) {
+				for other := range c.Keys {
+					if other != name {
+						sort = other
+					}
+				}
+				return name, sort
+			}
+		}
+	}
+	return noName, ""
+}
+
+// noName stands for one that nobody knows.
+const noName = "-"
+
+// textOf is the text, or the bytes, of a value.
+func textOf(v types.AttributeValue) string {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberB:
+		return string(v.Value)
+	}
+	return ""
 }
 
 // nameOf is a key as a line of text has it.

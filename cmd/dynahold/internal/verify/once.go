@@ -2,8 +2,13 @@ package verify
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/dynahold/dynahold/history"
+	"github.com/dynahold/dynahold/internal/stored"
 )
 
 // once: an operation's id is added once while it is remembered, and is forgotten with its
@@ -67,4 +72,41 @@ func entries(v types.AttributeValue) map[string]bool {
 		all[string(id)] = true
 	}
 	return all
+}
+
+// moved: an id that left an item for a row beside it is in that row.
+func (h *histories) moved(table *stored.Table) {
+	for _, key := range slices.Sorted(maps.Keys(h.changes)) {
+		added := map[string]bool{} // ids whose beginning was seen: the row is younger
+		for _, c := range h.changes[key] {
+			if len(c.Before) == 0 || !h.known(key) {
+				clear(added)
+			}
+			from, to := table.MarkOf(c.Before), table.MarkOf(c.After)
+			if to.Rows != "" && to.Moves > from.Moves && len(c.Before) > 0 {
+				h.inRows(table, c, added)
+			}
+			for id := range entries(c.After[table.Once[0]]) {
+				added[id] = true
+			}
+		}
+	}
+}
+
+// inRows looks for the ids that a change has taken from an item.
+func (h *histories) inRows(table *stored.Table, c Change, added map[string]bool) {
+	stays := map[string]bool{}
+	maps.Copy(stays, entries(c.After[table.Once[0]]))
+	maps.Copy(stays, entries(c.After[table.Once[1]]))
+	for _, id := range slices.Sorted(maps.Keys(entries(c.Before[table.Once[0]]))) {
+		if stays[id] || !added[id] {
+			continue
+		}
+		row := history.KeyHash(table.OnceRow(c.After, table.MarkOf(c.After), []byte(id)))
+		has := func(i image) bool { return entries(i[table.Once[0]])[id] }
+		if len(h.changes[row]) == 0 || h.known(row) && !slices.ContainsFunc(h.changes[row].near(c.Time), has) {
+			h.tell(RuleOnce, fmt.Sprintf("the operation %x went from it, and not to a row beside it", id), c)
+			return
+		}
+	}
 }

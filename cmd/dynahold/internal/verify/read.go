@@ -121,7 +121,7 @@ func record(doc json.RawMessage) (c Change, err error) {
 		return c, fmt.Errorf("%s without both images: the stream must have the view NEW_AND_OLD_IMAGES", r.EventName)
 	}
 	of := Of(keys)
-	c.Key, c.Name = of.Key, of.Name
+	c.Key, c.Name, c.Keys = of.Key, of.Name, of.Keys
 	c.Table, c.Sequence = tableOf(r.Source), d.SequenceNumber
 	c.ByTTL = r.UserIdentity != nil && r.UserIdentity.PrincipalID == "dynamodb.amazonaws.com"
 	c.Time, err = timeOf(d.Time)

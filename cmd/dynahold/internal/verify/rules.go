@@ -10,6 +10,8 @@ const (
 	RuleLease   = "lease"   // nobody takes over before a lease is over
 	RuleRight   = "right"   // who writes holds the lock, or nobody does
 	RuleOnce    = "once"    // an operation's id comes once, and is not forgotten early
+	RuleCommand = "command" // delegated commands of a sender are carried out once, in order
+	RuleUnique  = "unique"  // a value is claimed by the item that has it
 	RuleVerdict = "verdict" // what a caller was told is what happened
 	RuleTwice   = "twice"   // a call has changed an item once
 	RuleWhole   = "whole"   // a transaction has written all of its items, or none
@@ -27,6 +29,7 @@ var rules = []struct {
 	{RuleLease, (*step).lease},
 	{RuleRight, (*step).right},
 	{RuleOnce, (*step).once},
+	{RuleCommand, (*step).commands},
 }
 
 // step is a change while it is judged.

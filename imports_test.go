@@ -86,7 +86,7 @@ var layout = []row{
 	{folder: "cmd/dynahold/internal/record", module: "cmd/dynahold", why: "what a watch writes down; reads no table"},
 	{folder: "cmd/dynahold/internal/shown", module: "cmd/dynahold", why: "how texts that others have written are shown: no commands to terminals and browsers, in tables, documents, errors and pages alike"},
 	{folder: "cmd/dynahold/internal/timeline", may: []string{"cmd/dynahold/internal/record", "cmd/dynahold/internal/shown"}, module: "cmd/dynahold", why: "who held what when, from records"},
-	{folder: "cmd/dynahold/internal/verify", may: []string{"repo", "history", "internal/ddb", "internal/link", "internal/stored"}, module: "cmd/dynahold", why: "whether the protocol allows a history; sends nothing"},
+	{folder: "cmd/dynahold/internal/verify", may: []string{"repo", "history", "internal/ddb", "internal/delegation", "internal/link", "internal/stored"}, module: "cmd/dynahold", why: "whether the protocol allows a history; sends nothing"},
 	{folder: "cmd/dynahold/internal/grid", module: "cmd/dynahold", why: "how all tables of the tool look"},
 	{folder: "cmd/dynahold/internal/compare", may: []string{"internal/load", "cmd/dynahold/internal/grid", "cmd/dynahold/internal/shown"}, module: "cmd/dynahold", why: "the judgement of what was measured; knows no terminal"},
 	{folder: "bench", may: []string{"public", "internal/load"}, module: "bench", why: "peers and measurements"},

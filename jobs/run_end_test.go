@@ -3,16 +3,32 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 )
+
+// slowly sends requests after a while.
+type slowly struct {
+	next  dynamodb.HTTPClient
+	after time.Duration
+}
+
+func (s slowly) Do(req *http.Request) (*http.Response, error) {
+	if fault.Operation(req) == "TransactWriteItems" {
+		time.Sleep(s.after)
+	}
+	return s.next.Do(req)
+}
 
 // All tries to give a job back have 3 s together.
 func TestRunEndsThreeSecondsAfterItsContext(t *testing.T) {
@@ -25,11 +41,10 @@ func TestRunEndsThreeSecondsAfterItsContext(t *testing.T) {
 		}}
 		client := rig.Client(rig.Over(wire), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
 			if over.Load() && op == "TransactWriteItems" && ends.Add(1) <= 10 {
-				time.Sleep(250 * time.Millisecond)
 				return fault.Throttle
 			}
 			return fault.None
-		}))
+		}), func(o *dynamodb.Options) { o.HTTPClient = slowly{o.HTTPClient, 250 * time.Millisecond} })
 		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Lease: time.Hour}))(t)
 		put(t, s, "r", deploy{"v", 1})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,7 +18,8 @@ type Config struct {
 	Kinds    []Kind        // default: all
 	MaxDelay time.Duration // default 10 ms
 	// Script, if set, decides instead of the schedule. n counts requests from
-	// 0. Calls follow each other; they must not call the injector.
+	// 0. Calls follow each other; they must not call the injector, nor sleep: in virtual
+	// time nothing goes on while another request waits for them.
 	Script func(op string, n int, body []byte) Kind
 }
 

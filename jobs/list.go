@@ -15,6 +15,7 @@ import (
 type JobInfo struct {
 	ID        string
 	Running   bool
+	Priority  int // its level: see [Priority]
 	Attempts  int
 	Error     string    // of the last attempt that failed
 	Owner     string    // who runs it
@@ -39,7 +40,7 @@ type JobInfo struct {
 func (s *store) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
 		for j, err := range s.waitingRows(ctx, resource) {
-			info := JobInfo{ID: j.id, Running: j.state == running, Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
+			info := JobInfo{ID: j.id, Running: j.state == running, Priority: j.level(), Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
 			if info.Running {
 				by := stored.Record{By: j.owner}
 				info.Owner, info.Token, info.Until, info.Since = by.Owner(), j.token, j.until, by.Asked()

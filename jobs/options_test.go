@@ -56,9 +56,12 @@ func TestPriority(t *testing.T) {
 	s.SetClock(time.Hour)
 	rig.Is(t, s.Reschedule(t.Context(), "mail", ids[4], time.Now())) // at the end of its level
 	var places []string
+	levels := map[string]int{ids[0]: 4, ids[1]: 2, ids[2]: 3, ids[3]: 1, ids[4]: 2, ids[5]: 1}
 	for j, err := range s.Jobs(t.Context(), "mail") {
 		rig.Is(t, err)
-		places = append(places, j.ID)
+		if places = append(places, j.ID); j.Priority != levels[j.ID] {
+			t.Errorf("%s has the priority %d, want %d", j.ID, j.Priority, levels[j.ID])
+		}
 	}
 	want := []string{ids[3], ids[1], ids[4], ids[2], ids[0], ids[5]} // the last one waits
 	if !slices.Equal(places, want) {

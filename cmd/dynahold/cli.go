@@ -18,11 +18,13 @@ type grammar struct {
 	Compare compareCommand `cmd:"" help:"Measure which strategy suits a workload: a table, a recommendation with its reason, a report."`
 	Item    itemCommands   `cmd:"" help:"What an item's lock attributes say, in words."`
 	Locks   lockCommands   `cmd:"" help:"Locks of a table: who holds them, and breaking them."`
-	Jobs    jobCommands    `cmd:"" help:"Resources, jobs and dead letters of package semaphore."`
+	Jobs    jobCommands    `cmd:"" help:"Resources, jobs, dead letters and schedules of package jobs."`
 	Queue   queueCommands  `cmd:"" help:"Queues of package ticket: who stands there since when, and taking somebody out."`
 	Permits permitCommands `cmd:"" help:"Permits of package semaphore: who holds them, and breaking them."`
 
-	Resources resourceCommands `cmd:"" help:"Resources of package semaphore: pausing them and letting them go on."`
+	Resources resourceCommands `cmd:"" help:"Resources of packages semaphore and jobs: pausing, limiting, forgetting and auditing them."`
+
+	Unique uniqueCommands `cmd:"" help:"Claims of unique attributes: listing, checking and repairing them."`
 
 	Verify verifyCommand `cmd:"" help:"Say whether the protocol allows what became of a table's items, from its stream."`
 
@@ -39,7 +41,7 @@ const (
 	exitUsage   = 2 // the command line makes no sense; nothing was done
 	exitNothing = 3 // what was named is not there; nothing was done
 	exitMoved   = 4 // somebody else was quicker: it is not as it was seen; nothing was done
-	exitFound   = 5 // a check has found something that has to be mended
+	exitFound   = 5 // something was found that has to be mended
 )
 
 // outcome is an end with an exit code of its own.

@@ -14,7 +14,7 @@ func TestTheReadmeHasEveryCommandAndFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command, flag := regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)  `), regexp.MustCompile(`--[a-z][a-z0-9-]*`)
+	command, flag := regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z-]+)?)  `), regexp.MustCompile(`--[a-z][a-z0-9-]*`)
 	_, help, _ := call(t.Context(), &fake{}, "--help")
 	commands := command.FindAllStringSubmatch(help, -1)
 	if len(commands) < 20 {

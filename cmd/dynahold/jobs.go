@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dynahold/dynahold/jobs"
@@ -11,13 +12,16 @@ import (
 )
 
 type jobCommands struct {
-	List    jobsListCommand    `cmd:"" help:"List the resources with their counters, or the jobs of one in the order of its line."`
-	Show    jobsShowCommand    `cmd:"" help:"Show one job or dead letter."`
-	Dead    jobsDeadCommand    `cmd:"" help:"List the dead letters of a resource: jobs that failed for good."`
-	Cancel  jobsCancelCommand  `cmd:"" help:"Remove a job that waits."`
-	Break   jobsBreakCommand   `cmd:"" help:"Take a running job from its handler by force, back into its line."`
-	Requeue jobsRequeueCommand `cmd:"" help:"Put a dead letter at the end of its line, to be tried again."`
-	Discard jobsDiscardCommand `cmd:"" help:"Remove a dead letter for good."`
+	List       jobsListCommand       `cmd:"" help:"List the resources with their counters, or the jobs of one in the order of its line."`
+	Show       jobsShowCommand       `cmd:"" help:"Show one job or dead letter."`
+	Dead       jobsDeadCommand       `cmd:"" help:"List the dead letters of a resource: jobs that failed for good."`
+	Cancel     jobsCancelCommand     `cmd:"" help:"Remove a job that waits."`
+	RunNow     jobsRunNowCommand     `cmd:"" help:"Let a job start that waits for its time, or for its next attempt."`
+	Reschedule jobsRescheduleCommand `cmd:"" help:"Give a job that waits another time."`
+	Break      jobsBreakCommand      `cmd:"" help:"Take a running job from its handler by force, back into its line."`
+	Requeue    jobsRequeueCommand    `cmd:"" help:"Put a dead letter, or many, at the end of the line, to be tried again."`
+	Discard    jobsDiscardCommand    `cmd:"" help:"Remove a dead letter, or many, for good."`
+	Schedules  jobsSchedulesCommand  `cmd:"" help:"List periodic jobs: their schedules, the last tick and the next."`
 }
 
 // work are the jobs and permits of a table. What travels with them stays as it is.
@@ -64,6 +68,7 @@ func (all *work) nothing(ctx context.Context, found int, unread error) error {
 type resourceDocument struct {
 	Resource string `json:"resource"`
 	Queued   int    `json:"queued"`
+	Later    int    `json:"later"` // of them, those that wait for their time
 	Running  int    `json:"running"`
 	Dead     int    `json:"dead"`
 	Limit    int    `json:"limit"`
@@ -72,12 +77,13 @@ type resourceDocument struct {
 }
 
 func resourceDocumentOf(r jobs.Resource) resourceDocument {
-	return resourceDocument{r.Name, r.Queued, r.Running, r.Dead, r.Limit, stated(r.Paused)}
+	return resourceDocument{r.Name, r.Queued, r.Later, r.Running, r.Dead, r.Limit, stated(r.Paused)}
 }
 
 type jobDocument struct {
 	ID        string          `json:"id"`
-	State     string          `json:"state"` // queued, running, dead
+	State     string          `json:"state"`              // queued, running, dead
+	Priority  int             `json:"priority,omitempty"` // 1 comes first; of a job in line
 	Attempts  int             `json:"attempts"`
 	Owner     string          `json:"owner,omitempty"`
 	Token     int64           `json:"token,omitempty"`
@@ -91,7 +97,7 @@ type jobDocument struct {
 }
 
 func queuedDocument(j jobs.JobInfo, now time.Time) jobDocument {
-	d := jobDocument{ID: j.ID, State: "queued", Attempts: j.Attempts, Error: j.Error, NotBefore: stated(j.NotBefore), Enqueued: stated(j.Enqueued), Since: stated(j.Since)}
+	d := jobDocument{ID: j.ID, State: "queued", Priority: j.Priority, Attempts: j.Attempts, Error: j.Error, NotBefore: stated(j.NotBefore), Enqueued: stated(j.Enqueued), Since: stated(j.Since)}
 	if j.Running {
 		d.State, d.Owner, d.Token, d.Until, d.Expired = "running", j.Owner, j.Token, stated(j.Until), j.Until.Before(now)
 	}
@@ -143,12 +149,12 @@ func (cmd *jobsListCommand) Run(ctx context.Context, c *console) error {
 		if !r.Paused.IsZero() {
 			paused = moment(r.Paused, now)
 		}
-		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead), paused})
+		rows = append(rows, []string{r.Name, fmt.Sprint(r.Queued), fmt.Sprint(r.Later), fmt.Sprint(r.Running), fmt.Sprint(r.Limit), fmt.Sprint(r.Dead), paused})
 	})
 	if err := all.nothing(ctx, len(rows), unread); err != nil {
 		return err
 	}
-	return c.printList(cmd.Output, list, []string{"resource", "queued", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
+	return c.printList(cmd.Output, list, []string{"resource", "queued", "later", "running", "limit", "dead", "paused since"}, rows, "no resource was ever used", unread)
 }
 
 func line(ctx context.Context, c *console, all *work, resource, output string) error {
@@ -160,10 +166,25 @@ func line(ctx context.Context, c *console, all *work, resource, output string) e
 	return c.printJobs(output, list, "no job stands in the line of "+resource, now, unread)
 }
 
+// usual is the priority of jobs of which nobody has said another.
+const usual = 2
+
+// printJobs has a column for priorities where there are any.
 func (c *console) printJobs(output string, list []jobDocument, none string, now time.Time, unread error) error {
-	var rows [][]string
+	head, rows := []string{"job", "state", "attempts", "error"}, [][]string(nil)
+	levels := slices.ContainsFunc(list, jobDocument.unusual)
 	for _, d := range list {
-		rows = append(rows, []string{d.ID, d.stands(now), fmt.Sprint(d.Attempts), d.Error})
+		row := []string{d.ID, d.stands(now), fmt.Sprint(d.Attempts), d.Error}
+		if levels {
+			row = slices.Insert(row, 2, fmt.Sprint(d.Priority))
+		}
+		rows = append(rows, row)
 	}
-	return c.printList(output, list, []string{"job", "state", "attempts", "error"}, rows, none, unread)
+	if levels {
+		head = slices.Insert(head, 2, "priority")
+	}
+	return c.printList(output, list, head, rows, none, unread)
 }
+
+// unusual reports whether a job has a priority of its own.
+func (d jobDocument) unusual() bool { return d.Priority != 0 && d.Priority != usual }

@@ -104,6 +104,9 @@ func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
 // facts are what is known of a job, in words.
 func (f *jobFlags) facts(d jobDocument, now time.Time) [][2]string {
 	facts := [][2]string{{"job", d.ID}, {"resource", f.Resource}, {"state", d.stands(now)}, {"attempts", fmt.Sprint(d.Attempts)}}
+	if d.unusual() {
+		facts = append(facts, [2]string{"priority", fmt.Sprint(d.Priority)})
+	}
 	if d.Enqueued != nil {
 		facts = append(facts, [2]string{"enqueued", moment(*d.Enqueued, now)})
 	}
@@ -120,44 +123,4 @@ func (f *jobFlags) facts(d jobDocument, now time.Time) [][2]string {
 		facts = append(facts, [2]string{"value", string(d.Value)})
 	}
 	return facts
-}
-
-type jobsRequeueCommand struct{ jobFlags }
-
-// Run implements the command.
-func (cmd *jobsRequeueCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.workToChange(ctx)
-	if err != nil {
-		return err
-	}
-	err = all.Requeue(ctx, cmd.Resource, cmd.ID)
-	switch {
-	case errors.Is(err, repo.ErrNotFound):
-		return cmd.missing("dead letter")
-	case err != nil:
-		return err
-	}
-	return c.printDone(cmd.Output, "requeued", cmd.ID, cmd.ID)
-}
-
-type jobsDiscardCommand struct {
-	jobFlags
-	consent
-}
-
-// Run implements the command.
-func (cmd *jobsDiscardCommand) Run(ctx context.Context, c *console) error {
-	all, err := cmd.workToChange(ctx)
-	if err != nil {
-		return err
-	}
-	d, err := cmd.dead(ctx, all)
-	if d.ID == "" { // one whose value cannot be read is discarded, too
-		return err
-	}
-	return c.force(ctx, cmd.Yes, cmd.Output, forced{
-		facts: cmd.facts(d, time.Now()), question: "Discard it?", gone: "it was requeued or discarded meanwhile",
-		act:  func() error { return all.Discard(ctx, cmd.Resource, cmd.ID) },
-		done: "discarded", name: cmd.ID, document: cmd.ID,
-	})
 }

@@ -31,7 +31,7 @@ var (
 
 // jobRow are the partition keys of resources, jobs, dead letters and ids. The wake-up row
 // has one word, in both keys.
-var jobRow, wakeUp = regexp.MustCompile(`^((RESOURCE|LATER)#[0-9a-f]|(JOBS|DEAD|IDS|UNIQUE|KEPT)#.+)$`), regexp.MustCompile(`^[A-Z]+$`)
+var jobRow, wakeUp = regexp.MustCompile(`^((RESOURCE|LATER)#[0-9a-f]|(JOBS|DEAD|IDS|UNIQUE|KEPT)#.+|SCHEDULES)$`), regexp.MustCompile(`^[A-Z]+$`)
 
 func isJobRow(row map[string]types.AttributeValue) bool {
 	pk, sk := text(row["pk"]), text(row["sk"])

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/jobs"
@@ -11,6 +10,9 @@ import (
 type resourceCommands struct {
 	Pause  resourcesPauseCommand  `cmd:"" help:"Stop a resource: no job of it starts, no permit is given. What runs goes on."`
 	Resume resourcesResumeCommand `cmd:"" help:"Let a paused resource go on."`
+	Limit  resourcesLimitCommand  `cmd:"" help:"Set how many jobs and permits a resource may have at once."`
+	Forget resourcesForgetCommand `cmd:"" help:"Remove a resource that nobody uses any more."`
+	Audit  resourcesAuditCommand  `cmd:"" help:"Compare the counters of all resources with their rows."`
 }
 
 // resourceFlags name one resource.
@@ -46,29 +48,18 @@ func state(ctx context.Context, all *work, r jobs.Resource, now time.Time) (stat
 
 // change shows a resource, asks, and changes it.
 func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
-	all, err := f.workToChange(ctx)
+	all, facts, err := f.see(ctx, what == resumed)
 	if err != nil {
 		return err
 	}
-	r, err := all.Resource(ctx, f.Resource)
-	if err != nil {
-		return err
-	}
-	state, used, err := state(ctx, all, r, time.Now())
-	switch {
-	case err != nil:
-		return err
-	case !used && what == resumed:
-		return outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
-	}
-	facts := [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}
 	if err := c.confirm(ctx, f.Yes, facts, question); err != nil {
 		return err
 	}
 	if err := change(all); err != nil {
 		return err
 	}
-	if r, err = all.Resource(ctx, f.Resource); err != nil {
+	r, err := all.Resource(ctx, f.Resource)
+	if err != nil {
 		return doneBut(what, f.Resource, "its counters could not be read again", err)
 	}
 	return c.printDone(f.Output, what, f.Resource, resourceDocumentOf(r))

@@ -43,6 +43,7 @@ func newService(latency time.Duration) *service {
 // With conflicts as Amazon's service makes them, jobs of one resource cost few
 // requests, whatever the limit, and as many run at once as the limit allows.
 func TestRequestsUnderConflicts(t *testing.T) {
+	t.Parallel()
 	for _, run := range []struct {
 		limit, dispatchers, workers, jobs int
 		most                              float64 // requests per job

@@ -202,7 +202,7 @@ func TestAJobIsStartedAtItsTime(t *testing.T) {
 		started, end := dispatch(t, s)
 		defer end()
 		time.Sleep(2 * time.Minute)
-		for _, d := range []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second, 29 * time.Second, 31 * time.Second, 5 * time.Minute, time.Hour} {
+		for _, d := range []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second, 29 * time.Second, 31 * time.Second, 5 * time.Minute, rig.Share(10*time.Minute, time.Hour)} {
 			put(t, producer, "mail", deploy{}, jobs.After(d))
 			time.Sleep(d - time.Millisecond)
 			if len(started) > 0 {

@@ -173,6 +173,7 @@ func TestLostAnswersOfJobs(t *testing.T) {
 	t.Parallel()
 	for _, kind := range fault.AllKinds() {
 		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			s := b.open(t, jobs.Config{Retry: jobs.Retry{Min: time.Millisecond, Max: time.Millisecond}})
 			step := func(do func() error) {

@@ -111,7 +111,7 @@ func TestAnIdleDispatcherListens(t *testing.T) {
 		started, end := dispatch(t, s)
 		defer end()
 		startsWithin(t, started, poll)
-		for round := range 3 {
+		for round := range rig.Share(1, 3) {
 			time.Sleep(2 * time.Minute) // it has forgotten that there was a mark
 			sent.reset()
 			time.Sleep(10 * time.Minute)
@@ -188,8 +188,9 @@ func TestARequeueMarks(t *testing.T) {
 // but at the time when that may change.
 func TestALookThatFoundNothingIsRemembered(t *testing.T) {
 	inFleet(t, func(t *testing.T, f *fleet) {
+		const later, lease = 8 * time.Minute, 30 * time.Second
 		other, _ := f.process(t, jobs.Config{Limit: 2})
-		far := num(fmt.Sprint(time.Now().Add(20 * time.Minute).Unix()))
+		far := num(fmt.Sprint(time.Now().Add(later).Unix()))
 		for i := range 5 {
 			name := fmt.Sprint("later-", i)
 			rig.Is(t, other.Cancel(t.Context(), name, put(t, other, name, deploy{})))
@@ -205,18 +206,19 @@ func TestALookThatFoundNothingIsRemembered(t *testing.T) {
 		defer end()
 		time.Sleep(time.Minute)
 		sent.reset()
-		time.Sleep(10 * time.Minute)
-		// Twenty leases: of five resources each a look, or two.
-		if n := sent.of(`"JOBS#full`); n < 5*20 || n > 2*5*30 {
-			t.Errorf("%d looks at full lines in ten minutes", n)
+		const leases = 8
+		time.Sleep(leases * lease)
+		// Each lease, of five resources each a look, or two.
+		if n := sent.of(`"JOBS#full`); n < 5*leases || n > 5*leases*3 {
+			t.Errorf("%d looks at full lines in %d leases", n, leases)
 		}
-		if n := sent.of(`"JOBS#later`); n > 2*5*20 {
-			t.Errorf("%d looks at lines where nothing is due, in ten minutes", n)
+		if n := sent.of(`"JOBS#later`); n > 2*5*leases {
+			t.Errorf("%d looks at lines where nothing is due, in %d leases", n, leases)
 		}
 		if len(started) > 0 {
 			t.Errorf("%s was started", <-started)
 		}
-		time.Sleep(8*time.Minute + 50*time.Second)
+		time.Sleep(later - time.Minute - leases*lease - 10*time.Second)
 		if len(started) > 0 {
 			t.Errorf("%s was started before it was due", <-started)
 		}

@@ -59,7 +59,7 @@ func (b bench) start(t *testing.T, network fault.Doer, cfg lockedread.Config, wo
 // TestFairAmongTheKilled: every fifth of a second one of three processes is
 // killed, so that the queue on the item is full of the dead.
 func TestFairAmongTheKilled(t *testing.T) {
-	span := rig.Share(12*time.Second, 60*time.Second)
+	span := rig.Share(8*time.Second, 60*time.Second)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	made := map[bool]int64{}

@@ -51,6 +51,7 @@ func lockAttributes(until time.Time, lease int64) map[string]types.AttributeValu
 // Where the item has no room for one more in its queue, the next one waits for
 // room instead of failing. (A change that makes such an item larger may fail.)
 func TestFairQueueThatFillsTheItem(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.putWithRoom(t, 300, map[string]types.AttributeValue{}) // the lock and its tokens, and a few entries
 	cfg := lockedread.Config{Fair: true, Owner: "x"}
@@ -85,6 +86,7 @@ func TestFairQueueThatFillsTheItem(t *testing.T) {
 // A single look without an answer does not end the waiting for room, however long the
 // request before it took.
 func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.putDeadWithoutRoom(t)
 	cfg := lockedread.Config{Fair: true, Lease: time.Second, Owner: "x"}
@@ -141,6 +143,7 @@ func TestALookWithoutAnAnswerAfterThereWasNoRoom(t *testing.T) {
 // Where holder and queue are dead, nobody makes room: the next one takes the
 // lock alone.
 func TestFairQueueOfTheDeadThatFillsTheItem(t *testing.T) {
+	t.Parallel()
 	for name, clockless := range map[string]bool{"by the clock": false, "clockless": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,9 @@ var quick = repo.Wait{Min: time.Millisecond, Max: 2 * time.Millisecond}
 // A waiter gave up after as many lost answers as the client's policy allows for
 // one request, however many were answered between.
 func TestOnlyAnswersLostInARowEndTheWaiting(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		t.Parallel()
 		rival := rig.Must(mutex.New(rig.Client(), b.Table, cfg))(t)
 		held := lock(t, rival, "door")
 		cfg.Wait = quick
@@ -38,6 +40,7 @@ func TestOnlyAnswersLostInARowEndTheWaiting(t *testing.T) {
 }
 
 func TestAnswersLostInARowEndTheWaiting(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.locker(t, mutex.Config{Wait: quick})
 	b.Always(fault.DropRequest)
@@ -52,7 +55,9 @@ func TestAnswersLostInARowEndTheWaiting(t *testing.T) {
 // What the tries without an answer may have taken is given back by two
 // requests, however many they were: a lock has one holder.
 func TestAWaiterThatGoesGivesBackWhatItsTriesTook(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
+		t.Parallel()
 		rival := rig.Must(mutex.New(rig.Client(), b.Table, cfg))(t)
 		held := lock(t, rival, "door")
 		cfg.Wait = quick

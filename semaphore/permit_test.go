@@ -171,6 +171,7 @@ func TestLostAnswersOfPermits(t *testing.T) {
 }
 
 func TestACancelledWaitLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	s := b.open(t, semaphore.Config{})
 	held := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)

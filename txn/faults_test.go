@@ -46,6 +46,7 @@ func verdict(t *testing.T, err error, a, b store, x, y string) {
 // Every fault on every request, once: the transfer is applied, once, and the call
 // says so; or nothing could be done about it, and it says that.
 func TestOneFault(t *testing.T) {
+	t.Parallel()
 	pairs := rig.Share([][2]string{{"optimistic", "pessimistic"}, {"nolock", "fair"}, {"pessimistic, versions", "pessimistic"}}, allPairs())
 	for _, pair := range pairs {
 		for nth := range 3 {
@@ -89,6 +90,7 @@ func allPairs() (pairs [][2]string) {
 // it, and what it holds is given back when requests pass again, or ends with its
 // lease.
 func TestFaultsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	for _, pair := range rig.Share([][2]string{{"optimistic", "nolock"}, {"pessimistic", "optimistic"}}, allPairs()) {
 		for nth := range 3 {
 			for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse} {
@@ -203,6 +205,7 @@ func (w *world) loseAnswers(shown bool) {
 
 // One item that shows the transaction's id is evidence for all.
 func TestAnItemShowsWhatNoAnswerTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
 	rig.Is(t, a.create(t.Context(), x, 10))
@@ -219,6 +222,7 @@ func TestAnItemShowsWhatNoAnswerTold(t *testing.T) {
 
 // Where nothing tells, the error names every item.
 func TestUnknown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	a, b, x, y := w.stores["optimistic"], w.stores["nolock"], w.id("x"), w.id("y")
 	rig.Is(t, a.create(t.Context(), x, 10))

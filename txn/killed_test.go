@@ -55,6 +55,7 @@ func (w *world) accounts() (all []place) {
 // Processes that are killed in the middle of transactions leave neither half of one
 // nor a lock that does not end.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	accounts := w.accounts()
 	for _, a := range accounts {

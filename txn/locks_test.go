@@ -135,6 +135,7 @@ func TestHeldByOthers(t *testing.T) {
 // A lock that is lost in the middle, in whatever way: nothing is written, and the
 // error says which.
 func TestLostLock(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		cfg  pessimistic.Config
 		lose func(ctx context.Context, t *testing.T, peer *pessimistic.Repository[plain], id string)

@@ -17,6 +17,7 @@ import (
 // while requests are lost: none is lost or made, and a transaction that reads all
 // accounts never sees half of a transfer. Nobody waits for ever.
 func TestMoney(t *testing.T) {
+	t.Parallel()
 	rounds := rig.Share(7, 100)
 	w := newWorld(t)
 	var accounts []place
@@ -123,6 +124,7 @@ func TestWriteSkew(t *testing.T) {
 // Single changes of every strategy beside transactions on the same items: each
 // counts once.
 func TestMixing(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, w *world, a, b store, x, y string) {
 		rounds := rig.Share(2, 20)
 		var all sync.WaitGroup

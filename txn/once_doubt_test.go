@@ -16,6 +16,7 @@ import (
 // The answer of a commit is lost: that is no repetition, if it is found out. If it is
 // not, the same transaction under the same id finds out.
 func TestOnceAnswersTheUnknown(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

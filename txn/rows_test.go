@@ -86,6 +86,7 @@ func (e *everything) verdict(what any, err error) {
 
 // Every fault on every request of a transaction with rows of all kinds, once.
 func TestOneFaultOnRows(t *testing.T) {
+	t.Parallel()
 	for _, kind := range rig.Share([]string{"optimistic"}, kinds) {
 		for nth := range 2 {
 			t.Run(fmt.Sprintf("%s, request %d", kind, nth), func(t *testing.T) {
@@ -118,6 +119,7 @@ func script(n *atomic.Int64, hit func(n int64) bool, kind fault.Kind) rig.Script
 
 // The same fault on everything from one request on.
 func TestFaultsWithoutEndOnRows(t *testing.T) {
+	t.Parallel()
 	for nth := range 2 {
 		for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.Refuse} {
 			t.Run(fmt.Sprintf("from request %d, %v", nth, kind), func(t *testing.T) {

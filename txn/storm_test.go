@@ -20,6 +20,7 @@ import (
 // answers. Each takes from one item and gives to two more, of all strategies: what is
 // taken and given is that of each message, once.
 func TestMessageStorm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	accounts := w.accounts()
 	for _, a := range accounts {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
@@ -109,9 +110,7 @@ func TestItemHistory(t *testing.T) {
 		}
 		waited <- err
 	}()
-	for len(n.history("a")) < 4 { // the clerk stands in line
-		time.Sleep(10 * time.Millisecond)
-	}
+	rig.Await(t, "the clerk stands in the queue", func() bool { return len(n.history("a")) >= 4 })
 	spent := held.Item()
 	spent.Total--
 	_, err = held.Commit(ctx, spent)

@@ -16,9 +16,11 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/internal/stored"
-	"github.com/dynahold/dynahold/localdb"
 )
+
+func TestMain(m *testing.M) { rig.Main(m) }
 
 // bench sends conditional writes to a table of its own.
 type bench struct {
@@ -28,7 +30,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{localdb.Client(t), "units-" + stored.NewID("")[1:]}
+	b := &bench{rig.Client(), "units-" + stored.NewID("")[1:]}
 	_, err := b.client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &b.table, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},

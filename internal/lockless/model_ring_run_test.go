@@ -38,6 +38,9 @@ func (r ringRules) bounds() ringRules {
 	case quick():
 		r.writers = min(r.writers, 2)
 		r.events = min(r.events, 1)
+		if r.locks { // nine tenths of all states
+			r.edits = 1
+		}
 	}
 	return r
 }

@@ -77,6 +77,9 @@ type Config struct {
 	// Run leaves it behind and uses its worker for others, and the job is taken
 	// over, the attempt counted. Default 0: no end.
 	HandlerTimeout time.Duration
+	// Keep is how long it is kept what became of the jobs that this program enqueues, for
+	// [Queue.Status]: see [Keep]. Default 0: not at all.
+	Keep time.Duration
 	// Owner names the holder to others. Default: host name and process id.
 	Owner string
 	// ClockSkew is how much clocks may differ: what has ended is taken over
@@ -127,6 +130,7 @@ func (c Config) withDefaults() (Config, error) {
 		settings.Bounds("Retry", &c.Retry.Min, &c.Retry.Max, time.Second, 5*time.Minute),
 		settings.Default("Workers", &c.Workers, 8),
 		settings.Default("HandlerTimeout", &c.HandlerTimeout, 0),
+		settings.Default("Keep", &c.Keep, 0),
 		settings.Owner(&c.Owner),
 		settings.ClockSkew(&c.ClockSkew),
 		settings.Wait(&c.Wait, settings.LeastWait),

@@ -91,7 +91,12 @@ func (s *store) Requeue(ctx context.Context, resource, id string) error {
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
 func (s *store) Discard(ctx context.Context, resource, id string) error {
-	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) { s.unmark(c, resource, j) }, nil)
+	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
+		s.unmark(c, resource, j)
+		if kept, some := s.kept(resource, j, StateDiscarded); some {
+			c.writes = append(c.writes, kept)
+		}
+	}, nil)
 }
 
 // takeDeadLetter takes a dead letter away, as it was read, and does more in the same

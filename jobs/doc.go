@@ -22,7 +22,7 @@
 // the rows, after any crash, for they change in one transaction; [Queue.Audit] compares them.
 //
 // Jobs of a resource start by [Priority], and of one priority in the order of their producers'
-// clocks, but for those that failed, and where several processes start them at the same time.
+// clocks, but for those that failed, and where several processes start some at once.
 //
 // # In a transaction
 //
@@ -44,17 +44,17 @@
 // the attempt counted. A handler that returns an error, or panics, fails its job: it is tried
 // again after Config.Retry, and goes to the dead letters after the last attempt. So does a
 // job that cannot be read. A resource whose row cannot be read is left aside for a lease. Each
-// is logged, and counted in dynahold.skipped.
+// is logged, and counted in dynahold.skipped. What became of a job [Queue.Status] tells: of
+// one that is done, cancelled or discarded as long as [Keep] says.
 //
-// An Enqueue without an id, whose copy the network delivers more than ten minutes later,
-// brings its job back. Global tables with strong consistency have no transactions: EnsureTable
-// refuses them, with ErrSchema.
+// An Enqueue without an id, whose copy comes more than ten minutes later, brings its job back.
+// Global tables with strong consistency have no transactions: EnsureTable refuses them.
 //
 // # Cost
 //
 // A job of up to 1 KB costs 4 write units to enqueue (2 of [Queue.EnqueueMany]), 4 to start and
-// 4 to end; an id of the caller's own 2 more at both ends, a time 6 when it has come. Next reads
-// 2 units besides, whether one job is queued or 100,000. Jobs that are started or ended together
-// share a request and the write of the resource. An idle dispatcher sends about 72 requests and
-// reads 36 units a minute. What is written, and why, is in docs/protocol.md.
+// 4 to end; [WithID] and [Unique] 2 more at both ends, [Keep] 2, a time 6 when it has come. Next
+// reads 2 units, whether one job is queued or 100,000. Jobs started or ended together share a
+// request and the write of the resource. An idle dispatcher sends about 72 requests and reads
+// 36 units a minute. What is written, and why, is in docs/protocol.md.
 package jobs

@@ -37,6 +37,7 @@ func (j *job) DoneIn(tx repo.Tx) error {
 		j.s.countersIn(all, j.resource).ends++
 		j.s.unmarkIn(all, j.resource, j.row)
 		j.s.freeIn(all, j.resource, j.row)
+		j.s.keepIn(all, j.resource, j.row, j.keptDone)
 	})
 }
 
@@ -50,7 +51,7 @@ func (s *store) unmarkIn(all rows.Rows, resource string, j jobRow) {
 	if id, ok := at.Action.(idRow); ok && id.job != nil {
 		id.job.known = true // the job is there, whoever enqueues it again
 	}
-	at.Action = idRow{s: s, row: mark}
+	at.Action = idRow{s: s, row: mark, keep: j.keep}
 }
 
 var _ rows.Ending = heldJob{}

@@ -23,6 +23,7 @@ type ending struct {
 	write   func(w *ddb.Write) change // w demands that the job is this handler's
 	removes bool                      // the row, from its place
 	buries  bool                      // the job becomes a dead letter
+	keeps   bool                      // what became of it is kept, if that is wanted
 	due     time.Time                 // when it is due again, set by write; zero: it is in line, or gone
 }
 
@@ -43,9 +44,12 @@ func (j *job) Done(ctx context.Context) error {
 }
 
 func (j *job) done() *ending {
-	return &ending{name: "Done", removes: true, write: func(w *ddb.Write) change {
+	return &ending{name: "Done", removes: true, keeps: true, write: func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
 		j.s.gone(&c, j.resource, j.row)
+		if kept, some := j.keptDone(); some {
+			c.writes, c.size = append(c.writes, kept), c.size+len(resources.Text(kept.Put.Item, aResult))
+		}
 		return c
 	}}
 }
@@ -210,6 +214,8 @@ func (j *job) judgeGone(ctx context.Context, e *ending, row ddb.Item, clean bool
 	there, expired := len(row) > 0, j.lease.Expired()
 	byOthers := there && e.removes || clean && (expired || j.takenOver(row))
 	switch {
+	case !there && e.keeps && j.keptByUs(ctx):
+		return resources.ByThisEnd
 	case byOthers || expired:
 		return resources.JudgeGone(false, byOthers, false, expired)
 	case !there && !e.buries && j.quarantined(ctx):

@@ -230,7 +230,7 @@ func (s *store) idRow(row ddb.Item) types.TransactWriteItem {
 // unmark lets the id of a job be forgotten some time after its end.
 func (s *store) unmark(c *change, resource string, j jobRow) {
 	if j.marked() {
-		id, _, _ := idRow{s: s, row: resources.RowKey(idsPrefix+resource, j.id)}.Write(s.table.Core.NewWrite())
+		id, _, _ := idRow{s: s, row: resources.RowKey(idsPrefix+resource, j.id), keep: j.keep}.Write(s.table.Core.NewWrite())
 		c.writes = append(c.writes, id)
 	}
 }
@@ -241,9 +241,9 @@ func (s *store) gone(c *change, resource string, j jobRow) {
 	s.free(c, resource, j)
 }
 
-// forget gives the row of an id its end.
-func (s *store) forget(w *ddb.Write) *ddb.Write {
-	w.Set(s.table.Core.Attr.TTL, ddb.Integer(s.table.Clock().Add(rememberIDs).Unix()))
+// forget gives the row of an id its end, not before what is kept of its job.
+func (s *store) forget(w *ddb.Write, keep time.Duration) *ddb.Write {
+	w.Set(s.table.Core.Attr.TTL, ddb.Integer(s.table.Clock().Add(max(rememberIDs, keep)).Unix()))
 	return w
 }
 

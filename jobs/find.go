@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/repo"
@@ -132,6 +133,9 @@ func (s *store) locked(resource string, j jobRow) error {
 // one request for each megabyte before it. ErrOutcomeUnknown where an answer was lost and
 // the job is gone: it may have been started, and done, before.
 func (s *store) Cancel(ctx context.Context, resource, id string) error {
+	if err := nesting.Effect(ctx, "jobs.Cancel", "In(tx).Cancel"); err != nil {
+		return err
+	}
 	for range starts {
 		j, err := s.findWaiting(ctx, resource, id)
 		if err != nil {
@@ -139,6 +143,9 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 		}
 		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j)}}
 		s.gone(&c, resource, j)
+		if kept, some := s.kept(resource, j, StateCancelled); some {
+			c.writes = append(c.writes, kept)
+		}
 		if res := s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
 			return resources.Plain(resource, res)
 		}

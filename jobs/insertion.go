@@ -44,6 +44,9 @@ func (s *store) newJobRow(resource string, job any, e options) (n *insertion, er
 		return n, fmt.Errorf("%w: a job of type %T cannot be written as JSON: %w", repo.ErrSchema, job, redact.Error(err))
 	}
 	j := jobRow{id: n.id, row: ddb.Item{aJob: ddb.Text(string(value))}}
+	if !e.keeps {
+		e.keep = s.cfg.Keep
+	}
 	j.setOptions(e)
 	if n.row = j.waiting(resource, place); !n.due.IsZero() {
 		n.row = j.later(resource, place)
@@ -73,6 +76,9 @@ func (j jobRow) setOptions(e options) {
 	}
 	if e.timeout > 0 {
 		j.row[aTimeout] = ddb.Integer(e.timeout.Milliseconds())
+	}
+	if e.keep > 0 {
+		j.row[aKeep] = ddb.Integer(int64((e.keep + time.Second - 1) / time.Second))
 	}
 	if e.claims {
 		j.row[aUnique] = ddb.Text(e.unique)
@@ -118,7 +124,7 @@ func (n *insertion) mark() idRow {
 			row[aLevel] = level
 		}
 	}
-	return idRow{n.s, row, n}
+	return idRow{s: n.s, row: row, job: n}
 }
 
 // count adds what the job does to the counters of its resource.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -30,6 +31,7 @@ type job struct {
 	value    any // a pointer to what was enqueued
 	row      jobRow
 	token    int64
+	result   atomic.Pointer[string] // JSON, as of SetResult; nil: there is none
 }
 
 func (s *store) newJob(ctx context.Context, resource string, l jobRow, token int64, until, sent time.Time) *job {

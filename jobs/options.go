@@ -22,6 +22,8 @@ type options struct {
 	level   int // 0: the default
 	most    int
 	timeout time.Duration
+	keep    time.Duration
+	keeps   bool // keep was given
 	unique  string
 	claims  bool // unique was given
 	err     error
@@ -125,6 +127,21 @@ func Unique(key string) Option {
 	return func(e *options) {
 		if e.unique, e.claims = key, true; key == "" {
 			e.refuse("the key of a unique job is empty")
+		}
+	}
+}
+
+// Keep is how long it is kept what became of the job, for [Queue.Status]: that it was done,
+// with what SetResult has left, or was cancelled or discarded, with the error of the last
+// attempt that failed. Dead letters are kept anyhow, until they are requeued or discarded.
+// The table's TTL removes it later. An id of the caller's own is remembered as long, at
+// least. Two write units more when the job ends, of up to 1 KB of result. Default:
+// Config.Keep of the program that enqueues it; in whole seconds, 0: it is not kept. A
+// program of a version without Keep ends such a job without a trace.
+func Keep(d time.Duration) Option {
+	return func(e *options) {
+		if e.keep, e.keeps = d, true; d < 0 {
+			e.refuse("what became of a job cannot be kept for %v", d)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rows"
@@ -20,6 +21,9 @@ import (
 // own, or keeps it, as one of the caller's own does: two write units more now, and two when
 // the job ends.
 func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
+	if err := nesting.Effect(ctx, "jobs.Reschedule", "In(tx).Reschedule"); err != nil {
+		return err
+	}
 	for range starts {
 		j, err := s.findWaiting(ctx, resource, id)
 		if err != nil {
@@ -94,6 +98,7 @@ func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
 		if v.s.takeIn(all, resource, j) {
 			v.s.unmarkIn(all, resource, j)
 			v.s.freeIn(all, resource, j)
+			v.s.keepIn(all, resource, j, func() (types.TransactWriteItem, bool) { return v.s.kept(resource, j, StateCancelled) })
 		}
 	})
 }

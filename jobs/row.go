@@ -27,7 +27,8 @@ type jobRow struct {
 	resource  string // of a job that waits for its time
 	most      int    // how often it is started at most; 0: as the program says
 	timeout   time.Duration
-	size      int // in bytes, about
+	keep      time.Duration // how long it is kept what became of it
+	size      int           // in bytes, about
 }
 
 // parseJob reads a job's row. What can be read is in the result also if
@@ -70,7 +71,11 @@ func (j *jobRow) readOptions() error {
 		return err
 	}
 	millis, err := resources.Integer(j.row, aTimeout, int64(math.MaxInt64/time.Millisecond))
-	j.most, j.timeout = int(most), time.Duration(millis)*time.Millisecond
+	if err != nil {
+		return err
+	}
+	seconds, err := resources.Integer(j.row, aKeep, int64(math.MaxInt64/time.Second))
+	j.most, j.timeout, j.keep = int(most), time.Duration(millis)*time.Millisecond, time.Duration(seconds)*time.Second
 	return err
 }
 
@@ -96,7 +101,7 @@ func (j jobRow) key() ddb.Item {
 func (j jobRow) at(pk, sk string) ddb.Item {
 	row := resources.RowKey(pk, sk)
 	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
-	for _, kept := range []string{aJob, aMarked, aLevel, aMost, aTimeout, aUnique} {
+	for _, kept := range []string{aJob, aMarked, aLevel, aMost, aTimeout, aUnique, aKeep} {
 		if v := j.row[kept]; v != nil {
 			row[kept] = v
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -87,6 +88,8 @@ type idRow struct {
 	s   *store
 	row ddb.Item   // as it is made
 	job *insertion // nil: it ends
+
+	keep time.Duration // how long it is kept what became of the job that ends
 }
 
 func (i idRow) key() ddb.Item { return i.s.table.Core.Key(i.row) }
@@ -95,7 +98,7 @@ func (i idRow) key() ddb.Item { return i.s.table.Core.Key(i.row) }
 // ends is forgotten some time later, without a condition.
 func (i idRow) Write(w *ddb.Write) (types.TransactWriteItem, bool, error) {
 	if i.job == nil {
-		return ddb.UpdateOf(resources.Update(i.s.forget(w), i.key())), true, nil
+		return ddb.UpdateOf(resources.Update(i.s.forget(w, i.keep), i.key())), true, nil
 	}
 	return i.s.idRow(i.row), !i.job.known, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -94,6 +95,10 @@ func jobCalls() (all []call) {
 	}
 	failed := errors.New("failed")
 	add("Job.Done", false, empty, func(t *testing.T, s work, id string) func(context.Context) error { return next(t, s, id).Done })
+	add("Job.Done of a job that is kept", false, empty, func(t *testing.T, s work, id string) func(context.Context) error {
+		rig.Must(s.Enqueue(t.Context(), id, 1, jobs.Keep(time.Hour)))(t)
+		return rig.Must(s.Next(t.Context(), id))(t).Done
+	})
 	add("Job.Return", false, queued, func(t *testing.T, s work, id string) func(context.Context) error { return next(t, s, id).Return })
 	add("Job.Fail", false, dead, func(t *testing.T, s work, id string) func(context.Context) error {
 		job := next(t, s, id)

@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/semaphore"
+	"github.com/dynahold/dynahold/txn"
 )
 
 func init() {
@@ -27,11 +28,15 @@ func init() {
 		"semaphore, Cancel, later":       {denied: untraced, open: cancels(jobs.After(time.Hour)), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
 		"semaphore, Reschedule":          {denied: wakes, open: reschedules},
 		"semaphore, Done":                {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
-		"semaphore, Fail":                {denied: wakes, open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Fail for good":       {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
-		"semaphore, Return":              {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
-		"semaphore, Cancel":              {denied: untraced, open: cancels(), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
-		"semaphore, BreakJob":            {open: breaksJob},
+		"semaphore, Done, kept":          {open: keeps(func(ctx context.Context, j *jobs.Job[int]) error { return j.Done(ctx) })},
+		"semaphore, DoneIn, kept": {denied: unjudged, open: keeps(func(ctx context.Context, j *jobs.Job[int]) error {
+			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return j.DoneIn(tx) })
+		})},
+		"semaphore, Fail":          {denied: wakes, open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Fail for good": {open: endsJob(1, func(ctx context.Context, j *jobs.Job[int]) error { return j.Fail(ctx, errAsked) })},
+		"semaphore, Return":        {open: endsJob(5, func(ctx context.Context, j *jobs.Job[int]) error { return j.Return(ctx) })},
+		"semaphore, Cancel":        {denied: untraced, open: cancels(), told: map[moment]repo.Verdict{conflict: repo.Unknown}},
+		"semaphore, BreakJob":      {open: breaksJob},
 		"semaphore, Requeue": {denied: wakes, open: buried(func(ctx context.Context, s work, id string) error {
 			return s.Requeue(ctx, room, id)
 		})},
@@ -205,6 +210,33 @@ func endsJob(attempts int, do func(context.Context, *jobs.Job[int]) error) func(
 				if dead > 1 || attempts > 1 && dead > 0 {
 					t.Errorf("%d dead letters", dead)
 				}
+			},
+		}
+	}
+}
+
+// unjudged is told of a transaction that was refused unjudged: its rows are not looked at.
+func unjudged(kind, int) repo.Verdict { return repo.Unknown }
+
+// keeps ends a job of which is kept what became of it.
+func keeps(do func(context.Context, *jobs.Job[int]) error) func(*testing.T, *place) stage {
+	return func(t *testing.T, p *place) stage {
+		mine, theirs := processes(t, p, jobs.Config{Keep: time.Hour})
+		rig.Must(theirs.Enqueue(t.Context(), room, 1))(t)
+		own := job(t, mine)
+		rig.Is(t, own.SetResult("own"))
+		return stage{
+			do:     func(ctx context.Context) error { return do(ctx, own) },
+			others: func(int) { passesBy(t, theirs) },
+			goesOn: func() { passesBy(t, theirs) },
+			end:    func() { p.later(2 * time.Hour) },
+			check: func(t testing.TB, _ repo.Verdict) {
+				var result string
+				rig.Is(t, rig.Must(theirs.Status(t.Context(), room, own.ID()))(t).Result(&result))
+				if result != "own" {
+					t.Errorf("result %q", result)
+				}
+				counted(t, theirs, 0, 0)
 			},
 		}
 	}

@@ -172,6 +172,10 @@ func TestJobsInsideAClosure(t *testing.T) {
 		_, err := jobs.Enqueue(ctx, "line", 2)
 		refused(t, "Enqueue", err, "In(tx)")
 		refused(t, "Done", job.Done(ctx), "DoneIn(tx)")
+		refused(t, "Cancel", jobs.Cancel(ctx, "line", "1"), "In(tx).Cancel")
+		refused(t, "Reschedule", jobs.Reschedule(ctx, "line", "1", time.Now()), "In(tx).Reschedule")
+		_, err = jobs.EnqueueMany(ctx, "line", []int{2})
+		refused(t, "EnqueueMany", err, "In(tx).Enqueue")
 		_, err = jobs.Enqueue(txn.Outside(ctx), "line", 2)
 		return err
 	}))

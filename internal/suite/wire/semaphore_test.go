@@ -148,6 +148,14 @@ func jobOperations() []operation {
 			return func(ctx context.Context) error { return do(ctx, job) }
 		})
 	}
+	kept := func(name string, do func(context.Context, work, *jobs.Job[string]) error) operation {
+		return on(name, func(t *testing.T, s work) func(context.Context) error {
+			rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.Keep(time.Hour)))(t)
+			job := running(t, s)
+			rig.Is(t, job.SetResult("result"))
+			return func(ctx context.Context) error { return do(ctx, s, job) }
+		})
+	}
 	return []operation{
 		on("Enqueue", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error { _, err := s.Enqueue(ctx, resource, "job 1"); return err }
@@ -174,7 +182,7 @@ func jobOperations() []operation {
 		}),
 		on("Enqueue with all options", func(_ *testing.T, s work) func(context.Context) error {
 			return func(ctx context.Context) error {
-				_, err := s.Enqueue(ctx, resource, "job 1", jobs.Priority(3), jobs.Attempts(7), jobs.Timeout(time.Minute), jobs.Unique("key"))
+				_, err := s.Enqueue(ctx, resource, "job 1", jobs.Priority(3), jobs.Attempts(7), jobs.Timeout(time.Minute), jobs.Unique("key"), jobs.Keep(time.Hour))
 				return err
 			}
 		}),
@@ -187,6 +195,19 @@ func jobOperations() []operation {
 		on("Job.Done of a unique job", func(t *testing.T, s work) func(context.Context) error {
 			rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.Unique("key")))(t)
 			return running(t, s).Done
+		}),
+		kept("Job.Done of a job that is kept", func(ctx context.Context, _ work, job *jobs.Job[string]) error { return job.Done(ctx) }),
+		kept("Job.DoneIn of a job that is kept", func(ctx context.Context, _ work, job *jobs.Job[string]) error {
+			return txn.Run(ctx, func(_ context.Context, tx *txn.Tx) error { return job.DoneIn(tx) })
+		}),
+		kept("Status of a job that runs", func(ctx context.Context, s work, job *jobs.Job[string]) error {
+			_, err := s.Status(ctx, resource, job.ID())
+			return err
+		}),
+		on("Status of a job that is done", func(t *testing.T, s work) func(context.Context) error {
+			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.Keep(time.Hour)))(t)
+			rig.Is(t, running(t, s).Done(t.Context()))
+			return func(ctx context.Context) error { _, err := s.Status(ctx, resource, id); return err }
 		}),
 		on("Next of a job whose time has come", func(t *testing.T, s work) func(context.Context) error {
 			id := rig.Must(s.Enqueue(t.Context(), resource, "job 1", jobs.After(30*time.Millisecond)))(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -29,7 +30,8 @@ type round struct {
 
 	// What came of the last edit.
 	ran     bool
-	foreign ddb.Item // the item as others have left it; nil: they have not
+	from    atomic.Pointer[ddb.Item] // what it was made on
+	foreign ddb.Item                 // the item as others have left it; nil: they have not
 	count   int64
 	served  map[string]delegation.Served
 	left    delegation.Evidence // what the write leaves
@@ -48,6 +50,7 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	e := r.l.e
 	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round")
 	defer told.End(&err)
+	defer r.witness(ctx)()
 	_, course, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
 		From: r.expect, Edit: r.edit, Made: func(_ context.Context, image ddb.Item) bool { return r.made(image) },
 		Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
@@ -85,6 +88,7 @@ func (r *round) edit(ctx context.Context, from typed.Snapshot) (typed.Edit, erro
 		return typed.Edit{}, errElsewhere
 	}
 	r.ran, r.count = true, 0
+	r.from.Store(&from.Raw)
 	total := typed.NewTotal(r.l.e.table, from)
 	at := typed.Version(core, from.Raw) + 1
 	r.served = map[string]delegation.Served{}

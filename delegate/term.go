@@ -19,8 +19,10 @@ const (
 	// mostMails and mostAnswers bound one round.
 	mostMails   = 256
 	mostAnswers = 16 << 10
-	// perShard is how many slots share a partition of mail.
+	// perShard is how many slots share a partition of mail, and perSecond how many writes:
+	// a partition of DynamoDB takes a thousand units.
 	perShard    = 16
+	perSecond   = 700
 	leastShards = 2
 	// activeFor is for how long a sender counts that sends nothing.
 	activeFor = 150 * time.Millisecond
@@ -165,12 +167,22 @@ func (t *term) served(r *round) {
 	}
 	active := max(activeFor, 4*t.cycle)
 	maps.DeleteFunc(t.mine, func(_ string, last time.Time) bool { return now.Sub(last) > active })
-	if t.shards < delegation.MostShards/2 && len(t.mine) > perShard*t.shards && now.Sub(t.grown) > 2*active {
+	if t.shards < delegation.MostShards/2 && t.wanted() > t.shards && now.Sub(t.grown) > 2*active {
 		// Senders choose new slots then: for a while there are twice as many.
 		t.shards, t.grown = 2*t.shards, now
 	}
 	t.rows = r.left.Rows || t.rows && !r.leaves
 	t.offload(r)
+}
+
+// wanted is how many partitions of mail there should be for those who send. Answers that go
+// into rows are a write more.
+func (t *term) wanted() int {
+	n, writes := len(t.mine), 1
+	if t.rows {
+		writes = 2
+	}
+	return max(n/perShard, int(float64(n*writes)/max(t.cycle, time.Millisecond).Seconds()/perSecond))
 }
 
 // mean is a mean that moves.
@@ -195,7 +207,7 @@ func (t *term) crowded(d delegation.Evidence) bool {
 // fewer is over how many partitions mail is spread after this term.
 func (t *term) fewer() int {
 	n := t.shards
-	for n > leastShards && len(t.mine) <= perShard*n/4 {
+	for n > leastShards && t.wanted() <= n/4 {
 		n /= 2
 	}
 	return n

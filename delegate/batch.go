@@ -1,0 +1,85 @@
+package delegate
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what one process sends as one: so many commands, of so many bytes.
+const (
+	mostOrders = 64
+	mostBatch  = 64 << 10
+)
+
+// settle is how long a caller whose context ended waits for the verdict on what it sent.
+const settle = 4 * time.Second
+
+// caller is one call under way.
+type caller struct {
+	order
+	ctx   context.Context
+	end   chan verdict // has room: nobody waits for a caller that left
+	alone bool         // together with others it failed
+}
+
+type verdict struct {
+	answer string
+	err    error
+}
+
+// batch are the callers whose commands travel as one. Its fields belong to the goroutine of
+// its line.
+type batch struct {
+	callers []*caller
+	answers []string // of the last time that the commands ran here
+	changed []bool   // which of them have changed the item then
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	live    atomic.Int64 // callers that have not left
+
+	seq    int64  // 0: it has no number yet
+	life   string // of the item, when it got that
+	posted bool   // its mail may lie in its row
+	forced bool   // who leads does not know its commands
+}
+
+func newBatch(callers []*caller) *batch {
+	b := &batch{callers: callers}
+	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(callers[0].ctx))
+	b.live.Store(int64(len(callers)))
+	return b
+}
+
+// leave counts one caller less; the last one ends the batch.
+func (b *batch) leave(cause error) {
+	if b.live.Add(-1) == 0 {
+		b.cancel(cause)
+	}
+}
+
+func (b *batch) orders() (all []order) {
+	for _, c := range b.callers {
+		all = append(all, c.order)
+	}
+	return all
+}
+
+// answer gives every caller what came of its command.
+func (b *batch) answer(answers []string) {
+	for i, c := range b.callers {
+		c.end <- verdict{answer: answers[i]}
+	}
+	b.cancel(nil)
+}
+
+// fail gives all the same error.
+func (b *batch) fail(err error) {
+	for _, c := range b.callers {
+		c.end <- verdict{err: err}
+	}
+	b.cancel(nil)
+}
+
+// isTaken reports whether answers say that a mail was taken back.
+func isTaken(answers []string) bool { return len(answers) == 1 && answers[0] == taken }

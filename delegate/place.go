@@ -1,0 +1,59 @@
+package delegate
+
+import (
+	"time"
+
+	"github.com/dynahold/dynahold/internal/delegation"
+)
+
+// place is what a process knows of an item beyond one call: its slot, with the last number
+// that it has used, and who leads.
+type place struct {
+	slot   string
+	shards int // of which it was chosen
+	seq    int64
+	// settled says that what became of the last number is known, and that nothing more can.
+	settled bool
+
+	first time.Duration       // until the first look for answers
+	deaf  string              // who led and did not know our commands
+	seen  delegation.Evidence // without its slots
+	at    time.Time           // when that was
+}
+
+// sees notes who leads.
+func (p *place) sees(d delegation.Evidence) {
+	d.Slots = nil
+	p.seen, p.at = d, time.Now()
+}
+
+// leads is who is likely to lead yet; without a Lead, if nobody is.
+func (p *place) leads() delegation.Evidence {
+	if time.Since(p.at) > believed {
+		return delegation.Evidence{}
+	}
+	return p.seen
+}
+
+// believed is for how long who led is taken for leading yet: a mail that nobody takes out is
+// found to be so within a look.
+const believed = time.Second
+
+// number gives a batch a number in the slot of this process, which is decided before there
+// is another.
+func (l *line) number(b *batch, life string, shards int) {
+	if b.seq > 0 {
+		return
+	}
+	if l.slot == "" || l.shards != shards || !delegation.MaySend(l.seq, l.settled) {
+		l.slot, l.shards, l.seq = newSlot(shards), shards, 0
+	}
+	l.seq++
+	l.settled = false
+	b.seq, b.life = l.seq, life
+}
+
+// row is what the row of a batch's mail says while it is there.
+func (l *line) row(b *batch) delegation.Mail {
+	return delegation.Mail{Slot: l.slot, Seq: b.seq, Life: b.life}
+}

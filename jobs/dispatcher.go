@@ -26,6 +26,7 @@ type dispatcher struct {
 	dead  []*post          // guarded by mu: resources that have room for none, but may have jobs of the dead
 	turns int              // guarded by mu: in which of the two lines
 	posts map[string]*post // guarded by mu: by name
+	moves int              // guarded by mu: how often a job of a resource was enqueued, started, or ended here
 	found bool             // guarded by mu: a job was started because of a look
 	fatal error            // guarded by mu until all workers have returned
 }
@@ -41,6 +42,7 @@ type post struct {
 	more     int           // jobs enqueued meanwhile
 	less     int           // and jobs that ended
 	active   int           // its jobs that are handled here
+	moved    int           // moves at the last of this resource
 	until    time.Time     // looks leave it alone until then: it is busy, or was left aside
 	aside    bool          // until is that of leaveAside
 }
@@ -68,6 +70,19 @@ func (d *dispatcher) push(p *post) {
 		}
 		signal(d.wake)
 	}
+}
+
+// moved notes that this process has moved a job of a resource. The caller holds mu.
+func (d *dispatcher) moved(p *post) {
+	d.moves++
+	p.moved = d.moves
+}
+
+// soFar is how many moves there were until now.
+func (d *dispatcher) soFar() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.moves
 }
 
 // signal leaves word in a channel that has room for one.
@@ -123,6 +138,7 @@ func (d *dispatcher) next() (p *post, r resources.Row, n int, givesWay bool) {
 func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.moved(p)
 	d.free += n - jobs
 	p.active += jobs
 	p.starting = false
@@ -145,6 +161,7 @@ func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
 func (d *dispatcher) ended(p *post, byUs bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.moved(p)
 	d.free++
 	p.active--
 	if byUs {
@@ -176,95 +193,12 @@ func (d *dispatcher) enqueued(resource string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.at(resource)
+	d.moved(p)
 	p.more++
 	if p.now.Queued++; !d.leaves(p) && (p.now.Limit == 0 || p.now.Running < p.now.Limit) {
 		d.push(p)
 	}
 }
-
-// learned is what becomes of a resource of which a look has told.
-type learned int
-
-const (
-	leftAlone   learned = iota // its workers go on by themselves, or it has nothing to do
-	forgotten                  // nothing of it is there
-	asWork                     // jobs of it can be started
-	asDeadsWork                // its line must be read: holders of what is in the way may be dead
-	unchanged                  // it is known anew, and stays where it is
-)
-
-// judgeFound tells them. The caller holds mu.
-func (d *dispatcher) judgeFound(p *post, r resources.Row, now time.Time) learned {
-	empty := r.Queued == 0 && r.Running == 0
-	paused := !r.Paused.IsZero()
-	switch {
-	case p == nil && empty:
-		return leftAlone
-	case p == nil:
-		p = &post{}
-	}
-	switch {
-	case d.goesOn(p, r):
-		return leftAlone
-	case empty && p.active == 0 && !p.inLine:
-		return forgotten
-	case paused:
-		return unchanged
-	case r.Queued > 0 && !r.Full() && !d.s.resting(r):
-		return asWork
-	case !now.Before(p.until) && d.s.mayBeDead(r, now):
-		return asDeadsWork
-	}
-	return unchanged
-}
-
-// goesOn reports whether nothing needs to be learned of a resource. The caller holds mu.
-func (d *dispatcher) goesOn(p *post, r resources.Row) bool {
-	return p.starting || p.active >= r.Limit || d.leaves(p)
-}
-
-// learn takes in what a look has told of a resource.
-func (d *dispatcher) learn(r resources.Row) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.s.table.Clock()
-	said := d.judgeFound(d.posts[r.Name], r, now)
-	if said == leftAlone {
-		return
-	}
-	p := d.at(r.Name)
-	p.aside = false
-	if said == forgotten {
-		delete(d.posts, r.Name)
-		return
-	}
-	p.now = r
-	if said == asDeadsWork {
-		p.until, p.check = now.Add(d.s.cfg.Lease/3), !p.inLine
-	}
-	if (said == asWork || p.check) && !p.inLine {
-		p.looked = true
-		d.push(p)
-	}
-}
-
-// mayBeDead reports whether the holder of a job that runs, or of a permit that is in the
-// way, may be dead. Of a job only the line tells.
-func (s *store) mayBeDead(r resources.Row, now time.Time) bool {
-	for _, p := range r.Permits {
-		if r.Queued > 0 && s.table.Dead(p.Until, now) {
-			return true
-		}
-	}
-	if r.Jobs() == 0 || s.resting(r) {
-		return false
-	}
-	// The token is the time of the last start: where one runs at most, of the one that does.
-	return r.Limit > 1 || now.After(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew))
-}
-
-// leaves reports whether a resource was left aside, and is still. The caller holds mu.
-func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.table.Clock().Before(p.until) }
 
 // useful reports whether looking has led to work. While it does not, because
 // there is none, or because workers find it by themselves, looks become rare.

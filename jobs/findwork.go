@@ -36,7 +36,7 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 	// Each dispatcher in an order of its own: in the same they would meet everywhere.
 	rand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
 	for _, i := range due {
-		seen := seenShard{looked: d.s.table.Clock()}
+		seen, began := seenShard{looked: d.s.table.Clock()}, d.soFar()
 		later := false
 		var found []resources.Row
 		for r, err := range d.s.table.InShard(ctx, i, resources.Page{Eventual: true}) {
@@ -55,7 +55,7 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 		d.shards[i] = seen
 		d.s.noteLater(i, later)
 		for _, k := range rand.Perm(len(found)) {
-			d.learn(found[k])
+			d.learn(found[k], began)
 		}
 	}
 	d.tell(ctx)

@@ -77,7 +77,8 @@ func (w *writer) write(ctx context.Context) {
 	case 1:
 		_, _ = w.locks.Upsert(ctx, key, add)
 	case 2:
-		_, _ = w.direct.Apply(ctx, key, expression.Add(expression.Name("total"), expression.Value(1)))
+		// Without an id the network may apply it again, behind writes of others.
+		_, _ = w.direct.Once(fmt.Sprint(w.random.Uint64())).Apply(ctx, key, expression.Add(expression.Name("total"), expression.Value(1)))
 	case 3:
 		_, _ = w.direct.Once(fmt.Sprint(w.random.Uint64())).Update(ctx, key, add)
 	case 4:

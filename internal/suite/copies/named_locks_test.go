@@ -22,7 +22,8 @@ var calls = map[string]call{
 	"mutex, fail-open, Unlock": {open: unlockOf(mutex.FailOpen)},
 	"mutex, fail-closed, Unlock": {open: unlockOf(mutex.FailClosed),
 		told: map[moment]repo.Verdict{atOnce: repo.Unknown, behind: repo.Unknown, conflict: repo.Unknown}},
-	"mutex, fail-open, Extend":       {open: extendOf(mutex.FailOpen)},
+	"mutex, fail-open, Extend":       {open: extendOf(mutex.Config{Mode: mutex.FailOpen})},
+	"mutex, fail-open, race, Extend": {open: extendOf(mutex.Config{Mode: mutex.FailOpen, Race: true})},
 	"mutex, fail-open, SetPayload":   {open: payloadOf(mutex.FailOpen)},
 	"mutex, fail-closed, SetPayload": {open: payloadOf(mutex.FailClosed)},
 	"mutex, fail-open, Break":        {open: breakOf(mutex.FailOpen)},
@@ -45,7 +46,11 @@ var calls = map[string]call{
 
 // lockers are a process whose requests are copied and another one, on one name.
 func lockers(t *testing.T, p *place, mode mutex.Mode) (mine, theirs *mutex.Locker) {
-	cfg := mutex.Config{Mode: mode, Table: repo.TableConfig{Clock: p.now}}
+	return lockersOf(t, p, mutex.Config{Mode: mode})
+}
+
+func lockersOf(t *testing.T, p *place, cfg mutex.Config) (mine, theirs *mutex.Locker) {
+	cfg.Table = repo.TableConfig{Clock: p.now}
 	theirs = rig.Must(mutex.New(p.Client, p.Table, cfg))(t)
 	rig.Is(t, theirs.EnsureTable(t.Context()))
 	mine = rig.Must(mutex.New(p.client(), p.Table, cfg))(t)
@@ -110,9 +115,9 @@ func unlockOf(mode mutex.Mode) func(*testing.T, *place) stage {
 	}
 }
 
-func extendOf(mode mutex.Mode) func(*testing.T, *place) stage {
+func extendOf(cfg mutex.Config) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
-		mine, theirs := lockers(t, p, mode)
+		mine, theirs := lockersOf(t, p, cfg)
 		held := rig.Must(mine.TryLock(t.Context(), "door"))(t)
 		return stage{
 			do: func(ctx context.Context) error { p.later(time.Second); return held.Extend(ctx) },

@@ -56,14 +56,14 @@ var ofOnce = []mutant{
 		file: "internal/lockless/once.go",
 		old:  `return o.Epoch > o.First+1 }`,
 		new:  `return o.Epoch > o.First+2 }`,
-		by:   model("^TestWhenAnIDMayBeForgotten$"),
+		by:   test("internal/beside", "^TestWhenAnIDMayBeForgotten$"),
 	},
 	{
 		name: "an id answers for another request",
 		file: "internal/protocol/once.go",
 		old:  `case others && !bare:`,
 		new:  `case others && bare:`,
-		by:   model("^TestRecall$"),
+		by:   test("internal/beside", "^TestRecall$"),
 	},
 	{
 		name: "a transaction's id is an item's",

@@ -91,7 +91,14 @@ var ofConditions = []mutant{
 		file: "internal/protocol/lock.go",
 		old:  "update: \"SET #lockTime = :until\",\n		cond:   exprOwn + \" AND #lockTime < :until\",",
 		new:  "update: \"SET #lockTime = :until\",\n		cond:   exprOwn,",
-		by:   suite("copies", "^TestNamed$"),
+		by:   suite("copies", "^TestNamed$/^mutex,_fail-open,_race,_Extend$"),
+	},
+	{
+		name: "the same of one that others in a queue are told of",
+		file: "internal/protocol/queue.go",
+		old:  "cond:    exprOwn + \" AND #lockTime < :until\",",
+		new:  "cond:    exprOwn,",
+		by:   suite("copies", "^TestNamed$/^mutex,_fail-open,_Extend$"),
 	},
 	{
 		name: "a break leaves no evidence for the holder",

@@ -6,6 +6,8 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -42,8 +44,33 @@ func TestNoMutantIsStale(t *testing.T) {
 		if _, err := parser.ParseFile(token.NewFileSet(), m.file, mutated, parser.SkipObjectResolution); err != nil {
 			t.Errorf("%s: what it leaves is no program: %v", m.name, err)
 		}
-		if tests, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(m.by.dir), "*_test.go")); err != nil || tests == nil {
-			t.Errorf("%s: %s has no tests", m.name, m.by.dir)
+		if !hasTest(t, filepath.Join(root, filepath.FromSlash(m.by.dir)), m.by.test) {
+			t.Errorf("%s: %s has no test %s", m.name, m.by.dir, m.by.test)
 		}
 	}
 }
+
+// hasTest reports whether a folder has a test with a name that matches the first part of
+// an expression.
+func hasTest(t *testing.T, dir, expression string) bool {
+	first, _, _ := strings.Cut(expression, "/")
+	name := regexp.MustCompile(first)
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range declared.FindAllSubmatch(text, -1) {
+			if name.Match(found[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)

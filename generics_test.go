@@ -36,9 +36,7 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 		rig.Is(t, r.Delete(ctx, key), repo.ErrNotFound)
 
 		made := rig.Must(r.Create(ctx, fixture.Account{ID: "p", Seq: 1, Balance: 5, At: 1, Tags: []string{"a"}}))(t)
-		if made.Version != 1 {
-			t.Errorf("version of a new item is %d, want 1", made.Version)
-		}
+		rig.Equal(t, made.Version, 1, "version of a new item is")
 		_, err = r.Create(ctx, made)
 		rig.Is(t, err, repo.ErrExists)
 		got := rig.Must(r.Get(ctx, key))(t)
@@ -67,9 +65,7 @@ func TestCreateGetUpdateDelete(t *testing.T) {
 			a.Balance, a.At = 9, 2
 			return nil
 		}))(t)
-		if again.Balance != 9 {
-			t.Errorf("Upsert returned %+v", again)
-		}
+		rig.Equal(t, again.Balance, 9, "Upsert returned %+v", again)
 		rig.Must(r.Upsert(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		if got := rig.Must(r.Get(ctx, key))(t); got.Balance != 10 {
 			t.Errorf("balance %d after two upserts, want 10", got.Balance)
@@ -201,9 +197,7 @@ func TestCreateHasOneWinner(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if won.Load() != 1 {
-			t.Errorf("%d creates succeeded, want 1", won.Load())
-		}
+		rig.Equal(t, won.Load(), 1, "creates succeeded")
 	})
 }
 
@@ -295,9 +289,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		}
 		_, err := r.Create(t.Context(), fixture.Account{Balance: 1, At: 1})
 		rig.Is(t, err, repo.ErrKey)
-		if n := w.Count.Total(); n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		rig.Equal(t, w.Count.Total(), 0, "requests were sent")
 	})
 }
 

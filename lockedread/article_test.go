@@ -119,9 +119,7 @@ func TestWeAreKeptOutByALockTakenByHand(t *testing.T) {
 		t.Fatal("its commit was refused")
 	}
 	h := acquire(t, l)
-	if h.Item().Count != 7 {
-		t.Errorf("count %d after a commit by hand", h.Item().Count)
-	}
+	rig.Equal(t, h.Item().Count, 7, "count after a commit by hand")
 }
 
 func TestTakeoversBetweenUsAndTheArticle(t *testing.T) {

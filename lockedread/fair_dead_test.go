@@ -191,9 +191,7 @@ func TestFairOrderAfterTheDead(t *testing.T) {
 				from := time.Now()
 				rig.Is(t, held.Release(t.Context()))
 				all.Wait()
-				if got := strings.Join(order, ""); got != alive {
-					t.Errorf("served %s, want %s", got, alive)
-				}
+				rig.Equal(t, strings.Join(order, ""), alive, "served")
 				// Four rows of the dead, each a grace, the time between two looks, and an
 				// eighth of a grace for each one in it.
 				if took, most := last.Sub(from), 4*(time.Second+time.Second/3)+8*time.Second/8+100*time.Millisecond; took > most {

@@ -76,9 +76,7 @@ func TestFairDrawsOnce(t *testing.T) {
 			waiting <- err
 		}()
 		rig.Await(t, "it looks at the queue", func() bool { return b.Count.Count("GetItem") >= 3 })
-		if n := b.entries(t); n != 1 {
-			t.Errorf("%v: %d entries", kind, n)
-		}
+		rig.Equal(t, b.entries(t), 1, "%v: entries", kind)
 		rig.Is(t, holder.Release(t.Context()))
 		if err := <-waiting; err != nil {
 			t.Errorf("%v: %v", kind, err)

@@ -65,9 +65,7 @@ func TestFairAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := b.Count.Total(); got != 6 {
-		t.Errorf("%d requests for three changes, want 6", got)
-	}
+	rig.Equal(t, b.Count.Total(), 6, "requests for three changes")
 	h := rig.Must(l.Acquire(t.Context(), key))(t)
 	before := h.Token()
 	rig.Is(t, h.Release(t.Context()))
@@ -118,9 +116,7 @@ func TestFairGivesUp(t *testing.T) {
 	}
 	_, err = b.locker(t, lockedread.Config{Fair: true, Wait: repo.Wait{Attempts: 3}}).Acquire(t.Context(), key)
 	rig.Is(t, err, repo.ErrLocked)
-	if n := b.entries(t); n != 0 {
-		t.Errorf("%d entries are left", n)
-	}
+	rig.Equal(t, b.entries(t), 0, "entries are left")
 	rig.Is(t, holder.Release(t.Context()))
 	_, err = b.locker(t, lockedread.Config{Fair: true}).Acquire(t.Context(), repo.Key{Partition: "pear"})
 	rig.Is(t, err, repo.ErrNotFound)

@@ -38,9 +38,7 @@ func TestHeldItemTellsWhoHoldsIt(t *testing.T) {
 	if !errors.As(err, &locked) || locked.Owner != "till 1" || locked.Token != h.Token() || time.Until(locked.Until) < 20*time.Second {
 		t.Errorf("%v (%+v)", err, locked)
 	}
-	if b.Count.Total() != 1 {
-		t.Errorf("%d requests, want 1", b.Count.Total())
-	}
+	rig.Equal(t, b.Count.Total(), 1, "requests")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = b.locker(t, lockedread.Config{}).Acquire(ctx, key)

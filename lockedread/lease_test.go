@@ -25,9 +25,7 @@ func TestTakeoverOfAnExpiredHold(t *testing.T) {
 	later := b.locker(t, lockedread.Config{})
 	later.SetClock(40 * time.Second)
 	h := acquire(t, later)
-	if h.Token() != old.Token()+1 {
-		t.Errorf("token %d after %d", h.Token(), old.Token())
-	}
+	rig.Equal(t, h.Token(), old.Token()+1, "token after %d", old.Token())
 	item := old.Item()
 	item.Count = 0
 	_, err := old.Commit(t.Context(), item)

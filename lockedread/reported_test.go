@@ -48,9 +48,7 @@ func TestAChangeThatOverrunsItsLeaseIsReportedMeanwhile(t *testing.T) {
 		_, err := l.Upsert(t.Context(), journalKey, func(ctx context.Context, j *journal) error {
 			time.Sleep(28 * time.Second)
 			synctest.Wait()
-			if n := expired(); n != 0 {
-				t.Errorf("%d events before the end", n)
-			}
+			rig.Equal(t, expired(), 0, "events before the end")
 			time.Sleep(time.Second) // the lease, less its margin
 			synctest.Wait()
 			if n := expired(); n != 1 {

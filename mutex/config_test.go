@@ -66,9 +66,7 @@ func TestS2_7_EnsureTable(t *testing.T) {
 	rig.Is(t, err, repo.ErrNoTable)
 	ttl, err := b.Client.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &b.Table})
 	rig.Is(t, err)
-	if aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "expiresAt" {
-		t.Errorf("TTL is %v", ttl.TimeToLiveDescription)
-	}
+	rig.Equal(t, aws.ToString(ttl.TimeToLiveDescription.AttributeName), "expiresAt", "TTL is %v", ttl.TimeToLiveDescription)
 }
 
 func TestBadSettings(t *testing.T) {

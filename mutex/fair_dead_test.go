@@ -157,9 +157,7 @@ func TestFairTransferWhoseRowHasGone(t *testing.T) {
 		time.Sleep(100 * time.Millisecond) // in virtual time: it has enqueued
 		rig.Is(t, held.Unlock(t.Context()))
 		rig.Is(t, <-done)
-		if transfers.Load() != 2 {
-			t.Errorf("%d transfers", transfers.Load())
-		}
+		rig.Equal(t, transfers.Load(), 2, "transfers")
 	})
 	wantEnded(t, b, cfg, "printer")
 }

@@ -31,9 +31,7 @@ func TestFairRowWithAnAttributeOfItsOwn(t *testing.T) {
 		b.queued(t, "printer", 2)
 		rig.Is(t, held.Unlock(t.Context()))
 		next := <-got
-		if text := string(next.Payload()); text != "page 7" {
-			t.Errorf("payload %q", text)
-		}
+		rig.Equal(t, string(next.Payload()), "page 7", "payload")
 		rig.Is(t, next.Unlock(t.Context()))
 		if r := b.row(t, "printer"); r["where"] == nil || r["lockedBy"] != nil || len(b.entries(t, "printer")) > 0 || next.Token() != held.Token()+1 {
 			t.Errorf("tokens %d and %d; left: %v", held.Token(), next.Token(), r)

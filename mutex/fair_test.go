@@ -68,9 +68,7 @@ func TestFairAlone(t *testing.T) {
 			}))
 			wantEnded(t, b, cfg, "printer")
 		}
-		if n := b.Count.Total(); n != 6 {
-			t.Errorf("%d requests for three locks, want 6: %v", n, b.Count.Counts())
-		}
+		rig.Equal(t, b.Count.Total(), 6, "requests for three locks: %v", b.Count.Counts())
 	})
 }
 

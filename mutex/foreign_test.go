@@ -67,9 +67,7 @@ func TestListShowsWhatItCanRead(t *testing.T) {
 			seen[info.Key.Partition] = true
 		}
 	}
-	if len(seen) != 20 {
-		t.Errorf("%d locks of 20", len(seen))
-	}
+	rig.Equal(t, len(seen), 20, "locks of 20")
 	rig.Is(t, last, repo.ErrSchema)
 	for _, err := range l.List(t.Context()) {
 		_ = err // seen above

@@ -42,13 +42,9 @@ func severalLocks(t *testing.T, b bench, network fault.Doer, cfg mutex.Config) {
 					t.Error(err)
 					return
 				}
-				if len(g.Locks()) != len(pick) {
-					t.Errorf("%d locks for %d names", len(g.Locks()), len(pick))
-				}
+				rig.Equal(t, len(g.Locks()), len(pick), "locks names")
 				for _, i := range pick {
-					if inside[i].Add(1) != 1 {
-						t.Errorf("two holders of %v", names[i])
-					}
+					rig.Equal(t, inside[i].Add(1), 1, "two holders of %v", names[i])
 				}
 				time.Sleep(time.Millisecond)
 				for _, i := range pick {

@@ -27,9 +27,7 @@ func TestS2_2_FailOpenEndsWithItsLeaseAndKeepsTheRow(t *testing.T) {
 		rig.Is(t, dead.Unlock(t.Context()), repo.ErrLockLost, repo.ErrLocked)
 		rig.Is(t, second.Unlock(t.Context()))
 		again := lock(t, l, "job") // free at once
-		if again.Token() != second.Token()+1 {
-			t.Errorf("token %d after %d", again.Token(), second.Token())
-		}
+		rig.Equal(t, again.Token(), second.Token()+1, "token after %d", second.Token())
 		rig.Is(t, again.Unlock(t.Context()))
 		next = again.Token() + 1
 	})

@@ -83,9 +83,7 @@ func TestLeavingTheLine(t *testing.T) {
 		if by := (*repo.LockedError)(nil); !errors.As(err, &by) || by.Token != held.Token() {
 			t.Errorf("%v does not say who holds it", err)
 		}
-		if n := b.Count.Total(); n != 0 {
-			t.Errorf("%d requests while a caller of this locker holds it", n)
-		}
+		rig.Equal(t, b.Count.Total(), 0, "requests while a caller of this locker holds it")
 		waits := make(chan error)
 		go func() {
 			_, err := l.Lock(t.Context(), "printer")

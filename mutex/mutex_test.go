@@ -106,9 +106,7 @@ func TestS2_4_OwnerAttemptsAndWaiting(t *testing.T) {
 	if !errors.As(err, &locked) || locked.Owner != "worker-3" || locked.Token != held.Token() || !locked.Until.IsZero() {
 		t.Errorf("error %v", err)
 	}
-	if n := b.Count.Total(); n != 4 {
-		t.Errorf("%d requests for 4 attempts", n)
-	}
+	rig.Equal(t, b.Count.Total(), 4, "requests for 4 attempts")
 }
 
 func TestS3_1_TakeFreeTakeExpiredRefuseHeld(t *testing.T) {
@@ -173,9 +171,7 @@ func TestLockAndUnlockAreTwoRequests(t *testing.T) {
 			b.Count.Reset()
 			held := lock(t, l, "job")
 			rig.Is(t, held.Unlock(t.Context()))
-			if n := b.Count.Total(); n != 2 {
-				t.Errorf("%d requests: %v", n, b.Count.Counts())
-			}
+			rig.Equal(t, b.Count.Total(), 2, "requests: %v", b.Count.Counts())
 		}
 	})
 }
@@ -192,9 +188,7 @@ func TestPayload(t *testing.T) {
 	rig.Is(t, held.Unlock(t.Context()))
 	rig.Is(t, held.SetPayload(t.Context(), []byte("late")), repo.ErrReleased)
 	next := lock(t, l, "job")
-	if string(next.Payload()) != "line 7" {
-		t.Errorf("payload %q", next.Payload())
-	}
+	rig.Equal(t, string(next.Payload()), "line 7", "payload %q", next.Payload())
 	rig.Is(t, l.Break(t.Context(), "job", next.Token()))
 	rig.Is(t, next.SetPayload(t.Context(), []byte("late")), repo.ErrLockLost)
 	if got := lock(t, l, "job").Payload(); string(got) != "line 7" {

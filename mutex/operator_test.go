@@ -104,9 +104,7 @@ func TestVerdictsOfOperators(t *testing.T) {
 			if !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
-			if held := b.row(t, name)["lockedBy"] != nil; held != c.heldBy {
-				t.Errorf("held: %v", held)
-			}
+			rig.Equal(t, b.row(t, name)["lockedBy"] != nil, c.heldBy, "held")
 		})
 	}
 }
@@ -162,9 +160,7 @@ func TestInspectTellsWhoHoldsAName(t *testing.T) {
 		if info.Since.Before(from) || info.Since.After(time.Now()) {
 			t.Errorf("held since %v", info.Since)
 		}
-		if endless := info.Until.IsZero(); endless != (cfg.Mode == mutex.FailClosed) {
-			t.Errorf("%v: until %v", cfg.Mode, info.Until)
-		}
+		rig.Equal(t, info.Until.IsZero(), cfg.Mode == mutex.FailClosed, "%v: until %v", cfg.Mode, info.Until)
 		rig.Is(t, held.Unlock(t.Context()))
 		_, err = l.Inspect(t.Context(), "door")
 		rig.Is(t, err, repo.ErrNotHeld)

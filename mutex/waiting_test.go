@@ -125,7 +125,5 @@ func TestOneAttemptTakesOver(t *testing.T) {
 	l.SetClock(time.Hour)
 	b.Count.Reset()
 	rig.Must(l.Lock(t.Context(), "door"))(t)
-	if n := b.Count.Total(); n != 1 {
-		t.Errorf("%d requests", n)
-	}
+	rig.Equal(t, b.Count.Total(), 1, "requests")
 }

@@ -74,7 +74,5 @@ func TestKilled(t *testing.T) {
 	_ = c.Wait() // it was killed
 	var runs atomic.Int64
 	rig.Must(once.Do(t.Context(), s.open(t, s.Client, once.Config{ClockSkew: -1}), "order", giving(&runs)))(t)
-	if runs.Load() != 1 {
-		t.Errorf("%d runs", runs.Load())
-	}
+	rig.Equal(t, runs.Load(), 1, "runs")
 }

@@ -102,9 +102,7 @@ func TestDo(t *testing.T) {
 	}
 	got, err := once.Do(t.Context(), s.Store, "another", giving(&runs))
 	rig.Is(t, err)
-	if got.Number != 2 {
-		t.Errorf("%+v", got)
-	}
+	rig.Equal(t, got.Number, 2, "%+v", got)
 }
 
 // An operation that fails, panics or whose caller has gone releases the id: it is tried
@@ -212,15 +210,11 @@ func TestOnlyTheHolderCompletes(t *testing.T) {
 			return receipt{1, "late"}, nil
 		})
 		rig.Is(t, err, repo.ErrLockLost)
-		if got != (receipt{}) {
-			t.Errorf("%s: %+v", what, got)
-		}
+		rig.Equal(t, got, receipt{}, "%s", what)
 		if want.Number == 0 {
 			continue
 		}
-		if got := rig.Must(once.Do(t.Context(), s.Store, what, never(t)))(t); got != want {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
-		}
+		rig.Equal(t, rig.Must(once.Do(t.Context(), s.Store, what, never(t)))(t), want, "%s", what)
 	}
 	// A run that is late, but that nobody has taken over, completes.
 	rig.Must(once.Do(t.Context(), s.Store, "late", func(context.Context, once.Run) (receipt, error) {
@@ -263,9 +257,7 @@ func TestACompletionInDoubtStays(t *testing.T) {
 	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	got, err := once.Do(t.Context(), s.Store, "order", never(t))
 	rig.Is(t, err)
-	if got.Number != 1 {
-		t.Errorf("%+v", got)
-	}
+	rig.Equal(t, got.Number, 1, "%+v", got)
 }
 
 // A completion that the table throttles for longer than the client's policy bears goes on
@@ -340,9 +332,7 @@ func TestTTLOfWhatIsForgotten(t *testing.T) {
 	}
 	got, err := once.Do(t.Context(), mine, "order", giving(&runs))
 	rig.Is(t, err)
-	if got.Number != 2 {
-		t.Errorf("%+v", got)
-	}
+	rig.Equal(t, got.Number, 2, "%+v", got)
 	for _, in := range copies {
 		_, _ = s.Client.UpdateItem(t.Context(), in)
 	}

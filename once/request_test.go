@@ -201,8 +201,6 @@ func TestRequestsSideBySide(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if runs.Load() != 1 {
-			t.Errorf("%d runs", runs.Load())
-		}
+		rig.Equal(t, runs.Load(), 1, "runs")
 	}
 }

@@ -46,9 +46,7 @@ func TestTry(t *testing.T) {
 		if left := time.Minute; !errors.As(err, &who) || who.Owner != "clerk-1" || who.Token == 0 || time.Until(who.Until) > left || time.Until(who.Until) < left/2 {
 			t.Errorf("%+v", who)
 		}
-		if s.Count.Total() != 1 {
-			t.Errorf("%v", s.Count.Counts())
-		}
+		rig.Equal(t, s.Count.Total(), 1, "%v", s.Count.Counts())
 		end(outcome)
 		s.Count.Reset()
 		var runs atomic.Int64
@@ -56,9 +54,7 @@ func TestTry(t *testing.T) {
 		if want := map[bool]receipt{true: {7, "first"}, false: {1, "paid"}}[outcome == nil]; got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
-		if again := rig.Must(once.Do(t.Context(), s.Store, id, never(t)))(t); again != got {
-			t.Errorf("%+v, then %+v", got, again)
-		}
+		rig.Equal(t, rig.Must(once.Do(t.Context(), s.Store, id, never(t)))(t), got, "then")
 	}
 }
 

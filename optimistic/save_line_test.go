@@ -99,9 +99,7 @@ func TestNoWriteIsExpectedAfterItsCall(t *testing.T) {
 		_ = r.Remove(t.Context(), made)
 	}
 	net.Wait()
-	if n := optimistic.Expected(r); n != 0 {
-		t.Errorf("%d writes are expected", n)
-	}
+	rig.Equal(t, optimistic.Expected(r), 0, "writes are expected")
 	if net.Counts()[fault.LoseResponse] == 0 || under {
 		t.Errorf("nothing was tried, or a write was expected before it was made (%v)", under)
 	}

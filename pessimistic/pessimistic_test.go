@@ -48,9 +48,7 @@ func TestPanicReleasesTheLockAndGoesOn(t *testing.T) {
 	r, table := open(t, pessimistic.Config{})
 	func() {
 		defer func() {
-			if p := recover(); p != "boom" {
-				t.Errorf("recovered %v", p)
-			}
+			rig.Equal(t, recover(), "boom", "recovered")
 		}()
 		_, _ = r.Update(t.Context(), key, func(_ context.Context, s *stock) error { s.Count = 0; panic("boom") })
 	}()

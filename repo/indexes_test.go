@@ -39,9 +39,7 @@ func TestIndexes(t *testing.T) {
 		rig.Is(t, err)
 		found = append(found, p.ID)
 	}
-	if strings.Join(found, " ") != "b a" {
-		t.Errorf("found %v", found)
-	}
+	rig.Equal(t, strings.Join(found, " "), "b a", "found %v", found)
 
 	plain := rig.Must(repo.NewTable[parcel](r.Client, r.Table, repo.TableConfig{}))(t)
 	rig.Is(t, plain.EnsureTable(t.Context())) // that it has more concerns nobody
@@ -89,9 +87,7 @@ func TestIndexesThatAreBeingFilled(t *testing.T) {
 	f.table.AttributeDefinitions = append(f.table.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("customer"), AttributeType: "S"})
 	table := rig.Must(repo.NewTable[parcel](f, "table", repo.TableConfig{Indexes: []repo.IndexSchema{{Name: "byCustomer", Partition: repo.KeyAttribute{Name: "customer"}}}}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
-	if looks != 3 {
-		t.Errorf("%d looks", looks)
-	}
+	rig.Equal(t, looks, 3, "looks")
 }
 
 // An index that leaves attributes out is none for the library.

@@ -199,9 +199,7 @@ func TestPermitsAndJobsEndByTheClock(t *testing.T) {
 	for want := 2; want <= 3; want++ {
 		select {
 		case attempt := <-running:
-			if attempt != want {
-				t.Errorf("attempt %d", attempt)
-			}
+			rig.Equal(t, attempt, want, "attempt")
 		case <-time.After(rig.Patience):
 			t.Fatalf("attempt %d is not made", want)
 		}
@@ -244,21 +242,15 @@ func TestOnceByTheClock(t *testing.T) {
 	_, err := once.Try(t.Context(), store, "m1", charge)
 	rig.Is(t, err, repo.ErrLocked)
 	clock.Advance(2 * lease)
-	if got := rig.Must(once.Try(soon(t), store, "m1", charge))(t); got != 1 {
-		t.Errorf("result %d", got)
-	}
+	rig.Equal(t, rig.Must(once.Try(soon(t), store, "m1", charge))(t), 1, "result")
 	close(end)
 	if err := <-first; err == nil {
 		t.Error("the run that lost its lease was completed")
 	}
 	for want, by := range map[int]time.Duration{1: 30 * time.Minute} {
 		clock.Advance(by)
-		if got := rig.Must(once.Do(soon(t), store, "m1", charge))(t); got != want {
-			t.Errorf("result %d, want %d", got, want)
-		}
+		rig.Equal(t, rig.Must(once.Do(soon(t), store, "m1", charge))(t), want, "result")
 	}
 	clock.Advance(2 * time.Hour)
-	if got := rig.Must(once.Do(soon(t), store, "m1", charge))(t); got != 2 {
-		t.Errorf("result %d of an operation that was forgotten", got)
-	}
+	rig.Equal(t, rig.Must(once.Do(soon(t), store, "m1", charge))(t), 2, "result of an operation that was forgotten")
 }

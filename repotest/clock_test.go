@@ -85,9 +85,7 @@ func TestItemsByTheClock(t *testing.T) {
 			rig.Is(t, err)
 			n++
 		}
-		if n != want {
-			t.Errorf("%d items that have not expired, want %d", n, want)
-		}
+		rig.Equal(t, n, want, "items that have not expired")
 		clock.Advance(2 * time.Hour)
 	}
 }

@@ -43,9 +43,7 @@ func TestEachFaultAtEachRequest(t *testing.T) {
 					t.Errorf("%+v", got)
 				}
 				copied := kind == repotest.ArrivesTwice || kind == repotest.ArrivesLate // by the network, not by the client
-				if copied != (sent == 2) {
-					t.Errorf("%d requests", sent)
-				}
+				rig.Equal(t, copied, sent == 2, "%d requests", sent)
 			})
 		}
 	}

@@ -49,9 +49,7 @@ func TestLeavingWhileAPermitMayHaveBeenPassedOn(t *testing.T) {
 				second := p.acquire(ctx)
 				time.AfterFunc(c.leaves, cancel)
 				p.releaseInDoubt(t, first)
-				if left := len(second) > 0; left != c.first {
-					t.Errorf("it has left before: %v, want %v", left, c.first)
-				}
+				rig.Equal(t, len(second) > 0, c.first, "it has left before")
 				rig.Is(t, (<-second).err, semaphore.ErrBusy, context.Canceled)
 				time.Sleep(3 * time.Second) // the last request goes on beside the calls
 				wantNone(t, other.s)

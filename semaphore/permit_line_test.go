@@ -30,9 +30,7 @@ func TestCallersOfOneSemaphoreStandInLine(t *testing.T) {
 			t.Errorf("%d requests for 5 permits, want one for each and one to end", n)
 		}
 		wantNone(t, p.s)
-		if n := p.s.LocalQueues(); n != 0 {
-			t.Errorf("%d lines of nobody", n)
-		}
+		rig.Equal(t, p.s.LocalQueues(), 0, "lines of nobody")
 	})
 }
 
@@ -62,9 +60,7 @@ func TestPermitsOfOneProcessGoSideBySide(t *testing.T) {
 		}
 		began := time.Now()
 		all.Wait()
-		if most != 3 {
-			t.Errorf("%d at once, the limit is 3", most)
-		}
+		rig.Equal(t, most, 3, "at once, the limit is 3")
 		if n := p.sent.Load(); n > 90*3/2 {
 			t.Errorf("%d requests for 90 permits", n)
 		}

@@ -114,9 +114,7 @@ func TestPermitsArePassedOnLessOftenWhereOthersWantThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			besideAnother(t, semaphore.Config{Limit: c.limit, Lease: time.Hour}, func(t *testing.T, p, other *process) {
 				c.others(t, p, other)
-				if n := p.rounds(t, 2*c.want+4, time.Millisecond)[0].hands; n != c.want {
-					t.Errorf("a permit was passed on %d times, want %d", n, c.want)
-				}
+				rig.Equal(t, p.rounds(t, 2*c.want+4, time.Millisecond)[0].hands, c.want, "a permit was passed on times")
 			})
 		})
 	}

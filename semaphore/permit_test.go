@@ -22,9 +22,7 @@ func TestPermitAndReleaseAreTwoRequests(t *testing.T) {
 		b.Count.Reset()
 		p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
 		rig.Is(t, p.Release(t.Context()))
-		if n := b.Count.Total(); n != 2 {
-			t.Errorf("%d requests: %v", n, b.Count.Counts())
-		}
+		rig.Equal(t, b.Count.Total(), 2, "requests: %v", b.Count.Counts())
 		rig.Is(t, p.Release(t.Context())) // for defer
 	}
 }

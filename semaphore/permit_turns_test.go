@@ -68,9 +68,7 @@ func TestAPermitIsNotPassedToWhoAsks(t *testing.T) {
 		rig.Is(t, first.Release(t.Context()))
 		serve(t, first, second)
 		wantNone(t, p.s)
-		if n := p.s.LocalQueues(); n != 0 {
-			t.Errorf("%d lines of nobody", n)
-		}
+		rig.Equal(t, p.s.LocalQueues(), 0, "lines of nobody")
 	})
 }
 
@@ -87,9 +85,7 @@ func TestTwoPermitsArePassedToTwo(t *testing.T) {
 		for _, c := range []chan granted{third, fourth} {
 			got := <-c
 			rig.Is(t, got.err)
-			if n := p.sent.Load(); n != 2 {
-				t.Errorf("%d requests to pass two permits on", n)
-			}
+			rig.Equal(t, p.sent.Load(), 2, "requests to pass two permits on")
 			defer func() { rig.Is(t, got.permit.Release(t.Context())) }()
 		}
 	})
@@ -140,9 +136,7 @@ func TestALostPermitLeavesNoLine(t *testing.T) {
 		lost := rig.Must(p.s.Acquire(t.Context(), "printer"))(t)
 		rig.Is(t, other.s.BreakPermit(t.Context(), "printer", lost.ID()))
 		rig.Is(t, lost.Extend(t.Context()), repo.ErrLockLost)
-		if n := p.s.LocalQueues(); n != 0 {
-			t.Errorf("%d lines of nobody", n)
-		}
+		rig.Equal(t, p.s.LocalQueues(), 0, "lines of nobody")
 	})
 }
 

@@ -65,9 +65,7 @@ func TestAWaiterTakesUpItsPlaceAgain(t *testing.T) {
 		}
 		rig.Is(t, c.turn.Extend(t.Context()))
 		done(t, c.turn)
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 
@@ -96,9 +94,7 @@ func TestAWaiterThatWasPassedOverDrawsAgain(t *testing.T) {
 			t.Errorf("it has the turn %d after %d", c.turn.Number(), next.Number())
 		}
 		done(t, c.turn)
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 

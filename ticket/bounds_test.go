@@ -193,9 +193,7 @@ func TestCloseGivesBackSeveralAtATime(t *testing.T) {
 		if took := time.Since(begun); took > 200*time.Millisecond {
 			t.Errorf("32 tickets took %v, a request takes 0.1 s", took)
 		}
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 

@@ -40,15 +40,11 @@ func TestDoneWithoutAnAnswerIsNoSuccess(t *testing.T) {
 						t.Errorf("%v claims to know how it ended", err)
 					}
 				}
-				if n := len(b.list(t)); n != 2 {
-					t.Errorf("%d entries: the test shows nothing", n)
-				}
+				rig.Equal(t, len(b.list(t)), 2, "entries: the test shows nothing")
 				b.wire.obey(nil)
 				rig.Is(t, turn.Done(turn.Context()))
 				rig.Is(t, k.Leave(t.Context()))
-				if n := len(b.list(t)); n != 0 {
-					t.Errorf("%d entries stayed", n)
-				}
+				rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 			})
 		})
 	}
@@ -92,9 +88,7 @@ func TestJoinBesideCloseSaysWhatStays(t *testing.T) {
 		})
 		_, err := q.Join(t.Context(), "door")
 		rig.Is(t, err, ticket.ErrClosed, repo.ErrOutcomeUnknown)
-		if n := len(b.list(t)); n != 1 {
-			t.Errorf("%d entries: the test shows nothing", n)
-		}
+		rig.Equal(t, len(b.list(t)), 1, "entries: the test shows nothing")
 	})
 }
 
@@ -134,8 +128,6 @@ func TestNothingIsLeftOfACallerNobodyTookAlong(t *testing.T) {
 		waits := g.lock(ctx)
 		rig.Is(t, head.Extend(t.Context()), repo.ErrLockLost)
 		rig.Is(t, (<-waits).err, repo.ErrLocked, context.DeadlineExceeded)
-		if n := q.Groups(); n != 0 {
-			t.Errorf("%d groups are left of nobody", n)
-		}
+		rig.Equal(t, q.Groups(), 0, "groups are left of nobody")
 	})
 }

@@ -78,9 +78,7 @@ func TestS4_6_FaultsAtEveryRequest(t *testing.T) {
 				b.Net.Wait()
 				wantEmpty(t, b, "door")
 				next := lock(t, q, "door")
-				if next.Number() != turn.Number()+1 {
-					t.Errorf("number %d after %d", next.Number(), turn.Number())
-				}
+				rig.Equal(t, next.Number(), turn.Number()+1, "number after %d", turn.Number())
 				done(t, next)
 			})
 		}

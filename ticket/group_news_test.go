@@ -76,9 +76,7 @@ func TestAnOldAnswerDoesNotHideATurn(t *testing.T) {
 		time.Sleep(2 * lateness)
 		g.watch(nil)
 		turn := rig.Must(third.Wait(t.Context()))(t)
-		if n := g.requests(); n != 0 {
-			t.Errorf("%d requests for a turn that has come: %v", n, g.asked)
-		}
+		rig.Equal(t, g.requests(), 0, "requests for a turn that has come: %v", g.asked)
 		done(t, turn)
 		rig.Is(t, fourth.Leave(t.Context()))
 	})

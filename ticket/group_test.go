@@ -95,17 +95,11 @@ func TestATurnIsOneRequest(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		g := newGroup(t, b, ticket.Config{Lease: time.Hour})
 		third, fourth := g.lock(t.Context()), g.lock(t.Context())
-		if n := g.requests(); n != 0 {
-			t.Errorf("%d requests of callers that are about to be taken along", n)
-		}
+		rig.Equal(t, g.requests(), 0, "requests of callers that are about to be taken along")
 		done(t, g.head)
 		g.serve(t, g.head, g.waits, third, fourth)
-		if n := g.requests(); n != 4 {
-			t.Errorf("%d requests for four turns: %v", n, g.asked)
-		}
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, g.requests(), 4, "requests for four turns: %v", g.asked)
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 
@@ -194,9 +188,7 @@ func TestTakenAlongByOneWhoIsBroken(t *testing.T) {
 		rig.Is(t, b.open(t, b.sound, ticket.Config{}).Break(t.Context(), "door", g.head.Number()))
 		rig.Is(t, g.head.Done(t.Context()), repo.ErrLockLost)
 		g.serve(t, g.head, g.waits, third)
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 
@@ -212,14 +204,10 @@ func TestNobodyReliesOnOneWhoKnowsOfItsEnd(t *testing.T) {
 		g.watch(nil)
 		rig.Is(t, g.head.Done(t.Context()), repo.ErrLockLost)
 		synctest.Wait()
-		if n := g.requests(); n != 0 {
-			t.Errorf("%d requests of one that is known to be broken: %v", n, g.asked)
-		}
+		rig.Equal(t, g.requests(), 0, "requests of one that is known to be broken: %v", g.asked)
 		done(t, second.turn)
 		g.serve(t, second.turn, third)
-		if n := g.requests(); n != 2 {
-			t.Errorf("%d requests for two turns: %v", n, g.asked)
-		}
+		rig.Equal(t, g.requests(), 2, "requests for two turns: %v", g.asked)
 	})
 }
 

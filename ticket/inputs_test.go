@@ -77,9 +77,7 @@ func TestBadInputs(t *testing.T) {
 			}
 		}
 	}
-	if n := b.Count.Total(); n != 0 {
-		t.Errorf("%d requests were sent for nothing", n)
-	}
+	rig.Equal(t, b.Count.Total(), 0, "requests were sent for nothing")
 	turn := rig.Must(q.TryLock(t.Context(), long))(t)
 	done(t, turn)
 

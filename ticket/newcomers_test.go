@@ -163,12 +163,8 @@ func TestGivingUpBeforeBeingTakenAlong(t *testing.T) {
 		rig.Is(t, g.q.Close(t.Context()))
 		rig.Is(t, (<-fourth).err, ticket.ErrClosed)
 		rig.Is(t, (<-g.waits).err, ticket.ErrClosed)
-		if n := g.requests(); n != 2 {
-			t.Errorf("%d requests of a Close with two entries: %v", n, g.asked)
-		}
-		if n := len(b.list(t)); n != 0 {
-			t.Errorf("%d entries stayed", n)
-		}
+		rig.Equal(t, g.requests(), 2, "requests of a Close with two entries: %v", g.asked)
+		rig.Equal(t, len(b.list(t)), 0, "entries stayed")
 	})
 }
 
@@ -209,9 +205,7 @@ func TestGroupsUnderFaults(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d are served", n)
-				}
+				rig.Equal(t, inside.Add(1), 1, "are served")
 				if was := last.Swap(turn.Number()); was >= turn.Number() {
 					t.Errorf("number %d after %d", turn.Number(), was)
 				}
@@ -230,9 +224,7 @@ func TestGroupsUnderFaults(t *testing.T) {
 	}
 	done(t, lock(t, queues[0], "door"))
 	for _, q := range queues {
-		if n := q.Groups(); n != 0 {
-			t.Errorf("%d groups are left of nobody", n)
-		}
+		rig.Equal(t, q.Groups(), 0, "groups are left of nobody")
 	}
 }
 
@@ -262,9 +254,7 @@ func TestDoneWhereThoseItTakesAlongDoNotFit(t *testing.T) {
 		}
 		rig.Is(t, got.err, repo.ErrTooLarge)
 		g.serve(t, g.head, g.waits, fits)
-		if n := undone.Load(); n != 0 {
-			t.Errorf("%d requests take back what was refused", n)
-		}
+		rig.Equal(t, undone.Load(), 0, "requests take back what was refused")
 	})
 }
 

@@ -106,7 +106,5 @@ func done(t testing.TB, turn *ticket.Turn) {
 
 func wantEmpty(t testing.TB, b bench, entity string) {
 	t.Helper()
-	if n := entries(t, b.raw(t, entity)); n != 0 {
-		t.Errorf("%d entries stayed behind", n)
-	}
+	rig.Equal(t, entries(t, b.raw(t, entity)), 0, "entries stayed behind")
 }

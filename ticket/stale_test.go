@@ -170,9 +170,7 @@ func TestS4_5_ExpiredEntriesAreRemoved(t *testing.T) {
 		stale(t, b, 100)
 		b.Count.Reset()
 		turn := rig.Must(call(t.Context(), "door"))(t)
-		if turn.Number() != 101 {
-			t.Errorf("number %d", turn.Number())
-		}
+		rig.Equal(t, turn.Number(), 101, "number")
 		if n := b.Count.Total(); n > 5 { // 100 entries are three requests
 			t.Errorf("%d requests", n)
 		}
@@ -264,7 +262,5 @@ func TestCloseReportsWhatItCouldNotFree(t *testing.T) {
 	if n := late.Load(); n > tickets { // each may have been on its way
 		t.Errorf("%d requests after the deadline", n)
 	}
-	if n := entries(t, b.raw(t, "door")); n != tickets {
-		t.Errorf("%d entries", n)
-	}
+	rig.Equal(t, entries(t, b.raw(t, "door")), tickets, "entries")
 }

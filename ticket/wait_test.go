@@ -70,9 +70,7 @@ func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
 	b := newBench(t)
 	q := b.queue(t, ticket.Config{})
 	turn := rig.Must(q.TryLock(t.Context(), "door"))(t)
-	if n := b.Count.Total(); n != 1 {
-		t.Errorf("%d requests for a free lock, want 1", n)
-	}
+	rig.Equal(t, b.Count.Total(), 1, "requests for a free lock")
 	before := b.raw(t, "door")
 	b.Count.Reset()
 	_, err := q.TryLock(t.Context(), "door")
@@ -81,9 +79,7 @@ func TestS4_3_NoWaitFailsIfAnybodyIsAhead(t *testing.T) {
 		held.Key.Partition != "/door" {
 		t.Errorf("%v (%+v)", err, held)
 	}
-	if n := b.Count.Total(); n != 1 {
-		t.Errorf("%d requests, want 1", n)
-	}
+	rig.Equal(t, b.Count.Total(), 1, "requests")
 	if !ddb.EqualItems(before, b.raw(t, "door")) {
 		t.Error("a failed TryLock changed the queue")
 	}
@@ -138,9 +134,7 @@ func TestAWaiterDoesNotLookAtOnce(t *testing.T) {
 	defer cancel()
 	_, err := k.Wait(ctx)
 	rig.Is(t, err, repo.ErrLocked)
-	if n := b.Count.Count("GetItem"); n != 0 {
-		t.Errorf("%d looks at once with a least pause of a minute", n)
-	}
+	rig.Equal(t, b.Count.Count("GetItem"), 0, "looks at once with a least pause of a minute")
 	done(t, head)
 }
 

@@ -50,15 +50,11 @@ func TestTheNextReadsAhead(t *testing.T) {
 					}))
 				})
 				time.Sleep(time.Second)
-				if n := p.Count.Count("GetItem"); n != 0 {
-					t.Errorf("%d reads while the lock is elsewhere", n)
-				}
+				rig.Equal(t, p.Count.Count("GetItem"), 0, "reads while the lock is elsewhere")
 				rig.Is(t, elsewhere.Release(t.Context()))
 				<-held
 				synctest.Wait()
-				if n := p.Count.Count("GetItem"); n != 1 {
-					t.Errorf("%d reads while the one before has the lock", n)
-				}
+				rig.Equal(t, p.Count.Count("GetItem"), 1, "reads while the one before has the lock")
 				time.Sleep(c.wait)
 				if c.wait > 0 {
 					rig.Is(t, other.stores["optimistic"].add(t.Context(), y, 1))
@@ -86,9 +82,7 @@ func TestWithoutWaitingNothingIsStale(t *testing.T) {
 			time.Sleep(time.Minute / 4)
 			return errors.Join(s.in(tx).add(ctx, x, 1), o.in(tx).add(ctx, y, 1))
 		}))
-		if n := p.Count.Count("GetItem"); n != 1 {
-			t.Errorf("%d reads", n)
-		}
+		rig.Equal(t, p.Count.Count("GetItem"), 1, "reads")
 	})
 }
 

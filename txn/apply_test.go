@@ -214,9 +214,7 @@ func TestApplyUnderAnID(t *testing.T) {
 				rig.Is(t, in(tx).Apply(ctx, key(y), addN(1)))
 				return in(tx).Apply(ctx, key(x), addN(1), atLeast(1))
 			}))
-			if o.Repeated() != (i > 0) {
-				t.Errorf("run %d: repeated %v", i, o.Repeated())
-			}
+			rig.Equal(t, o.Repeated(), i > 0, "run %d: repeated", i)
 		}
 		err := txn.Once("n").Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return in(tx).Apply(ctx, key(x), addN(1), atLeast(99)) })
 		rig.Is(t, err, repo.ErrCondition)

@@ -35,9 +35,7 @@ func TestAConditionIsNotBlamedForOthers(t *testing.T) {
 		}))
 		n, err := w.stores["optimistic"].get(t.Context(), x)
 		rig.Is(t, err)
-		if n != 11+5*(runs-1) {
-			t.Errorf("%d after %d runs", n, runs)
-		}
+		rig.Equal(t, n, 11+5*(runs-1), "after %d runs", runs)
 		has(t, w.stores["optimistic"], y, 11)
 	})
 	t.Run("the ids of operations have to be renewed", func(t *testing.T) {

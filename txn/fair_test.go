@@ -72,9 +72,7 @@ func (c *crowded) want(id string) (runs int) {
 func TestWhoLosesLinesUp(t *testing.T) {
 	c := newCrowded(t)
 	x := c.make("x")
-	if runs := c.want(x); runs != 4 {
-		t.Errorf("%d runs: three without the lock and one with it would do", runs)
-	}
+	rig.Equal(t, c.want(x), 4, "runs: three without the lock and one with it would do")
 	has(t, c.peer, x, 14)
 	if c.token(x) != 0 {
 		t.Error("the transaction has left its lock")
@@ -107,9 +105,7 @@ func TestTheNextLineUpAtOnce(t *testing.T) {
 	} {
 		rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 			locks, err := touch(ctx, tx)
-			if held := c.token(x) != 0; held != locks {
-				t.Errorf("%s: locked %v", name, held)
-			}
+			rig.Equal(t, c.token(x) != 0, locks, "%s: locked", name)
 			return err
 		}))
 		if c.token(x) != 0 || c.token(y) != 0 {
@@ -156,9 +152,7 @@ func TestAHeldItemIsWaitedForInLine(t *testing.T) {
 		rig.Must(held.Commit(t.Context(), item))(t)
 		rig.Is(t, <-done)
 		has(t, c.peer, x, 21)
-		if c.token(x) != 0 {
-			t.Errorf("held %s: the transaction has left its lock", when)
-		}
+		rig.Equal(t, c.token(x), 0, "held %s: the transaction has left its lock", when)
 	}
 }
 
@@ -221,9 +215,7 @@ func TestWhoHoldsDoesNotLineUpAgain(t *testing.T) {
 			t.Fatalf("tokens of its runs: %v", tokens)
 		}
 	}
-	if n := c.w.Count.Count("GetItem"); n != 1 {
-		t.Errorf("the other was read %d times", n)
-	}
+	rig.Equal(t, c.w.Count.Count("GetItem"), 1, "the other was read times")
 	has(t, c.peer, y, 16)
 }
 

@@ -132,9 +132,7 @@ func TestEvidenceOnOneItem(t *testing.T) {
 	w.Nth("TransactWriteItems", 0, fault.LoseResponse)
 	rig.Is(t, move(t.Context(), a, b, x, y))
 	verdict(t, nil, a, b, x, y)
-	if n := w.Count.Count("TransactWriteItems"); n != 2 {
-		t.Errorf("%d commits", n)
-	}
+	rig.Equal(t, w.Count.Count("TransactWriteItems"), 2, "commits")
 }
 
 // whileCommitsMeet runs something while every commit of a transaction meets a fault.

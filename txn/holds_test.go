@@ -204,9 +204,7 @@ func TestRequire(t *testing.T) {
 				if !errors.As(err, &failed) || len(failed.Failed) != 1 || failed.Failed[0].Table != held.table || failed.Failed[0].Key != held.row {
 					t.Errorf("failed: %+v", failed)
 				}
-				if runs != 1 {
-					t.Errorf("%d runs", runs)
-				}
+				rig.Equal(t, runs, 1, "runs")
 				has(t, s, x, want)
 				_ = rig.Ended(held.Held.(interface{ Context() context.Context }).Context(), t)
 				rig.Is(t, held.end(t.Context()), repo.ErrLockLost)
@@ -258,9 +256,7 @@ func TestRequireOfWhatHasEnded(t *testing.T) {
 				_ = s.in(tx).create(ctx, x, 1)
 				return nil
 			}), repo.ErrReleased)
-			if n := w.Count.Total(); n != 0 {
-				t.Errorf("%v", w.Count.Counts())
-			}
+			rig.Equal(t, w.Count.Total(), 0, "%v", w.Count.Counts())
 		})
 	}
 }
@@ -291,9 +287,7 @@ func TestRequireTwoOnOneRow(t *testing.T) {
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
 		return errors.Join(tx.Require(one, other), s.in(tx).create(ctx, x, 1))
 	}))
-	if n := w.Count.Total(); n != 1 {
-		t.Errorf("%v", w.Count.Counts())
-	}
+	rig.Equal(t, w.Count.Total(), 1, "%v", w.Count.Counts())
 	has(t, s, x, 1)
 }
 

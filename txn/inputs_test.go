@@ -115,9 +115,7 @@ func TestLimits(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(err), "4194304") {
 		t.Errorf("error %v", err)
 	}
-	if n := w.Count.Total(); n != 0 {
-		t.Errorf("%v requests", w.Count.Counts())
-	}
+	rig.Equal(t, w.Count.Total(), 0, "%v requests", w.Count.Counts())
 }
 
 // A client that knows no transactions serves one item.
@@ -193,9 +191,7 @@ func TestErrorsOfOneMoment(t *testing.T) {
 		return err
 	})
 	rig.Is(t, err)
-	if runs != 2 {
-		t.Errorf("%d runs", runs)
-	}
+	rig.Equal(t, runs, 2, "runs")
 }
 
 // forgetful sends a transaction under a token of its own before it sends it as it
@@ -230,9 +226,7 @@ func TestEvidenceInTheItems(t *testing.T) {
 		return nil
 	})
 	rig.Is(t, err)
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	rig.Equal(t, runs, 1, "runs")
 	has(t, s, x, 11)
 	has(t, s, y, 11)
 }

@@ -103,9 +103,7 @@ func TestCancelOfAJobThatIsStarted(t *testing.T) {
 			}
 			return s.in(tx).add(ctx, x, 1)
 		})
-		if runs != 2 {
-			t.Errorf("%d runs", runs)
-		}
+		rig.Equal(t, runs, 2, "runs")
 		if moves {
 			rig.Is(t, err)
 			h.settled(t, line, 0, 0)

@@ -98,9 +98,7 @@ func TestEnqueueTwice(t *testing.T) {
 	h.line(t, line, 1+2, 0)
 	w.Count.Reset()
 	rig.Is(t, run(false))
-	if n := w.Count.Total(); n != 1 {
-		t.Errorf("%v", w.Count.Counts())
-	}
+	rig.Equal(t, w.Count.Total(), 1, "%v", w.Count.Counts())
 	h.line(t, line, 1+2, 0)
 	has(t, s, x, 2)
 	job := rig.Must(h.work.Next(t.Context(), line))(t)
@@ -156,9 +154,7 @@ func TestDoneIn(t *testing.T) {
 	rig.Is(t, context.Cause(job.Context()))
 	w.Count.Reset()
 	rig.Is(t, run(nil))
-	if n := w.Count.Total(); n != 2 {
-		t.Errorf("%v", w.Count.Counts())
-	}
+	rig.Equal(t, w.Count.Total(), 2, "%v", w.Count.Counts())
 	h.line(t, line, 0, 0)
 	has(t, s, x, 1)
 	rig.Is(t, context.Cause(job.Context()), repo.ErrReleased)

@@ -267,9 +267,7 @@ func TestWhatIsHeldLastsWhileATransactionWaits(t *testing.T) {
 					return errors.Join(s.in(tx).add(ctx, x, 1), s.in(tx).add(ctx, y, 1))
 				}))
 				done.Wait()
-				if runs != 1 {
-					t.Errorf("%d runs", runs)
-				}
+				rig.Equal(t, runs, 1, "runs")
 				has(t, other.stores["pessimistic"], y, 14)
 			})
 		})
@@ -314,9 +312,7 @@ func TestADoubtIsPassedOn(t *testing.T) {
 						} else if errs[0] != nil && !errors.Is(errs[0], repo.ErrOutcomeUnknown) {
 							want = 11
 						}
-						if got != want {
-							t.Errorf("%s, %s, %v %d times: %d, want %d after %v", kind, name, fate, lost, got, want, errs[0])
-						}
+						rig.Equal(t, got, want, "%s, %s, %v %d times: after %v", kind, name, fate, lost, errs[0])
 						if lost == 1 && errs[0] != nil {
 							t.Errorf("%s, %s, %v: %v", kind, name, fate, errs[0])
 						}

@@ -57,9 +57,7 @@ func TestOutOfOrder(t *testing.T) {
 		return err
 	})
 	rig.Is(t, err)
-	if runs != 2 {
-		t.Errorf("%d runs", runs)
-	}
+	rig.Equal(t, runs, 2, "runs")
 	has(t, w.stores["pessimistic"], x, 11)
 }
 
@@ -81,9 +79,7 @@ func TestInOrder(t *testing.T) {
 		return err
 	})
 	rig.Is(t, err)
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	rig.Equal(t, runs, 1, "runs")
 }
 
 // An item without a lock of ours that another holds is waited for with empty
@@ -125,9 +121,7 @@ func TestHeldByOthers(t *testing.T) {
 			return nil
 		})
 		rig.Is(t, err)
-		if runs != 2 {
-			t.Errorf("late %v: %d runs", late, runs)
-		}
+		rig.Equal(t, runs, 2, "late %v: runs", late)
 		has(t, w.stores["optimistic"], y, 11)
 	}
 }

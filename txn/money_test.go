@@ -115,9 +115,7 @@ func TestWriteSkew(t *testing.T) {
 		n, errA := a.get(t.Context(), x)
 		m, errB := b.get(t.Context(), y)
 		rig.Is(t, errors.Join(errA, errB))
-		if n+m != 10 {
-			t.Errorf("%d and %d", n, m)
-		}
+		rig.Equal(t, n+m, 10, "%d and %d", n, m)
 	})
 }
 

@@ -39,9 +39,7 @@ func TestEvents(t *testing.T) {
 		rig.Is(t, view.Apply(ctx, key(z), int64(6), set(3)))
 		return view.DeleteAt(ctx, key(y), int64(6))
 	}))
-	if n := w.Count.Total(); n != 1 {
-		t.Errorf("%v", w.Count.Counts())
-	}
+	rig.Equal(t, w.Count.Total(), 1, "%v", w.Count.Counts())
 	s := w.stores["nolock"]
 	has(t, s, x, 11)
 	has(t, s, y, -1)

@@ -104,9 +104,7 @@ func TestOnceSideBySide(t *testing.T) {
 			all.Wait()
 			has(t, a, x, 7)
 			has(t, b, y, 13)
-			if repeated.Load() != 7 {
-				t.Errorf("%d repetitions", repeated.Load())
-			}
+			rig.Equal(t, repeated.Load(), 7, "repetitions")
 		})
 	}
 }

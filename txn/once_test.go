@@ -216,18 +216,14 @@ func TestOnceWithDeletions(t *testing.T) {
 			for i := range 2 {
 				o := txn.Once("m")
 				rig.Is(t, o.Run(t.Context(), both))
-				if o.Repeated() != (i > 0) {
-					t.Errorf("run %d: repeated %v", i, o.Repeated())
-				}
+				rig.Equal(t, o.Repeated(), i > 0, "run %d: repeated", i)
 			}
 			has(t, b, y, 11)
 			// A new item has the id of the transaction that has made it.
 			for i := range 2 {
 				o := txn.Once("made")
 				rig.Is(t, o.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { return a.in(tx).create(ctx, z, i) }))
-				if o.Repeated() != (i > 0) {
-					t.Errorf("create %d: repeated %v", i, o.Repeated())
-				}
+				rig.Equal(t, o.Repeated(), i > 0, "create %d: repeated", i)
 			}
 			has(t, a, z, 0)
 		})
@@ -255,9 +251,7 @@ func TestOnceBesideTheIDsOfItems(t *testing.T) {
 			_, err := r.In(tx).Update(ctx, key(x), add)
 			return err
 		}))
-		if o.Repeated() != (i > 0) {
-			t.Errorf("run %d: repeated %v", i, o.Repeated())
-		}
+		rig.Equal(t, o.Repeated(), i > 0, "run %d: repeated", i)
 	}
 	has(t, w.stores["optimistic"], x, 2)
 	has(t, w.stores["optimistic"], y, 1)

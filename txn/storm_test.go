@@ -95,9 +95,7 @@ func TestMessageStorm(t *testing.T) {
 	for i, a := range accounts {
 		n, err := w.stores[a.kind].get(t.Context(), a.id)
 		rig.Is(t, err)
-		if n != want[i] {
-			t.Errorf("%v has %d, want %d", a, n, want[i])
-		}
+		rig.Equal(t, n, want[i], "%v has", a)
 	}
 	t.Logf("%d repeated, %d unknown, %d failed", repeated.Load(), unknown.Load(), failed.Load())
 }

@@ -110,9 +110,7 @@ func TestWhoComesIsCountedOnce(t *testing.T) {
 	for _, p := range all["dynahold.queue.depth"].Data.(metricdata.Histogram[int64]).DataPoints {
 		came += p.Count
 	}
-	if came != 4 {
-		t.Errorf("%d came, want 4", came)
-	}
+	rig.Equal(t, came, 4, "came")
 }
 
 // TestAJobThatCannotBeReadIsNotHandled looks at how the handling of a job ends whose value is
@@ -143,9 +141,7 @@ func TestAJobThatCannotBeReadIsNotHandled(t *testing.T) {
 			t.Errorf("the handling has ended well: %v", p.Attributes)
 		}
 	}
-	if handled != 1 {
-		t.Errorf("%d ways in which jobs were handled", handled)
-	}
+	rig.Equal(t, handled, 1, "ways in which jobs were handled")
 }
 
 // describe is what is seen of a metric; boundaries must fit.
@@ -236,9 +232,7 @@ func table(t *testing.T, heading string) map[string][]string {
 // TestSchemaIsTheConventions holds the names that the document has, which are those that are
 // recorded, to those of the conventions. Names on spans are compared where spans are.
 func TestSchemaIsTheConventions(t *testing.T) {
-	if telemetry.SchemaURL != semconv.SchemaURL {
-		t.Errorf("%s, the conventions have %s", telemetry.SchemaURL, semconv.SchemaURL)
-	}
+	rig.Equal(t, telemetry.SchemaURL, semconv.SchemaURL, "the conventions have")
 	var theirs dbconv.ClientOperationDuration
 	keys := fmt.Sprintf("%s, %s, %s, %s", semconv.DBCollectionNameKey, semconv.DBOperationNameKey, semconv.DBSystemNameKey, semconv.ErrorTypeKey)
 	if ours := table(t, "metric")[theirs.Name()]; len(ours) == 0 || ours[0] != theirs.Unit() || ours[1] != "histogram" || ours[2] != keys {

@@ -37,9 +37,7 @@ func TestGlobalProvidersAreHonoured(t *testing.T) {
 	}
 	off := &shop{s.Rig, repo.TableConfig{MeterProvider: metricnoop.NewMeterProvider(), TracerProvider: tracenoop.NewTracerProvider()}}
 	rig.Must(rig.Must(pessimistic.New(off.table(t), pessimistic.Config{}))(t).Update(t.Context(), key, take))(t)
-	if n := told(); n != 0 {
-		t.Errorf("switched off, %d were told", n)
-	}
+	rig.Equal(t, told(), 0, "switched off, were told")
 	rig.Must(before.Update(t.Context(), key, take))(t)
 	all, _ := collected(t, reader)
 	if len(spans.Ended()) != 3 || all["dynahold.call.duration"].Name == "" { // the call and two requests
@@ -47,7 +45,5 @@ func TestGlobalProvidersAreHonoured(t *testing.T) {
 	}
 	after := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{}))(t)
 	rig.Must(after.Update(t.Context(), key, take))(t)
-	if len(spans.Ended()) != 6 {
-		t.Errorf("installed before the table was made: %d spans", len(spans.Ended()))
-	}
+	rig.Equal(t, len(spans.Ended()), 6, "installed before the table was made: spans")
 }

@@ -94,9 +94,7 @@ func TestAChangeIsACallWithItsRequests(t *testing.T) {
 			}
 		}
 	}
-	if retries != 1 {
-		t.Errorf("%d repetitions told", retries)
-	}
+	rig.Equal(t, retries, 1, "repetitions told")
 	for _, q := range spans.Ended() {
 		if value(q, "dynahold.key") != "" || strings.Contains(q.Name()+q.Status().Description, "apple") {
 			t.Errorf("the key is told: %v", q)
@@ -152,9 +150,7 @@ func TestAPanicIsNoSuccess(t *testing.T) {
 		ctx, root := own.Start(t.Context(), "root")
 		func() {
 			defer func() {
-				if p := recover(); p != "boom" {
-					t.Errorf("%s: recovered %v", name, p)
-				}
+				rig.Equal(t, recover(), "boom", "%s: recovered", name)
 			}()
 			_, _ = r.Update(ctx, key, func(context.Context, *product) error { panic("boom") })
 		}()

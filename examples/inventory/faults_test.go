@@ -60,9 +60,7 @@ func TestTamperedTableFailsTheRun(t *testing.T) {
 	args = append(args, "-resume")
 	again := runIt(t.Context(), small, args...)
 	again.want(t, exitOK, "Nothing oversold")
-	if n := again.row(t, "accepted") + again.row(t, "applied"); n != 0 {
-		t.Errorf("the same input again had %d effects", n)
-	}
+	rig.Equal(t, again.row(t, "accepted")+again.row(t, "applied"), 0, "the same input again had effects")
 	tampering{table: tableStock, attribute: "product", key: "tea", field: "left", value: number("1")}.do(t, engine.Client(), prefix)
 	runIt(t.Context(), small, args...).want(t, exitFailed, "FAULT", "product tea has 1 left, want 0", "the audit found 1 fault")
 }
@@ -150,9 +148,7 @@ func TestStoppedBetweenSteps(t *testing.T) {
 		t.Helper()
 		accepted, err := s.decide(t.Context(), e)
 		must(err)
-		if accepted != want {
-			t.Errorf("order %s accepted: %v", e.Order, accepted)
-		}
+		rig.Equal(t, accepted, want, "order %s accepted", e.Order)
 	}
 	decide(o1, true)
 	decide(o1, true) // stopped after step 1
@@ -273,9 +269,7 @@ func TestSideBySide(t *testing.T) {
 		r.want(t, exitOK, "Nothing oversold")
 		decided += r.row(t, "accepted") + r.row(t, "rejected for lack of stock")
 	}
-	if decided != orders {
-		t.Errorf("%d orders decided by all together, want %d", decided, orders)
-	}
+	rig.Equal(t, decided, orders, "orders decided by all together")
 }
 
 func TestKilledAndResumed(t *testing.T) {

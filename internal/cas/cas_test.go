@@ -244,9 +244,7 @@ func TestCreateEndsAmongOthers(t *testing.T) {
 	s.Count.Reset()
 	_, err := Create(t.Context(), s.table, &tin{ID: "beans"}, s.policy.Settings, nil)
 	rig.Is(t, err, repo.ErrConflict)
-	if n := s.Count.Total(); n != createTries {
-		t.Errorf("%d requests", n)
-	}
+	rig.Equal(t, s.Count.Total(), createTries, "requests")
 }
 
 // What a change may do to an item, and what of it is written.

@@ -62,9 +62,7 @@ func TestAcquire(t *testing.T) {
 			if !errors.Is(err, row.want) {
 				t.Fatalf("error %v, want %v", err, row.want)
 			}
-			if n := p.Count.Total() - before; n != row.requests {
-				t.Errorf("%d requests, want %d", n, row.requests)
-			}
+			rig.Equal(t, p.Count.Total()-before, row.requests, "requests")
 			if err != nil {
 				if stored := p.Item(t, raw); !ddb.EqualItems(stored, row.stored) {
 					t.Errorf("it has changed %v to %v", row.stored, stored)

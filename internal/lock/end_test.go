@@ -221,9 +221,7 @@ func TestReleaseTellsOfWhatWasInDoubt(t *testing.T) {
 			h.Lease = lease.New(&p.lease, h, time.Now(), time.Now())
 		}
 		_, _ = h.End(t.Context(), End{})
-		if got := h.OutcomeOfUndecided(); got != row.want {
-			t.Errorf("%+v: %v", row, got)
-		}
+		rig.Equal(t, h.OutcomeOfUndecided(), row.want, "%+v", row)
 	}
 }
 

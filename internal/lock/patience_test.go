@@ -52,9 +52,7 @@ func TestAStalledEndHoldsUpNobody(t *testing.T) {
 func TestPatienceIsForQueues(t *testing.T) {
 	p := open(t, Config{Fair: true})
 	h := p.take(t)
-	if d := patience(End{As: Commit}, h.learned(End{As: Commit})); d != 0 {
-		t.Errorf("alone: %v", d)
-	}
+	rig.Equal(t, patience(End{As: Commit}, h.learned(End{As: Commit})), 0, "alone")
 	first := p.other(t).enqueue(t.Context(), t, Request{})
 	second := p.other(t).enqueue(t.Context(), t, Request{})
 	rig.Must(h.End(t.Context(), End{}))(t)
@@ -65,9 +63,7 @@ func TestPatienceIsForQueues(t *testing.T) {
 			t.Errorf("%s: %v", endings[as], d)
 		}
 	}
-	if d := patience(End{As: Commit, KeepLocal: true}, mine.learned(End{As: Commit, KeepLocal: true})); d != 0 {
-		t.Errorf("for the next of the process: %v", d)
-	}
+	rig.Equal(t, patience(End{As: Commit, KeepLocal: true}, mine.learned(End{As: Commit, KeepLocal: true})), 0, "for the next of the process")
 	rig.Must(mine.End(t.Context(), End{}))(t)
 	rig.Is(t, <-second.err)
 	rig.Must((<-second.got).End(t.Context(), End{}))(t)
@@ -101,8 +97,6 @@ func TestHedgesAreForQueues(t *testing.T) {
 		"and are alike":   {pace.Learned{Trip: trip, Off: trip / 4}, 5 * trip},
 		"turns are known": {pace.Learned{Turn: trip}, 0},
 	} {
-		if got := locker.hedge(c.known).After; got != c.after {
-			t.Errorf("%s: after %v, want %v", name, got, c.after)
-		}
+		rig.Equal(t, locker.hedge(c.known).After, c.after, "%s: after", name)
 	}
 }

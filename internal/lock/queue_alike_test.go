@@ -128,9 +128,7 @@ func TestQueueEntryAfterATakeover(t *testing.T) {
 		q := &queued{acquiring: &acquiring{locker: p.Locker, Waiter: Waiter{Core: p.Core, Settings: Settings{Clock: time.Now}}}, entry: "mine", order: c.before, lastStolen: 3, sure: c.sure}
 		l, err := p.Core.ParseRecord(c.now)
 		rig.Is(t, err)
-		if got := q.certain(c.now, l); got != c.want {
-			t.Errorf("%s: certain %v", name, got)
-		}
+		rig.Equal(t, q.certain(c.now, l), c.want, "%s: certain", name)
 		if _, ours := q.mine(c.now, l); ours != (c.want && l.By == stored.NextID("mine")) {
 			t.Errorf("%s: ours %v", name, ours)
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"sync/atomic"
@@ -221,6 +222,14 @@ func Is(t testing.TB, err error, targets ...error) {
 		if !errors.Is(err, target) {
 			t.Errorf("error %v, want %v", err, target)
 		}
+	}
+}
+
+// Equal fails the test unless a value is as it should be; what says of which it speaks.
+func Equal[V comparable](t testing.TB, got, want V, what string, args ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, want %v", fmt.Sprintf(what, args...), got, want)
 	}
 }
 

@@ -111,7 +111,5 @@ func ledToNobody(t *testing.T, p *place, status int, follows *http.Client) {
 	if _, err := r.Apply(ctx, keyOf(id), add); repo.VerdictOf(err) != repo.Unknown {
 		t.Errorf("Apply: %v", err)
 	}
-	if n := balance(t, p, id)(t.Context()); n != 2 {
-		t.Errorf("carried out %d times, of two", n)
-	}
+	rig.Equal(t, balance(t, p, id)(t.Context()), 2, "carried out times, of two")
 }

@@ -94,9 +94,7 @@ func (s *store) stock(t *testing.T) int {
 func TestOneRequest(t *testing.T) {
 	each(t, func(t *testing.T, s *store) {
 		got := rig.Must(s.mine.Apply(t.Context(), key, add(-3).Set(expression.Name("log"), expression.Value([]string{"sold 3"})), atLeast(3), atLeast(1)))(t)
-		if n := s.Count.Total(); n != 1 {
-			t.Errorf("%d requests: %v", n, s.Count.Counts())
-		}
+		rig.Equal(t, s.Count.Total(), 1, "requests: %v", s.Count.Counts())
 		if got.Stock != 7 || got.Version != 2 || len(got.Log) != 1 {
 			t.Errorf("returned %+v", got)
 		}
@@ -146,9 +144,7 @@ func TestWhatIsNotForAnExpressionToChange(t *testing.T) {
 		rig.Is(t, err, repo.ErrConfig)
 		_, err = s.mine.Apply(t.Context(), repo.Key{}, add(1))
 		rig.Is(t, err, repo.ErrKey)
-		if s.Count.Total() != 0 {
-			t.Errorf("sent %v", s.Count.Counts())
-		}
+		rig.Equal(t, s.Count.Total(), 0, "sent %v", s.Count.Counts())
 	})
 }
 
@@ -173,9 +169,7 @@ func TestAHeldItem(t *testing.T) {
 		item.Stock += 5
 		rig.Must(held.Commit(t.Context(), item))(t)
 		rig.Is(t, <-done)
-		if n := s.stock(t); n != 16 {
-			t.Errorf("stock %d", n)
-		}
+		rig.Equal(t, s.stock(t), 16, "stock")
 
 		held = rig.Must(s.locks.Acquire(t.Context(), key))(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -196,9 +190,7 @@ func TestAHeldItem(t *testing.T) {
 		err := <-done
 		rig.Is(t, err, repo.ErrLocked, context.Canceled)
 		rig.Is(t, held.Release(t.Context()))
-		if n := s.stock(t); n != 16 {
-			t.Errorf("stock %d", n)
-		}
+		rig.Equal(t, s.stock(t), 16, "stock")
 	})
 }
 
@@ -217,9 +209,7 @@ func TestForeignAttributes(t *testing.T) {
 			}
 			s.set(t, "REMOVE "+name, nil)
 		}
-		if n := s.stock(t); n != 10 {
-			t.Errorf("stock %d", n)
-		}
+		rig.Equal(t, s.stock(t), 10, "stock")
 	})
 }
 

@@ -69,9 +69,7 @@ func TestASlowChangeIsOvertaken(t *testing.T) {
 		rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance += 10; c.First(); return nil }))(t)
 	})
 	got := rig.Must(r.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
-	if got.Balance != 1 {
-		t.Errorf("balance %d: the slow change was waited for", got.Balance)
-	}
+	rig.Equal(t, got.Balance, 1, "balance : the slow change was waited for")
 	close(c.Open)
 	c.Done.Wait()
 	if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.Balance != 11 {
@@ -200,9 +198,7 @@ func TestACommitDoesNotWaitForWhatIsClearedAway(t *testing.T) {
 	c := fixture.CallersBehind(func(c *fixture.Callers) {
 		defer close(committed)
 		got := rig.Must(l.Update(t.Context(), fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance++; c.First(); return nil }))(t)
-		if got.Balance != 1 {
-			t.Errorf("committed %+v", got)
-		}
+		rig.Equal(t, got.Balance, 1, "committed %+v", got)
 	})
 	waiting, leave := context.WithCancel(t.Context())
 	gone := make(chan struct{})

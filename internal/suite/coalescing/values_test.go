@@ -70,9 +70,7 @@ func TestWhatIsKeptIsNotSharedWithUsers(t *testing.T) {
 	look := func(_ context.Context, b *boxed) error { b.Copied += b.text(); return nil }
 	for range 3 {
 		got := rig.Must(r.Update(ctx, fixture.HotKey, look))(t)
-		if got.text() != "true" {
-			t.Errorf("the item shows %q", got.text())
-		}
+		rig.Equal(t, got.text(), "true", "the item shows")
 		got.spoil() // what a caller does to what it was given
 	}
 	if got := rig.Must(r.Get(ctx, fixture.HotKey))(t); got.text() != "true" || got.Copied != "2truetruetrue" {

@@ -56,9 +56,7 @@ func TestWarmItems(t *testing.T) {
 	}
 	rig.Must(other.Update(ctx, fixture.HotKey, func(_ context.Context, a *fixture.Account) error { a.Balance = 7; return nil }))(t)
 	same := rig.Must(warm.Update(ctx, fixture.HotKey, func(context.Context, *fixture.Account) error { return nil }))(t)
-	if same.Balance != 7 {
-		t.Errorf("an unchanged stale copy was returned: %+v", same)
-	}
+	rig.Equal(t, same.Balance, 7, "an unchanged stale copy was returned: %+v", same)
 	if err := other.Delete(ctx, fixture.HotKey); err != nil {
 		t.Fatal(err)
 	}

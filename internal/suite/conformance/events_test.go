@@ -56,9 +56,7 @@ func TestANewItemAfterATombstone(t *testing.T) {
 		c.Done.Go(func() { upsert(c, 1) })
 		c.Gathered(t, 1)
 		c.Done.Wait()
-		if versions != [2]int64{1, 2} {
-			t.Errorf("versions %v of two changes in a row", versions)
-		}
+		rig.Equal(t, versions, [2]int64{1, 2}, "versions of two changes in a row")
 	})
 	type tied struct {
 		ID  string `dynamodbav:"id" repo:"pk"`
@@ -74,9 +72,7 @@ func TestANewItemAfterATombstone(t *testing.T) {
 			key := repo.Key{Partition: name, Sort: 1}
 			rig.Is(t, events.DeleteAt(t.Context(), key, nolock.Event{Time: 5, ID: "zz"}))
 			told := rig.Must(r.Upsert(t.Context(), key, func(_ context.Context, x *tied) error { x.At = 9; return nil }))(t)
-			if got := rig.Must(table.Get(t.Context(), key))(t); got != told {
-				t.Errorf("told %+v, stored %+v", told, got)
-			}
+			rig.Equal(t, rig.Must(table.Get(t.Context(), key))(t), told, "told, stored")
 			rig.Is(t, events.Put(t.Context(), tied{ID: name, Seq: 1, At: 9, By: "a"})) // newer than no id
 		})
 	}

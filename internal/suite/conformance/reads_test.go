@@ -175,9 +175,7 @@ func TestPages(t *testing.T) {
 				break
 			}
 		}
-		if got := strings.Join(pages, " "); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		rig.Equal(t, strings.Join(pages, " "), c.want, "%s", name)
 	}
 	_, token, err := table.Page(t.Context(), "north", "", repo.Limit(2))
 	rig.Is(t, err)

@@ -44,9 +44,7 @@ func TestTypeAndTimesAreWrittenByEveryStrategy(t *testing.T) {
 			add := func(_ context.Context, i *invoice) error { i.Total++; return nil }
 			second := as("Update", rig.Must(r.Update(ctx, key, add))(t), first.Made, 1)
 			same := rig.Must(r.Update(ctx, key, func(context.Context, *invoice) error { return nil }))(t)
-			if as("a change of nothing", same, first.Made, 1) != second {
-				t.Errorf("a change of nothing has changed %+v to %+v", second, same)
-			}
+			rig.Equal(t, as("a change of nothing", same, first.Made, 1), second, "a change of nothing has changed to %+v", same)
 			began = time.Now()
 			as("Upsert", rig.Must(r.Upsert(ctx, key, add))(t), first.Made, 2)
 			for name, alter := range map[string]func(*invoice){

@@ -27,9 +27,7 @@ func TestEnsureTableLeavesTheTTLOfAnExistingTable(t *testing.T) {
 		}
 		return aws.ToString(out.TimeToLiveDescription.AttributeName)
 	}
-	if got := ttl(w.Table); got != "expiresAt" {
-		t.Errorf("a new table has its TTL on %q", got)
-	}
+	rig.Equal(t, ttl(w.Table), "expiresAt", "a new table has its TTL on")
 	old := fixture.Empty(t)
 	_, err := w.Client.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: &old.Table, BillingMode: types.BillingModePayPerRequest,
@@ -99,7 +97,5 @@ func TestQueriesThatNarrowTheSortKey(t *testing.T) {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
-	if n != 2 {
-		t.Errorf("%d items, want 2", n)
-	}
+	rig.Equal(t, n, 2, "items")
 }

@@ -100,9 +100,7 @@ func TestTheLongestWaits(t *testing.T) {
 			})
 			return 1, nil
 		}))(t)
-		if got := rig.Must(once.Do(t.Context(), runs, "x", func(context.Context, once.Run) (int, error) { return 2, nil }))(t); got != 1 {
-			t.Errorf("the id is forgotten")
-		}
+		rig.Equal(t, rig.Must(once.Do(t.Context(), runs, "x", func(context.Context, once.Run) (int, error) { return 2, nil }))(t), 1, "the id is forgotten")
 		rig.Is(t, peer.Do(t.Context(), "x", func(context.Context, *mutex.Lock) error {
 			within("mutex", func(ctx context.Context) error { _, err := names.Lock(ctx, "x"); return err })
 			return nil

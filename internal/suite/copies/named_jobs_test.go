@@ -91,9 +91,7 @@ func enqueues(id string, more ...jobs.Option) func(*testing.T, *place) stage {
 			check: func(t testing.TB, _ repo.Verdict) {
 				counted(t, theirs, 1, 0)
 				p.later(2 * time.Second)
-				if n := works(t, theirs); n != 1 {
-					t.Errorf("%d jobs", n)
-				}
+				rig.Equal(t, works(t, theirs), 1, "jobs")
 			},
 		}
 	}
@@ -109,9 +107,7 @@ func enqueuesMany(t *testing.T, p *place) stage {
 		anew:   func() { rig.Is(t, theirs.Forget(t.Context(), room)) },
 		check: func(t testing.TB, _ repo.Verdict) {
 			counted(t, theirs, 3, 0)
-			if n := works(t, theirs); n != 3 {
-				t.Errorf("%d jobs", n)
-			}
+			rig.Equal(t, works(t, theirs), 3, "jobs")
 		},
 	}
 }
@@ -233,9 +229,7 @@ func keeps(do func(context.Context, *jobs.Job[int]) error) func(*testing.T, *pla
 			check: func(t testing.TB, _ repo.Verdict) {
 				var result string
 				rig.Is(t, rig.Must(theirs.Status(t.Context(), room, own.ID()))(t).Result(&result))
-				if result != "own" {
-					t.Errorf("result %q", result)
-				}
+				rig.Equal(t, result, "own", "result")
 				counted(t, theirs, 0, 0)
 			},
 		}
@@ -271,9 +265,7 @@ func reschedules(t *testing.T, p *place) stage {
 			if n := works(t, theirs); n != 0 {
 				t.Error("started before its time")
 			}
-			if n := due(); n != 1 {
-				t.Errorf("%d jobs", n)
-			}
+			rig.Equal(t, due(), 1, "jobs")
 			counted(t, theirs, 0, 0)
 		},
 	}
@@ -292,9 +284,7 @@ func breaksJob(t *testing.T, p *place) stage {
 		check: func(t testing.TB, _ repo.Verdict) {
 			counted(t, theirs, 1, 0)
 			rig.Is(t, other.Done(t.Context()), repo.ErrLockLost)
-			if n := works(t, theirs); n != 1 {
-				t.Errorf("%d jobs", n)
-			}
+			rig.Equal(t, works(t, theirs), 1, "jobs")
 		},
 	}
 }

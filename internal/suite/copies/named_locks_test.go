@@ -236,9 +236,7 @@ func doOnce(run runOnce, fails bool) func(*testing.T, *place) stage {
 			check: func(t testing.TB, told repo.Verdict) {
 				before := runs
 				rig.Is(t, do(t.Context(), theirs))
-				if again := runs > before; again != fails {
-					t.Errorf("it runs again: %v", again)
-				}
+				rig.Equal(t, runs > before, fails, "it runs again")
 			},
 			over: func(t testing.TB) { rig.Is(t, do(t.Context(), theirs)) },
 		}

@@ -139,9 +139,7 @@ func (c call) seenSecond(t *testing.T, m moment, nth int, sum *tally) (more bool
 		return false // the call sends no such write
 	}
 	told, want := repo.VerdictOf(err), c.told[m]
-	if told != want {
-		t.Errorf("told %v (%v), want %v", told, err, want)
-	}
+	rig.Equal(t, told, want, "told (%v)", err)
 	if s.check != nil {
 		s.check(t, told)
 	}

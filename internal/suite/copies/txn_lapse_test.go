@@ -76,9 +76,7 @@ func TestATransactionIsNotSentBeyondItsToken(t *testing.T) {
 				}
 				synctest.Wait()
 			})
-			if n := w.applied(); n != 1 {
-				t.Errorf("conflict %v, sleeps of %v: applied %d times", conflict, delay, n)
-			}
+			rig.Equal(t, w.applied(), 1, "conflict %v, sleeps of %v: applied times", conflict, delay)
 		}
 	}
 }

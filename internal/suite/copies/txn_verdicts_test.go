@@ -151,9 +151,7 @@ func TestATransactionThatALockHasRefused(t *testing.T) {
 		lapse(one)
 		deliverIn(w, one)
 	}
-	if n := w.applied(); n != 0 {
-		t.Errorf("applied %d times behind its verdict; %s", n, x)
-	}
+	rig.Equal(t, w.applied(), 0, "applied times behind its verdict; %s", x)
 }
 
 // That there is no item is only assumed by Create: what a closure returns because of that

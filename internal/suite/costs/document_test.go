@@ -135,9 +135,7 @@ func TestCostsInTheDocument(t *testing.T) {
 					t.Errorf("the document has a row %q that nobody measures", row)
 				}
 				for _, got := range costs[row] {
-					if got != want.at(size) {
-						t.Errorf("%s: %+v, the document says %+v", row, got, want.at(size))
-					}
+					rig.Equal(t, got, want.at(size), "%s: the document says", row)
 					t.Logf("%-64s %3.0f requests, %4.1f write units, %4.1f read units", row, got.requests, got.writes, got.reads)
 				}
 			}

@@ -83,9 +83,7 @@ func contend(t *testing.T, w *fixture.Fixture, l fixture.Lock, lease time.Durati
 					t.Error(err)
 					return
 				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d holders at once", n)
-				}
+				rig.Equal(t, inside.Add(1), 1, "holders at once")
 				// A fail-closed lock makes a new row each time: package mutex says
 				// what that means for tokens.
 				resource.increment(t, g.Token, !l.Endless)
@@ -97,9 +95,7 @@ func contend(t *testing.T, w *fixture.Fixture, l fixture.Lock, lease time.Durati
 		})
 	}
 	all.Wait()
-	if got := resource.read(t); got != workers*rounds {
-		t.Errorf("count %d, want %d", got, workers*rounds)
-	}
+	rig.Equal(t, resource.read(t), workers*rounds, "count")
 }
 
 func TestLocksExclude(t *testing.T) {

@@ -21,9 +21,7 @@ func TestAFreeLockIsTwoRequests(t *testing.T) {
 			if err := g.Release(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if n := w.Count.Total(); n != 2 {
-				t.Errorf("%d requests: %v", n, w.Count.Counts())
-			}
+			rig.Equal(t, w.Count.Total(), 2, "requests: %v", w.Count.Counts())
 		}
 	})
 }
@@ -35,9 +33,7 @@ func TestAHeldLockIsRefused(t *testing.T) {
 		w.Count.Reset()
 		_, err := other.Try(t.Context())
 		rig.Is(t, err, repo.ErrLocked)
-		if n := w.Count.Total(); n != 1 {
-			t.Errorf("%d requests for a refusal: %v", n, w.Count.Counts())
-		}
+		rig.Equal(t, w.Count.Total(), 1, "requests for a refusal: %v", w.Count.Counts())
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err = other.Lock(ctx)

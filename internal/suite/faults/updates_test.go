@@ -202,9 +202,7 @@ func TestFaultedEventsEndInTrueVerdicts(t *testing.T) {
 	}
 	done.Wait()
 	got := rig.Must(w.Items(t, w.Client).Get(t.Context(), repo.Key{Partition: "p", Sort: 1}))(t)
-	if got.Balance != got.At*10 {
-		t.Errorf("item is a mixture of events: %+v", got)
-	}
+	rig.Equal(t, got.Balance, got.At*10, "item is a mixture of events: %+v", got)
 	newest := int64(0)
 	for _, o := range outcomes {
 		switch {

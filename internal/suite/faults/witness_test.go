@@ -191,18 +191,14 @@ func TestAWriteInDoubtIsSentBeyondThePolicy(t *testing.T) {
 		f, _ := fixture.NewWith(t, fixture.Key)
 		r, sent := one(f, func(int) bool { return true })
 		rig.Must(r.Apply(t.Context(), fixture.Key, appendOp("mine")))(t) // by the read after it
-		if *sent != 1 {
-			t.Errorf("%d requests", *sent)
-		}
+		rig.Equal(t, *sent, 1, "requests")
 	})
 	t.Run("not what makes an item", func(t *testing.T) {
 		f := fixture.New(t)
 		r, sent := one(f, func(int) bool { return true })
 		_, err := r.Upsert(t.Context(), fixture.Key, func(_ context.Context, a *fixture.Account) error { a.At = 1; return nil })
 		rig.Is(t, err, repo.ErrOutcomeUnknown)
-		if *sent != 2 {
-			t.Errorf("%d requests", *sent)
-		}
+		rig.Equal(t, *sent, 2, "requests")
 	})
 	t.Run("not what was refused", func(t *testing.T) {
 		f, h := fixture.NewWith(t, fixture.Key)

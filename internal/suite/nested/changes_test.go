@@ -49,9 +49,7 @@ func TestCallsInsideAChange(t *testing.T) {
 					refused(t, name+" > "+nested+where, call(ctx, id), "")
 				}
 			}
-			if sent := w.Count.Total() - before; sent != 0 {
-				t.Errorf("%s: %d requests", name, sent)
-			}
+			rig.Equal(t, w.Count.Total()-before, 0, "%s: requests", name)
 			return more(ctx, x)
 		}))
 		if ctx.Err() != nil {

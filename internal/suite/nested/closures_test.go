@@ -62,9 +62,7 @@ func TestARepositoryInsideAClosure(t *testing.T) {
 			}
 			return nil
 		})
-		if sent := w.Count.Total() - before; sent != 0 {
-			t.Errorf("%d requests", sent)
-		}
+		rig.Equal(t, w.Count.Total()-before, 0, "requests")
 		return err
 	}))
 	rig.Is(t, held.Release(t.Context()))
@@ -91,9 +89,7 @@ func TestAForgottenCallEndsTheTransaction(t *testing.T) {
 		}
 	})
 	refused(t, "Update", err, "In(tx)")
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	rig.Equal(t, runs, 1, "runs")
 	w.has(t, x, 10)
 }
 
@@ -180,7 +176,5 @@ func TestJobsInsideAClosure(t *testing.T) {
 		return err
 	}))
 	rig.Is(t, job.Done(t.Context()))
-	if n := rig.Must(jobs.Resource(t.Context(), "line"))(t).Queued; n != 1 {
-		t.Errorf("%d jobs", n)
-	}
+	rig.Equal(t, rig.Must(jobs.Resource(t.Context(), "line"))(t).Queued, 1, "jobs")
 }

@@ -53,9 +53,7 @@ func TestCallsWithTheContextOfAHold(t *testing.T) {
 			refused(t, name+where, call(ctx, x), "held")
 		}
 	}
-	if sent := w.Count.Total() - before; sent != 0 {
-		t.Errorf("%d requests", sent)
-	}
+	rig.Equal(t, w.Count.Total()-before, 0, "requests")
 	rig.Must(w.locking.Update(held.Context(), key(y), more))(t)
 	item := held.Item()
 	item.N++

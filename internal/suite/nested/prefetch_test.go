@@ -134,9 +134,7 @@ func TestPrefetchInAnyOrder(t *testing.T) {
 			w.has(t, beside, 11)
 		}
 		for order, got := range results {
-			if got != results["never"] {
-				t.Errorf("%s, named %s: %s, want %s", name, order, got, results["never"])
-			}
+			rig.Equal(t, got, results["never"], "%s, named %s", name, order)
 		}
 	}
 }

@@ -77,9 +77,7 @@ func eachUnderstandsTheOther(t *testing.T, program string) {
 
 	// What is queued, failed, given back and buried by one is the other's.
 	before.must("ok", "enqueue mail 7 message-7")
-	if again := rig.Must(now.Enqueue(ctx, "mail", 7, jobs.WithID("message-7")))(t); again != "message-7" {
-		t.Errorf("enqueued again as %q", again)
-	}
+	rig.Equal(t, rig.Must(now.Enqueue(ctx, "mail", 7, jobs.WithID("message-7")))(t), "message-7", "enqueued again as")
 	for attempt := 1; attempt <= 3; attempt++ {
 		rig.Await(t, "the job is due", func() bool {
 			j, err := now.Next(ctx, "mail")
@@ -221,7 +219,5 @@ func idsGoToRows(t *testing.T, program string) {
 			t.Errorf("id %d is forgotten", i)
 		}
 	}
-	if left := rig.Must(table.Get(ctx, key))(t).Stock; left != 800 {
-		t.Errorf("%d are left, want 800", left)
-	}
+	rig.Equal(t, rig.Must(table.Get(ctx, key))(t).Stock, 800, "are left")
 }

@@ -82,9 +82,7 @@ func dies(t *testing.T, s *store, ids, last int, end fault.Kind) {
 			}
 		}
 		rig.Is(t, err)
-		if left := s.stock(t); left != 9 {
-			t.Errorf("%s: %d are left of ten", name, left)
-		}
+		rig.Equal(t, s.stock(t), 9, "%s: are left of ten", name)
 		s.remembers(t, ids)
 		s.set(t, "REMOVE once, oncePast, onceEpoch", nil)
 	}
@@ -114,9 +112,7 @@ func TestCopiesOfWritesThatGoOver(t *testing.T) {
 				for _, one := range slices.Backward(copies) {
 					_, _ = one.Deliver() // most are refused
 				}
-				if left := s.stock(t); left != want {
-					t.Errorf("%s: %d are left, want %d", when, left, want)
-				}
+				rig.Equal(t, s.stock(t), want, "%s: are left", when)
 			}
 			deliver("at once", 7)
 			s.stocked(t, 200)

@@ -66,9 +66,7 @@ func TestIDsAtAnyRate(t *testing.T) {
 				t.Errorf("id %d is forgotten", i)
 			}
 		}
-		if left := s.stock(t); left != 0 {
-			t.Errorf("%d are left of %d", left, many)
-		}
+		rig.Equal(t, s.stock(t), 0, "are left of %d", many)
 		rows := s.rows(t)
 		if most > 2*64 || len(rows) < many-2*64 {
 			t.Errorf("the item has had %d ids; %d rows lie beside it", most, len(rows))
@@ -106,9 +104,7 @@ func TestFingerprintsAtAnyRate(t *testing.T) {
 				}
 			}
 		}
-		if left := s.stock(t); left != 0 {
-			t.Errorf("%d are left of %d", left, many)
-		}
+		rig.Equal(t, s.stock(t), 0, "are left of %d", many)
 	})
 }
 
@@ -138,8 +134,6 @@ func TestAFullItemGoesOver(t *testing.T) {
 				}
 			}
 		}
-		if left := s.stock(t); left != 100-12 {
-			t.Errorf("%d are left, want %d", left, 100-12)
-		}
+		rig.Equal(t, s.stock(t), 100-12, "are left")
 	})
 }

@@ -64,16 +64,12 @@ func TestTheEpochsOfAnItem(t *testing.T) {
 				for _, known := range append(c.known, "m") {
 					rig.Must(do(t.Context(), s.once(known)))(t)
 				}
-				if s.stock(t) != want {
-					t.Errorf("%s, %s: an id was forgotten: stock %d, want %d", what, call, s.stock(t), want)
-				}
+				rig.Equal(t, s.stock(t), want, "%s, %s: an id was forgotten: stock", what, call)
 				for _, lost := range c.lost {
 					want--
 					rig.Must(do(t.Context(), s.once(lost)))(t)
 				}
-				if s.stock(t) != want {
-					t.Errorf("%s, %s: stock %d, want %d", what, call, s.stock(t), want)
-				}
+				rig.Equal(t, s.stock(t), want, "%s, %s: stock", what, call)
 			}
 		}
 	})
@@ -89,9 +85,7 @@ func TestWhatTheFirstApplyOfAnEpochCosts(t *testing.T) {
 			s.set(t, "SET once = :a, onceEpoch = :e REMOVE oncePast", map[string]types.AttributeValue{":a": set(id("a")), ":e": number(c.epoch)})
 			s.Count.Reset()
 			rig.Must(taking["Apply"](t.Context(), s.once("m")))(t)
-			if n := s.Count.Total(); n != c.want {
-				t.Errorf("epoch %d: %d requests, want %d", c.epoch-now(), n, c.want)
-			}
+			rig.Equal(t, s.Count.Total(), c.want, "epoch %d: requests", c.epoch-now())
 		}
 	})
 }
@@ -121,9 +115,7 @@ func TestTheLimitOfIDs(t *testing.T) {
 		for _, do := range taking {
 			rig.Must(do(t.Context(), s.once("new")))(t)
 		}
-		if s.stock(t) != 9 {
-			t.Errorf("stock %d", s.stock(t))
-		}
+		rig.Equal(t, s.stock(t), 9, "stock")
 	})
 }
 
@@ -296,18 +288,14 @@ func TestTheEpochMovesOnBeneathAnApply(t *testing.T) {
 					return send()
 				}
 				rig.Must(taking["Apply"](t.Context(), s.once("m")))(t)
-				if sent != c.requests {
-					t.Errorf("%d requests, want %d", sent, c.requests)
-				}
+				rig.Equal(t, sent, c.requests, "requests")
 				if got := s.raw(t)["onceEpoch"].(*types.AttributeValueMemberN).Value; got != strconv.FormatInt(now()+c.lastEpoch, 10) {
 					t.Errorf("epoch %s, want %d", got, now()+c.lastEpoch)
 				}
 				for _, known := range append(c.known, "m") {
 					rig.Must(taking["Update"](t.Context(), s.once(known)))(t)
 				}
-				if got := s.stock(t); got != 9 {
-					t.Errorf("stock %d: an id was forgotten", got)
-				}
+				rig.Equal(t, s.stock(t), 9, "stock : an id was forgotten")
 			})
 		}
 	}

@@ -150,9 +150,7 @@ func TestFingerprintsThroughEpochs(t *testing.T) {
 			_, err := do(t.Context(), of(s.once(name), "b"))
 			rig.Is(t, err, repo.ErrMismatch)
 			rig.Must(do(t.Context(), of(s.once(name), "a")))(t)
-			if s.stock(t) != 9 {
-				t.Errorf("%s: stock %d", name, s.stock(t))
-			}
+			rig.Equal(t, s.stock(t), 9, "%s: stock", name)
 		}
 	})
 }
@@ -191,9 +189,7 @@ func TestTwoRequestsAtOnce(t *testing.T) {
 				callers.Wait()
 				s.Faults(nil)
 				s.Net.Wait()
-				if s.stock(t) != before-1 {
-					t.Errorf("%s: stock %d, want %d", id, s.stock(t), before-1)
-				}
+				rig.Equal(t, s.stock(t), before-1, "%s: stock", id)
 				done.Range(func(request, _ any) bool {
 					if _, both := mismatched.Load(request); both {
 						t.Errorf("%s: request %v was done, and was another", id, request)

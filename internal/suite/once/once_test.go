@@ -184,9 +184,7 @@ func TestAnIDCostsNoRequest(t *testing.T) {
 				t.Helper()
 				s.Count.Reset()
 				rig.Is(t, do())
-				if n := s.Count.Total(); n != want {
-					t.Errorf("%s: %d requests, want %d", what, n, want)
-				}
+				rig.Equal(t, s.Count.Total(), want, "%s: requests", what)
 			}
 			for _, again := range []string{"", ", again"} {
 				cost("Create"+again, 1, func() error {

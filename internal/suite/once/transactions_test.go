@@ -128,9 +128,7 @@ func TestOnceGoesWithItsTransaction(t *testing.T) {
 			}
 			return nil
 		}))
-		if s.stock(t) != 10 {
-			t.Errorf("stock %d", s.stock(t))
-		}
+		rig.Equal(t, s.stock(t), 10, "stock")
 		rig.Is(t, s.inside(t, func(ctx context.Context, tx *txn.Tx) error { return inside(s.once("d"), tx).Delete(ctx, key) }))
 		for i := range 2 {
 			o, got := s.once("c"), product{} // of the last run: the first one assumes that there is none

@@ -92,9 +92,7 @@ func TestATableFromBeforeIsClaimed(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if n != 4 {
-		t.Errorf("%d claims", n)
-	}
+	rig.Equal(t, n, 4, "claims")
 	rig.Must(s.Update(ctx, key("fay"), setEmail("f")))(t)
 	rig.Must(s.Update(ctx, key("ann"), setNote("n")))(t)
 	told(t, typed.Repair(ctx))

@@ -94,9 +94,7 @@ func TestAHandleKeepsClaims(t *testing.T) {
 	bob.Email = "new@x.org" // the hold goes on
 	bob = rig.Must(held.Commit(ctx, bob))(t)
 	rig.Is(t, held.Release(ctx))
-	if bob.Version != 2 {
-		t.Errorf("%+v", bob)
-	}
+	rig.Equal(t, bob.Version, 2, "%+v", bob)
 	made := rig.Must(r.Locker().AcquireOrCreate(ctx, key("cid")))(t)
 	cid := made.Item()
 	cid.Email = "b@x.org"

@@ -139,9 +139,7 @@ func TestOneOfManyWins(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if winners != 1 {
-			t.Errorf("%d have it", winners)
-		}
+		rig.Equal(t, winners, 1, "have it")
 	}
 	audit(t, r)
 }

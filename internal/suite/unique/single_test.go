@@ -18,9 +18,7 @@ func TestAValueIsThatOfOneItem(t *testing.T) {
 	forAll(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
 		made := s.make(t, customer{ID: "ann", Email: "a@x.org", Tenant: "x", Login: "a"})
-		if made.Version != 1 {
-			t.Errorf("version %d", made.Version)
-		}
+		rig.Equal(t, made.Version, 1, "version")
 		_, err := s.Create(ctx, customer{ID: "bob", Email: "a@x.org"})
 		notUnique(t, err, "email", "ann", "a@x.org")
 		_, err = s.Create(ctx, customer{ID: "bob", Tenant: "x", Login: "a"})
@@ -75,9 +73,7 @@ func TestEmptyIsNotClaimed(t *testing.T) {
 		if _, claims := rows(t, s.Table); len(claims) != 0 {
 			t.Errorf("%d claims", len(claims))
 		}
-		if n := s.Count.Count("TransactWriteItems"); n != 0 {
-			t.Errorf("%d transactions", n)
-		}
+		rig.Equal(t, s.Count.Count("TransactWriteItems"), 0, "transactions")
 	})
 }
 
@@ -129,13 +125,9 @@ func TestApplyLeavesUniqueAttributesAlone(t *testing.T) {
 			_, err := apply(t.Context(), key("ann"), update)
 			rig.Is(t, err, repo.ErrFixed)
 		}
-		if s.Count.Total() != 0 {
-			t.Errorf("%v was sent", s.Count.Counts())
-		}
+		rig.Equal(t, s.Count.Total(), 0, "%v was sent", s.Count.Counts())
 		got := rig.Must(apply(t.Context(), key("ann"), expression.Set(expression.Name("note"), expression.Name("email"))))(t)
-		if got.Note != "a@x.org" {
-			t.Errorf("%+v", got)
-		}
+		rig.Equal(t, got.Note, "a@x.org", "%+v", got)
 	})
 }
 

@@ -104,9 +104,7 @@ func TestATransactionGivesUpAndTakes(t *testing.T) {
 			}
 			return err
 		}))
-		if n := s.Count.Count("TransactWriteItems"); n != 0 {
-			t.Errorf("%v", s.Count.Counts())
-		}
+		rig.Equal(t, s.Count.Count("TransactWriteItems"), 0, "%v", s.Count.Counts())
 	})
 }
 
@@ -121,9 +119,7 @@ func TestSaveAndRemoveKeepClaims(t *testing.T) {
 	s.Count.Reset()
 	ann.Note = "n"
 	ann = rig.Must(r.Save(ctx, ann))(t)
-	if s.Count.Total() != 1 {
-		t.Errorf("a save that changes no unique attribute: %v", s.Count.Counts())
-	}
+	rig.Equal(t, s.Count.Total(), 1, "a save that changes no unique attribute: %v", s.Count.Counts())
 	ann.Email = "b@x.org"
 	_, err := r.Save(ctx, ann)
 	notUnique(t, err, "email", "bob", "b@x.org")

@@ -24,9 +24,7 @@ func TestSequencesAreThoseOnTheWire(t *testing.T) {
 	message := regexp.MustCompile(`(?m)^    \w+->>D: (\w+)(.*)$`)
 	source := regexp.MustCompile("(?m)^\\d+\\. (?:`(.+)` (\\[\\d+\\])|not in the golden file: .*)$")
 	wire, sections := string(rig.Must(os.ReadFile(golden))(t)), strings.Split(string(rig.Must(os.ReadFile(document))(t)), "\n## ")[1:]
-	if len(sections) != 5 {
-		t.Errorf("%s has %d pictures", document, len(sections))
-	}
+	rig.Equal(t, len(sections), 5, "%s has pictures", document)
 	for _, section := range sections {
 		title, _, _ := strings.Cut(section, "\n")
 		messages, sources := message.FindAllStringSubmatch(section, -1), source.FindAllStringSubmatch(section, -1)

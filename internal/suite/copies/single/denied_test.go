@@ -104,7 +104,5 @@ func (c call) denied(t *testing.T, no *fault.Denials, want repo.Verdict) {
 	if !no.Denied() {
 		t.Fatal("nothing was refused")
 	}
-	if told := repo.VerdictOf(err); told != want {
-		t.Errorf("told %v (%v), want %v", told, err, want)
-	}
+	rig.Equal(t, repo.VerdictOf(err), want, "told (%v)", err)
 }

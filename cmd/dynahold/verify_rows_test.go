@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +20,7 @@ import (
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/verify"
 	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/history"
+	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
 	"github.com/dynahold/dynahold/repo"
@@ -91,6 +94,35 @@ func withRows(t *testing.T) *night {
 	}
 	all.Wait()
 	return n
+}
+
+var nightRounds = flag.Int("nightrounds", 8, "changes of each process in TestVerifyNight")
+
+// What processes make of a table over a network that breaks is allowed, whatever they were
+// told.
+func TestVerifyNight(t *testing.T) {
+	n := streamed(t, types.StreamViewTypeNewAndOldImages)
+	seed := fixture.Seed(t)
+	var lines bytes.Buffer
+	record := history.New(&lines, history.Config{})
+	var all sync.WaitGroup
+	for i := range uint64(4) {
+		all.Go(func() {
+			w := n.writer(seed+i, 0.1, record)
+			for range *nightRounds {
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				w.write(ctx)
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	n.is(record.Close())
+	documents, calls := n.documents(), lines.String()
+	file := filepath.Join(t.TempDir(), "night.json")
+	n.is(os.WriteFile(file, []byte(documents+calls), 0o600))
+	n.says("verify orders "+file, exitOK, "the protocol allows all of them")
+	t.Logf("%d changes in a stream, beside %d calls", strings.Count(documents, "\n"), strings.Count(calls, "\n"))
 }
 
 func TestVerifyRows(t *testing.T) {

@@ -185,7 +185,11 @@ func (l *line) shared(b *batch, image ddb.Item) {
 
 // read reads the item.
 func (l *line) read(ctx context.Context) (ddb.Item, error) {
-	image, err := l.e.core.GetFor(ctx, l.raw, ddb.Options{Holding: true})
+	return l.readAs(ctx, ddb.Options{Holding: true})
+}
+
+func (l *line) readAs(ctx context.Context, how ddb.Options) (ddb.Item, error) {
+	image, err := l.e.core.GetFor(ctx, l.raw, how)
 	if err == nil && l.e.core.Hidden(image) {
 		err = lock.NotFound(l.key, l.e.core.Name)
 	}

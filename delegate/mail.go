@@ -212,8 +212,8 @@ func (m *mailbox) read(row ddb.Item) (got mail, err error) {
 }
 
 // get reads the row of a slot; a zero number where there is none.
-func (m *mailbox) get(ctx context.Context, base, slot string) (got mail, err error) {
-	res := m.table.Read(ctx, m.key(base, slot), ddb.Options{Holding: true})
+func (m *mailbox) get(ctx context.Context, base, slot string, how ddb.Options) (got mail, err error) {
+	res := m.table.Read(ctx, m.key(base, slot), how)
 	if res.Err != nil || len(res.Item) == 0 {
 		return mail{}, res.Err
 	}

@@ -137,13 +137,20 @@ func (l *line) sooner(found bool) time.Duration {
 	return l.first + 2*firstStep
 }
 
+// looking is how a sender looks for answers. Those that it finds are true however old the
+// reading is, and half as dear; that there are none it asks again.
+var looking = ddb.Options{Holding: true, Stale: true}
+
 // fetch looks at the row of the mail, or at the item.
 func (w *watch) fetch(ctx context.Context, inRow bool) (found look) {
 	if !inRow {
-		found.image, found.err = w.l.read(ctx)
+		found.image, found.err = w.l.readAs(ctx, looking)
+		if d, err := delegation.Of(w.l.e.core.Table, found.image); found.err != nil || err != nil || d.Life != w.b.life {
+			found.image, found.err = w.l.read(ctx) // it may be of before the leader's first write
+		}
 		return found
 	}
-	row, err := w.l.e.mail.get(ctx, w.l.base, w.l.slot)
+	row, err := w.l.e.mail.get(ctx, w.l.base, w.l.slot, looking)
 	return look{row: &row, err: err}
 }
 
@@ -229,7 +236,7 @@ func (l *line) takeBack(b *batch) (fate delegation.MailFate, answers []string, w
 		if d.Slots[l.slot].Seq > b.seq {
 			return delegation.MailUnproven, nil, errForeignRow
 		}
-		row, err := l.e.mail.get(ctx, l.base, l.slot)
+		row, err := l.e.mail.get(ctx, l.base, l.slot, ddb.Options{Holding: true})
 		if err != nil {
 			return delegation.MailUnproven, nil, err
 		}

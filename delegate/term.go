@@ -167,9 +167,10 @@ func (t *term) served(r *round) {
 	}
 	active := max(activeFor, 4*t.cycle)
 	maps.DeleteFunc(t.mine, func(_ string, last time.Time) bool { return now.Sub(last) > active })
-	if t.shards < delegation.MostShards/2 && t.wanted() > t.shards && now.Sub(t.grown) > 2*active {
+	if t.wanted() > t.shards && t.shards < delegation.MostShards && now.Sub(t.grown) > 2*active {
 		// Senders choose new slots then: for a while there are twice as many.
-		t.shards, t.grown = 2*t.shards, now
+		for t.grown = now; t.shards < min(t.wanted(), delegation.MostShards); t.shards *= 2 {
+		}
 	}
 	t.rows = r.left.Rows || t.rows && !r.leaves
 	t.offload(r)

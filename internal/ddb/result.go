@@ -64,6 +64,9 @@ type Options struct {
 	// for as long as one of those would last, a throttled request is sent again and
 	// again.
 	Holding bool
+	// Stale says that a read may miss the last writes: it is eventually consistent, and
+	// bills half. Its caller takes what it shows for true once, never for the latest.
+	Stale bool
 	// Decide says that the write is bound to what it has read, so that its repetition does
 	// no harm, and its answer is the verdict on all attempts: in doubt it is sent again
 	// beyond the client's policy, for Settle at most.

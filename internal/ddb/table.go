@@ -65,7 +65,7 @@ func (t *Table) Get(ctx context.Context, key Item) (Item, error) {
 
 // Read is Get with options. Its Result has an item, or the error.
 func (t *Table) Read(ctx context.Context, key Item, opt Options) Result {
-	consistent := true
+	consistent := !opt.Stale
 	in := &dynamodb.GetItemInput{TableName: &t.Name, Key: key, ConsistentRead: &consistent}
 	opt.NoGrace = true
 	return t.send(ctx, "GetItem", opt, func(ctx context.Context, a *attempt) (Item, error) {

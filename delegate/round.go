@@ -189,7 +189,7 @@ func (r *round) change(ctx context.Context, total *typed.Total, o order) (edit t
 	})
 	make := func(once *typed.Once) (err error) {
 		edit, err = typed.ChangeOnce(ctx, e.table, start, run, once)
-		found = once.In(e.core, start.Raw)
+		found = once.Found()
 		return err
 	}
 	if o.once == "" {

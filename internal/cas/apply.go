@@ -225,7 +225,7 @@ func (a *applying) conditionFailed(image ddb.Item) error {
 // differs from the one before.
 func (a *applying) realign(ctx context.Context, image ddb.Item) (other bool, err error) {
 	core := a.table.Core
-	if err := a.once.MakeRoom(ctx, core, image, true); err != nil {
+	if err := a.once.MakeRoom(ctx, core, image, image, true); err != nil {
 		return false, err
 	}
 	next, other, err := a.ids.After(core, image, core.Epoch(core.Clock()), a.once.Move(core, image))

@@ -143,7 +143,7 @@ func (c *creation) inPlace(ctx context.Context, image ddb.Item) error {
 func (c *creation) diff(ctx context.Context) (d ddb.Diff, err error) {
 	core, raw, hidden := c.Core, c.item, c.hidden
 	d = core.Whole(raw).Without(core.Version)
-	if err = c.once.MakeRoom(ctx, core, hidden, false); err == nil {
+	if err = c.once.MakeRoom(ctx, core, hidden, hidden, false); err == nil {
 		err = c.once.Remember(core, hidden, &d)
 	}
 	if err != nil {

@@ -54,10 +54,11 @@ func (v *View) Write(ctx context.Context, key repo.Key, ev Event) error {
 		if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		if err := e.refuse(ctx, once, e.now); err != nil {
+		made, err := e.made(ctx, once)
+		if err != nil {
 			return err
 		}
-		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
+		switch hidden := e.core.Hidden(e.now); {
 		case hidden && made: // and deleted by an event since
 			return lock.NotFound(key, e.core.Name)
 		case made:

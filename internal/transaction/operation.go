@@ -80,19 +80,29 @@ func (e *entry) refuse(ctx context.Context, once *typed.Once, image ddb.Item) er
 	return nil
 }
 
+// made reports whether the item remembers an id of a single call, as it is stored or as the
+// closure has left it.
+func (e *entry) made(ctx context.Context, once *typed.Once) (bool, error) {
+	made, err := once.Made(ctx, e.core, e.image, e.now)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", e.core.ItemName(e.key), err)
+	}
+	return made, err
+}
+
 // makeRoom makes room for the id of the whole on the items that are full.
 func (m *commit) makeRoom(ctx context.Context) error {
 	for _, p := range m.parts {
-		item := p.now
+		now := p.now
 		if p.blind != nil {
-			item = p.entry.image
+			now = p.entry.image
 		}
 		if !p.known || !p.changed() || p.removed() {
 			continue
 		}
-		err := m.call.once.MakeRoom(ctx, p.core, item, false)
+		err := m.call.once.MakeRoom(ctx, p.core, p.entry.image, now, false)
 		if err == nil && p.blind != nil {
-			err = p.blind.once.MakeRoom(ctx, p.core, item, false)
+			err = p.blind.once.MakeRoom(ctx, p.core, p.entry.image, now, false)
 		}
 		if err != nil {
 			return fail(p.failure(err))

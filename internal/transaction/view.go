@@ -137,10 +137,11 @@ func (v *View) Create(ctx context.Context, item any) (created any, err error) {
 		} else if err := e.open(ctx, v.tx, true); err != nil {
 			return err
 		}
-		if err := e.refuse(ctx, once, e.now); err != nil {
+		made, err := e.made(ctx, once)
+		if err != nil {
 			return err
 		}
-		switch hidden, made := e.core.Hidden(e.now), once.In(e.core, e.now); {
+		switch hidden := e.core.Hidden(e.now); {
 		case hidden && made: // and deleted by an event since
 			return lock.NotFound(key, e.core.Name)
 		case made:
@@ -170,7 +171,7 @@ func (e *entry) put(ctx context.Context, raw ddb.Item, once *typed.Once) error {
 		d = d.Without(e.core.Created) // which stays as it is
 	}
 	d = d.Without(e.core.Version)
-	err := once.MakeRoom(ctx, e.core, e.now, false)
+	err := once.MakeRoom(ctx, e.core, e.image, e.now, false)
 	if err == nil {
 		err = once.Remember(e.core, e.now, &d)
 	}
@@ -257,6 +258,7 @@ func (v *View) edit(ctx context.Context, e *entry, hidden bool, change func(cont
 	if err != nil {
 		return edit, err
 	}
+	from.Base = e.image
 	edit, err = typed.ChangeOnce(ctx, v.s.Table, from, e.inside(change), once)
 	if err != nil || edit.Remove || edit.Diff.Empty() && !hidden {
 		return edit, err
@@ -291,12 +293,10 @@ func (v *View) Delete(ctx context.Context, key repo.Key) error {
 		if e.core.Hidden(e.now) {
 			return lock.NotFound(key, e.core.Name)
 		}
-		if err := e.refuse(ctx, once, e.now); err != nil {
-			return err
-		}
-		if !once.In(e.core, e.now) {
+		made, err := e.made(ctx, once)
+		if err == nil && !made {
 			v.remove(e)
 		}
-		return nil
+		return err
 	})
 }

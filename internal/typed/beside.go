@@ -67,24 +67,45 @@ func (o *Once) Consult(ctx context.Context, core *protocol.Core, item ddb.Item) 
 	return nil
 }
 
-// MakeRoom makes room on an item that is full, for a write that is about to remember the id:
-// ids that are there go to rows beside it, so that the write can leave them out. blind is as
-// in package beside.
-func (o *Once) MakeRoom(ctx context.Context, core *protocol.Core, item ddb.Item, blind bool) error {
+// Made reports whether an item remembers the id, as it is stored or as changes have left it
+// that are not written yet, and notes that. The rows beside it are those of what is stored:
+// a mark that is not written yet may be another one's in the end.
+func (o *Once) Made(ctx context.Context, core *protocol.Core, stored, now ddb.Item) (made bool, err error) {
 	if o == nil {
+		return false, nil
+	}
+	if now[core.Once[2]] == nil {
+		stored = now // a new item
+	}
+	if err = o.Consult(ctx, core, stored); err == nil {
+		err = o.Refuse(core, stored)
+	}
+	if err == nil {
+		err = o.Refuse(core, now)
+	}
+	return err == nil && (o.In(core, stored) || o.In(core, now)), err
+}
+
+// MakeRoom makes room on an item that is full, for a write that is about to remember the id:
+// ids that are stored go to rows beside it, so that the write can leave them out. Those of
+// changes that are not written yet stay: a row would say that they were made. now is the
+// item with such changes; if one of them has made room already, this one need not. blind is
+// as in package beside.
+func (o *Once) MakeRoom(ctx context.Context, core *protocol.Core, stored, now ddb.Item, blind bool) error {
+	if o == nil || !ddb.Equal(stored[core.Once[2]], now[core.Once[2]]) {
 		return nil
 	}
-	b := o.beside(core, item)
+	b := o.beside(core, stored)
 	if b.move != nil {
 		return nil
 	}
-	if b.move = rows.MoveFor(core, item, o.id, o.print, core.Epoch(core.Clock()), blind); b.move == nil {
+	if b.move = rows.MoveFor(core, stored, o.id, o.print, core.Epoch(core.Clock()), blind); b.move == nil {
 		return nil
 	}
 	if err := rows.Put(ctx, core, b.move); err != nil {
 		return err
 	}
-	o.knows(core, item, b)
+	o.knows(core, stored, b)
 	return nil
 }
 

@@ -28,10 +28,20 @@ type Snapshot struct {
 	Item   any
 	Before ddb.Item // its encoding, taken before anybody can alter Item
 	Raw    ddb.Item // as stored; nil for a new item
+	// Base is what is stored where Raw has changes that are not written yet; nil: Raw is.
+	Base ddb.Item
 
 	// stored says that Before has only what Raw does not tell: the change is compared
 	// with what is stored.
 	stored bool
+}
+
+// base is what is stored of the item.
+func (s *Snapshot) base() ddb.Item {
+	if s.Base != nil {
+		return s.Base
+	}
+	return s.Raw
 }
 
 // Start starts from a stored item of which nobody will ask for the encodings before

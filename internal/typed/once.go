@@ -130,6 +130,9 @@ func (c *OnceCalls) Make(call func(*Once) (any, error)) (item any, err error) {
 	return item, err
 }
 
+// Found reports whether the call has found its id, as far as it was looked for.
+func (o *Once) Found() bool { return o != nil && o.found.Load() }
+
 // Repeated reports whether the call that ended last has found its id.
 func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 
@@ -138,14 +141,11 @@ func (c *OnceCalls) Repeated() bool { return c.repeated.Load() }
 // also where it changes nothing else.
 func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(context.Context, any) error, once *Once) (Edit, error) {
 	core := t.Core
-	err := once.Consult(ctx, core, from.Raw)
-	if err == nil {
-		err = once.Refuse(core, from.Raw)
-	}
+	made, err := once.Made(ctx, core, from.base(), from.Raw)
 	if err != nil {
 		return Edit{}, fmt.Errorf("%s: %w", core.ItemName(t.KeyOf(from.Item)), err)
 	}
-	if once.In(core, from.Raw) {
+	if made {
 		if core.Hidden(from.Raw) { // made, and deleted by an event since
 			return Edit{}, lock.NotFound(t.KeyOf(from.Item), core.Name)
 		}
@@ -161,7 +161,7 @@ func ChangeOnce(ctx context.Context, t *Table, from Snapshot, change func(contex
 		}
 		edit.stamp(t, false)
 	}
-	if err = once.MakeRoom(ctx, core, from.Raw, false); err == nil {
+	if err = once.MakeRoom(ctx, core, from.base(), from.Raw, false); err == nil {
 		err = once.Remember(core, from.Raw, &edit.Diff)
 	}
 	if err == nil {

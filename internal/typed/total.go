@@ -30,7 +30,7 @@ func (s *Total) Next() (start Snapshot, err error) {
 	start.Raw = s.from.Raw
 	switch {
 	case s.changed:
-		start.Raw = s.raw
+		start.Raw, start.Base = s.raw, s.from.base()
 		start.Item, err = s.table.Decode(s.raw)
 	case s.table.Core.Hidden(s.from.Raw):
 		start.Item, err = NewItem(s.table, s.from.Before) // the key

@@ -75,9 +75,16 @@ var ofOnce = []mutant{
 	{
 		name: "a change under an id runs again",
 		file: "internal/typed/once.go",
-		old:  `if once.In(core, from.Raw) {`,
-		new:  `if once.In(core, from.Raw) && core.Hidden(from.Raw) {`,
+		old:  `if made {`,
+		new:  `if made && core.Hidden(from.Raw) {`,
 		by:   suite("once", "^TestAMessageChangesAnItemOnce$"),
+	},
+	{
+		name: "a row says of a change that is not written yet that it was made",
+		file: "internal/typed/beside.go",
+		old:  `rows.MoveFor(core, stored, o.id`,
+		new:  `rows.MoveFor(core, now, o.id`,
+		by:   suite("once", "^TestAGroupThatGoesOverIsLost$|^TestATransactionThatGoesOverIsLost$"),
 	},
 	{
 		name: "a change that alters nothing leaves no id",

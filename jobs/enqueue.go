@@ -85,7 +85,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "Enqueue")
 	span.Key(func() string { return resource })
 	defer span.End(&err)
-	n, err := s.newJobRow(resource, job, e)
+	n, err := s.newJobRow(ctx, resource, job, e)
 	if err != nil {
 		return n.id, err
 	}
@@ -114,7 +114,7 @@ func (s *store) put(ctx context.Context, j *insertion) error {
 		if err != nil {
 			return err
 		}
-		return s.judgePut(ctx, j.resource, j.id, res)
+		return s.judgePut(ctx, j, res)
 	}
 	return s.putUnique(ctx, j, token, actions)
 }
@@ -131,11 +131,11 @@ func (s *store) putUnique(ctx context.Context, j *insertion, token string, actio
 			return err
 		}
 		if res.Outcome == ddb.Condition && len(res.Images) <= last { // it was looked for, and is there
-			return s.judgePut(ctx, j.resource, j.id, res)
+			return s.judgePut(ctx, j, res)
 		}
 		known := res.Outcome == ddb.Condition && slices.ContainsFunc(res.Images[:last], func(i ddb.Image) bool { return i.Failed })
 		if res.Outcome != ddb.Condition || known || tries == starts {
-			return s.judgePut(ctx, j.resource, j.id, res)
+			return s.judgePut(ctx, j, res)
 		}
 		if left, err = j.exists(ctx, res.Images[last].Item); left == "" {
 			return err
@@ -187,19 +187,29 @@ func (s *store) lookedFor(ctx context.Context, j *insertion, res ddb.Result) ddb
 }
 
 // judgePut says what the last answer means: a conflict may be that with a copy of it.
-func (s *store) judgePut(ctx context.Context, resource, id string, res ddb.Result) error {
+func (s *store) judgePut(ctx context.Context, j *insertion, res ddb.Result) error {
+	resource, id := j.resource, j.id
 	var other *types.IdempotentParameterMismatchException
 	switch {
 	case res.Outcome == ddb.Condition:
 		return nil // the id is in the table: by an earlier attempt, or an earlier call
 	case res.Outcome == ddb.Refused && ddb.Conflicted(res.Err):
 		return resources.Unknown(resource, res.Err)
+	case errors.As(res.Err, &other) && s.isThere(ctx, j):
+		return nil
 	case errors.As(res.Err, &other):
 		return resources.Unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
 	case res.Outcome == ddb.Refused:
 		res.Err = s.explain(ctx, res.Err)
 	}
 	return resources.Plain(resource, res)
+}
+
+// isThere reports whether a job is in the table with the same value. So it is where its id
+// was enqueued by a call with another trace, or a program with another Limit.
+func (s *store) isThere(ctx context.Context, j *insertion) bool {
+	row, err := s.table.Core.Get(ctx, s.table.Core.Key(j.row))
+	return err == nil && len(row) > 0 && ddb.Equal(row[aJob], j.row[aJob])
 }
 
 // writes are those of some rows, as in a transaction.

@@ -28,7 +28,7 @@ type insertion struct {
 
 // newJobRow makes the row of a job, at its place in line, or in the rows of those that
 // wait for their time. With an error it has the id, if there is one.
-func (s *store) newJobRow(resource string, job any, e options) (n *insertion, err error) {
+func (s *store) newJobRow(ctx context.Context, resource string, job any, e options) (n *insertion, err error) {
 	n = &insertion{s: s, resource: resource}
 	place, err := n.identify(e)
 	if err != nil {
@@ -48,6 +48,9 @@ func (s *store) newJobRow(resource string, job any, e options) (n *insertion, er
 		e.keep = s.cfg.Keep
 	}
 	j.setOptions(e)
+	if from := n.origin(ctx, e); from != "" {
+		j.row[aTrace] = ddb.Text(from)
+	}
 	if n.row = j.waiting(resource, place); !n.due.IsZero() {
 		n.row = j.later(resource, place)
 	}
@@ -58,6 +61,22 @@ func (s *store) newJobRow(resource string, job any, e options) (n *insertion, er
 		return n, fmt.Errorf("job for %q: %w", resource, err)
 	}
 	return n, nil
+}
+
+// maxOrigins is of how many jobs that it has enqueued last a process knows where they come
+// from.
+const maxOrigins = 4096
+
+// origin is where the job comes from. A repetition says what the first call said, as long
+// as this process remembers it: for the service both must be one request.
+func (n *insertion) origin(ctx context.Context, e options) (from string) {
+	if _, again := madeAt(e.id); again {
+		return n.s.origins.Get(n.id)
+	}
+	if from = n.s.table.Core.Observe.Carry(ctx); from != "" && !e.given {
+		n.s.origins.Change(n.id, func(string) (string, bool) { return from, true })
+	}
+	return from
 }
 
 // setOptions writes what options say into the row of a job.

@@ -55,7 +55,7 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 	defer span.End(&err)
 	all := make([]*insertion, count)
 	for i := range all {
-		if all[i], err = s.newJobRow(resource, job(i), e); err != nil {
+		if all[i], err = s.newJobRow(ctx, resource, job(i), e); err != nil {
 			return nil, fmt.Errorf("job %d of %d: %w", i+1, count, err)
 		}
 		ids = append(ids, all[i].id)
@@ -95,7 +95,7 @@ func (s *store) putSome(ctx context.Context, resource string, some []*insertion)
 	if err != nil {
 		return err
 	}
-	return s.judgePut(ctx, resource, some[0].id, res)
+	return s.judgePut(ctx, some[0], res)
 }
 
 // missing is the error about jobs from one on, of which the next n were sent.

@@ -27,6 +27,7 @@ const (
 	aMost    = "most"    // N: how often it is started at most, if that is its own
 	aTimeout = "timeout" // N, milliseconds: how long a handler may work on it, if that is its own
 	aUnique  = "unique"  // the sort key of a row that stands for it
+	aTrace   = "trace"   // where it comes from, if that is traced: a traceparent
 
 	aResource = "resource" // of a job that waits for its time
 	aAt       = "at"       // of an id's row: the place of its job, if that was made for a time

@@ -57,8 +57,9 @@ func (e *options) refuse(text string, values ...any) {
 // the table that its TTL removes. An id that Enqueue made
 // costs nothing more, and may be repeated for nine minutes, with the same value
 // and by a program with the same Limit: that is as long as DynamoDB remembers the
-// request. After that Enqueue returns ErrOutcomeUnknown and sends nothing. The time of
-// a job is in such an id, and goes before At and After.
+// request. After that Enqueue returns ErrOutcomeUnknown and sends nothing; where calls are
+// traced it may return that, too, if another process repeats the id of a job that is done
+// already. The time of a job is in such an id, and goes before At and After.
 func WithID(id string) Option {
 	return func(e *options) { e.id, e.given = id, true }
 }

@@ -151,7 +151,7 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	if err != nil {
 		return err
 	}
-	n, err := s.newJobRow(resource, value, options{})
+	n, err := s.newJobRow(ctx, resource, value, options{})
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type store struct {
 	open   *closing.Client[*job]
 	locals *recent.Memory[*localResource]
 
+	origins *recent.Memory[string] // where jobs come from that were enqueued lately, and are traced
+
 	mu        sync.Mutex
 	last      int64                       // guarded by mu: the place in line that was made last, microseconds
 	marked    [resources.Shards]time.Time // guarded by mu: when this process last marked each shard in the wake-up row
@@ -57,7 +59,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) 
 	table.Core.Transacts = true    // every change of a job is a transaction
 	decodes := func(value string) (any, error) { return decode[J](value) }
 	return &Queue[J]{&store{client: client, table: table, decode: decodes, cfg: cfg, lease: table.Leases(),
-		open: closing.New[*job](ErrClosed), locals: recent.New[*localResource](maxLocals)}}, nil
+		open: closing.New[*job](ErrClosed), locals: recent.New[*localResource](maxLocals), origins: recent.New[string](maxOrigins)}}, nil
 }
 
 // checkJob refuses types that JSON has nothing for, such as channels.

@@ -101,7 +101,7 @@ func (j jobRow) key() ddb.Item {
 func (j jobRow) at(pk, sk string) ddb.Item {
 	row := resources.RowKey(pk, sk)
 	row[aID], row[aAttempts] = ddb.Text(j.id), ddb.Integer(int64(j.attempts))
-	for _, kept := range []string{aJob, aMarked, aLevel, aMost, aTimeout, aUnique, aKeep} {
+	for _, kept := range []string{aJob, aMarked, aLevel, aMost, aTimeout, aUnique, aKeep, aTrace} {
 		if v := j.row[kept]; v != nil {
 			row[kept] = v
 		}

@@ -131,7 +131,7 @@ func (d *dispatcher) serve(ctx context.Context, p *post, r resources.Row, n int,
 
 // handle runs one job to its end; true if it was ended by this process.
 func (d *dispatcher) handle(ctx context.Context, job *job) bool {
-	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle")
+	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle", resources.Text(job.row.row, aTrace))
 	span.Key(job.Resource)
 	var failed error // the handler's
 	defer span.End(&failed)

@@ -32,7 +32,7 @@ func (q *Queue[J]) In(tx repo.Tx) *View[J] { return &View[J]{q.store, tx} }
 // lately, is no reason for the transaction to fail: it is applied without the job, by
 // one request more. An id that Enqueue made cannot be repeated here (ErrConfig). The
 // id of the job is that of the closure's last run.
-func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...Option) (id string, err error) {
+func (v *View[J]) Enqueue(ctx context.Context, resource string, job J, options ...Option) (id string, err error) {
 	e, err := optionsOf(options)
 	if err != nil {
 		return "", err
@@ -40,7 +40,7 @@ func (v *View[J]) Enqueue(_ context.Context, resource string, job J, options ...
 	if _, made := madeAt(e.id); made {
 		return "", fmt.Errorf("%w: the id %s was made by Enqueue: in a transaction it cannot be told whether its job is done already; use an id of your own", repo.ErrConfig, e.id)
 	}
-	j, err := v.s.newJobRow(resource, job, e)
+	j, err := v.s.newJobRow(ctx, resource, job, e)
 	if err != nil {
 		return "", err
 	}

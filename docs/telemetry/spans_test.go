@@ -1,13 +1,19 @@
 package telemetry_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
@@ -263,28 +269,107 @@ func TestRenewalsStandBelowTheCall(t *testing.T) {
 	rig.Is(t, held.Release(t.Context()))
 }
 
-// TestJobsAreHandledInASpan looks at a job from its handler.
+// TestJobsAreHandledInASpan looks at jobs from their handler: one that was enqueued in each
+// way is linked to whoever enqueued it, at each attempt, and says how it has failed.
 func TestJobsAreHandledInASpan(t *testing.T) {
-	s, spans, _ := traced(t, false)
+	s, spans, own := traced(t, false)
 	rows := s.rows(t)
-	q := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Table: s.cfg}))(t)
+	cfg := jobs.Config{Table: s.cfg, Limit: 1, Poll: 20 * time.Millisecond, Retry: jobs.Retry{Attempts: 2, Min: time.Millisecond, Max: time.Millisecond}}
+	q := rig.Must(jobs.New[string](rows.Client, rows.Table, cfg))(t)
 	rig.Is(t, q.EnsureTable(t.Context()))
-	rig.Must(q.Enqueue(t.Context(), "mail", 1))(t)
+	begun, root := own.Start(t.Context(), "root")
+	rig.Must(q.Enqueue(begun, "mail", "at once"))(t)
+	rig.Must(q.Enqueue(begun, "mail", "later", jobs.After(time.Millisecond)))(t)
+	rig.Must(q.Enqueue(begun, "mail", "its own id", jobs.WithID("m-1")))(t)
+	rig.Must(q.EnqueueMany(begun, "mail", []string{"one of many"}))(t)
+	rig.Is(t, txn.Config{TracerProvider: s.cfg.TracerProvider, MeterProvider: s.cfg.MeterProvider}.Run(begun, func(ctx context.Context, tx *txn.Tx) error {
+		_, err := q.In(tx).Enqueue(ctx, "mail", "with a change")
+		return err
+	}))
+	rig.Must(q.Enqueue(t.Context(), "mail", "fails"))(t) // its span is a trace of its own
+	root.End()
 	ctx, cancel := context.WithCancel(t.Context())
-	var handler trace.SpanContext
-	rig.Is(t, q.Run(ctx, func(ctx context.Context, _ *jobs.Job[int]) error {
-		handler = trace.SpanContextFromContext(ctx)
-		cancel()
+	handlers := map[trace.SpanID]string{}
+	rig.Is(t, q.Run(ctx, func(ctx context.Context, j *jobs.Job[string]) error {
+		handlers[trace.SpanContextFromContext(ctx).SpanID()] = j.Value()
+		if len(handlers) == 7 { // one is handled twice
+			cancel()
+		}
+		if j.Value() == "fails" {
+			return errors.New("no such address")
+		}
 		return nil
 	}))
+	by := map[trace.SpanID]sdktrace.ReadOnlySpan{}
 	for _, span := range spans.Ended() {
-		if span.SpanContext().SpanID() != handler.SpanID() {
-			continue
-		}
-		if !strings.HasPrefix(span.Name(), "job.Handle ") || span.SpanKind() != trace.SpanKindConsumer || len(below(spans.Ended(), handler, "job.Done")) != 1 {
-			t.Errorf("%s, %v", span.Name(), span.SpanKind())
-		}
-		return
+		by[span.SpanContext().SpanID()] = span
 	}
-	t.Error("the handler has no span")
+	for id, job := range handlers {
+		span := by[id]
+		if span == nil || !strings.HasPrefix(span.Name(), "job.Handle ") || span.SpanKind() != trace.SpanKindConsumer || len(span.Links()) != 1 {
+			t.Fatalf("%s: %+v", job, span)
+		}
+		from := span.Links()[0].SpanContext
+		if by[from.SpanID()] == nil || !from.IsRemote() || (from.TraceID() == root.SpanContext().TraceID()) == (job == "fails") {
+			t.Errorf("%s is linked to %v", job, from)
+		}
+		way := map[string]string{"one of many": "job.EnqueueMany ", "with a change": "txn."}[job]
+		if name := by[from.SpanID()].Name(); !strings.HasPrefix(name, cmp.Or(way, "job.Enqueue ")) {
+			t.Errorf("%s comes from %s", job, name)
+		}
+		failed := job == "fails"
+		ends := len(below(spans.Ended(), span.SpanContext(), "job.Done"))
+		if failed {
+			ends = len(below(spans.Ended(), span.SpanContext(), "job.Fail")) + len(below(spans.Ended(), span.SpanContext(), "job.Return")) // the last one ends with Run
+		}
+		if (span.Status().Code == codes.Error) != failed || (value(span, semconv.ErrorTypeKey) != "") != failed || ends != 1 {
+			t.Errorf("%s: %v %v", job, span.Status(), span.Attributes())
+		}
+	}
+}
+
+// TestAnIDIsRepeatedInAnotherTrace: a job is enqueued once, whoever repeats it, and the
+// first call is the one that it is linked to. Nothing is carried where no trace is sampled.
+func TestAnIDIsRepeatedInAnotherTrace(t *testing.T) {
+	s, _, own := traced(t, false)
+	rows := s.rows(t)
+	q := rig.Must(jobs.New[string](rows.Client, rows.Table, jobs.Config{Table: s.cfg}))(t)
+	elsewhere := rig.Must(jobs.New[string](rows.Peer().Client, rows.Table, jobs.Config{Table: s.cfg}))(t)
+	rig.Is(t, q.EnsureTable(t.Context()))
+	first, root := own.Start(t.Context(), "root")
+	id := rig.Must(q.Enqueue(first, "mail", "x"))(t)
+	root.End()
+	carried := func() (text string) {
+		found := rig.Must(rows.Client.Query(t.Context(), &dynamodb.QueryInput{TableName: &rows.Table, KeyConditionExpression: aws.String("pk = :pk"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: "JOBS#mail"}}}))(t)
+		if len(found.Items) != 1 {
+			t.Fatalf("%d jobs", len(found.Items))
+		}
+		if v, ok := found.Items[0]["trace"].(*types.AttributeValueMemberS); ok {
+			text = v.Value
+		}
+		return text
+	}
+	was := carried()
+	if !strings.HasPrefix(was, "00-"+root.SpanContext().TraceID().String()+"-") {
+		t.Errorf("carried %q", was)
+	}
+	for _, by := range []*jobs.Queue[string]{q, elsewhere} {
+		if again := rig.Must(by.Enqueue(t.Context(), "mail", "x", jobs.WithID(id)))(t); again != id {
+			t.Errorf("%s was enqueued again as %s", id, again)
+		}
+		if now := carried(); now != was {
+			t.Errorf("carried %q, then %q", was, now)
+		}
+	}
+	_, err := elsewhere.Enqueue(t.Context(), "mail", "y", jobs.WithID(id))
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	rig.Is(t, q.Cancel(t.Context(), "mail", id))
+	quiet := s.cfg
+	quiet.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
+	unsampled := rig.Must(jobs.New[string](rows.Client, rows.Table, jobs.Config{Table: quiet}))(t)
+	rig.Must(unsampled.Enqueue(t.Context(), "mail", "x"))(t)
+	if text := carried(); text != "" {
+		t.Errorf("carried %q, and nothing is sampled", text)
+	}
 }

@@ -77,7 +77,7 @@ type Table struct {
 const maxAdopted = 10_000
 
 // jobNames are the attributes that rows of jobs have in the same table.
-var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died", "resource", "at", "level", "most", "timeout", "unique", "keep", "result", "ended", "spec", "next", "last"}
+var jobNames = []string{"id", "job", "state", "attempts", "until", "owner", "notBefore", "error", "marked", "died", "resource", "at", "level", "most", "timeout", "unique", "trace", "keep", "result", "ended", "spec", "next", "last"}
 
 // New opens a table. It sends nothing.
 func New(client repo.Client, name string, cfg Config) (*Table, error) {

@@ -31,9 +31,14 @@ func (o *Observer) Call(ctx context.Context, kind, operation string) (context.Co
 	return o.call(ctx, kind, operation, trace.SpanKindInternal)
 }
 
-// Handling begins the handling of a job.
-func (o *Observer) Handling(ctx context.Context, kind, operation string) (context.Context, Call) {
-	return o.call(ctx, kind, operation, trace.SpanKindConsumer)
+// Handling begins the handling of a job. from is what [Observer.Carry] has said of where it
+// comes from: the span is linked to that.
+func (o *Observer) Handling(ctx context.Context, kind, operation, from string) (context.Context, Call) {
+	var links []trace.SpanStartOption
+	if origin, ok := carried(from); ok && o.Traces() {
+		links = append(links, trace.WithLinks(trace.Link{SpanContext: origin}))
+	}
+	return o.call(ctx, kind, operation, trace.SpanKindConsumer, links...)
 }
 
 // Shared begins what is done for several calls together. It is not measured: they are.
@@ -43,7 +48,7 @@ func (o *Observer) Shared(ctx context.Context, kind, operation string) (context.
 	return ctx, c
 }
 
-func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind) (context.Context, Call) {
+func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind, more ...trace.SpanStartOption) (context.Context, Call) {
 	c := Call{o: o, ctx: ctx, kind: kind, operation: op}
 	if o.Measures() {
 		c.began = time.Now()
@@ -54,7 +59,7 @@ func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind)
 		if o.Table == "" { // a transaction's
 			attributes = attributes[:3]
 		}
-		c.ctx, c.span = o.tracer.Start(ctx, name, trace.WithSpanKind(as), trace.WithAttributes(attributes...))
+		c.ctx, c.span = o.tracer.Start(ctx, name, append(more, trace.WithSpanKind(as), trace.WithAttributes(attributes...))...)
 	}
 	return c.ctx, c
 }

@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    16_800,
 	"history":     370,
-	"jobs":        15_000,
+	"jobs":        15_250,
 	"localdb":     1_150,
 	"lockedread":  14_400,
 	"mutex":       13_450,
@@ -14,9 +14,9 @@ var limits = map[string]int{
 	"optimistic":  20_300,
 	"pessimistic": 19_700,
 	"repo":        7_550,
-	"repotest":    10_050,
+	"repotest":    10_150,
 	"semaphore":   10_450,
-	"ticket":      10_350,
+	"ticket":      10_450,
 	"txn":         17_900,
 }
 

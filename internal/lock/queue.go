@@ -9,7 +9,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/pace"
-	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -45,16 +44,6 @@ type queued struct {
 	// fromOutside is what was seen of the hold while there was no room for an entry.
 	fromOutside observation
 }
-
-// HoldTimes remembers how long a turn, and a look, took lately on items that many
-// wanted.
-type HoldTimes = recent.Memory[pace.Learned]
-
-// holdTimesKept bounds how many items are remembered.
-const holdTimesKept = 1024
-
-// NewHoldTimes makes a memory of turns.
-func NewHoldTimes() *HoldTimes { return recent.New[pace.Learned](holdTimesKept) }
 
 // errNoQueue says that the lock is not one that a queue can form behind: it was
 // taken by hand, or never ends, or there is no room.
@@ -118,43 +107,6 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 	}
 	return nil, res.Err
 }
-
-// waitForRoom waits where the item has no room for one more entry: those who stand
-// in the queue make room.
-func (q *queued) waitForRoom(ctx context.Context, full error) error {
-	image, err := q.poll(ctx)
-	if err != nil {
-		return err
-	}
-	if image == nil {
-		return errAgain
-	}
-	l, err := q.Lock(image)
-	if err != nil {
-		return err
-	}
-	queue := q.Core.ParseQueue(image)
-	if l.Busy() || len(queue) > 0 {
-		now := time.Now()
-		q.fromOutside.observe(image, l, q.Core, q.locker.span(), now)
-		q.observed, q.firstSeen = q.fromOutside, q.fromOutside.since
-		if q.remaining(l, len(queue), now) < 0 {
-			return errNoQueue // they are all dead, and make no room: the lock alone will do
-		}
-		q.full = 0
-		if err := q.WaitToPoll(ctx, l, q.Wait.Max); err != nil {
-			return err
-		}
-		return errAgain
-	}
-	if q.full++; q.full >= maxFull {
-		return full // there is no room for the lock itself
-	}
-	return errAgain // others may have come and gone since
-}
-
-// maxFull is how often an enqueue may find no room while nobody is there.
-const maxFull = 10
 
 // refused decides what the failed condition of an enqueue means.
 func (q *queued) refused(ctx context.Context, image ddb.Item) (*Lock, error) {
@@ -309,11 +261,6 @@ func (q *queued) waits(image ddb.Item, l stored.Record, me stored.Entry, ahead s
 		q.sure = mine
 	}
 	return min(time.Until(q.forecast.Next(q.looks.last, q.spacing)), rest+time.Millisecond), rest >= 0
-}
-
-// learn keeps what the line has taught, for those who will wait there later.
-func (q *queued) learn() {
-	q.locker.HoldTimes.Change(q.Core.KeyText(q.Raw), func(pace.Learned) (pace.Learned, bool) { return q.forecast.Learned, true })
 }
 
 // tookOver is what came of a takeover that no image has refused.

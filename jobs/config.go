@@ -94,6 +94,10 @@ type Config struct {
 	// look 16 more. Default 2 s.
 	Poll time.Duration
 
+	// NameResources are the resources that metrics name, dynahold.resource, so that an alert
+	// says which of them starves. Each is a series more. Default: none.
+	NameResources []string
+
 	// Table has the attempt time-out of requests, logger, meter and tracer. Three
 	// attempts must fit into a lease; by default they do. Of its Attributes none
 	// but TTL matters.

@@ -20,7 +20,8 @@ type seenShard struct {
 
 	// For telemetry.
 	queued, running, dead int
-	oldest                time.Time // since when the first job waits; zero: none is known to
+	oldest                time.Time            // since when the first job waits; zero: none is known to
+	named                 map[string]time.Time // the same of the resources that metrics name
 }
 
 // findWork looks at the resources of the shards where there may be work.
@@ -87,6 +88,12 @@ func (seen *seenShard) add(s *store, r resources.Row) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		seen.oldest = earlier(seen.oldest, st.oldest)
+		if s.named(r.Name) != "" {
+			if seen.named == nil {
+				seen.named = map[string]time.Time{}
+			}
+			seen.named[r.Name] = st.oldest
+		}
 	}
 }
 
@@ -97,11 +104,18 @@ func (d *dispatcher) tell(ctx context.Context) {
 		all.queued, all.running, all.dead = all.queued+seen.queued, all.running+seen.running, all.dead+seen.dead
 		all.oldest = earlier(all.oldest, seen.oldest)
 	}
-	age := time.Duration(0)
-	if !all.oldest.IsZero() {
-		age = max(d.s.table.Clock().Sub(all.oldest), 0)
+	d.s.table.Core.Observe.Jobs(ctx, all.queued, all.running, all.dead, d.age(all.oldest))
+	for _, name := range d.s.cfg.NameResources {
+		d.s.table.Core.Observe.Oldest(ctx, name, d.age(d.shards[resources.ShardOf(name)].named[name]))
 	}
-	d.s.table.Core.Observe.Jobs(ctx, all.queued, all.running, all.dead, age)
+}
+
+// age is for how long a job waits since a time; zero: none does.
+func (d *dispatcher) age(since time.Time) time.Duration {
+	if since.IsZero() {
+		return 0
+	}
+	return max(d.s.table.Clock().Sub(since), 0)
 }
 
 // earlier is the first of two times, of which zero is none.

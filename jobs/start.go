@@ -146,12 +146,23 @@ func (b *starting) judge(res ddb.Result) startVerdict {
 func (b *starting) begin(ctx context.Context, r *resources.Row) (jobs []*job) {
 	r.Queued, r.Running, r.Token = max(r.Queued-b.queued, 0), r.Running+b.queued, b.token+int64(len(b.rows))-1
 	for i, j := range b.rows {
+		if at, ok := madeAt(withoutLevel(j.place)); ok && j.state == queued {
+			b.s.table.Core.Observe.StartedJob(ctx, b.s.named(r.Name), max(b.s.table.Clock().Sub(at), 0))
+		}
 		if j.state == running {
 			b.s.table.Core.Observe.TakenOver(ctx, telemetry.Job, 1, slog.String("resource", r.Name), slog.String("job", j.id), slog.String("from", stored.Record{By: j.owner}.Owner()))
 		}
 		jobs = append(jobs, b.s.newJob(ctx, r.Name, j, b.token+int64(i), b.until, b.asked))
 	}
 	return jobs
+}
+
+// named is a resource where metrics are to name it, and "" elsewhere.
+func (s *store) named(resource string) string {
+	if slices.Contains(s.cfg.NameResources, resource) {
+		return resource
+	}
+	return ""
 }
 
 // left are the rows that have not refused the start; the resource is brought up to date if

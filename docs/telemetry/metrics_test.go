@@ -182,7 +182,7 @@ func describe(t *testing.T, m metricdata.Metrics) described {
 				names = append(names, string(a.Key))
 			}
 			for _, key := range []string{"apple", "pear", "plum", "printer", "mail", "nightly"} {
-				if strings.Contains(a.Value.String(), key) {
+				if a.Key != "dynahold.resource" && strings.Contains(a.Value.String(), key) { // which is asked for
 					t.Errorf("%s has a key: %v", m.Name, a)
 				}
 			}

@@ -153,7 +153,7 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 	"jobs": func(t *testing.T, s *shop, happened func(string) bool) {
 		rows := s.rows(t)
 		texts := rig.Must(jobs.New[string](rows.Client, rows.Table, jobs.Config{Table: s.cfg, Limit: 1}))(t)
-		numbers := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Table: s.cfg, Limit: 1, Poll: 50 * time.Millisecond, Retry: jobs.Retry{Attempts: 1}}))(t)
+		numbers := rig.Must(jobs.New[int](rows.Client, rows.Table, jobs.Config{Table: s.cfg, NameResources: []string{"mail"}, Limit: 1, Poll: 50 * time.Millisecond, Retry: jobs.Retry{Attempts: 1}}))(t)
 		rig.Is(t, texts.EnsureTable(t.Context()))
 		rig.Must(texts.Enqueue(t.Context(), "mail", "no number"))(t)
 		for i := range 3 {

@@ -18,6 +18,7 @@ const (
 	key       = attribute.Key("dynahold.key")
 	reason    = attribute.Key("dynahold.reason")
 	state     = attribute.Key("dynahold.state")
+	resource  = attribute.Key("dynahold.resource")
 	condition = attribute.Key("dynahold.condition_failed")
 	changes   = attribute.Key("dynahold.changes")
 	attempt   = attribute.Key("dynahold.attempt")

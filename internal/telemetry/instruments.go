@@ -8,7 +8,7 @@ import (
 
 // instruments are all metrics of the library.
 type instruments struct {
-	requests, calls, waits, locks               metric.Float64Histogram
+	requests, calls, waits, locks, starts       metric.Float64Histogram
 	batches, depths                             metric.Int64Histogram
 	retries, conflicts, unknown, skipped, late  metric.Int64Counter
 	acquired, lost, takenOver, broken, handedOn metric.Int64Counter
@@ -56,6 +56,7 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		late:         counter("dynahold.renewal.late", "{renewal}", "Renewals that failed, and were repeated where there was time."),
 		conflicts:    counter("dynahold.conflicts", "{conflict}", "Writes that were refused because others wrote first."),
 		unknown:      counter("dynahold.outcome.unknown", "{call}", "Calls that ended without knowing whether their change was applied."),
+		starts:       duration("dynahold.job.start_delay", "Time from the moment at which a job could start, or was to, until it did.", seconds),
 		batches:      sizes("dynahold.batch.size", "{change}", "Changes of callers that one write carried."),
 		depths:       sizes("dynahold.queue.depth", "{waiter}", "Waiters ahead of one who came to a queue."),
 		deadLettered: counter("dynahold.job.dead_lettered", "{job}", "Jobs that failed for good."),

@@ -66,6 +66,21 @@ func (o *Observer) Jobs(ctx context.Context, queued, running, dead int, oldest t
 	o.metrics.oldest.Record(ctx, oldest.Seconds(), o.with(set{}).record...)
 }
 
+// Oldest records how long the oldest job of a resource waits.
+func (o *Observer) Oldest(ctx context.Context, resource string, age time.Duration) {
+	if o.Measures() {
+		o.metrics.oldest.Record(ctx, age.Seconds(), o.with(set{resource: resource}).record...)
+	}
+}
+
+// StartedJob records how long after its time a job has started; resource is "" where it is
+// not to be named.
+func (o *Observer) StartedJob(ctx context.Context, resource string, delay time.Duration) {
+	if o.Measures() {
+		o.metrics.starts.Record(ctx, delay.Seconds(), o.with(set{resource: resource}).record...)
+	}
+}
+
 // Skipped counts something that was left aside so that the rest can go on: a row that
 // cannot be read, a handler that does not return.
 func (o *Observer) Skipped(ctx context.Context, what string) {

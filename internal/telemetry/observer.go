@@ -112,7 +112,7 @@ var version = sync.OnceValue(func() string {
 
 // set are the attributes of a measurement beside the table. Those that are empty are left
 // out, as is the table of what has none.
-type set struct{ kind, operation, request, reason, state, errorType string }
+type set struct{ kind, operation, request, reason, state, errorType, resource string }
 
 // labels are the attributes of a measurement, in the forms that instruments take: made
 // once, for there are few of them.
@@ -129,7 +129,7 @@ func (o *Observer) with(s set) *labels {
 	if s.request != "" {
 		attributes = append(attributes, dynamodb)
 	}
-	for _, a := range []attribute.KeyValue{collection.String(o.Table), kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType)} {
+	for _, a := range []attribute.KeyValue{collection.String(o.Table), kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType), resource.String(s.resource)} {
 		if a.Value.AsString() != "" {
 			attributes = append(attributes, a)
 		}

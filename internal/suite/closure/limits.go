@@ -7,7 +7,7 @@ var limits = map[string]int{
 	"history":     370,
 	"jobs":        15_250,
 	"localdb":     1_150,
-	"lockedread":  14_400,
+	"lockedread":  14_450,
 	"mutex":       13_450,
 	"nolock":      19_400,
 	"once":        13_050,

@@ -59,7 +59,7 @@ func TestEverybodyLosesNothing(t *testing.T) {
 }
 
 // kinds are a scenario of each kind, with those who take part in it.
-var kinds = map[string]func() []load.Contender{eightOf8: counting, orders: moving, messages: handlers, expressions: withoutRead, locks8: named}
+var kinds = map[string]func() []load.Contender{eightOf8: counting, orders: moving, messages: handlers, "ids, 100 a second": remembering, expressions: withoutRead, locks8: named}
 
 func names(contenders []load.Contender) (names []string) {
 	for _, c := range contenders {

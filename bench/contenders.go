@@ -16,7 +16,7 @@ func counting() []load.Contender {
 
 // peers are the names of everybody else, whatever they take part in.
 func peers() []string {
-	names := []string{putDelete, getPutDelete, heartbeat}
+	names := []string{putDelete, getPutDelete, heartbeat, recordTogether}
 	for _, c := range []load.Contender{article(), version(), guregu(), byTransactions(), byLocks(), guregusTransactions(), unprotected()} {
 		names = append(names, c.Name)
 	}

@@ -134,7 +134,7 @@ func scenarios(short bool) []scenario {
 		idle.name, idle.workload.Pause, idle.charted = s.name+withPauses, pause, false
 		all = append(all, s, busy, idle)
 	}
-	all = append(all, others...)
+	all = append(append(all, others...), identified()...)
 	steps := growing()
 	for i, s := range steps {
 		if short && i+1 < len(steps) && steps[i+1].in == s.in {

@@ -36,7 +36,8 @@ type crew struct {
 	// came in while another was.
 	within   []atomic.Int32
 	overlaps atomic.Int64
-	turn     atomic.Int64 // the sharer, plus one, whose change was acknowledged last; 0: none yet
+	arrivals chan struct{} // of an open load; nil: workers wait for none
+	turn     atomic.Int64  // the sharer, plus one, whose change was acknowledged last; 0: none yet
 
 	// adrift are requests whose callers have gone: a bubble of virtual time
 	// must not end before them.
@@ -67,7 +68,7 @@ func (c *crew) run() error {
 	defer cancel(nil)
 	n, _ := c.sharers()
 	c.window, c.within = newWindow(c.workload, n), make([]atomic.Int32, c.workload.Items)
-	if c.virtual && (c.workload.Touches > 1 || c.workload.Makes || c.workload.Partition) {
+	if c.virtual && (c.workload.Touches > 1 || c.workload.Makes || c.workload.Partition || c.workload.Every > 0) {
 		c.service = newService(c.workload.Partition)
 	}
 	for p := range c.workload.Processes {
@@ -83,6 +84,10 @@ func (c *crew) run() error {
 	}
 	c.window.begin(c.workload)
 	var all sync.WaitGroup
+	if c.workload.Every > 0 {
+		c.arrivals = make(chan struct{})
+		all.Go(func() { c.arrive(ctx) })
+	}
 	for _, w := range c.workers {
 		all.Go(func() { w.work(ctx) })
 	}
@@ -94,6 +99,19 @@ func (c *crew) run() error {
 	close(finished)
 	watch.Wait()
 	return c.outer.Err()
+}
+
+// arrive lets changes come at random moments, until the measured time is over.
+func (c *crew) arrive(ctx context.Context) {
+	defer close(c.arrivals)
+	rng := source(c.workload.Seed, streamArrivals, 0)
+	for at := time.Now(); ; {
+		at = at.Add(time.Duration(rng.ExpFloat64() * float64(c.workload.Every)))
+		if !sleep(ctx, time.Until(at)) || c.window.late() >= 0 {
+			return
+		}
+		c.arrivals <- struct{}{}
+	}
 }
 
 // endings are what is called when the changes of a run are over.

@@ -58,6 +58,7 @@ func (l Latency) shape() func(*rand.Rand) float64 {
 const (
 	streamLatency = iota + 1
 	streamItems
+	streamArrivals
 )
 
 func source(seed uint64, stream, n int) *rand.Rand {

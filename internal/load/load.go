@@ -22,9 +22,13 @@ type Workload struct {
 	Size      int           // bytes of an item with what contenders add to it, about; default 1 KB
 	Work      time.Duration // spent inside every change
 	Pause     time.Duration // between the changes of one worker
-	Warmup    time.Duration // nothing that happens in it is measured; default a fifth of Span
-	Span      time.Duration // how long changes are measured; default 2 s
-	Enough    int           // acknowledged changes after which the measured time soon ends; 0: none
+	// Every is how far apart the changes come in the mean, at random moments, each to the
+	// next worker that is free: an open load, as a queue of messages is. 0: each worker makes
+	// one after the other.
+	Every  time.Duration
+	Warmup time.Duration // nothing that happens in it is measured; default a fifth of Span
+	Span   time.Duration // how long changes are measured; default 2 s
+	Enough int           // acknowledged changes after which the measured time soon ends; 0: none
 	// Turns is the least number of turns that a process, or a worker of a single one,
 	// has had on average when the measured time ends. Until then it goes on past Span,
 	// Enough and Budget, for eight times Span at the longest: percentiles and fairness of

@@ -27,7 +27,7 @@ func (w Workload) withDefaults() (Workload, error) {
 	switch {
 	case w.Processes < 0, w.Workers < 0, w.Items < 0, w.Touches < 0, w.Size < 0, w.Turns < 0, w.Enough < 0, w.Budget < 0:
 		return w, errors.New("load: a number in the workload is negative")
-	case w.Work < 0, w.Pause < 0, w.Warmup < 0, w.Span < 0:
+	case w.Work < 0, w.Pause < 0, w.Every < 0, w.Warmup < 0, w.Span < 0:
 		return w, errors.New("load: a time in the workload is negative")
 	case w.Size > maxSize:
 		return w, errors.New("load: an item can have 390 KB: DynamoDB takes 400, and contenders add to it")

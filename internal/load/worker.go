@@ -42,7 +42,7 @@ func newWorker(c *crew, number int, rng *rand.Rand, change Change) *worker {
 }
 
 func (w *worker) work(ctx context.Context) {
-	for ctx.Err() == nil && w.window.late() < 0 {
+	for w.comes() && ctx.Err() == nil && w.window.late() < 0 {
 		touched, items := w.choose()
 		began, counts := w.window.now()
 		var c call
@@ -67,6 +67,15 @@ func (w *worker) work(ctx context.Context) {
 			sleep(ctx, w.workload.Pause)
 		}
 	}
+}
+
+// comes waits for the next change to come; false: no more do.
+func (w *worker) comes() bool {
+	if w.arrivals == nil {
+		return true
+	}
+	_, more := <-w.arrivals
+	return more
 }
 
 // inside is what a change of the items does while it has them: it takes time. Where

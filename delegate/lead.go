@@ -40,7 +40,9 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 			continue
 		}
 		r := &round{l: l, own: next.direct, expect: image, term: t, mails: next.mails, leaves: next.leaves}
+		began := time.Now()
 		after, err := t.run(r, b)
+		l.took(time.Since(began))
 		if err != nil && !r.elsewhere(err) {
 			t.failed(r, b, err)
 			return nil, nil
@@ -63,7 +65,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 
 // passedOver reports whether this leader cannot carry out its own mail, for whatever reason.
 func (t *term) passedOver(b *batch) bool {
-	return b != nil && b.posted && time.Since(t.began) > 2*patience
+	return b != nil && b.posted && time.Since(t.began) > 2*t.l.patience()
 }
 
 // follow begins a new stretch with the item as others have left it.
@@ -147,7 +149,7 @@ func (t *term) own(b *batch, closing bool) (*batch, time.Duration) {
 // quiet is for how long a leader without work stays; turn is when its own callers have
 // theirs.
 func (t *term) quiet(turn time.Duration, closing bool) time.Duration {
-	stays := idle - time.Since(t.lastWork())
+	stays := t.l.stays() - time.Since(t.lastWork())
 	switch {
 	case closing:
 		return 0

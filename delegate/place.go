@@ -16,6 +16,7 @@ type place struct {
 	settled bool
 
 	first time.Duration       // until the first look for answers
+	trip  time.Duration       // of a request, lately
 	deaf  string              // who led and did not know our commands
 	seen  delegation.Evidence // without its slots
 	at    time.Time           // when that was
@@ -57,3 +58,24 @@ func (l *line) number(b *batch, life string, shards int) {
 func (l *line) row(b *batch) delegation.Mail {
 	return delegation.Mail{Slot: l.slot, Seq: b.seq, Life: b.life}
 }
+
+// took notes how long a request has taken. One that has stalled says little of the others.
+func (p *place) took(trip time.Duration) {
+	if p.trip > 0 {
+		trip = min(trip, 4*p.trip)
+	}
+	p.trip = mean(p.trip, trip)
+}
+
+// goneAfter is for how long an item does not move whose leader is taken for gone: where all
+// requests take long, a leader's do, too.
+func (p *place) goneAfter(chance float64) time.Duration {
+	return time.Duration(float64(max(stalled, stalledTrips*p.trip)) * (1 + chance))
+}
+
+// patience is for how long a leader may pass a mail over.
+func (p *place) patience() time.Duration { return max(patience, patienceTrips*p.trip) }
+
+// stays is how long a leader stays without anything to do: senders who were answered come
+// back in that time.
+func (p *place) stays() time.Duration { return max(idle, stalledTrips*p.trip) }

@@ -23,11 +23,13 @@ const (
 	soonest     = 3 * time.Millisecond // between looks
 	mostLooks   = 2                    // side by side
 	latest      = 10 * time.Millisecond
-	// stalled is for how long an item does not move whose leader is taken for gone, and up
+	// stalled is for how long at least an item does not move whose leader is taken for gone, and up
 	// to as much again, by chance: of those who wait one is the first.
 	stalled = 50 * time.Millisecond
-	// patience is for how long a leader may pass a mail over.
+	// patience is for how long at least a leader may pass a mail over.
 	patience = 300 * time.Millisecond
+	// Where requests take long, both are as many of them.
+	stalledTrips, patienceTrips = 6, 24
 	// carried is for how long a mail is carried out that nobody asks for any more.
 	carried = time.Minute
 )
@@ -71,7 +73,7 @@ type watch struct {
 	b            *batch
 	began, moved time.Time
 	image        ddb.Item // as it was seen last
-	patience     time.Duration
+	chance       float64  // of those who wait one is the first
 	rows         bool
 	begun        int // looks
 	under        int // of them, those under way
@@ -80,6 +82,7 @@ type watch struct {
 
 // look is what one look has found: the item, or the row of the mail.
 type look struct {
+	took  time.Duration
 	image ddb.Item
 	row   *mail
 	err   error
@@ -89,7 +92,7 @@ type look struct {
 // longer than it is until the next one is worth while.
 func (l *line) await(b *batch, d delegation.Evidence) (decided bool, image ddb.Item) {
 	w := &watch{l: l, b: b, began: time.Now(), moved: time.Now(), rows: d.Rows, results: make(chan look, mostLooks),
-		patience: stalled + time.Duration(rand.Int64N(int64(stalled)))}
+		chance: rand.Float64()}
 	ctx, cancel := context.WithCancel(b.ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -108,11 +111,17 @@ func (l *line) await(b *batch, d delegation.Evidence) (decided bool, image ddb.I
 			if w.under < mostLooks {
 				inRow := w.rows && w.begun%4 != 3
 				w.begun, w.under = w.begun+1, w.under+1
-				all.Go(func() { w.results <- w.fetch(ctx, inRow) })
+				all.Go(func() {
+					began := time.Now()
+					found := w.fetch(ctx, inRow)
+					found.took = time.Since(began)
+					w.results <- found
+				})
 			}
 			timer.Reset(min(latest, soonest+time.Duration(w.begun/2)*time.Millisecond))
 		case found := <-w.results:
 			w.under--
+			l.took(found.took)
 			decided, image, err := w.judge(found)
 			if n++; n == 1 {
 				l.first = l.sooner(decided)
@@ -199,8 +208,8 @@ func (w *watch) onItem(now ddb.Item) (decided bool, image ddb.Item, err error) {
 		w.moved = time.Now()
 	}
 	w.image, w.rows = now, d.Rows
-	passedOver := time.Since(w.began) > patience || shardOf(l.slot) >= d.Shards
-	if d.Lead != "" && time.Since(w.moved) < w.patience && !passedOver {
+	passedOver := time.Since(w.began) > l.patience() || shardOf(l.slot) >= d.Shards
+	if d.Lead != "" && time.Since(w.moved) < l.goneAfter(w.chance) && !passedOver {
 		return false, nil, nil
 	}
 	b.forced = d.Lead != "" // else who writes first leads

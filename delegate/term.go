@@ -28,7 +28,7 @@ const (
 	activeFor = 150 * time.Millisecond
 	// answering is how many answers are put into rows side by side.
 	answering = 64
-	// idle is how long a leader stays without anything to do.
+	// idle is how long at least a leader stays without anything to do.
 	idle = 40 * time.Millisecond
 	// pauseOfLooks is between the end of one look and the next, where it found nothing.
 	pauseOfLooks = 2 * time.Millisecond

@@ -1,0 +1,47 @@
+package delegate_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+)
+
+// Where all requests take long, a leader is not taken for gone after the time that would do
+// for others: those who wait would replace it again and again.
+func TestALeaderFarAwayIsNotReplaced(t *testing.T) {
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	const processes, each, trip = 8, 12, 120 * time.Millisecond
+	seen := newAudit()
+	var took time.Duration
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range processes {
+			p := start(t, rig.Client(rig.Over(&rig.Mortal{Next: network, Latency: trip / 2})), b.Table)
+			all.Go(func() {
+				for i := range each {
+					op := fmt.Sprintf("%d-%d", n, i)
+					_, err := p.add.Do(context.Background(), key, op)
+					seen.record(op, err)
+				}
+				rig.Is(t, p.all.Close(context.Background()))
+			})
+		}
+		all.Wait()
+		took = time.Since(began)
+	})
+	got := rig.Must(first.items.Get(t.Context(), key))(t)
+	seen.check(t, got.Ops)
+	t.Logf("%v, version %d", took, got.Version)
+	if most := 5 * each * trip; took > most {
+		t.Errorf("%d changes of each took %v, more than %v", each, took, most)
+	}
+}

@@ -22,6 +22,7 @@ const (
 	// perShard is how many slots share a partition of mail, and perSecond how many writes:
 	// a partition of DynamoDB takes a thousand units.
 	perShard    = 16
+	fewestSlots = 8 // of a partition that is added for its writes
 	perSecond   = 700
 	leastShards = 2
 	// activeFor is for how long a sender counts that sends nothing.
@@ -183,7 +184,8 @@ func (t *term) wanted() int {
 	if t.rows {
 		writes = 2
 	}
-	return max(n/perShard, int(float64(n*writes)/max(t.cycle, time.Millisecond).Seconds()/perSecond))
+	rate := float64(n*writes) / max(t.cycle, time.Millisecond).Seconds()
+	return max(n/perShard, min(n/fewestSlots, int(rate/perSecond)))
 }
 
 // mean is a mean that moves.

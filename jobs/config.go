@@ -71,6 +71,13 @@ type Config struct {
 	Retry Retry
 	// Workers is how many jobs Run handles at once in this process. Default 8.
 	Workers int
+	// Resources are those whose jobs Run handles, each with its weight, from 1 to 1,000, by
+	// which they share the starts of this program: of two that have work and room, with 3
+	// and 1, the first has three of four. What one does not use the others get. None that
+	// has work and room waits for more starts than twice the weights of the others together,
+	// and one for each worker. Other programs must handle the other resources. Next goes by
+	// none of it. Default: all resources that there are, in turn.
+	Resources map[string]int
 	// HandlerTimeout is how long a handler may work on one job: then its context
 	// ends, and the job is not renewed any more. If the handler returns before
 	// the lease is over, its job is done or has failed as it says. If it does not,

@@ -19,6 +19,7 @@ type dispatcher struct {
 	wake    chan struct{}               // has a value if there may be something to assign
 	freed   chan struct{}               // has a value if a worker has nothing to do since all had
 	shards  [resources.Shards]seenShard // of the goroutine that looks for work
+	looked  bool                        // of the same: it has, once
 
 	mu    sync.Mutex
 	free  int              // guarded by mu: workers without a job
@@ -27,6 +28,7 @@ type dispatcher struct {
 	turns int              // guarded by mu: in which of the two lines
 	posts map[string]*post // guarded by mu: by name
 	moves int              // guarded by mu: how often a job of a resource was enqueued, started, or ended here
+	round float64          // guarded by mu: how many starts each resource that wants any should have had, for each of its weight
 	found bool             // guarded by mu: a job was started because of a look
 	fatal error            // guarded by mu until all workers have returned
 }
@@ -41,6 +43,10 @@ type post struct {
 	again    bool          // it was to be put in line meanwhile
 	more     int           // jobs enqueued meanwhile
 	less     int           // and jobs that ended
+	had      float64       // its starts, for each of its weight; 0 where there are no weights
+	among    float64       // the weights, together, among which its last turn was; 0 where there are none
+	begun    time.Time     // when the last start of jobs of it began
+	taking   int           // how many it was to take
 	active   int           // its jobs that are handled here
 	moved    int           // moves at the last of this resource
 	until    time.Time     // looks leave it alone until then: it is busy, or was left aside
@@ -63,6 +69,7 @@ func (d *dispatcher) push(p *post) {
 	case p.starting:
 		p.again = true
 	case !p.inLine:
+		d.comesBack(p)
 		if p.inLine = true; p.check {
 			d.dead = append(d.dead, p)
 		} else {
@@ -102,6 +109,7 @@ func (d *dispatcher) assign(ctx context.Context) {
 		}
 		select {
 		case <-d.wake:
+		case <-d.waitedFor():
 		case <-ctx.Done():
 		}
 	}
@@ -121,13 +129,15 @@ func (d *dispatcher) next() (p *post, r resources.Row, n int, givesWay bool) {
 	if d.turns++; len(d.dead) > 0 && (len(d.line) == 0 || d.turns%4 == 0) {
 		line = &d.dead
 	}
-	p = (*line)[0]
-	n = max(d.free/len(*line), 1)
+	if p, n = d.take(line); p == nil {
+		return nil, r, 0, false
+	}
 	if p.now.Limit > 0 {
 		n = max(min(n, p.now.Limit), 1)
 	}
-	*line = (*line)[1:]
 	d.free -= n
+	d.counts(p, n)
+	p.begun, p.taking = time.Now(), n
 	p.check = false
 	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
 	return p, p.now, n, p.looked
@@ -140,6 +150,7 @@ func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
 	defer d.mu.Unlock()
 	d.moved(p)
 	d.free += n - jobs
+	d.counts(p, jobs-n)
 	p.active += jobs
 	p.starting = false
 	p.now = r
@@ -190,6 +201,9 @@ func (d *dispatcher) occupied() bool {
 
 // enqueued learns of a job that this process has enqueued.
 func (d *dispatcher) enqueued(resource string) {
+	if !d.s.serves(resource) {
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.at(resource)

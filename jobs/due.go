@@ -183,6 +183,9 @@ func (s *store) bringInto(ctx context.Context, r *resources.Row, anyhow bool) (m
 func (d *dispatcher) bringAll(ctx context.Context) error {
 	var all error
 	for _, i := range d.s.looksDue(d.s.table.Clock()) {
+		if !d.s.servesIn(i) {
+			continue
+		}
 		moved, err := d.s.bringDue(ctx, i, true)
 		for resource, n := range moved {
 			if n > 0 {

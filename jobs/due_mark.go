@@ -73,7 +73,8 @@ func (s *store) noteMarks(row ddb.Item) {
 func (s *store) markRetry(ctx context.Context, resource string, due time.Time) {
 	here := false
 	dispatchers.Range(func(one, _ any) bool {
-		here = one.(*dispatcher).s.table.Core.Name == s.table.Core.Name
+		d := one.(*dispatcher)
+		here = d.s.table.Core.Name == s.table.Core.Name && d.s.serves(resource)
 		return !here
 	})
 	s.noteDue(resource, due)

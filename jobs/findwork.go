@@ -44,6 +44,8 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 			switch {
 			case err != nil && r.Name == "":
 				return err
+			case !d.s.serves(r.Name):
+				// Its jobs are for other programs.
 			case err != nil:
 				seen.busy = true
 				d.leaveAside(ctx, r.Name, err)
@@ -67,14 +69,15 @@ func (d *dispatcher) findWork(ctx context.Context) error {
 // ran, nothing can begin but by an Enqueue, or a Requeue, which marks the shard.
 func (d *dispatcher) due(ctx context.Context) (due []int, err error) {
 	var marks [resources.Shards]time.Time
-	if known := !d.shards[0].looked.IsZero(); known {
+	if d.looked {
 		if marks, err = d.s.marks(ctx); err != nil {
 			return nil, err
 		}
 	}
 	now := d.s.table.Clock()
+	d.looked = true
 	for i := range d.shards {
-		if d.shards[i].due(marks[i], now, d.s.cfg.Poll, d.s.cfg.ClockSkew) {
+		if d.s.servesIn(i) && d.shards[i].due(marks[i], now, d.s.cfg.Poll, d.s.cfg.ClockSkew) {
 			due = append(due, i)
 		}
 	}

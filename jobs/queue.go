@@ -31,6 +31,7 @@ type store struct {
 	lease  lease.Config // of jobs
 	open   *closing.Client[*job]
 	locals *recent.Memory[*localResource]
+	served [resources.Shards]bool // which have resources that Config.Resources names
 
 	origins *recent.Memory[string] // where jobs come from that were enqueued lately, and are traced
 
@@ -58,8 +59,12 @@ func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) 
 	cfg.Table = repo.TableConfig{} // the table has it, and its secret is nobody else's
 	table.Core.Transacts = true    // every change of a job is a transaction
 	decodes := func(value string) (any, error) { return decode[J](value) }
-	return &Queue[J]{&store{client: client, table: table, decode: decodes, cfg: cfg, lease: table.Leases(),
-		open: closing.New[*job](ErrClosed), locals: recent.New[*localResource](maxLocals), origins: recent.New[string](maxOrigins)}}, nil
+	s := &store{client: client, table: table, decode: decodes, cfg: cfg, lease: table.Leases(),
+		open: closing.New[*job](ErrClosed), locals: recent.New[*localResource](maxLocals), origins: recent.New[string](maxOrigins)}
+	if err := s.checkResources(); err != nil {
+		return nil, err
+	}
+	return &Queue[J]{s}, nil
 }
 
 // checkJob refuses types that JSON has nothing for, such as channels.

@@ -23,7 +23,7 @@ import (
 // end of ctx is given back to be started again, its attempt not counted.
 //
 // Every resource gets its turn: the workers that are free are shared among the
-// resources with work. Jobs that a resource has room for are started together, up
+// resources with work, or among those of Config.Resources by their weights. Jobs that a resource has room for are started together, up
 // to as many as its share, with one query and one transaction; ends of jobs share
 // transactions, too. A job that this process has enqueued is started at once. When
 // there is no work, Run looks for some at times, at first after Wait.Min and in

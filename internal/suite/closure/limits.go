@@ -5,7 +5,7 @@ package main
 var limits = map[string]int{
 	"delegate":    16_800,
 	"history":     370,
-	"jobs":        15_250,
+	"jobs":        15_400,
 	"localdb":     1_150,
 	"lockedread":  14_450,
 	"mutex":       13_450,

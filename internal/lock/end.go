@@ -85,6 +85,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {
+		e.inTime = !h.Expired()
 		if e.remove != nil {
 			res = core.Delete(ctx, e.remove, opt)
 		} else {
@@ -181,19 +182,21 @@ func (e *ending) judge(res ddb.Result) error {
 // applied all the same.
 func (e *ending) refusal(res ddb.Result) error {
 	h := e.lock
-	replaced := e.writes() && res.Outcome == ddb.Condition && res.Clean && !h.Expired() && h.replaced(res.Image)
-	if replaced {
-		// Before the deadline nobody deletes a held item. The network may have
-		// delivered ours twice, and the item was deleted in between.
-		res.Clean = false
+	// A write that was sent before the deadline finds the hold in place, but for one that
+	// was ended by force. So if the image does not say how it ended, the network may have
+	// delivered ours twice, and others came in between.
+	var covered error
+	if e.writes() && res.Outcome == ddb.Condition && res.Clean && e.inTime {
+		covered = h.covered(res.Image)
+		res.Clean = covered == nil
 	}
 	err := h.judge(res)
 	switch {
 	case err == nil && e.writes() && h.inDoubt:
 		h.Finish(repo.ErrOutcomeUnknown)
 		err = UnknownOutcome(h.locker.Core.Table, h.key, errOneOfTwo)
-	case replaced && errors.Is(err, repo.ErrOutcomeUnknown):
-		err = UnknownOutcome(h.locker.Core.Table, h.key, errReplaced)
+	case covered != nil && errors.Is(err, repo.ErrOutcomeUnknown):
+		err = UnknownOutcome(h.locker.Core.Table, h.key, covered)
 	}
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		e.leaveUndecided(res)
@@ -223,6 +226,7 @@ func (h *Lock) doubt(deletes bool) {
 // lost and others have changed the item since.
 var (
 	errReplaced = errors.New("the item was deleted or replaced while it was locked, by a writer that does not follow the protocol, unless the network delivered this write twice")
+	errCovered  = errors.New("a later lock was ended by others: this one was, too, before that, unless the network delivered this write twice")
 	errOneOfTwo = errors.New("an earlier write under this lock had no answer, and one of the two has ended it")
 	errGone     = errors.New("an answer was lost, and the item was deleted or replaced since")
 	errOnItsWay = errors.New("an answer was lost, and the lock is still in place: the write may arrive yet")
@@ -239,11 +243,19 @@ func (h *Lock) undecided(l stored.Record, image ddb.Item) error {
 	return nil // others have changed it
 }
 
-// replaced reports whether an image is not that of the item which was held. The
-// caller holds op.
-func (h *Lock) replaced(image ddb.Item) bool {
+// covered is why an image does not tell how the hold ended; nil: it tells. The caller
+// holds op.
+func (h *Lock) covered(image ddb.Item) error {
 	l, err := h.locker.Core.ParseRecord(image)
-	return err == nil && (h.locker.Core.Absent(image) || protocol.OtherLife(l, h.holder()))
+	switch {
+	case err != nil:
+		return nil
+	case h.locker.Core.Absent(image), protocol.OtherLife(l, h.holder()):
+		return errReplaced
+	case l.Stolen > h.token:
+		return errCovered
+	}
+	return nil
 }
 
 // settleUndecided draws the conclusion from a release about the earlier write in doubt.

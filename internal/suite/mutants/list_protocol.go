@@ -101,6 +101,13 @@ var ofConditions = []mutant{
 		by:   suite("copies", "^TestNamed$/^mutex,_fail-open,_Extend$"),
 	},
 	{
+		name: "a write behind a lock that others ended is believed not to be applied",
+		file: "internal/lock/end.go",
+		old:  "case l.Stolen > h.token:",
+		new:  "case false:",
+		by:   suite("copies/single", "^TestCopies$"),
+	},
+	{
 		name: "a break leaves no evidence for the holder",
 		file: "internal/protocol/lock.go",
 		old:  "w.SetTo(a.LockStolen, w.Name(a.LockHeld))",

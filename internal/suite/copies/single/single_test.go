@@ -235,6 +235,13 @@ func (w *world) lock(t *testing.T, byHand bool) (release func()) {
 	return func() { rig.Is(t, held.Release(context.Background())) }
 }
 
+// brokenHold lets somebody take the lock, and a third end it.
+func (w *world) brokenHold(t *testing.T) {
+	others := rig.Must(pessimistic.New(w.Items(t, rig.Client()), pessimistic.Config{}))(t)
+	rig.Must(others.Acquire(t.Context(), fixture.Key))(t)
+	w.breakHold(t)
+}
+
 // applied is how often the call was applied, as the item shows.
 func (w *world) applied(t *testing.T, c call) int64 {
 	out := rig.Must(rig.Client().GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &w.Table, Key: rig.Must(w.Items(t, w.Client).EncodeKey(fixture.Key))(t), ConsistentRead: aws.Bool(true)}))(t)
@@ -336,6 +343,11 @@ func moments() []moment {
 		{"second answer seen, at once", nil, twice(func(*testing.T, *world) {})},
 		{"second answer seen, behind a write", func(c call) bool { return c.unbound }, twice(func(t *testing.T, w *world) { w.write(t, 1) })},
 		{"second answer seen, behind ten writes", func(c call) bool { return c.unbound || c.makes }, twice(func(t *testing.T, w *world) { w.write(t, 10) })},
+		{"second answer seen, behind a hold that was broken", func(c call) bool { return c.unbound || c.deletes || c.makes }, twice(func(t *testing.T, w *world) { w.brokenHold(t) })},
+		{"second answer seen, behind a hold that was broken, and ten writes", func(c call) bool { return c.unbound || c.deletes || c.makes }, twice(func(t *testing.T, w *world) {
+			w.brokenHold(t)
+			w.write(t, 10)
+		})},
 		{"second answer seen, and all behind it: too many requests", func(c call) bool { return c.locks }, func(t *testing.T, w *world, _ call) error { // who holds a lock repeats it for a lease
 			first := true
 			w.copier.On(func(one *fault.Copy) (*http.Response, error) {

@@ -248,11 +248,9 @@ func (h *Lock) undecided(l stored.Record, image ddb.Item) error {
 func (h *Lock) covered(image ddb.Item) error {
 	l, err := h.locker.Core.ParseRecord(image)
 	switch {
-	case err != nil:
-		return nil
-	case h.locker.Core.Absent(image), protocol.OtherLife(l, h.holder()):
+	case err == nil && (h.locker.Core.Absent(image) || protocol.OtherLife(l, h.holder())):
 		return errReplaced
-	case l.Stolen > h.token:
+	case err == nil && l.Stolen > h.token:
 		return errCovered
 	}
 	return nil

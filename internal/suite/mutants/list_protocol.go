@@ -103,7 +103,7 @@ var ofConditions = []mutant{
 	{
 		name: "a write behind a lock that others ended is believed not to be applied",
 		file: "internal/lock/end.go",
-		old:  "case l.Stolen > h.token:",
+		old:  "case err == nil && l.Stolen > h.token:",
 		new:  "case false:",
 		by:   suite("copies/single", "^TestCopies$"),
 	},

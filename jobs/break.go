@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -24,7 +25,7 @@ import (
 // The handler learns it from its next renewal, within a third of its lease, or when it
 // ends the job, as ErrLockLost. Until then another may work on the job beside it, under
 // a greater token. If an answer was lost, the resource tells whether the job was
-// broken, by this call or another's.
+// broken, by this call or another's. With the context of the job itself it is ErrNested.
 func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
 	j, err := s.findJob(ctx, resource, id)
@@ -33,6 +34,9 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 		return err
 	case j.state != running || j.token != token || token == 0:
 		return missing
+	}
+	if err = nesting.Break(ctx, nesting.ItemOf(s.table.Core, j.key()), repo.Key{Partition: resource, Sort: id}, strconv.FormatInt(token, 10)); err != nil {
+		return err
 	}
 	r, err := s.table.Read(ctx, resource)
 	if err != nil {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -68,7 +70,12 @@ func (j *job) Until() time.Time { return j.lease.Until() }
 
 // Context is cancelled when the job ends, with the cause: ErrLockLost,
 // ErrLockExpired, or ErrReleased.
-func (j *job) Context() context.Context { return j.lease.Context() }
+func (j *job) Context() context.Context { return j.inside(j.lease.Context()) }
+
+// inside is a context that tells of the job.
+func (j *job) inside(ctx context.Context) context.Context {
+	return nesting.Holding(ctx, nesting.ItemOf(j.s.table.Core, j.row.key()), strconv.FormatInt(j.token, 10), j.lease.Cause)
+}
 
 // heldJob is a job as its lease, and a transaction that ends it, know it.
 type heldJob struct{ *job }

@@ -177,7 +177,7 @@ var (
 
 // call runs the handler in a goroutine of its own.
 func (d *dispatcher) call(ctx context.Context, job *job) error {
-	held, cancel := ddb.Merge(ctx, job.Context())
+	held, cancel := ddb.Merge(job.inside(ctx), job.Context())
 	defer cancel()
 	limit := cmp.Or(job.row.timeout, d.s.cfg.HandlerTimeout)
 	if limit > 0 {

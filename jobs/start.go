@@ -78,7 +78,7 @@ func (s *store) start(ctx context.Context, r *resources.Row, rows []jobRow, give
 			return nil, raced, nil
 		}
 		b, c := s.starting(*r, rows, givesWay)
-		res := s.submit(ctx, r.Name, c)
+		res := s.table.Core.Looked(ctx, rows[0].key(), func(row ddb.Item) bool { return resources.Text(row, aOwner) != b.owner }, s.submit(ctx, r.Name, c))
 		switch b.judge(res) {
 		case started:
 			return b.begin(ctx, r), raced, nil

@@ -46,7 +46,7 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 			return err
 		}
 		item = edit.Item
-		w.Apply(edit.Diff)
+		w.ApplyOn(stored, edit.Diff)
 		if h.fresh {
 			typed.MakeVisible(core, w, edit.Diff)
 		}

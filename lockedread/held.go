@@ -45,7 +45,7 @@ func (h *Held[T]) Until() time.Time { return h.h.lock.Until() }
 // ErrLockExpired, or ErrReleased. With it other writes of the item are ErrNested: they
 // would wait for the hold.
 func (h *Held[T]) Context() context.Context {
-	return nesting.Holding(h.h.lock.Context(), h.h.item(), h.h.lock.Cause)
+	return nesting.Holding(h.h.lock.Context(), h.h.item(), "", h.h.lock.Cause)
 }
 
 // Extend moves the end of the lease to a full lease from now. One request;

@@ -91,7 +91,7 @@ func (l *Lock) inside(ctx context.Context) context.Context {
 	if err != nil {
 		return ctx // it is the key of a lock: it has been encoded before
 	}
-	return nesting.Holding(ctx, nesting.ItemOf(l.l.taker.Core.Table, raw), l.hold.Cause)
+	return nesting.Holding(ctx, nesting.ItemOf(l.l.taker.Core.Table, raw), l.ID(), l.hold.Cause)
 }
 
 // Format prints the name and the token.

@@ -161,10 +161,16 @@ func (l *Locker) Close(ctx context.Context) error {
 // this call or another's; ErrOutcomeUnknown if it does not, as where the row has
 // gone since. For that the break of token 0 leaves an id in the attribute
 // "writers".
+//
+// With the context of a hold of the name it is ErrNested, as Release by the id of that hold:
+// it would take the lock from itself.
 func (l *Locker) Break(ctx context.Context, name any, token int64) (err error) {
 	key, raw, err := l.key(name)
 	if err != nil {
 		return err
+	}
+	if err := nesting.Wait(ctx, nesting.ItemOf(l.taker.Core.Table, raw), key); err != nil {
+		return err // nobody else can hold it
 	}
 	ctx, told := l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Break")
 	told.Key(key.String)
@@ -188,6 +194,9 @@ func (l *Locker) Release(ctx context.Context, name any, id string) error {
 	}
 	if id == "" {
 		return fmt.Errorf("%w: the id is empty", repo.ErrKey)
+	}
+	if err := nesting.Break(ctx, nesting.ItemOf(l.taker.Core.Table, raw), key, id); err != nil {
+		return err
 	}
 	drop, seen := false, false
 	if l.cfg.Mode == FailClosed {

@@ -98,7 +98,7 @@ func do[T any](ctx context.Context, s *Store, name, id string, fn func(ctx conte
 	}()
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
-	if result, err = fn(nesting.Holding(inner, item, hold.Cause), Run{id, hold.Token(), hold}); err != nil {
+	if result, err = fn(nesting.Holding(inner, item, "", hold.Cause), Run{id, hold.Token(), hold}); err != nil {
 		var zero T
 		return zero, err
 	}

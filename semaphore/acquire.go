@@ -183,7 +183,9 @@ func (a *acquisition) turn(ctx context.Context) (*Permit, error) {
 func (a *acquisition) try(ctx context.Context) (*Permit, tryVerdict, error) {
 	s, asked := a.s, time.Now() // before the end is reckoned: the deadline counts from here
 	in, until := s.take(a.name, a.attr)
-	res := s.table.Core.Update(ctx, in, ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
+	res := s.table.Core.Update(ctx, in, ddb.Options{
+		AwaitAnswer: true, OnItem: true, Holding: true, Stands: func(row ddb.Item) bool { return row[a.attr] == nil },
+	})
 	r, unread := s.table.Parse(a.name, res.Shown())
 	_, ours := r.Permits[a.attr]
 	doubtful := a.doubtful || !res.Clean

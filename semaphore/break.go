@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
@@ -19,7 +20,11 @@ import (
 // Release, as ErrLockLost. Until then another may have a permit beside it, with a greater
 // token. If an answer was lost, or others were quicker, the row tells whether the permit was
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
+// With the context of the permit itself it is ErrNested.
 func (s *Semaphore) BreakPermit(ctx context.Context, resource, id string) error {
+	if err := nesting.Break(ctx, s.item(resource), repo.Key{Partition: resource}, id); err != nil {
+		return err
+	}
 	r, err := s.read(ctx, resource)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ func (s *Semaphore) item(resource string) nesting.Item {
 
 // inside is a context that tells of the permit.
 func (h *Permit) inside(ctx context.Context) context.Context {
-	return nesting.Holding(ctx, h.s.item(h.name), h.lease.Cause)
+	return nesting.Holding(ctx, h.s.item(h.name), h.ID(), h.lease.Cause)
 }
 
 // inside is a function whose context tells of the permit under which it runs.

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -28,9 +29,13 @@ import (
 //
 // If an answer was lost, or others were quicker, the queue tells whether the ticket was taken away by force,
 // by this call or another's; ErrOutcomeUnknown if the whole item is gone.
+// With the context of the turn itself it is ErrNested.
 func (q *Queue) Break(ctx context.Context, entity string, number int64) error {
 	p, err := q.place(entity)
 	if err != nil {
+		return err
+	}
+	if err = nesting.Break(ctx, nesting.ItemOf(q.core, p.raw), repo.Key{Partition: p.label}, strconv.FormatInt(number, 10)); err != nil {
 		return err
 	}
 	l, err := q.look(ctx, p)

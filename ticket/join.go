@@ -85,7 +85,9 @@ func (q *Queue) try(ctx, grace context.Context, p place, alone bool) (*Ticket, l
 	until := now.Add(q.cfg.Lease)
 	q.draws(p, id)
 	defer q.drew(p, id)
-	res := q.core.Update(ctx, q.enter(p, id, now, until, alone), ddb.Options{AwaitAnswer: true, OnItem: true, Holding: true})
+	res := q.core.Update(ctx, q.enter(p, id, now, until, alone), ddb.Options{
+		AwaitAnswer: true, OnItem: true, Holding: true, Stands: func(row ddb.Item) bool { return row[attrTicket+id] == nil },
+	})
 	switch res.Outcome {
 	case ddb.Refused:
 		return nil, line{}, res.Err

@@ -3,6 +3,7 @@ package ticket
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -46,7 +47,7 @@ func (t *Turn) Context() context.Context { return t.inside(t.t.lease.Context()) 
 
 // inside is a context that tells of the turn.
 func (t *Turn) inside(ctx context.Context) context.Context {
-	return nesting.Holding(ctx, nesting.ItemOf(t.t.q.core, t.t.raw), t.t.lease.Cause)
+	return nesting.Holding(ctx, nesting.ItemOf(t.t.q.core, t.t.raw), strconv.FormatInt(t.t.number, 10), t.t.lease.Cause)
 }
 
 // Extend moves the deadline to a full lease from now, for work that should not

@@ -184,7 +184,7 @@ func (c *creation) input(d ddb.Diff) (*dynamodb.UpdateItemInput, error) {
 		}
 		c.IfFree(w)
 	}
-	w.Apply(d)
+	w.ApplyOn(hidden, d)
 	if core.Version != "" {
 		w.Set(core.Version, ddb.Integer(1))
 	}

@@ -204,7 +204,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit typed.Edit, id 
 		u.Tombstone(w, image)
 		w.Set(core.Attr.Writers, core.Push(id, image))
 	default:
-		w.Apply(edit.Diff)
+		w.ApplyOn(image, edit.Diff)
 		item = typed.Bump(u.table, w, u.ring, edit.Item, u.count())
 		if core.Version == "" && u.Ring {
 			w.Set(core.Attr.Writers, core.Push(id, image))

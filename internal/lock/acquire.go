@@ -94,8 +94,8 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 		case errors.Is(err, errNoQueue):
 			a.queue = nil
 		case err != nil:
-			a.releaseUnanswered(ctx)
-			return nil, nil, a.ExplainEnd(ctx, err)
+			freed := a.releaseUnanswered(ctx)
+			return nil, nil, a.unlessFreed(freed, a.ExplainEnd(ctx, err))
 		}
 	}
 }
@@ -126,6 +126,7 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 	opt := ddb.Options{Timeout: a.locker.Lease / 3, AwaitAnswer: true, Once: true, Holding: true, // others of the process wait behind it
 		OnItem:  a.stub || a.Row && t.Watched == nil,
 		Absence: !a.Stub, // else the write of a stub finds out by itself
+		Stands:  a.notTaken,
 	}
 	if a.stub {
 		return a.Core.Stub(a.Raw, t, t.Until.Add(stubLife)), opt
@@ -161,7 +162,7 @@ func (a *acquiring) answered(ctx context.Context, res ddb.Result) (*Lock, error)
 		a.mayHold = a.mayHold.and(a.id, a.sent, a.locker.landing())
 		// Every try is a request of its own; what the client's policy allows for
 		// one is allowed in a row.
-		if a.unanswered++; ctx.Err() == nil && (res.Limit == 0 || a.unanswered < res.Limit) {
+		if a.unanswered++; !res.Unread && ctx.Err() == nil && (res.Limit == 0 || a.unanswered < res.Limit) {
 			return nil, errAgain
 		}
 		// Whether the lock was taken is not known, but no data is in doubt, and

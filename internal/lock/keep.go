@@ -2,10 +2,12 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/stored"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // What becomes of a lock that was waited for in the queue: it is kept, confirmed first if it
@@ -107,12 +109,13 @@ func (q *queued) settle(ctx context.Context, handed stored.Record) (ddb.Item, st
 // giveBack ends a lock that nobody will have. If it fails, the lock ends with its lease. What
 // was to confirm it (settle), and had no answer, may land meanwhile: then the lock is ended
 // under its new id. Once the lock has ended under the old one, that cannot land any more.
-func (q *queued) giveBack(ctx context.Context, image ddb.Item, l stored.Record) {
+func (q *queued) giveBack(ctx context.Context, image ddb.Item, l stored.Record) (freed bool) {
 	h := q.newLock(image, l, time.Now())
 	_, err := h.End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	if now := h.Found(); err != nil && l.By != q.id && now.By == q.id && now.Held == l.Held {
-		_, _ = q.newLock(image, now, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
+		_, err = q.newLock(image, now, time.Now()).End(ctx, End{As: q.unwanted(image), NoGrace: true})
 	}
+	return err == nil || errors.Is(err, repo.ErrLockLost)
 }
 
 // outrun reports whether a lock that is ours is under a token that is not above those

@@ -14,32 +14,33 @@ func (q *queued) leave(ctx context.Context) {
 }
 
 // dequeue takes the entry away and gives back what was handed to us meanwhile: the
-// caller is told that it does not have the lock. ctx is one for giving back.
-func (q *queued) dequeue(ctx context.Context) {
+// caller is told that it does not have the lock. It reports whether an answer tells that
+// neither is there any more. ctx is one for giving back.
+func (q *queued) dequeue(ctx context.Context) (freed bool) {
 	for range leaves {
 		in, err := q.Core.Dequeue(q.Raw, q.id, q.place.Place)
 		if err != nil {
-			return
+			return false
 		}
 		res := q.Core.Update(ctx, in, ddb.Options{NoGrace: true, Holding: true})
 		if res.Outcome != ddb.Condition {
-			return // without an answer: who is passed over costs the others a grace
+			return res.Outcome == ddb.Applied // without an answer: who is passed over costs the others a grace
 		}
 		l, err := q.Core.ParseRecord(res.Image)
 		if err != nil {
-			q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
-			return
+			_, freed = q.locker.releaseUnused(ctx, q.Raw, q.id, false) // it may be ours: nobody can use it
+			return freed
 		}
 		if _, ours := q.mine(res.Image, l); ours {
-			q.giveBack(ctx, res.Image, l)
-			return
+			return q.giveBack(ctx, res.Image, l)
 		}
 		place, _, there := q.Core.ParseQueue(res.Image).Find(q.entry)
 		if !there {
-			return
+			return true
 		}
 		q.place = place // others have left the queue at its head
 	}
+	return false
 }
 
 // leaves bounds how often a place is asked for that has moved meanwhile.

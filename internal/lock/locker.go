@@ -82,17 +82,19 @@ func (t *Locker) sendRelease(ctx context.Context, raw ddb.Item, id string, how b
 
 // releaseUnused releases the hold of an id that nobody will have; a stub is deleted,
 // where one may have been made. It returns whose hold it found in its place; ""
-// if there is none, or no answer: then the lock ends with its lease.
-func (t *Locker) releaseUnused(ctx context.Context, raw ddb.Item, id string, stub bool) (holder string) {
+// if there is none. freed is false if no answer tells that the hold is over: then the lock
+// ends with its lease, if it has one.
+func (t *Locker) releaseUnused(ctx context.Context, raw ddb.Item, id string, stub bool) (holder string, freed bool) {
 	if stub {
 		res := t.sendRelease(ctx, raw, id, deleteStub, ddb.Options{NoGrace: true})
 		l, _ := t.Core.ParseRecord(res.Image) // whose it is can be told of any item
 		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition && l.By != id {
-			return l.By
+			return l.By, true
 		}
 	}
-	l, _ := t.Core.ParseRecord(t.sendRelease(ctx, raw, id, keepItem, ddb.Options{NoGrace: true, Holding: true}).Image)
-	return l.By
+	res := t.sendRelease(ctx, raw, id, keepItem, ddb.Options{NoGrace: true, Holding: true})
+	l, _ := t.Core.ParseRecord(res.Image)
+	return l.By, res.Outcome == ddb.Applied || res.Outcome == ddb.Condition
 }
 
 // ReleaseByID releases the hold of an id, whatever its token; drop deletes the

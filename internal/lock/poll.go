@@ -56,6 +56,7 @@ type repeats struct {
 	ongoing   int // those refused because a transaction was at the item: a matter of milliseconds
 	began     time.Time
 	ambiguous bool // an attempt may have been applied
+	unjudged  bool // an attempt was refused without a look at the item
 	pause     ddb.Backoff
 }
 
@@ -79,11 +80,12 @@ func (r *repeats) again(ctx context.Context, c *Config, res *ddb.Result) bool {
 	default:
 		r.n++
 	}
-	r.ambiguous = r.ambiguous || !res.Clean
+	r.ambiguous, r.unjudged = r.ambiguous || !res.Clean, r.unjudged || res.Unjudged
 	if res.Again && ctx.Err() == nil && (res.Limit == 0 || r.n < res.Limit) {
 		ddb.Sleep(ctx, r.pause.Next(time.Now(), time.Time{}))
 		return true
 	}
+	res.Unjudged = r.unjudged
 	if res.Clean = !r.ambiguous; res.Outcome == ddb.Refused && r.ambiguous {
 		res.Outcome = ddb.Unknown
 	}

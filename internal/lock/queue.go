@@ -81,6 +81,7 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 		return nil, nil
 	}
 	q.enqueue = nil
+	res = q.Core.Looked(ctx, q.Raw, q.notEntered, res)
 	if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
 		q.failed = 0 // looks without an answer before it are not in a row with those after it
 	}
@@ -99,8 +100,8 @@ func (q *queued) answered(ctx context.Context, res ddb.Result) (*Lock, error) {
 			q.leave(ctx)
 			return nil, q.waitForRoom(ctx, res.Err)
 		}
-		q.dequeue(q.cleaning(ctx))
-		return nil, q.noAnswer(ctx, "request for its lock", res.Err)
+		freed := q.dequeue(q.cleaning(ctx))
+		return nil, q.unlessFreed(freed, q.noAnswer(ctx, "request for its lock", res.Err))
 	}
 	if ddb.Oversize(res.Err) {
 		return nil, q.waitForRoom(ctx, res.Err)

@@ -61,20 +61,43 @@ func (t *Locker) late(end, until time.Time) bool {
 
 // releaseUnanswered frees a lock that may have been taken by a try without an answer:
 // whoever asked for it is told that it was not. A lock has one holder, so a
-// release that is refused tells whether one of the others took it.
-func (a *acquiring) releaseUnanswered(ctx context.Context) {
+// release that is refused tells whether one of the others took it. It reports whether the
+// lock is not held by any of them.
+func (a *acquiring) releaseUnanswered(ctx context.Context) (freed bool) {
 	if len(a.mayHold) == 0 {
-		return
+		return true
 	}
 	ctx = a.cleaning(ctx)
 	for id := a.mayHold.newest()[0]; id != ""; {
 		delete(a.mayHold, id)
-		holder := a.locker.releaseUnused(ctx, a.Raw, id, a.Stub)
+		var holder string
+		holder, freed = a.locker.releaseUnused(ctx, a.Raw, id, a.Stub)
 		if _, ours := a.mayHold[holder]; !ours {
-			return
+			return freed
 		}
 		id = holder
 	}
+	return freed
+}
+
+// unlessFreed is the error of a call that has no lock. One that nobody may take over is in
+// everybody's way if a try has taken it and it was not given back: its caller is told.
+func (a *acquiring) unlessFreed(freed bool, err error) error {
+	if freed || a.locker.Lease > 0 {
+		return err
+	}
+	return UnknownOutcome(a.Core.Table, a.Key, err)
+}
+
+// notTaken reports whether an item shows nothing of the present request.
+func (a *acquiring) notTaken(item ddb.Item) bool {
+	return !ddb.Equal(item[a.Core.Attr.LockedBy], ddb.Text(a.id))
+}
+
+// notEntered is notTaken of an enqueue.
+func (q *queued) notEntered(item ddb.Item) bool {
+	_, _, there := q.Core.ParseQueue(item).Find(q.entry)
+	return !there && q.notTaken(item)
 }
 
 // releaseTaken frees the lock that the present try has taken.

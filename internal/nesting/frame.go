@@ -10,6 +10,7 @@ type frame struct {
 	outer   *frame
 	over    atomic.Bool  // a context that was derived from its own may outlive it
 	item    *Item        // the change's, or of what is held; nil: it is neither
+	name    string       // which hold it is, of all on the item; "": it has none
 	ended   func() error // of what is held: why it is no longer; nil: it is no hold
 	closure Closure      // nil: it is none
 	outside bool         // what is below means to be no part of the closures above
@@ -45,9 +46,10 @@ func Change(ctx context.Context, item Item, change func(context.Context) error) 
 	return change(f.under(ctx))
 }
 
-// Holding is the context of what is held, as long as ended is nil.
-func Holding(ctx context.Context, item Item, ended func() error) context.Context {
-	return (&frame{item: &item, ended: ended}).under(ctx)
+// Holding is the context of what is held, as long as ended is nil. name tells which hold of
+// the item it is, for Break.
+func Holding(ctx context.Context, item Item, name string, ended func() error) context.Context {
+	return (&frame{item: &item, name: name, ended: ended}).under(ctx)
 }
 
 // Holds is how many times what is held of an item is held where a context comes from.

@@ -85,6 +85,17 @@ func Wait(ctx context.Context, item Item, key repo.Key) error {
 	return nil
 }
 
+// Break refuses to end by force, as operators do, what its own context holds: name tells
+// which hold that is. Whoever works under it would work on without it.
+func Break(ctx context.Context, item Item, key repo.Key, name string) error {
+	for f := top(ctx); f != nil; f = f.outer {
+		if f.ended != nil && !f.isOver() && f.item.Is(item) && f.name == name {
+			return fmt.Errorf("%s: %w: it is held where this call is made, which would take it from itself: end it by what is held", item.table.ItemName(key), repo.ErrNested)
+		}
+	}
+	return nil
+}
+
 func itself(item Item, key repo.Key) error {
 	return fmt.Errorf("%s: %w: it is held already where this call is made, which would wait for itself: use what is held", item.table.ItemName(key), repo.ErrNested)
 }

@@ -133,7 +133,7 @@ func (e *entry) fill(w *protocol.Write, id protocol.WriteID, once *typed.Once) e
 	if err := e.core.CheckSize(base, d); err != nil {
 		return err
 	}
-	w.Apply(d)
+	w.ApplyOn(e.image, d)
 	if e.core.Version != "" && e.count > 0 {
 		w.Set(e.core.Version, ddb.Integer(typed.Version(e.core, e.now)))
 	}

@@ -49,8 +49,17 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// takes is promised of the first write of a call that takes something: what a copy of it
-// takes nobody has, and it ends with its lease. What the others do is promised as of any.
+// holds is promised of a call that takes something for a lease: what may have been taken,
+// and cannot be read, ends with that.
+func holds(k kind, nth int) repo.Verdict {
+	if nth == 0 && k.unread {
+		return repo.NotWritten
+	}
+	return k.told
+}
+
+// takes is the same where another write follows before the caller has what it asks for, or
+// what it is for.
 func takes(k kind, nth int) repo.Verdict {
 	if nth == 0 {
 		return repo.NotWritten
@@ -61,6 +70,14 @@ func takes(k kind, nth int) repo.Verdict {
 // gives is promised of a call that has given its caller nothing, whatever becomes of what
 // it did for that.
 func gives(kind, int) repo.Verdict { return repo.NotWritten }
+
+// givesAtLast is the same of a call whose third write takes what it gives.
+func givesAtLast(k kind, nth int) repo.Verdict {
+	if nth == 2 {
+		return holds(k, 0)
+	}
+	return gives(k, nth)
+}
 
 // untraced is promised where a row that is gone does not tell who has removed it.
 func untraced(k kind, _ int) repo.Verdict {

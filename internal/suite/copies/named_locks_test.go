@@ -17,8 +17,8 @@ import (
 
 // calls are the rows of the matrix.
 var calls = map[string]call{
-	"mutex, fail-open, Lock":   {denied: takes, open: lockOf(mutex.FailOpen), lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
-	"mutex, fail-closed, Lock": {denied: takes, open: lockOf(mutex.FailClosed), lands: map[moment]string{ended: said, lapsed: said, anew: said, refused: said}},
+	"mutex, fail-open, Lock":   {denied: holds, open: lockOf(mutex.FailOpen), lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
+	"mutex, fail-closed, Lock": {open: lockOf(mutex.FailClosed), lands: map[moment]string{ended: said, lapsed: said, anew: said, refused: said}},
 	"mutex, fail-open, Unlock": {open: unlockOf(mutex.FailOpen)},
 	"mutex, fail-closed, Unlock": {open: unlockOf(mutex.FailClosed),
 		told: map[moment]repo.Verdict{atOnce: repo.Unknown, behind: repo.Unknown, conflict: repo.Unknown}},
@@ -37,8 +37,8 @@ var calls = map[string]call{
 	"once, Do that fails": {denied: gives, open: doOnce(once.Do[int], true), lands: map[moment]string{goingOn.of(0): aLease, ended.of(0): aLease, lapsed.of(0): aLease, anew.of(0): aLease},
 		told: map[moment]repo.Verdict{atOnce: repo.NotWritten, behind: repo.NotWritten, conflict: repo.NotWritten}},
 
-	"ticket, Join":    {denied: takes, open: joins, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease}},
-	"ticket, TryLock": {denied: takes, open: triesTicket, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
+	"ticket, Join":    {denied: holds, open: joins, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease}},
+	"ticket, TryLock": {denied: holds, open: triesTicket, lands: map[moment]string{ended: aLease, lapsed: aLease, anew: aLease, refused: aLease}},
 	"ticket, Extend":  {open: extendsTurn},
 	"ticket, Done":    {open: endsTurn},
 	"ticket, Break":   {open: breaksTicket},

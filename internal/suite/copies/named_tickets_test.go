@@ -15,7 +15,9 @@ func queues(t *testing.T, p *place) (mine, theirs *ticket.Queue) {
 	cfg := ticket.Config{Table: repo.TableConfig{Clock: p.now}}
 	theirs = rig.Must(ticket.New(p.Client, p.Table, cfg))(t)
 	rig.Is(t, theirs.EnsureTable(t.Context()))
-	return rig.Must(ticket.New(p.client(), p.Table, cfg))(t), theirs
+	mine = rig.Must(ticket.New(p.client(), p.Table, cfg))(t)
+	_ = rig.Must(mine.List(t.Context(), "printer"))(t) // its credentials have been good
+	return mine, theirs
 }
 
 // visit comes to the queue and goes.

@@ -3,6 +3,20 @@ package main
 // The queue on an item.
 var ofQueues = []mutant{
 	{
+		name: "a lock that a copy has taken, beside a refusal, is nobody's",
+		file: "internal/lock/queue.go",
+		old:  `	res = q.Core.Looked(ctx, q.Raw, q.notEntered, res)`,
+		new:  ``,
+		by:   suite("copies", "^TestDenied$"),
+	},
+	{
+		name: "a lock without an end, which may be held, counts as not taken",
+		file: "internal/lock/unanswered.go",
+		old:  `if freed || a.locker.Lease > 0 {`,
+		new:  `if freed || a.locker.Lease >= 0 {`,
+		by:   suite("copies", "^TestDenied$"),
+	},
+	{
 		name: "entries of two who wait are alike",
 		file: "internal/protocol/queue.go",
 		old:  `"NOT contains(#lockQueue, :mine) AND`,

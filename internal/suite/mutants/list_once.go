@@ -3,6 +3,20 @@ package main
 // Ids of operations.
 var ofOnce = []mutant{
 	{
+		name: "ids that came since an item was read are written over",
+		file: "internal/protocol/grow.go",
+		old:  `	if !grows {`,
+		new:  "	if grows {\n		w.Apply(d)\n		return\n	}\n	if !grows {",
+		by:   suite("copies/single", "^TestRefusedBesideAnOperation$"),
+	},
+	{
+		name: "a new epoch's ids are written over those that came since",
+		file: "internal/protocol/grow.go",
+		old:  `		w.IfSeen(item, w.Core.Once[:]...)`,
+		new:  ``,
+		by:   test("internal/protocol", "^TestIDsAreAdded$"),
+	},
+	{
 		name: "an item forgets its ids with each epoch",
 		file: "internal/beside/remember.go",
 		old:  "	case len(past) > 0:\n",

@@ -3,6 +3,13 @@ package main
 // Changes without a lock, and calls inside changes.
 var ofStrategies = []mutant{
 	{
+		name: "a hold is ended by force from inside itself",
+		file: "internal/nesting/refuse.go",
+		old:  `f.item.Is(item) && f.name == name {`,
+		new:  `f.item.Is(item) && f.name == name && f.closure != nil {`,
+		by:   suite("nested", "^TestBreaksInsideTheirOwnHold$"),
+	},
+	{
 		name: "a change is made inside a change of its item",
 		file: "internal/typed/inside.go",
 		old:  `return nesting.Write(ctx, nesting.ItemOf(t.Core.Table, raw), key)`,

@@ -3,14 +3,14 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    16_800,
-	"history":     370,
+	"delegate":    17_000,
+	"history":     355,
 	"jobs":        15_400,
 	"localdb":     1_150,
 	"lockedread":  14_550,
 	"mutex":       13_650,
 	"nolock":      19_400,
-	"once":        13_050,
+	"once":        13_150,
 	"optimistic":  20_300,
 	"pessimistic": 19_700,
 	"repo":        7_550,

@@ -22,10 +22,7 @@ import (
 // ended by force, by this call or another's; ErrOutcomeUnknown if the resource is gone.
 // With the context of the permit itself it is ErrNested.
 func (s *Semaphore) BreakPermit(ctx context.Context, resource, id string) error {
-	if err := nesting.Break(ctx, s.item(resource), repo.Key{Partition: resource}, id); err != nil {
-		return err
-	}
-	r, err := s.read(ctx, resource)
+	r, err := s.readToBreak(ctx, resource, id)
 	if err != nil {
 		return err
 	}
@@ -65,4 +62,12 @@ func (s *Semaphore) BreakPermit(ctx context.Context, resource, id string) error 
 			return err
 		}
 	}
+}
+
+// readToBreak reads a resource whose permit is to be ended, unless the call is made under it.
+func (s *Semaphore) readToBreak(ctx context.Context, resource, id string) (resources.Row, error) {
+	if err := nesting.Break(ctx, s.item(resource), repo.Key{Partition: resource}, id); err != nil {
+		return resources.Row{}, err
+	}
+	return s.read(ctx, resource)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -70,6 +71,24 @@ func takes(k kind, nth int) repo.Verdict {
 // gives is promised of a call that has given its caller nothing, whatever becomes of what
 // it did for that.
 func gives(kind, int) repo.Verdict { return repo.NotWritten }
+
+// TestDeniedInTheQueue is the same of a lock that may be waited for: its request enters the
+// queue.
+func TestDeniedInTheQueue(t *testing.T) {
+	for mode, promised := range map[mutex.Mode]func(kind, int) repo.Verdict{mutex.FailOpen: holds, mutex.FailClosed: nil} {
+		c := call{open: locksBy(mode, (*mutex.Locker).Lock), denied: promised}
+		for _, code := range codes {
+			for _, k := range kinds {
+				t.Run(fmt.Sprintf("%v/%s/%s", mode, code, k.name), func(t *testing.T) {
+					t.Parallel()
+					if !c.refusedUnjudged(t, code, k, 0) {
+						t.Error("nothing was refused")
+					}
+				})
+			}
+		}
+	}
+}
 
 // givesAtLast is the same of a call whose third write takes what it gives.
 func givesAtLast(k kind, nth int) repo.Verdict {

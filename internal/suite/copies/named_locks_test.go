@@ -67,11 +67,16 @@ func (p *place) wipe(t *testing.T, name, key string) {
 }
 
 func lockOf(mode mutex.Mode) func(*testing.T, *place) stage {
+	return locksBy(mode, (*mutex.Locker).TryLock)
+}
+
+// locksBy takes a lock by one of the calls for that: Lock sends what enters the queue.
+func locksBy(mode mutex.Mode, take func(*mutex.Locker, context.Context, any) (*mutex.Lock, error)) func(*testing.T, *place) stage {
 	return func(t *testing.T, p *place) stage {
 		mine, theirs := lockers(t, p, mode)
 		var held, other *mutex.Lock
 		return stage{
-			do: func(ctx context.Context) (err error) { held, err = mine.TryLock(ctx, "door"); return err },
+			do: func(ctx context.Context) (err error) { held, err = take(mine, ctx, "door"); return err },
 			others: func(int) {
 				if l, err := theirs.TryLock(t.Context(), "door"); err == nil {
 					t.Error("two hold", l.Unlock(t.Context()))

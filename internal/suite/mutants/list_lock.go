@@ -7,7 +7,7 @@ var ofQueues = []mutant{
 		file: "internal/lock/queue.go",
 		old:  `	res = q.Core.Looked(ctx, q.Raw, q.notEntered, res)`,
 		new:  ``,
-		by:   suite("copies", "^TestDenied$"),
+		by:   suite("copies", "^TestDeniedInTheQueue$"),
 	},
 	{
 		name: "a lock without an end, which may be held, counts as not taken",

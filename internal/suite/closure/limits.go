@@ -15,7 +15,7 @@ var limits = map[string]int{
 	"pessimistic": 19_700,
 	"repo":        7_550,
 	"repotest":    10_150,
-	"semaphore":   10_450,
+	"semaphore":   10_500,
 	"ticket":      10_450,
 	"txn":         17_900,
 }

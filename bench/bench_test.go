@@ -231,7 +231,7 @@ func TestScenariosHaveNamesOfTheirOwn(t *testing.T) {
 			}
 			names = append(names, s.name)
 		}
-		if len(names) != 48+of {
+		if len(names) != 51+of {
 			t.Errorf("%d scenarios", len(names))
 		}
 	}

@@ -77,9 +77,10 @@ var layout = []row{
 	{folder: "internal/bridge", why: "requests from virtual time to a real service; knows no DynamoDB"},
 	{folder: "internal/load", may: []string{"localdb", "public", "internal/bridge"}, why: "the harness of the bench and of dynahold compare; runs every strategy"},
 	{folder: "localdb", why: "an engine for tests: must be usable by tests of every package above"},
-	{folder: "examples/internal/crew", why: "processes that start, pause and kill each other; knows nothing of what an example shows"},
+	{folder: "examples/internal/crew", may: []string{"localdb"}, why: "processes that start, pause and kill each other; knows nothing of what an example shows"},
+	{folder: "examples/internal/report", why: "how examples say what their audit has found; knows nothing of it"},
 	{folder: "examples/lambda", may: []string{"public", "examples/internal/crew"}, module: "examples/lambda", why: "what a user deploys to AWS Lambda, which needs a module of Amazon's; and its stage"},
-	{folder: "examples/...", may: []string{"public", "examples/internal/crew"}, why: "what a user can write, and of each example only its own lesson"},
+	{folder: "examples/...", may: []string{"public", "examples/internal/crew", "examples/internal/report"}, why: "what a user can write, and of each example only its own lesson"},
 	{folder: "cmd/dynahold", may: []string{"public", "internal/load", "cmd/dynahold/internal/compare", "cmd/dynahold/internal/complete", "cmd/dynahold/internal/grid", "cmd/dynahold/internal/live", "cmd/dynahold/internal/record", "cmd/dynahold/internal/shown", "cmd/dynahold/internal/timeline", "cmd/dynahold/internal/verify"}, tests: []string{"internal/fault", "internal/fixture"}, module: "cmd/dynahold", why: "everything that the tool does, the library can do; compare measures as the bench does"},
 	{folder: "cmd/dynahold/internal/complete", module: "cmd/dynahold", why: "what a word of a command line can become; knows the grammar only"},
 	{folder: "cmd/dynahold/internal/live", module: "cmd/dynahold", why: "a page on a terminal; does not know what is on it"},
@@ -133,6 +134,7 @@ var (
 		"go.opentelemetry.io/otel/attribute",
 		"go.opentelemetry.io/otel/codes",
 		"go.opentelemetry.io/otel/metric",
+		"go.opentelemetry.io/otel/propagation",
 		"go.opentelemetry.io/otel/trace",
 	}
 	// globalProviders is where programs install theirs. Only telemetry asks for them, and

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/jobs"
-	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -38,19 +37,12 @@ func open(client *dynamodb.Client, s settings, table string) (*jobs.Queue[deploy
 
 // dispatch is a dispatcher's process: it deploys until it is told to end, or
 // its parent is gone.
-func dispatch(ctx context.Context, s settings) error {
-	ctx, cancel := crew.WithParent(ctx)
-	defer cancel()
-	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
+func dispatch(ctx context.Context, s settings, client *dynamodb.Client) error {
+	work, err := open(client, s, s.table)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = engine.Close() }()
-	work, err := open(engine.Client(), s, s.table)
-	if err != nil {
-		return err
-	}
-	to := site{engine.Client(), s.table + "-site"}
+	to := site{client, s.table + "-site"}
 	return work.Run(ctx, func(ctx context.Context, job *jobs.Job[deployment]) error {
 		logged, err := deploy(ctx, s.dispatcher, job, to)
 		e := event{Kind: ended, Who: s.dispatcher, Environment: job.Resource(), ID: job.Value().ID, Unlogged: !logged}

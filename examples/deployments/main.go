@@ -24,6 +24,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 	return p.Run(args, errs, func() error {
 		if s.dispatcher != "" {
-			return dispatch(ctx, s)
+			return crew.Join(ctx, func(ctx context.Context, client *dynamodb.Client) error { return dispatch(ctx, s, client) })
 		}
 		return demonstrate(ctx, s, out, errs)
 	})

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/examples/internal/crew"
-	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -35,15 +36,8 @@ var chainKey = repo.Key{Partition: "chain"}
 
 // work is a worker process: it extends the chain until it is long
 // enough, or its parent is gone.
-func work(ctx context.Context, s settings) error {
-	ctx, cancel := crew.WithParent(ctx)
-	defer cancel()
-	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
-	if err != nil {
-		return err
-	}
-	defer func() { _ = engine.Close() }()
-	table, err := repo.NewTable[chain](engine.Client(), s.table, repo.TableConfig{})
+func work(ctx context.Context, s settings, client *dynamodb.Client) error {
+	table, err := repo.NewTable[chain](client, s.table, repo.TableConfig{})
 	if err != nil {
 		return err
 	}
@@ -51,17 +45,19 @@ func work(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	for n := 1; ; n++ {
+	for n := 1; ctx.Err() == nil; n++ {
 		full, err := extend(ctx, locker, s, n)
 		switch {
-		case full || ctx.Err() != nil:
+		case full:
 			return nil
+		case ctx.Err() != nil: // it was told to end
 		case errors.Is(err, repo.ErrLockExpired), errors.Is(err, repo.ErrLockLost), errors.Is(err, repo.ErrOutcomeUnknown):
 			say(event{Kind: failed, Worker: s.worker, N: n, Error: err.Error()}) // too slow this time
 		case err != nil:
 			return fmt.Errorf("worker %s: %w", s.worker, err)
 		}
 	}
+	return nil
 }
 
 // extend adds one link: lock and read, compute, commit and release.

@@ -9,21 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/examples/internal/report"
 )
-
-// A check is one statement about the tables: how many things it looked at, and
-// which of them it found wrong.
-type check struct {
-	name   string
-	looked int
-	faults []string
-}
-
-func (c *check) want(ok bool, format string, args ...any) {
-	if !ok {
-		c.faults = append(c.faults, fmt.Sprintf(format, args...))
-	}
-}
 
 // The audit reads the tables with the plain SDK into types of its own and
 // recomputes everything from the lines of the input. It shares nothing with the
@@ -58,7 +46,7 @@ type (
 )
 
 // audit compares the tables with the input.
-func audit(ctx context.Context, s *shop, in *input) ([]check, error) {
+func audit(ctx context.Context, s *shop, in *input) ([]report.Check, error) {
 	stock, err := scan[auditStock](ctx, s.client, s.table(tableStock))
 	if err != nil {
 		return nil, err
@@ -82,7 +70,7 @@ func audit(ctx context.Context, s *shop, in *input) ([]check, error) {
 			stock[i].LockedBy = "" // another process may be looking at a repetition
 		}
 	}
-	return []check{
+	return []report.Check{
 		auditDecisions(in, orders),
 		auditLeft(in, stock, orders),
 		auditRejections(orders, left),
@@ -93,25 +81,25 @@ func audit(ctx context.Context, s *shop, in *input) ([]check, error) {
 
 // auditDecisions: every order of the input is decided, as it was placed, and
 // none that is not in the input. The key makes it once.
-func auditDecisions(in *input, orders []auditOrder) check {
-	c := check{name: "each order decided exactly once, none lost"}
+func auditDecisions(in *input, orders []auditOrder) report.Check {
+	c := report.Check{Name: "each order decided exactly once, none lost"}
 	placed := map[string]event{}
 	for _, e := range in.events {
 		if e.Kind == kindOrder {
 			placed[e.Order] = e
 		}
 	}
-	c.looked = len(placed)
+	c.Looked = len(placed)
 	seen := map[string]bool{}
 	for _, o := range orders {
 		e, ok := placed[o.Order]
-		c.want(ok, "order %s is not in the input", o.Order)
-		c.want(!ok || o.Customer == e.Customer && slices.Equal(o.Lines, e.Lines),
+		c.Want(ok, "order %s is not in the input", o.Order)
+		c.Want(!ok || o.Customer == e.Customer && slices.Equal(o.Lines, e.Lines),
 			"order %s is not as it was placed", o.Order)
 		seen[o.Order] = true
 	}
 	for id := range placed {
-		c.want(seen[id], "order %s was neither accepted nor rejected", id)
+		c.Want(seen[id], "order %s was neither accepted nor rejected", id)
 	}
 	return c
 }
@@ -119,13 +107,13 @@ func auditDecisions(in *input, orders []auditOrder) check {
 // auditLeft: what was there less the lines of all accepted orders is what is
 // left, and not below zero; nobody holds a lock any more. An order that took
 // only some of its products, or some though it was rejected, is found here.
-func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
-	c := check{name: "stock left = stock at first - lines of accepted orders, never below 0"}
+func auditLeft(in *input, stock []auditStock, orders []auditOrder) report.Check {
+	c := report.Check{Name: "stock left = stock at first - lines of accepted orders, never below 0"}
 	want := map[string]int64{}
 	for _, e := range in.stock {
 		want[e.Product] = e.Quantity
 	}
-	c.looked = len(want)
+	c.Looked = len(want)
 	for _, o := range orders {
 		for _, l := range o.Lines {
 			if o.Accepted {
@@ -135,14 +123,14 @@ func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
 	}
 	for _, p := range stock {
 		n, ok := want[p.Product]
-		c.want(ok, "product %s is not in the input", p.Product)
-		c.want(!ok || p.Left == n, "product %s has %d left, want %d", p.Product, p.Left, n)
-		c.want(p.Left >= 0, "product %s is oversold: %d left", p.Product, p.Left)
-		c.want(p.LockedBy == "", "product %s is still locked by %s", p.Product, p.LockedBy)
+		c.Want(ok, "product %s is not in the input", p.Product)
+		c.Want(!ok || p.Left == n, "product %s has %d left, want %d", p.Product, p.Left, n)
+		c.Want(p.Left >= 0, "product %s is oversold: %d left", p.Product, p.Left)
+		c.Want(p.LockedBy == "", "product %s is still locked by %s", p.Product, p.LockedBy)
 		delete(want, p.Product)
 	}
 	for id := range want {
-		c.want(false, "product %s has no stock item", id)
+		c.Want(false, "product %s has no stock item", id)
 	}
 	return c
 }
@@ -150,21 +138,21 @@ func auditLeft(in *input, stock []auditStock, orders []auditOrder) check {
 // auditRejections: stock only shrinks, so a rejected order must ask for more
 // of a product than is left at the end. Of which order came first nothing is
 // stored: one that was rejected too early, for what others got, is not found here.
-func auditRejections(orders []auditOrder, left map[string]int64) check {
-	c := check{name: "no order rejected that what is left would serve"}
+func auditRejections(orders []auditOrder, left map[string]int64) report.Check {
+	c := report.Check{Name: "no order rejected that what is left would serve"}
 	for _, o := range orders {
 		if !o.Accepted {
-			c.looked++
+			c.Looked++
 			short := slices.ContainsFunc(o.Lines, func(l line) bool { return left[l.Product] < l.Quantity })
-			c.want(short, "order %s was rejected, but all that it wants is left: %+v", o.Order, o.Lines)
+			c.Want(short, "order %s was rejected, but all that it wants is left: %+v", o.Order, o.Lines)
 		}
 	}
 	return c
 }
 
 // auditTotals: a customer's totals are those of the accepted orders.
-func auditTotals(in *input, customers []auditCustomer, orders []auditOrder) check {
-	c := check{name: "customers' totals = sums of their accepted orders"}
+func auditTotals(in *input, customers []auditCustomer, orders []auditOrder) report.Check {
+	c := report.Check{Name: "customers' totals = sums of their accepted orders"}
 	accepted := map[string]bool{}
 	for _, o := range orders {
 		accepted[o.Order] = o.Accepted
@@ -181,23 +169,23 @@ func auditTotals(in *input, customers []auditCustomer, orders []auditOrder) chec
 		}
 		want[e.Customer] = auditCustomer{e.Customer, w.Orders + 1, w.Spent + e.total(), w.LastOrder}
 	}
-	c.looked = len(want)
+	c.Looked = len(want)
 	for _, got := range customers {
 		w, ok := want[got.Customer]
-		c.want(ok, "customer %s has no accepted order", got.Customer)
-		c.want(!ok || got == w, "customer %s has %+v, want %+v", got.Customer, got, w)
+		c.Want(ok, "customer %s has no accepted order", got.Customer)
+		c.Want(!ok || got == w, "customer %s has %+v, want %+v", got.Customer, got, w)
 		delete(want, got.Customer)
 	}
 	for id := range want {
-		c.want(false, "customer %s is missing", id)
+		c.Want(false, "customer %s is missing", id)
 	}
 	return c
 }
 
 // auditStates: the state of an order is that of its latest event; of two at
 // one time, the one with the greater id.
-func auditStates(in *input, states []auditStatus) check {
-	c := check{name: "each order's status = its latest event"}
+func auditStates(in *input, states []auditStatus) report.Check {
+	c := report.Check{Name: "each order's status = its latest event"}
 	want := map[string]event{}
 	for _, e := range in.events {
 		if e.Kind != kindStatus {
@@ -208,16 +196,16 @@ func auditStates(in *input, states []auditStatus) check {
 			want[e.Order] = e
 		}
 	}
-	c.looked = len(want)
+	c.Looked = len(want)
 	for _, got := range states {
 		w, ok := want[got.Order]
-		c.want(ok, "the status of order %s is not in the input", got.Order)
-		c.want(!ok || got.Status == w.Status && got.Event == w.Event && got.Time == w.Time.UnixMilli(),
+		c.Want(ok, "the status of order %s is not in the input", got.Order)
+		c.Want(!ok || got.Status == w.Status && got.Event == w.Event && got.Time == w.Time.UnixMilli(),
 			"order %s is %q by event %s, want %q by event %s", got.Order, got.Status, got.Event, w.Status, w.Event)
 		delete(want, got.Order)
 	}
 	for id := range want {
-		c.want(false, "the status of order %s is missing", id)
+		c.Want(false, "the status of order %s is missing", id)
 	}
 	return c
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/report"
 )
 
 // console is where the program reports: results on out, progress and faults on
@@ -128,22 +130,22 @@ func (c console) summary(t *tally, in *input) {
 
 // audit prints the checks and reports whether all are well. Faults are printed
 // even if the program is to be quiet.
-func (c console) audit(checks []check) bool {
+func (c console) audit(checks []report.Check) bool {
 	good, bad := mark(c.out, "ok", "32"), mark(c.err, "FAULT", "31")
 	c.printf("\naudit of the tables against the input\n")
 	faults := 0
 	for _, k := range checks {
-		faults += len(k.faults)
-		if len(k.faults) == 0 {
-			c.printf("  %s  %s (%s)\n", good, k.name, thousands(int64(k.looked)))
+		faults += len(k.Faults)
+		if len(k.Faults) == 0 {
+			c.printf("  %s  %s (%s)\n", good, k.Name, thousands(int64(k.Looked)))
 			continue
 		}
-		for i, f := range k.faults {
+		for i, f := range k.Faults {
 			if i == shownFaults {
-				fmt.Fprintf(c.err, "  ... and %d more\n", len(k.faults)-i)
+				fmt.Fprintf(c.err, "  ... and %d more\n", len(k.Faults)-i)
 				break
 			}
-			fmt.Fprintf(c.err, "  %s  %s: %s\n", bad, k.name, f)
+			fmt.Fprintf(c.err, "  %s  %s: %s\n", bad, k.Name, f)
 		}
 	}
 	if faults > 0 {

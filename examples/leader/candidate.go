@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/examples/internal/crew"
-	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
 )
 
@@ -32,20 +33,13 @@ const pace = 40 * time.Millisecond
 
 // stand is a candidate's process: it waits to be elected, and leads, until it
 // is told to end, or its parent is gone.
-func stand(ctx context.Context, s settings) error {
-	ctx, cancel := crew.WithParent(ctx)
-	defer cancel()
-	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
-	if err != nil {
-		return err
-	}
-	defer func() { _ = engine.Close() }()
-	locks, err := mutex.New(engine.Client(), s.table+"-locks", mutex.Config{Mode: mutex.FailOpen, Lease: s.lease, Heartbeat: s.lease / 3,
+func stand(ctx context.Context, s settings, client *dynamodb.Client) error {
+	locks, err := mutex.New(client, s.table+"-locks", mutex.Config{Mode: mutex.FailOpen, Lease: s.lease, Heartbeat: s.lease / 3,
 		Owner: s.candidate, ClockSkew: 50 * time.Millisecond})
 	if err != nil {
 		return err
 	}
-	to := ledger{engine.Client(), s.table + "-ledger"}
+	to := ledger{client, s.table + "-ledger"}
 	for ctx.Err() == nil {
 		lock, err := locks.Lock(ctx, "leader")
 		if err != nil && ctx.Err() == nil {

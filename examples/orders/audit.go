@@ -10,21 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/examples/internal/report"
 )
-
-// A check is one statement about the tables: how many things it looked at, and which
-// of them it found wrong.
-type check struct {
-	name   string
-	looked int
-	faults []string
-}
-
-func (c *check) want(ok bool, format string, args ...any) {
-	if !ok {
-		c.faults = append(c.faults, fmt.Sprintf(format, args...))
-	}
-}
 
 // state is the tables, read with the plain SDK.
 type state struct {
@@ -36,7 +24,7 @@ type state struct {
 
 // audit recomputes stock and money from the orders, and compares the orders with what
 // the clients were told, and what the warehouse was.
-func (d *stage) audit(ctx context.Context, all []*purchase) ([]check, error) {
+func (d *stage) audit(ctx context.Context, all []*purchase) ([]report.Check, error) {
 	var s state
 	var notices []notice
 	err1 := scan(ctx, d.client, d.tables+"products", &s.products, &s.locked)
@@ -48,7 +36,7 @@ func (d *stage) audit(ctx context.Context, all []*purchase) ([]check, error) {
 	}
 	d.warehouse.mu.Lock()
 	defer d.warehouse.mu.Unlock()
-	return []check{
+	return []report.Check{
 		auditAnswers(s, all),
 		auditStock(s),
 		auditMoney(s, d.market.deposits),
@@ -59,8 +47,8 @@ func (d *stage) audit(ctx context.Context, all []*purchase) ([]check, error) {
 
 // auditAnswers: there is an order for each that a client was told is placed, as it was
 // told, and no other.
-func auditAnswers(s state, all []*purchase) check {
-	c := check{name: "orders are those that clients were told of", looked: len(all)}
+func auditAnswers(s state, all []*purchase) report.Check {
+	c := report.Check{Name: "orders are those that clients were told of", Looked: len(all)}
 	told := map[string]*purchase{}
 	for _, p := range all {
 		told[p.path()] = p
@@ -69,25 +57,25 @@ func auditAnswers(s state, all []*purchase) check {
 		p := told[o.path()]
 		delete(told, o.path())
 		if p == nil || p.status != http.StatusCreated {
-			c.want(false, "order %s was never answered", o.path())
+			c.Want(false, "order %s was never answered", o.path())
 			continue
 		}
 		o.Version = 0 // not the clients' affair
-		c.want(o.ID == p.order.ID && o.Customer == p.order.Customer && o.Status == p.order.Status && o.Total == p.order.Total &&
+		c.Want(o.ID == p.order.ID && o.Customer == p.order.Customer && o.Status == p.order.Status && o.Total == p.order.Total &&
 			slices.Equal(o.Lines, p.order.Lines) && o.is(order{Customer: p.customer, Lines: p.lines}) == nil,
 			"order %s is %+v, the client was told %+v", o.path(), o, p.order)
 	}
 	for _, p := range all {
 		if told[p.path()] != nil {
-			c.want(p.status == http.StatusConflict, "order %s is missing, its answer was %d", p.path(), p.status)
+			c.Want(p.status == http.StatusConflict, "order %s is missing, its answer was %d", p.path(), p.status)
 		}
 	}
 	return c
 }
 
 // auditStock: what was there less what was ordered is what is left.
-func auditStock(s state) check {
-	c := check{name: "stock left = stock at first - orders, never below 0", looked: products}
+func auditStock(s state) report.Check {
+	c := report.Check{Name: "stock left = stock at first - orders, never below 0", Looked: products}
 	want := map[string]int64{}
 	for i := range products {
 		want[productID(i)] = stock
@@ -101,17 +89,17 @@ func auditStock(s state) check {
 	}
 	for _, p := range s.products {
 		n, ok := want[p.SKU]
-		c.want(ok && p.Stock == n && n >= 0, "of %s %d are left, want %d", p.SKU, p.Stock, n)
+		c.Want(ok && p.Stock == n && n >= 0, "of %s %d are left, want %d", p.SKU, p.Stock, n)
 		delete(want, p.SKU)
 	}
-	c.want(len(want) == 0, "products are missing: %v", want)
+	c.Want(len(want) == 0, "products are missing: %v", want)
 	return c
 }
 
 // auditMoney: what customers had and paid in less what they ordered is what they have;
 // totals are sums of their lines at the shop's prices.
-func auditMoney(s state, deposits map[string]int64) check {
-	c := check{name: "money left = money at first + deposits - orders, never below 0", looked: customers}
+func auditMoney(s state, deposits map[string]int64) report.Check {
+	c := report.Check{Name: "money left = money at first + deposits - orders, never below 0", Looked: customers}
 	want, prices := map[string]int64{}, map[string]int64{}
 	for i := range customers {
 		want[customerID(i)] = balance + deposits[customerID(i)]
@@ -124,24 +112,24 @@ func auditMoney(s state, deposits map[string]int64) check {
 		for _, l := range o.Lines {
 			sum += l.Pieces * prices[l.SKU]
 		}
-		c.want(sum == o.Total, "order %s costs %d, its lines %d", o.path(), o.Total, sum)
+		c.Want(sum == o.Total, "order %s costs %d, its lines %d", o.path(), o.Total, sum)
 		if o.Status == placed {
 			want[o.Customer] -= sum
 		}
 	}
 	for _, got := range s.customers {
 		n, ok := want[got.ID]
-		c.want(ok && got.Balance == n && n >= 0, "%s has %d cents, want %d", got.ID, got.Balance, n)
+		c.Want(ok && got.Balance == n && n >= 0, "%s has %d cents, want %d", got.ID, got.Balance, n)
 		delete(want, got.ID)
 	}
-	c.want(len(want) == 0, "customers are missing: %v", want)
+	c.Want(len(want) == 0, "customers are missing: %v", want)
 	return c
 }
 
 // auditNotices: the warehouse knows of every order, and of every one that was
 // cancelled; of nothing else. None is left in the outbox.
-func auditNotices(s state, came map[string]int, left []notice) check {
-	c := check{name: "the warehouse was told of every order and cancellation"}
+func auditNotices(s state, came map[string]int, left []notice) report.Check {
+	c := report.Check{Name: "the warehouse was told of every order and cancellation"}
 	want := map[string]bool{}
 	for _, o := range s.orders {
 		want[o.path()+"/"+placed] = true
@@ -149,25 +137,25 @@ func auditNotices(s state, came map[string]int, left []notice) check {
 			want[o.path()+"/"+cancelled] = true
 		}
 	}
-	c.looked = len(want)
+	c.Looked = len(want)
 	for id := range came {
-		c.want(want[id], "notice %s came, of no such order", id)
+		c.Want(want[id], "notice %s came, of no such order", id)
 		delete(want, id)
 	}
 	for id := range want {
-		c.want(false, "notice %s never came", id)
+		c.Want(false, "notice %s never came", id)
 	}
 	for _, n := range left {
-		c.want(false, "notice %s is left in the outbox", n.ID)
+		c.Want(false, "notice %s is left in the outbox", n.ID)
 	}
 	return c
 }
 
 // auditLocks: whoever was killed has left no lock behind that others still wait for.
-func auditLocks(s state) check {
-	c := check{name: "nothing is locked", looked: len(s.products) + len(s.customers) + len(s.orders)}
+func auditLocks(s state) report.Check {
+	c := report.Check{Name: "nothing is locked", Looked: len(s.products) + len(s.customers) + len(s.orders)}
 	for _, key := range s.locked {
-		c.want(false, "%s is locked", key)
+		c.Want(false, "%s is locked", key)
 	}
 	return c
 }

@@ -28,7 +28,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		}
 		var found []string
 		for _, c := range checks {
-			found = append(found, c.faults...)
+			found = append(found, c.Faults...)
 		}
 		return strings.Join(found, "\n")
 	}

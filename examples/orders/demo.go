@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/examples/internal/report"
 	"github.com/dynahold/dynahold/localdb"
 )
 
@@ -178,7 +179,7 @@ func (d *stage) relayed(ctx context.Context) error {
 }
 
 // report tells what came of the purchases, and whether all is right.
-func (d *stage) report(all []*purchase, took time.Duration, checks []check) error {
+func (d *stage) report(all []*purchase, took time.Duration, checks []report.Check) error {
 	count := map[string]int{}
 	for _, p := range all {
 		switch {
@@ -199,22 +200,5 @@ func (d *stage) report(all []*purchase, took time.Duration, checks []check) erro
 	fmt.Fprintf(d.out, "asked again    %d without an answer, %d at a bad moment; %d answers were those of before\n", m.lost, m.busy, m.repeats)
 	fmt.Fprintf(d.out, "notices        %d sent, %d of them twice\n", len(d.warehouse.came), twice)
 	fmt.Fprintf(d.out, "%.1f s, %.0f purchases/s\n\naudit of the tables\n", took.Seconds(), float64(len(all))/took.Seconds())
-	wrong := 0
-	for _, c := range checks {
-		if len(c.faults) == 0 {
-			fmt.Fprintf(d.out, "  ok     %s (%d)\n", c.name, c.looked)
-		}
-		for i, f := range c.faults {
-			if i == 5 {
-				fmt.Fprintf(d.out, "  ... and %d more\n", len(c.faults)-i)
-				break
-			}
-			fmt.Fprintf(d.out, "  WRONG  %s: %s\n", c.name, f)
-		}
-		wrong += len(c.faults)
-	}
-	if wrong > 0 {
-		return fmt.Errorf("%d things are wrong", wrong)
-	}
-	return nil
+	return report.Write(d.out, checks)
 }

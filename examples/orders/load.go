@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // purchase is what a client wants, and what came of it.
@@ -73,33 +75,15 @@ func wishes(n int, seed uint64) []*purchase {
 
 // buy makes all purchases with so many clients side by side. after is told of each.
 func (m *market) buy(ctx context.Context, all []*purchase, clients int, after func(done int)) error {
-	queue := make(chan *purchase)
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for p := range queue {
-				if err := m.purchase(ctx, p); err != nil {
-					fail(err)
-				}
-				m.mu.Lock()
-				m.done++
-				done := m.done
-				m.mu.Unlock()
-				after(done)
-			}
-		})
-	}
-	for _, p := range all {
-		select {
-		case queue <- p:
-		case <-ctx.Done():
-		}
-	}
-	close(queue)
-	wg.Wait()
-	return context.Cause(ctx)
+	return crew.Each(ctx, clients, all, func(ctx context.Context, p *purchase) error {
+		err := m.purchase(ctx, p)
+		m.mu.Lock()
+		m.done++
+		done := m.done
+		m.mu.Unlock()
+		after(done)
+		return err
+	})
 }
 
 // purchase is what a client does: it orders, some impatiently twice at once, pays in

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/dynahold/dynahold/examples/internal/crew"
-	"github.com/dynahold/dynahold/localdb"
 )
 
 // event is what a server says on its standard output: where it listens.
@@ -35,15 +36,10 @@ func newServer(h http.Handler) *http.Server {
 }
 
 // serve is a server's process, until it is told to end or its parent is gone.
-func serve(ctx context.Context, s settings) error {
-	ctx, cancel := crew.WithParent(ctx)
+func serve(ctx context.Context, s settings, client *dynamodb.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
-	if err != nil {
-		return err
-	}
-	defer func() { _ = engine.Close() }()
-	shop, err := openShop(engine.Client(), s.tables)
+	shop, err := openShop(client, s.tables)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/dynahold/dynahold/examples/internal/crew"
 )
 
 // visitor is a customer, and what became of its wishes.
@@ -77,36 +79,17 @@ type crowd struct {
 
 // visit lets all visit the shop, so many side by side. after is told of each that has.
 func (c *crowd) visit(ctx context.Context, all []*visitor, atOnce int, after func(done int) error) error {
-	queue := make(chan *visitor)
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	var wg sync.WaitGroup
-	for range min(atOnce, len(all)) {
-		wg.Go(func() {
-			for v := range queue {
-				err := c.one(ctx, v)
-				c.mu.Lock()
-				c.done++
-				done := c.done
-				c.mu.Unlock()
-				if err == nil {
-					err = after(done)
-				}
-				if err != nil {
-					fail(err)
-				}
-			}
-		})
-	}
-	for _, v := range all {
-		select {
-		case queue <- v:
-		case <-ctx.Done():
+	return crew.Each(ctx, atOnce, all, func(ctx context.Context, v *visitor) error {
+		err := c.one(ctx, v)
+		c.mu.Lock()
+		c.done++
+		done := c.done
+		c.mu.Unlock()
+		if err != nil {
+			return err
 		}
-	}
-	close(queue)
-	wg.Wait()
-	return context.Cause(ctx)
+		return after(done)
+	})
 }
 
 // one is what a customer does: it registers, and then holds seats and pays some.

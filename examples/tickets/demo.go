@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/examples/internal/crew"
+	"github.com/dynahold/dynahold/examples/internal/report"
 	"github.com/dynahold/dynahold/localdb"
 )
 
@@ -133,7 +134,7 @@ func (d *stage) released(ctx context.Context) error {
 }
 
 // report tells what came of the visit, and whether all is right.
-func (d *stage) report(out io.Writer, took time.Duration, checks []check) error {
+func (d *stage) report(out io.Writer, took time.Duration, checks []report.Check) error {
 	count := map[string]int{}
 	for _, v := range d.guests {
 		for _, w := range v.wishes {
@@ -155,20 +156,7 @@ func (d *stage) report(out io.Writer, took time.Duration, checks []check) error 
 		count["paid"], count["left"], count["late"], count["taken"], count["limit"], mostSeats)
 	fmt.Fprintf(out, "requests  %d answered, median %v, 99 %% within %v; %d had to be repeated\n", len(times), round(times, 50), round(times, 99), d.crowd.repeated)
 	fmt.Fprintf(out, "%.1f s until the last seat was paid or free\n\naudit of the tables\n", took.Seconds())
-	wrong := 0
-	for _, c := range checks {
-		if len(c.faults) == 0 {
-			fmt.Fprintf(out, "  ok     %s (%d)\n", c.name, c.looked)
-		}
-		for _, f := range c.faults[:min(5, len(c.faults))] {
-			fmt.Fprintf(out, "  WRONG  %s: %s\n", c.name, f)
-		}
-		wrong += len(c.faults)
-	}
-	if wrong > 0 {
-		return fmt.Errorf("%d things are wrong", wrong)
-	}
-	return nil
+	return report.Write(out, checks)
 }
 
 // round is the time within which so many of a hundred were answered.

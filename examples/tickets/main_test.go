@@ -124,8 +124,8 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	d.hold = patience
 	good, guests := visited(t, d)
 	for _, c := range checks(good, guests) {
-		if len(c.faults) > 0 || c.looked == 0 {
-			t.Fatalf("%s: looked at %d, found %v", c.name, c.looked, c.faults)
+		if len(c.Faults) > 0 || c.Looked == 0 {
+			t.Fatalf("%s: looked at %d, found %v", c.Name, c.Looked, c.Faults)
 		}
 	}
 	change := func(id string, with func(*order)) func(*state) {
@@ -165,7 +165,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		spoil(&s)
 		found := ""
 		for _, c := range checks(s, guests) {
-			found += strings.Join(c.faults, "\n") + "\n"
+			found += strings.Join(c.Faults, "\n") + "\n"
 		}
 		if !strings.Contains(found, says) {
 			t.Errorf("%q is not found, but\n%s", says, found)

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/dynahold/dynahold/localdb"
 )
 
 const memberEnv = "DYNAHOLD_EXAMPLE_MEMBER"
@@ -22,6 +26,19 @@ func WithParent(ctx context.Context) (context.Context, context.CancelFunc) {
 		cancel()
 	}()
 	return ctx, cancel
+}
+
+// Join does the work of a member, with a client of the parent's engine, until it is told to
+// end or its parent is gone.
+func Join(ctx context.Context, work func(context.Context, *dynamodb.Client) error) error {
+	ctx, cancel := WithParent(ctx)
+	defer cancel()
+	engine, err := localdb.Start(ctx, localdb.Config{}) // the parent's, from the environment
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	return work(ctx, engine.Client())
 }
 
 // Say tells the parent an event, as a JSON line.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dynahold/dynahold/jobs"
@@ -21,8 +22,8 @@ type resourceFlags struct {
 	Resource string `arg:"" help:"Name of the resource."`
 }
 
-// pauseFlags name a resource that is to be paused, or to go on.
-type pauseFlags struct {
+// consentedFlags name a resource that is changed after a question.
+type consentedFlags struct {
 	resourceFlags
 	consent
 }
@@ -46,8 +47,27 @@ func state(ctx context.Context, all *work, r jobs.Resource, now time.Time) (stat
 	return "nobody has used it", false, err
 }
 
+// see reads a resource before it is changed.
+func (f *consentedFlags) see(ctx context.Context, mustBeUsed bool) (all *work, facts [][2]string, err error) {
+	if all, err = f.workToChange(ctx); err != nil {
+		return nil, nil, err
+	}
+	r, err := all.Resource(ctx, f.Resource)
+	if err != nil {
+		return nil, nil, err
+	}
+	state, used, err := state(ctx, all, r, time.Now())
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !used && mustBeUsed:
+		return nil, nil, outcome{exitNothing, fmt.Errorf("resource %q is not in table %q: nobody has used it", f.Resource, f.Table)}
+	}
+	return all, [][2]string{{"resource", r.Name}, {"state before", state}, {"queued", fmt.Sprint(r.Queued)}, {"running", fmt.Sprintf("%d of %d", r.Running, r.Limit)}, {"dead", fmt.Sprint(r.Dead)}}, nil
+}
+
 // change shows a resource, asks, and changes it.
-func (f *pauseFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
+func (f *consentedFlags) change(ctx context.Context, c *console, question, what string, change func(*work) error) error {
 	all, facts, err := f.see(ctx, what == resumed)
 	if err != nil {
 		return err
@@ -67,7 +87,7 @@ func (f *pauseFlags) change(ctx context.Context, c *console, question, what stri
 
 const resumed = "resumed"
 
-type resourcesPauseCommand struct{ pauseFlags }
+type resourcesPauseCommand struct{ consentedFlags }
 
 // Help says what goes on.
 func (resourcesPauseCommand) Help() string {
@@ -79,7 +99,7 @@ func (cmd *resourcesPauseCommand) Run(ctx context.Context, c *console) error {
 	return cmd.change(ctx, c, "Pause it?", "paused", func(all *work) error { return all.Pause(ctx, cmd.Resource) })
 }
 
-type resourcesResumeCommand struct{ pauseFlags }
+type resourcesResumeCommand struct{ consentedFlags }
 
 // Help says what is no resource.
 func (resourcesResumeCommand) Help() string {

@@ -97,16 +97,6 @@ func keyValue(kind, text string) types.AttributeValue {
 	return ddb.Text(text)
 }
 
-func keyText(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return string(v.Value)
-	}
-	return ""
-}
-
 // newSlot is a sender's place among those of one item, in one of so many partitions.
 func newSlot(shards int) string {
 	var b [7]byte
@@ -181,7 +171,7 @@ var errForeignRow = errors.New("a row under the key of mail is none")
 
 // read reads a row.
 func (m *mailbox) read(row ddb.Item) (got mail, err error) {
-	got.Slot = keyText(row[m.table.Sort])
+	got.Slot = ddb.ScalarText(row[m.table.Sort])
 	if got.Seq, err = ddb.Int(row[aSeq]); err != nil {
 		return got, errForeignRow
 	}

@@ -93,9 +93,7 @@ func (s *store) Requeue(ctx context.Context, resource, id string) error {
 func (s *store) Discard(ctx context.Context, resource, id string) error {
 	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		s.unmark(c, resource, j)
-		if kept, some := s.kept(resource, j, StateDiscarded); some {
-			c.writes = append(c.writes, kept)
-		}
+		c.keep(s.kept(resource, j, StateDiscarded))
 	}, nil)
 }
 

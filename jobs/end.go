@@ -47,9 +47,7 @@ func (j *job) done() *ending {
 	return &ending{name: "Done", removes: true, keeps: true, write: func(w *ddb.Write) change {
 		c := change{counts: resources.Counts{Running: -1}, size: j.row.size, writes: []types.TransactWriteItem{j.removed(w)}}
 		j.s.gone(&c, j.resource, j.row)
-		if kept, some := j.keptDone(); some {
-			c.writes, c.size = append(c.writes, kept), c.size+len(resources.Text(kept.Put.Item, aResult))
-		}
+		c.keep(j.keptDone())
 		return c
 	}}
 }

@@ -143,9 +143,7 @@ func (s *store) Cancel(ctx context.Context, resource, id string) error {
 		}
 		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j)}}
 		s.gone(&c, resource, j)
-		if kept, some := s.kept(resource, j, StateCancelled); some {
-			c.writes = append(c.writes, kept)
-		}
+		c.keep(s.kept(resource, j, StateCancelled))
 		if res := s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
 			return resources.Plain(resource, res)
 		}

@@ -76,6 +76,13 @@ func (j *job) keptDone() (part types.TransactWriteItem, some bool) {
 	return part, some
 }
 
+// keep adds what became of a job, if it is to be kept.
+func (c *change) keep(kept types.TransactWriteItem, some bool) {
+	if some {
+		c.writes, c.size = append(c.writes, kept), c.size+len(resources.Text(kept.Put.Item, aResult))
+	}
+}
+
 // keptByUs reports whether what is kept of the job was written by this start's end.
 func (j *job) keptByUs(ctx context.Context) bool {
 	if j.row.keep <= 0 {

@@ -108,14 +108,3 @@ func (s *schema) claimKey(text string) ddb.Item {
 	}
 	return key
 }
-
-// isRowKey reports whether a partition key is one of those of the library's own rows.
-func isRowKey(av types.AttributeValue) bool {
-	switch v := av.(type) {
-	case *types.AttributeValueMemberS:
-		return strings.HasPrefix(v.Value, stored.RowPrefix)
-	case *types.AttributeValueMemberB:
-		return strings.HasPrefix(string(v.Value), stored.RowPrefix)
-	}
-	return false
-}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"math/big"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -15,6 +16,9 @@ import (
 // as a tombstone: all who read the table, also programs that know nothing of such rows,
 // take it for no item.
 const RowPrefix = "dynahold:"
+
+// IsRowKey reports whether a partition key is one of those of such rows.
+func IsRowKey(v types.AttributeValue) bool { return strings.HasPrefix(ddb.ScalarText(v), RowPrefix) }
 
 // BesideKey is the key of such a row, which tells what kind it is and of what. Its partition
 // is its own: it takes nothing of the item's share of the table. Where partition keys are

@@ -12,11 +12,11 @@ import (
 
 // Change is one record of a stream.
 type Change struct {
-	Table    string // empty if the record does not tell
-	Key      string // history.KeyHash
-	Name     string // of the item, as it is shown
-	Keys     map[string]types.AttributeValue
-	Sequence string // orders the changes of an item
+	Table    string                          // empty if the record does not tell
+	Key      string                          // history.KeyHash
+	Name     string                          // of the item, as it is shown
+	Keys     map[string]types.AttributeValue // all attributes of its key
+	Sequence string                          // orders the changes of an item
 	Time     time.Time
 	ByTTL    bool // DynamoDB itself has removed the item
 

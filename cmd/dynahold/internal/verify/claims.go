@@ -19,9 +19,9 @@ import (
 type claims struct {
 	*histories
 	table  *stored.Table
-	fields map[string]*field               // what a claim is of: a table that makes such claims
-	owners map[string]map[string]time.Time // and the items that have had one, since when
-	tries  map[string]int
+	fields map[string]*field               // by what claims are of, as far as it is known
+	owners map[string]map[string]time.Time // the same: the items that have had one, since when
+	tries  map[string]int                  // the same: images that were looked at for a field
 }
 
 // owner is what a claim says: of what it is, and of which item.
@@ -50,7 +50,7 @@ func (h *histories) unique(table *stored.Table) {
 }
 
 // ownerOf is whose a claim is.
-func (c *claims) ownerOf(row image) (o owner, ok bool) {
+func (c *claims) ownerOf(row ddb.Item) (o owner, ok bool) {
 	if !stored.IsClaim(row) {
 		return o, false
 	}
@@ -62,7 +62,7 @@ func (c *claims) ownerOf(row image) (o owner, ok bool) {
 }
 
 // learn takes from a claim, and what its owner was, of which attributes it is made.
-func (c *claims) learn(change Change, row image, since time.Time) {
+func (c *claims) learn(change Change, row ddb.Item, since time.Time) {
 	o, ok := c.ownerOf(row)
 	if !ok {
 		return
@@ -74,7 +74,7 @@ func (c *claims) learn(change Change, row image, since time.Time) {
 		c.owners[o.of][o.key] = since
 	}
 	for _, of := range c.changes[o.key] {
-		for _, item := range []image{of.Before, of.After} {
+		for _, item := range []ddb.Item{of.Before, of.After} {
 			if c.fields[o.of] != nil || c.tries[o.of] > 100 {
 				return
 			}
@@ -87,7 +87,7 @@ func (c *claims) learn(change Change, row image, since time.Time) {
 }
 
 // made finds the attributes of an item, three at most, that a claim is made of.
-func (c *claims) made(of string, row, item image, key string) *field {
+func (c *claims) made(of string, row, item ddb.Item, key string) *field {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(item)) {
 		if ddb.ScalarText(item[name]) != "" && !c.table.Reserved(name) {
@@ -106,11 +106,11 @@ func (c *claims) made(of string, row, item image, key string) *field {
 type field struct {
 	stored.Unique
 	table *stored.Table
-	row   image // one of its claims
+	row   ddb.Item // one of its claims
 }
 
 // claimOf is the key of the claim that an item must have; "": none.
-func (f *field) claimOf(item image) string {
+func (f *field) claimOf(item ddb.Item) string {
 	text, some := f.Text(item)
 	if !some || f.table.Hidden(item) {
 		return ""
@@ -147,10 +147,10 @@ func (c *claims) claim(change Change) {
 	if had && has && from == to {
 		return
 	}
-	if f := c.fields[to.of]; has && f != nil && c.known(to.key) && !c.was(to.key, change.Time, func(item image) bool { return f.claimOf(item) == change.Key }) {
+	if f := c.fields[to.of]; has && f != nil && c.known(to.key) && !c.was(to.key, change.Time, func(item ddb.Item) bool { return f.claimOf(item) == change.Key }) {
 		c.tell(RuleUnique, fmt.Sprintf("%s has got the claim, and not the value", to.name), change)
 	}
-	if f := c.fields[from.of]; had && f != nil && c.known(from.key) && !c.was(from.key, change.Time, func(item image) bool { return f.claimOf(item) != change.Key }) {
+	if f := c.fields[from.of]; had && f != nil && c.known(from.key) && !c.was(from.key, change.Time, func(item ddb.Item) bool { return f.claimOf(item) != change.Key }) {
 		c.tell(RuleUnique, fmt.Sprintf("%s has lost the claim, and has the value still", from.name), change)
 	}
 }
@@ -167,7 +167,7 @@ func (c *claims) item(change Change) {
 		if row == "" || row == f.claimOf(change.Before) || len(c.changes[row]) > 0 && !c.known(row) {
 			continue
 		}
-		mine := func(claim image) bool { o, ok := c.ownerOf(claim); return ok && o.key == change.Key }
+		mine := func(claim ddb.Item) bool { o, ok := c.ownerOf(claim); return ok && o.key == change.Key }
 		if !c.was(row, change.Time, mine) {
 			c.tell(RuleUnique, fmt.Sprintf("it has got a value of %q without its claim", of), change)
 		}
@@ -175,6 +175,6 @@ func (c *claims) item(change Change) {
 }
 
 // was reports whether an item was something at about a time.
-func (c *claims) was(key string, at time.Time, what func(image) bool) bool {
+func (c *claims) was(key string, at time.Time, what func(ddb.Item) bool) bool {
 	return slices.ContainsFunc(c.changes[key].near(at), what)
 }

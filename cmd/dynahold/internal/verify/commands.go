@@ -13,7 +13,7 @@ func (s *step) commands() string {
 	was, errWas := delegation.Of(s.table, s.Before)
 	is, errIs := delegation.Of(s.table, s.After)
 	if errWas != nil || errIs != nil || is.Life == "" {
-		return "" // what cannot be read is told already
+		return "" // it says nothing, or what nobody can read
 	}
 	if is.Life != was.Life {
 		s.served = map[string]int64{}

@@ -3,17 +3,15 @@ package verify
 import (
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/dynahold/dynahold/internal/ddb"
 )
-
-type image = map[string]types.AttributeValue
 
 // images are the changes of one item, in their order.
 type images []Change
 
 // near are the images that may have stood when something was changed elsewhere: streams
 // tell times to the second, and those of the parts of one transaction may be two apart.
-func (all images) near(at time.Time) (some []image) {
+func (all images) near(at time.Time) (some []ddb.Item) {
 	from, to := at.Add(-2*second), at.Add(2*second)
 	for i, c := range all {
 		if !c.Time.Before(from) && (i == 0 || !all[i-1].Time.After(to)) {

@@ -23,7 +23,7 @@ func Of(keys map[string]types.AttributeValue) Change {
 func KeyNames(changes []Change) (partition, sort string) {
 	for _, c := range changes {
 		for name, v := range c.Keys {
-			if strings.HasPrefix(textOf(v), stored.RowPrefix) {
+			if stored.IsRowKey(v) {
 				for other := range c.Keys {
 					if other != name {
 						sort = other
@@ -38,17 +38,6 @@ func KeyNames(changes []Change) (partition, sort string) {
 
 // noName stands for one that nobody knows.
 const noName = "-"
-
-// textOf is the text, or the bytes, of a value.
-func textOf(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberB:
-		return string(v.Value)
-	}
-	return ""
-}
 
 // nameOf is a key as a line of text has it.
 func nameOf(keys map[string]types.AttributeValue) string {

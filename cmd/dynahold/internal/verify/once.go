@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/history"
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/stored"
 )
 
@@ -103,7 +104,7 @@ func (h *histories) inRows(table *stored.Table, c Change, added map[string]bool)
 			continue
 		}
 		row := history.KeyHash(table.OnceRow(c.After, table.MarkOf(c.After), []byte(id)))
-		has := func(i image) bool { return entries(i[table.Once[0]])[id] }
+		has := func(i ddb.Item) bool { return entries(i[table.Once[0]])[id] }
 		if len(h.changes[row]) == 0 || h.known(row) && !slices.ContainsFunc(h.changes[row].near(c.Time), has) {
 			h.tell(RuleOnce, fmt.Sprintf("the operation %x went from it, and not to a row beside it", id), c)
 			return

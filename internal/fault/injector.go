@@ -49,7 +49,7 @@ func New(next Doer, cfg Config) *Injector {
 	i := &Injector{
 		next:   next,
 		cfg:    cfg,
-		held:   make(chan *Held),
+		held:   make(chan *Held, 1<<10),
 		rng:    rand.New(rand.NewPCG(cfg.Seed, 1)), // repeatable on purpose
 		counts: map[Kind]int{},
 	}

@@ -114,10 +114,18 @@ func TestLocksExcludeUnderFaults(t *testing.T) {
 			kinds = kinds[:len(kinds)-1]
 		}
 		base := fixture.Seed(t)
+		var injectors []*fault.Injector
 		contend(t, w, l, 3*time.Second, 4, 6, func(worker int) *dynamodb.Client {
 			return rig.Client(func(o *dynamodb.Options) {
-				o.HTTPClient = fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})
+				in := fault.New(o.HTTPClient, fault.Config{Seed: base + uint64(worker), Rate: 0.2, Kinds: kinds})
+				injectors = append(injectors, in)
+				o.HTTPClient = in
 			})
 		})
+		var requests, faults int
+		for _, in := range injectors {
+			requests, faults = requests+in.Requests(), faults+in.Faulted()
+		}
+		t.Logf("%d requests, %d faults, %d verdicts", requests, faults, 4*6)
 	})
 }

@@ -156,6 +156,7 @@ func attemptsOf(n int) func(*dynamodb.Options) {
 
 // outcomes is how calls ended.
 type outcomes struct {
+	requests, faults int
 	verdicts, failed int
 	landed, lost     int // of those that are unknown, by the item
 	why              map[string]int
@@ -165,6 +166,7 @@ type outcomes struct {
 func (s outcomes) unknown() int { return s.landed + s.lost }
 
 func (s *outcomes) add(o outcomes) {
+	s.requests, s.faults = s.requests+o.requests, s.faults+o.faults
 	s.verdicts, s.failed, s.landed, s.lost = s.verdicts+o.verdicts, s.failed+o.failed, s.landed+o.landed, s.lost+o.lost
 	if s.why == nil {
 		s.why = map[string]int{}
@@ -211,6 +213,7 @@ func unknowns(t *testing.T, s writing, seed uint64, processes, callers, each, at
 	done.Wait()
 	for _, in := range injectors {
 		in.Wait()
+		sum.requests, sum.faults = sum.requests+in.Requests(), sum.faults+in.Faulted()
 	}
 	ops := rig.Must(f.Items(t, f.Client).Get(t.Context(), fixture.Key))(t).Ops
 	v.check(t, ops)
@@ -253,7 +256,7 @@ func TestFewOutcomesAreUnknown(t *testing.T) {
 					if how.processes == 1 && !s.covered && sum.unknown() > 1+sum.verdicts/1000 {
 						t.Errorf("%d attempts: %d of %d outcomes are unknown: %v", attempts, sum.unknown(), sum.verdicts, sum.why)
 					}
-					t.Logf("| %s | %s | %d | %d | %d | %d | %d | %v |", how.name, s.name, attempts, sum.verdicts, sum.landed, sum.lost, sum.failed, sum.why)
+					t.Logf("%d attempts: %d requests, %d faults, %d verdicts, %d unknown (%d written, %d not: %v)", attempts, sum.requests, sum.faults, sum.verdicts, sum.unknown(), sum.landed, sum.lost, sum.why)
 				}
 			})
 		}

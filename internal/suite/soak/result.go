@@ -113,16 +113,20 @@ func add(all map[string]*total, in io.Reader) error {
 	}
 }
 
+func (t *total) plus(o *total) {
+	t.runs, t.failed, t.seconds = t.runs+o.runs, t.failed+o.failed, t.seconds+o.seconds
+	for column, n := range o.counts {
+		t.counts[column] += n
+	}
+}
+
 // table writes totals as the document's tables are made from.
 func table(out io.Writer, all map[string]*total) error {
 	w := csv.NewWriter(out)
 	_ = w.Write(append([]string{"scenario", "contender", "runs", "minutes", "failed"}, columns...)) // Error tells
-	for _, tier := range tiers {
-		t := all[tier.name]
-		if t == nil {
-			continue
-		}
-		row := []string{"soak", tier.what, strconv.Itoa(t.runs), strconv.Itoa(int(t.seconds / 60)), strconv.Itoa(t.failed)}
+	together := &total{counts: map[string]int{}}
+	write := func(what string, t *total) {
+		row := []string{"soak", what, strconv.Itoa(t.runs), strconv.Itoa(int(t.seconds / 60)), strconv.Itoa(t.failed)}
 		for _, column := range columns {
 			cell := ""
 			if n, some := t.counts[column]; some {
@@ -132,6 +136,13 @@ func table(out io.Writer, all map[string]*total) error {
 		}
 		_ = w.Write(row)
 	}
+	for _, tier := range tiers {
+		if t := all[tier.name]; t != nil {
+			write(tier.what, t)
+			together.plus(t)
+		}
+	}
+	write("all", together)
 	w.Flush()
 	return w.Error()
 }

@@ -73,6 +73,9 @@ func TestTheFirstFailureEndsASoak(t *testing.T) {
 	if !strings.Contains(csv.String(), `soak,"changes of all strategies, a quarter of all requests broken",4,0,0,48,12,16,,,,,4,0`) {
 		t.Error(csv.String())
 	}
+	if !strings.HasSuffix(csv.String(), "\nsoak,all,8,0,2,72,18,24,,,,,6,0\n") {
+		t.Error(csv.String())
+	}
 }
 
 // A test that counts wrong verdicts has failed, whatever it says.

@@ -22,7 +22,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 		l.giveUp(b, err)
 		return nil, nil
 	}
-	t := l.newTerm(d)
+	t, before := l.newTerm(d), d.Lead
 	defer t.end()
 	for claimed := false; ; {
 		if t.passedOver(b) && !l.retract(b) {
@@ -39,7 +39,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 			t.sleep(wait)
 			continue
 		}
-		r := &round{l: l, own: next.direct, expect: image, term: t, mails: next.mails, leaves: next.leaves}
+		r := &round{l: l, own: next.direct, expect: image, term: t, mails: next.mails, leaves: next.leaves, ids: t.ids}
 		began := time.Now()
 		after, err := t.run(r, b)
 		l.took(time.Since(began))
@@ -48,7 +48,9 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 			return nil, nil
 		}
 		if err != nil {
-			if image, d = r.foreign, t.follow(r.foreign); d.Lead != t.id && d.Lead != "" || next.leaves {
+			image, d = r.foreign, t.follow(r.foreign)
+			l.overtook(before != "" && before == d.Lead)
+			if d.Lead != t.id && d.Lead != "" || next.leaves {
 				return b, image
 			}
 			continue

@@ -18,6 +18,7 @@ type place struct {
 	first time.Duration       // until the first look for answers
 	trip  time.Duration       // of a request, lately
 	deaf  string              // who led and did not know our commands
+	vain  int                 // how often lately a leader was taken for gone that was at work
 	seen  delegation.Evidence // without its slots
 	at    time.Time           // when that was
 }
@@ -69,8 +70,24 @@ func (p *place) took(trip time.Duration) {
 
 // goneAfter is for how long an item does not move whose leader is taken for gone: where all
 // requests take long, a leader's do, too.
+//
+// What else a round takes, such as commands that take long, nobody sees before: who was
+// wrong about a leader waits twice as long the next time.
 func (p *place) goneAfter(chance float64) time.Duration {
-	return time.Duration(float64(max(stalled, stalledTrips*p.trip)) * (1 + chance))
+	return time.Duration(float64(max(stalled, stalledTrips*p.trip)<<p.vain) * (1 + chance))
+}
+
+// mostVain bounds how much longer a process waits that was wrong: 16 times.
+const mostVain = 4
+
+// overtook notes whether the leader that was taken for gone has written meanwhile.
+func (p *place) overtook(vainly bool) {
+	switch {
+	case vainly:
+		p.vain = min(mostVain, p.vain+1)
+	case p.vain > 0:
+		p.vain--
+	}
 }
 
 // patience is for how long a leader may pass a mail over.

@@ -27,6 +27,7 @@ type round struct {
 	term   *term    // nil: nobody leads
 	mails  []mail
 	leaves bool // the leader steps down
+	ids    ids  // of operations
 
 	// What came of the last edit.
 	ran     bool
@@ -89,6 +90,7 @@ func (r *round) edit(ctx context.Context, from typed.Snapshot) (typed.Edit, erro
 	}
 	r.ran, r.count = true, 0
 	r.from.Store(&from.Raw)
+	r.consult(ctx, from.Raw)
 	total := typed.NewTotal(r.l.e.table, from)
 	at := typed.Version(core, from.Raw) + 1
 	r.served = map[string]delegation.Served{}
@@ -187,17 +189,9 @@ func (r *round) change(ctx context.Context, total *typed.Total, o order) (edit t
 			return err
 		})
 	})
-	make := func(once *typed.Once) (err error) {
-		edit, err = typed.ChangeOnce(ctx, e.table, start, run, once)
-		found = once.Found()
-		return err
-	}
-	if o.once == "" {
-		err = make(nil)
-	} else {
-		ids := typed.OnceCalls{ID: o.once}
-		err = ids.Do(make)
-	}
+	once := r.ids[o.once]
+	edit, err = typed.ChangeOnce(ctx, e.table, start, run, once)
+	found = once.Found()
 	if err == nil && edit.Remove {
 		err = fmt.Errorf("%w: a command cannot remove the item", repo.ErrConfig)
 	}

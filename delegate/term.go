@@ -50,6 +50,7 @@ type term struct {
 	last    time.Time            // when own callers had their turn last
 	met     time.Time            // when the last mail came
 	began   time.Time
+	ids     ids // of commands that are not served
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -75,7 +76,7 @@ func newID() string { return rand.Text()[:10] }
 // newTerm begins with the item as it was read, or as it has refused a write. What is looked
 // for is looked for from now on.
 func (l *line) newTerm(d delegation.Evidence) *term {
-	t := &term{l: l, id: newID(), began: time.Now(), shards: max(leastShards, d.Shards), known: map[string]int64{}, mine: map[string]time.Time{},
+	t := &term{l: l, id: newID(), began: time.Now(), shards: max(leastShards, d.Shards), ids: ids{}, known: map[string]int64{}, mine: map[string]time.Time{},
 		found: make(chan struct{}, 1), send: make(chan struct{}, answering), mail: map[int]seen{}, underWay: map[string]int64{}, confirmed: map[string]int64{}}
 	for t.shards <= shardOf(l.slot) {
 		t.shards *= 2
@@ -156,6 +157,8 @@ func (t *term) usable(d delegation.Evidence, own *batch) (mails []mail, answers 
 // served notes what a round has served.
 func (t *term) served(r *round) {
 	now := time.Now()
+	clear(t.ids)
+	t.l.overtook(false)
 	for slot, s := range r.served {
 		t.known[slot] = s.Seq
 		if before, ok := t.mine[slot]; ok && slot != t.l.slot {

@@ -14,7 +14,7 @@ type tier struct {
 var tiers = []tier{
 	{name: "updates", what: "changes of all strategies, a quarter of all requests broken", in: "./internal/suite/faults", run: "FaultedUpdates", seed: "-seed", args: []string{"-rounds=1"}},
 	{name: "histories", what: "histories of one item, faulted: linearizability", in: "./internal/suite/faults", run: "FaultedHistories", seed: "-seed", args: []string{"-rounds=1"}},
-	{name: "late", what: "few attempts, callers that are each other's witnesses", in: "./internal/suite/faults", run: "Late|Unknown|Witness", seed: "-seed"},
+	{name: "late", what: "few attempts, callers that are each other's evidence", in: "./internal/suite/faults", run: "Late|Unknown|Witness", seed: "-seed"},
 	{name: "transactions", what: "transactions with reads, faulted: strict serializability", in: "./txn", run: "^TestHistory$", seed: "-seed", full: true},
 	{name: "messages", what: "messages that come again, all settings mixed", in: "./internal/suite/once", run: "^TestMessageStorm$", seed: "-seed"},
 	{name: "answers", what: "answers that are not DynamoDB's", in: "./internal/suite/answers", run: "^TestFalseAnswers$", seed: "-seed"},

@@ -41,7 +41,18 @@ type batch struct {
 	seq    int64  // 0: it has no number yet
 	life   string // of the item, when it got that
 	posted bool   // its mail may lie in its row
-	forced bool   // who leads does not know its commands
+	forced bool   // this process is to lead, whoever leads now
+	passed bool   // for who led has passed its mail over
+}
+
+// yields notes that others lead. A new leader gets the time that every leader has: where all
+// who wait went on to lead, each of their claims would undo what the others have seen, and
+// nobody would serve anything.
+func (b *batch) yields(toAnother bool) *batch {
+	if b != nil && (toAnother || !b.passed) {
+		b.forced = false
+	}
+	return b
 }
 
 func newBatch(callers []*caller) *batch {

@@ -51,7 +51,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 			image, d = r.foreign, t.follow(r.foreign)
 			l.overtook(before != "" && before == d.Lead)
 			if d.Lead != t.id && d.Lead != "" || next.leaves {
-				return b, image
+				return b.yields(d.Lead != before), image
 			}
 			continue
 		}

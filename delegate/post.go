@@ -212,7 +212,7 @@ func (w *watch) onItem(now ddb.Item) (decided bool, image ddb.Item, err error) {
 	if d.Lead != "" && time.Since(w.moved) < l.goneAfter(w.chance) && !passedOver {
 		return false, nil, nil
 	}
-	b.forced = d.Lead != "" // else who writes first leads
+	b.forced, b.passed = d.Lead != "", passedOver // else who writes first leads
 	return false, now, nil
 }
 

@@ -1,0 +1,41 @@
+package delegate
+
+import (
+	"testing"
+	"time"
+)
+
+// Who loses the lead waits for the next leader, unless its own has passed its mail over and
+// leads still. Where all went on to lead, nobody served anything.
+func TestWhoLosesTheLeadWaits(t *testing.T) {
+	for name, c := range map[string]struct{ toAnother, passed, forced bool }{
+		"to another, its own seemed gone":      {toAnother: true},
+		"to another, its own passed it over":   {toAnother: true, passed: true},
+		"to its own, which was at work":        {},
+		"to its own, which has passed it over": {passed: true, forced: true},
+	} {
+		b := &batch{forced: true, passed: c.passed}
+		if b.yields(c.toAnother); b.forced != c.forced {
+			t.Errorf("%s: forced is %v", name, b.forced)
+		}
+	}
+	if (*batch)(nil).yields(true) != nil {
+		t.Error("a leader without own commands has some")
+	}
+}
+
+// Who was wrong about a leader waits twice as long, up to 16 times, and less again where it
+// leads itself.
+func TestWhoWasWrongAboutALeaderWaitsLonger(t *testing.T) {
+	p := &place{}
+	for _, want := range []int{2, 4, 8, 16, 16} {
+		if p.overtook(true); p.goneAfter(0) != stalled*time.Duration(want) {
+			t.Errorf("%v, want %d times %v", p.goneAfter(0), want, stalled)
+		}
+	}
+	for _, want := range []int{8, 4, 2, 1, 1} {
+		if p.overtook(false); p.goneAfter(0) != stalled*time.Duration(want) {
+			t.Errorf("%v, want %d times %v", p.goneAfter(0), want, stalled)
+		}
+	}
+}

@@ -42,6 +42,7 @@ var layout = []row{
 	{folder: "internal/lockless", may: []string{"internal/ddb", "internal/stored", "internal/protocol", "internal/beside"}, why: "the same for writers without the lock and for transactions, so that the lock compiles none of it; their models"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/stored"}, why: "what engines need of a table and users must not see"},
 	{folder: "repo", may: []string{"internal/redact", "internal/ddb", "internal/stored", "internal/link", "internal/telemetry"}, tests: []string{"semaphore", "jobs", "optimistic"}, why: "the vocabulary of users and engines; knows no strategy"},
+	{folder: "unique", may: []string{"repo", "internal/ddb", "internal/stored", "internal/link"}, tests: []string{"optimistic"}, why: "the rows that keep values unique, listed and mended: what no program needs that only writes items"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
 	{folder: "internal/lease", may: []string{"repo", "internal/ddb", "internal/telemetry"}, why: "deadline, renewal, end and context of whatever is held; sends what its kinds write, and knows no item"},
@@ -112,7 +113,7 @@ var layout = []row{
 	{folder: "internal/suite/wire", module: "internal/suite", testOnly: true, tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs"}, why: "what every public operation sends, in a golden file"},
 	{folder: "internal/suite/apply", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are written as expressions, of all strategies that have them"},
 	{folder: "internal/suite/once", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic"}, module: "internal/suite", testOnly: true, why: "changes that are made once for one id, by both strategies that have them"},
-	{folder: "internal/suite/unique", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread"}, module: "internal/suite", testOnly: true, why: "values that no two items have, by all strategies that keep them so"},
+	{folder: "internal/suite/unique", tests: []string{"repo", "unique", "txn", "nolock", "optimistic", "pessimistic", "lockedread"}, module: "internal/suite", testOnly: true, why: "values that no two items have, by all strategies that keep them so"},
 	{folder: "internal/suite/nested", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "mutex", "once", "ticket", "semaphore", "jobs", "internal/fault"}, module: "internal/suite", testOnly: true, why: "calls inside changes and closures, and goroutines of one closure, of all strategies"},
 	{folder: "internal/suite/oldprogram", tests: []string{"repo", "optimistic", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "a program that is built from an earlier state, beside those of today"},
 	{folder: "internal/suite/mutants", module: "internal/suite", testOnly: true, why: "breaks of the library that its tests must find; knows its texts, and imports nothing of it"},

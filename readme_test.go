@@ -215,7 +215,7 @@ func TestThreatsNameTestsThatExist(t *testing.T) {
 
 // A package's document is read on one screen and a half.
 func TestPackageDocumentsAreShort(t *testing.T) {
-	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "mutex", "ticket", "once", "semaphore", "jobs", "localdb", "repotest", "direct", "history"} {
+	for _, name := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "mutex", "ticket", "once", "semaphore", "jobs", "unique", "localdb", "repotest", "direct", "history"} {
 		if lines := strings.Count(read(t, name+"/doc.go"), "\n"); lines > 60 {
 			t.Errorf("%s/doc.go has %d lines, 60 are enough", name, lines)
 		}

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +12,31 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/stored"
 )
+
+// UniqueOf says what is unique, to a program without the type.
+type UniqueOf struct {
+	// Attributes are those of each name: the name of the one attribute, or of unique=NAME.
+	Attributes map[string][]string
+	// Type is the attribute that names an item's type, and TypeName the type, where the
+	// type has the role type=NAME. The prefixes are those of its keys.
+	Type, TypeName              string
+	PartitionPrefix, SortPrefix string
+}
+
+// WithUnique is the table with what is unique in it, for package unique in a program
+// without the type. ErrConfig: no claims can be made of it.
+func (t *KeyTable) WithUnique(of UniqueOf) (*KeyTable, error) {
+	s := &schema{pk: t.pk, sk: t.sk, codec: t.codec}
+	s.pk.role.prefix, s.sk.role.prefix = of.PartitionPrefix, of.SortPrefix
+	s.entity.name, s.entity.role.of = of.Type, of.TypeName
+	for _, name := range slices.Sorted(maps.Keys(of.Attributes)) {
+		s.unique = append(s.unique, stored.Unique{Name: name, Attributes: slices.Clone(of.Attributes[name])})
+	}
+	if err := s.checkUnique(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return newKeyTable(t.client, t.Name(), s, t.cfg)
+}
 
 // addUnique notes a field with the role unique, alone or with others of one name.
 func (s *schema) addUnique(f field) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/unique"
 )
 
 type uniqueCommands struct {
@@ -54,7 +55,7 @@ func (f *ofFlags) of() repo.UniqueOf {
 }
 
 // claims are those of a table.
-func (f *tableFlags) claims(ctx context.Context, of repo.UniqueOf) (*opened, *repo.Claims, error) {
+func (f *tableFlags) claims(ctx context.Context, of repo.UniqueOf) (*opened, *unique.Claims, error) {
 	t, err := f.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -66,8 +67,10 @@ func (f *tableFlags) claims(ctx context.Context, of repo.UniqueOf) (*opened, *re
 	if err != nil {
 		return nil, nil, err
 	}
-	claims, err := keys.Claims(of)
-	return t, claims, err
+	if keys, err = keys.WithUnique(of); err != nil {
+		return nil, nil, err
+	}
+	return t, unique.In(keys), nil
 }
 
 type claimDocument struct {
@@ -76,7 +79,7 @@ type claimDocument struct {
 	Sort      string `json:"sort,omitempty"`
 }
 
-func claimDocumentOf(c repo.Claim) claimDocument {
+func claimDocumentOf(c unique.Claim) claimDocument {
 	return claimDocument{c.Field, keyText(c.Key.Partition), keyText(c.Key.Sort)}
 }
 
@@ -89,7 +92,7 @@ func (cmd *uniqueListCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	list, rows := []claimDocument{}, [][]string(nil)
-	unread := collect(claims.List(ctx), func(claim repo.Claim) {
+	unread := collect(claims.List(ctx), func(claim unique.Claim) {
 		d := claimDocumentOf(claim)
 		list, rows = append(list, d), append(rows, []string{d.Field, keyWords(claim.Key)})
 	})
@@ -104,10 +107,10 @@ type findingDocument struct {
 }
 
 // found are the words for what is wrong.
-var found = map[repo.ClaimState]string{
-	repo.ClaimMissing: "has no claim",
-	repo.ClaimDouble:  "has the value of another item",
-	repo.ClaimOrphan:  "has a claim, and not the value",
+var found = map[unique.State]string{
+	unique.Missing: "has no claim",
+	unique.Double:  "has the value of another item",
+	unique.Orphan:  "has a claim, and not the value",
 }
 
 // findings prints what is wrong, and ends with exitFound where something of that is left.
@@ -119,16 +122,16 @@ func (f *ofFlags) findings(c *console, list []findingDocument, rows [][]string, 
 }
 
 // read walks over all claims and items.
-func (f *ofFlags) read(ctx context.Context, c *console, claims *repo.Claims, mend bool) error {
+func (f *ofFlags) read(ctx context.Context, c *console, claims *unique.Claims, mend bool) error {
 	walk := claims.Check
 	if mend {
 		walk = claims.Repair
 	}
 	list, rows, left := []findingDocument{}, [][]string(nil), 0
-	unread := collect(walk(ctx), func(x repo.ClaimFinding) {
+	unread := collect(walk(ctx), func(x unique.Finding) {
 		d, owner, mended := findingDocument{claimDocumentOf(x.Claim), string(x.State), nil, x.Done}, "", "no"
-		if x.State == repo.ClaimDouble {
-			other := claimDocumentOf(repo.Claim{Field: x.Field, Key: x.Owner})
+		if x.State == unique.Double {
+			other := claimDocumentOf(unique.Claim{Field: x.Field, Key: x.Owner})
 			d.Owner, owner = &other, keyWords(x.Owner)
 		}
 		if x.Done {
@@ -145,7 +148,7 @@ type uniqueCheckCommand struct{ ofFlags }
 
 // Help says what it reads.
 func (uniqueCheckCommand) Help() string {
-	return `Compares the items of a table with their claims, as repo.Claims does, and writes nothing. It may run beside writers; it scans the table, and reads the claim of each item and the item of each claim.
+	return `Compares the items of a table with their claims, as package unique does, and writes nothing. It may run beside writers; it scans the table, and reads the claim of each item and the item of each claim.
 
 Exit codes: 0 nothing is wrong; 1 failed; 2 usage; 3 there is no table; 5 something is wrong.`
 }
@@ -181,12 +184,12 @@ func (cmd *uniqueRepairCommand) Run(ctx context.Context, c *console) error {
 		return err
 	}
 	if !cmd.Yes { // who is asked is told what would be done
-		count := map[repo.ClaimState]int{}
-		if err := collect(claims.Check(ctx), func(x repo.ClaimFinding) { count[x.State]++ }); err != nil {
+		count := map[unique.State]int{}
+		if err := collect(claims.Check(ctx), func(x unique.Finding) { count[x.State]++ }); err != nil {
 			return err
 		}
-		facts := [][2]string{{"table", cmd.Table}, {"unique", strings.Join(cmd.Of, "; ")}, {"items without their claim", fmt.Sprint(count[repo.ClaimMissing])},
-			{"claims without their item", fmt.Sprint(count[repo.ClaimOrphan])}, {"doubles, which stay", fmt.Sprint(count[repo.ClaimDouble])}}
+		facts := [][2]string{{"table", cmd.Table}, {"unique", strings.Join(cmd.Of, "; ")}, {"items without their claim", fmt.Sprint(count[unique.Missing])},
+			{"claims without their item", fmt.Sprint(count[unique.Orphan])}, {"doubles, which stay", fmt.Sprint(count[unique.Double])}}
 		if err := c.confirm(ctx, false, facts, "Claim what items have, and remove claims without an item?"); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/dynahold/dynahold/examples/internal/report"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/unique"
 )
 
 // state is what the tables have.
@@ -16,7 +17,7 @@ type state struct {
 	customers map[string]customer
 	orders    map[string]order
 	last      int // number of an invoice
-	claims    []repo.ClaimFinding
+	claims    []unique.Finding
 	releases  []jobs.Tally
 }
 
@@ -46,7 +47,7 @@ func (d *stage) read(ctx context.Context) (s state, err error) {
 		errs[4] = errors.Join(errs[4], err)
 		s.releases = append(s.releases, r)
 	}
-	for f, err := range d.shop.customers.Table().Claims().Check(ctx) {
+	for f, err := range unique.In(d.shop.customers.Table().KeyTable).Check(ctx) {
 		if err != nil {
 			return s, err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/dynahold/dynahold/examples/internal/crew"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
-	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/unique"
 )
 
 // TestMain makes the test binary a server when a crew starts it.
@@ -156,7 +156,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"its customer was told 2":   change("bob-1", func(o *order) { o.State, o.Invoice = expired, 0 }),
 		"in the table: false":       func(s *state) { delete(s.orders, "bob-1") },
 		"the claim of email": func(s *state) {
-			s.claims = []repo.ClaimFinding{{Claim: repo.Claim{Field: "email"}, State: repo.ClaimMissing}}
+			s.claims = []unique.Finding{{Claim: unique.Claim{Field: "email"}, State: unique.Missing}}
 		},
 		"1 wait, 0 run, 0 are dead": func(s *state) { s.releases = []jobs.Tally{{Resource: jobs.Resource{Queued: 1}}} },
 	} {

@@ -3,21 +3,22 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_000,
+	"delegate":    16_900,
 	"history":     355,
-	"jobs":        15_400,
+	"jobs":        15_200,
 	"localdb":     1_150,
-	"lockedread":  14_550,
-	"mutex":       13_650,
-	"nolock":      19_400,
-	"once":        13_150,
-	"optimistic":  20_300,
-	"pessimistic": 19_700,
-	"repo":        7_550,
-	"repotest":    10_150,
-	"semaphore":   10_500,
-	"ticket":      10_450,
-	"txn":         17_900,
+	"lockedread":  14_400,
+	"mutex":       13_500,
+	"nolock":      19_300,
+	"once":        12_950,
+	"optimistic":  20_200,
+	"pessimistic": 19_600,
+	"repo":        7_400,
+	"repotest":    10_000,
+	"semaphore":   10_300,
+	"ticket":      10_300,
+	"txn":         17_800,
+	"unique":      7_650,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's

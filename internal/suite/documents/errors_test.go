@@ -63,7 +63,7 @@ func TestTheDocumentOnErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, folder := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "once", "mutex", "ticket", "semaphore", "localdb"} {
+	for _, folder := range []string{"repo", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "txn", "once", "mutex", "ticket", "semaphore", "unique", "localdb"} {
 		for _, e := range declared(t, folder) {
 			if folder != "repo" {
 				e = folder + "." + e

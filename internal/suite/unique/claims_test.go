@@ -12,6 +12,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/unique"
 )
 
 // put writes items as a program does that knows no claims.
@@ -26,12 +27,12 @@ func put(t *testing.T, table string, emails map[string]string) {
 }
 
 // told is what a walk finds, in order.
-func told(t *testing.T, all iter.Seq2[repo.ClaimFinding, error]) (texts []string) {
+func told(t *testing.T, all iter.Seq2[unique.Finding, error]) (texts []string) {
 	t.Helper()
 	for f, err := range all {
 		rig.Is(t, err)
 		text := fmt.Sprint(f.State, " ", f.Field, " ", f.Key.Partition)
-		if f.State != repo.ClaimDouble {
+		if f.State != unique.Double {
 			text += fmt.Sprint(" ", f.Done)
 		}
 		texts = append(texts, text)
@@ -58,17 +59,17 @@ func TestATableFromBeforeIsClaimed(t *testing.T) {
 	lost["changed"](t, s, "eve") // and is not claimed as it is
 	put(t, s.Table, map[string]string{"fay": "a"})
 
-	typed := s.table.Claims()
+	typed := unique.In(s.table.KeyTable)
 	keys := rig.Must(repo.NewKeyTable(s.Client, s.Table, repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}, repo.TableConfig{}))(t)
-	tools := rig.Must(keys.Claims(repo.UniqueOf{Attributes: map[string][]string{"email": {"email"}, "login": {"login", "tenant"}}}))(t)
-	for _, c := range []*repo.Claims{typed, tools} {
+	tools := unique.In(rig.Must(keys.WithUnique(repo.UniqueOf{Attributes: map[string][]string{"email": {"email"}, "login": {"login", "tenant"}}}))(t))
+	for _, c := range []*unique.Claims{typed, tools} {
 		same(t, "check", told(t, c.Check(ctx)), "missing email ann false", "missing email bob false", "missing email cid false", "missing email eve false", "missing email fay false", "orphan email dan false", "orphan email eve false")
 	}
 	var doubles, done int
 	for f, err := range tools.Repair(ctx) {
 		rig.Is(t, err)
 		switch {
-		case f.State == repo.ClaimDouble:
+		case f.State == unique.Double:
 			doubles++
 		case f.Done:
 			done++
@@ -123,15 +124,15 @@ func TestClaimsAreRepairedBesideWriters(t *testing.T) {
 		}
 	}
 	for range 3 {
-		for f, err := range first.table.Claims().Repair(t.Context()) {
+		for f, err := range unique.In(first.table.KeyTable).Repair(t.Context()) {
 			rig.Is(t, err)
-			if f.State == repo.ClaimDouble {
+			if f.State == unique.Double {
 				t.Errorf("%+v", f)
 			}
 		}
 	}
 	writers.Wait()
-	told(t, first.table.Claims().Repair(t.Context()))
-	same(t, "after all", told(t, first.table.Claims().Check(t.Context())))
+	told(t, unique.In(first.table.KeyTable).Repair(t.Context()))
+	same(t, "after all", told(t, unique.In(first.table.KeyTable).Check(t.Context())))
 	audit(t, r)
 }

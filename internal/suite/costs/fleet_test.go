@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -30,6 +29,7 @@ type fleet struct {
 	refused   *atomic.Int64
 	setup     *dynamodb.Client // costs nothing, not even time
 	processes int
+	later     int // jobs of each resource that wait for their time
 }
 
 // trip is how long a request takes.
@@ -97,7 +97,7 @@ func num(n int64) types.AttributeValue {
 
 // backlog puts jobs in line, past the semaphore: an Enqueue for each would take long.
 func (f *fleet) backlog(resource string, jobs, limit int) {
-	f.put(resource, jobs, attrs{"queued": num(int64(jobs)), "running": num(0), "limit": num(int64(limit)), "limitSet": &types.AttributeValueMemberBOOL{Value: true}},
+	f.put(resource, jobs, attrs{"queued": num(int64(jobs)), "later": num(int64(f.later)), "running": num(0), "limit": num(int64(limit)), "limitSet": &types.AttributeValueMemberBOOL{Value: true}},
 		func(int) attrs { return attrs{"state": str("queued"), "attempts": num(0)} })
 }
 
@@ -115,9 +115,7 @@ func (f *fleet) put(resource string, jobs int, of attrs, row func(i int) attrs) 
 			send()
 		}
 	}
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(resource))
-	of["pk"], of["sk"] = str(fmt.Sprintf("RESOURCE#%x", hash.Sum32()%16)), str(resource)
+	of["pk"], of["sk"] = str("RESOURCE#"+shardOf(resource)), str(resource)
 	batch = append(batch, types.WriteRequest{PutRequest: &types.PutRequest{Item: of}})
 	send()
 }

@@ -64,7 +64,9 @@ Examples:
 
     dynahold compare --work 30ms --side-effects -o json | jq -r .recommendation.mode
 
-Exit codes: 0 ok; 1 something failed, a mode lost a change, calls of the recommended mode failed, or there is no recommendation; 2 usage.`
+Exit codes: 0 ok; 1 something failed, a mode lost a change, calls of the recommended mode failed, or there is no recommendation; 2 usage.
+
+` + compare.Fields
 }
 
 // The ends of a comparison in which not all went well; what, is in the table.

@@ -37,6 +37,7 @@ Examples:
   dynahold locks timeline night.jsonl
   dynahold locks timeline night.jsonl --html night.html
 
+` + timeline.Fields + `
 Exit codes: 0 ok; 1 a file cannot be read or written; 2 usage; 3 a file is not there, or has no look.`
 }
 

@@ -30,9 +30,11 @@ type locksWatchCommand struct {
 func (locksWatchCommand) Help() string {
 	return `Looks at the whole table again and again: one read unit per 4 KB of the table for each look. A hold that begins and ends between two looks is not seen; of a lock that has changed hands between them, only the new hold is.
 
-On a terminal it shows the locks that are held, until q or Ctrl-C, and leaves the screen as it was. In a pipe, or with -o json, it prints a line for each change: "held" for those that it finds at first, then "taken" and "ended", and "expired" and "extended" where a lease is over or goes on after all. With -o json, and in the file of --record, there are also "watching" at the beginning, "looked" once a minute without a change, and "stopped" at the end.
+On a terminal it shows the locks that are held, until q or Ctrl-C, and leaves the screen as it was. In a pipe, or with -o json, it prints a line for each change.
 
-A look that fails after the first one is told, and the watch goes on. Exit code 0 after q or Ctrl-C; 3 where there is no such table, or it has gone.`
+A look that fails after the first one is told, and the watch goes on. Exit code 0 after q or Ctrl-C; 3 where there is no such table, or it has gone.
+
+` + record.Fields
 }
 
 // Validate refuses what makes no sense.

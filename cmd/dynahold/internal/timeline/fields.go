@@ -1,0 +1,8 @@
+package timeline
+
+import _ "embed" // for the text
+
+// Fields says what the JSON of a timeline has, as the help of a command does.
+//
+//go:embed fields.txt
+var Fields string

@@ -24,7 +24,7 @@ func (c *coding) facts(t reflect.Type) typeFacts {
 	if known, ok := c.types.Load(t); ok {
 		return known.(typeFacts)
 	}
-	s := &survey{coding: c, seen: map[reflect.Type]bool{}}
+	s := &typeCheck{coding: c, seen: map[reflect.Type]bool{}}
 	f := typeFacts{}
 	if at, why := s.check(t); why != "" {
 		f.err = fmt.Errorf("%w: a result of type %v would not come back as it is: %s%s; nothing was sent", repo.ErrSchema, t, strings.TrimPrefix(at+" ", " "), why)
@@ -34,8 +34,8 @@ func (c *coding) facts(t reflect.Type) typeFacts {
 	return f
 }
 
-// survey goes through a type.
-type survey struct {
+// typeCheck goes through a type.
+type typeCheck struct {
 	*coding
 	seen    map[reflect.Type]bool // true while it goes through it
 	endless bool
@@ -47,7 +47,7 @@ var (
 )
 
 // check says where a type has what does not survive, and why; "" if it all does.
-func (s *survey) check(t reflect.Type) (at, why string) {
+func (s *typeCheck) check(t reflect.Type) (at, why string) {
 	if within, seen := s.seen[t]; seen {
 		s.endless = s.endless || within
 		return "", ""
@@ -85,7 +85,7 @@ func (s *survey) check(t reflect.Type) (at, why string) {
 
 // checkFields is check of a struct, with those that are embedded in it: names are what
 // its encoding has already.
-func (s *survey) checkFields(t reflect.Type, names map[string]bool) (at, why string) {
+func (s *typeCheck) checkFields(t reflect.Type, names map[string]bool) (at, why string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options := s.tag(f)
@@ -135,7 +135,7 @@ func embedded(f reflect.StructField, name string) reflect.Type {
 	return inner
 }
 
-func (s *survey) checkEmbedded(t reflect.Type, names map[string]bool) (at, why string) {
+func (s *typeCheck) checkEmbedded(t reflect.Type, names map[string]bool) (at, why string) {
 	if s.seen[t] {
 		s.endless = true
 		return "", ""

@@ -66,8 +66,8 @@ func visitors(n int, seed uint64) []*visitor {
 // seats are how many there are: fewer than customers want.
 func seats(customers int) int { return 2 * customers }
 
-// crowd is what customers have in common.
-type crowd struct {
+// traffic is what customers have in common.
+type traffic struct {
 	client  http.Client
 	address func(ctx context.Context) (string, error)
 
@@ -78,7 +78,7 @@ type crowd struct {
 }
 
 // visit lets all visit the shop, so many side by side. after is told of each that has.
-func (c *crowd) visit(ctx context.Context, all []*visitor, atOnce int, after func(done int) error) error {
+func (c *traffic) visit(ctx context.Context, all []*visitor, atOnce int, after func(done int) error) error {
 	return crew.Each(ctx, atOnce, all, func(ctx context.Context, v *visitor) error {
 		err := c.one(ctx, v)
 		c.mu.Lock()
@@ -93,7 +93,7 @@ func (c *crowd) visit(ctx context.Context, all []*visitor, atOnce int, after fun
 }
 
 // one is what a customer does: it registers, and then holds seats and pays some.
-func (c *crowd) one(ctx context.Context, v *visitor) error {
+func (c *traffic) one(ctx context.Context, v *visitor) error {
 	v.email = v.desired
 	a, err := c.ask(ctx, "/customers/"+v.id, v.email)
 	if err == nil && a.Refused == "email" {
@@ -123,7 +123,7 @@ func (c *crowd) one(ctx context.Context, v *visitor) error {
 }
 
 // ask sends a request, and again, to any server, until there is an answer that counts.
-func (c *crowd) ask(ctx context.Context, path, body string) (a answer, err error) {
+func (c *traffic) ask(ctx context.Context, path, body string) (a answer, err error) {
 	for {
 		began := time.Now()
 		address, err := c.address(ctx)
@@ -151,7 +151,7 @@ func (c *crowd) ask(ctx context.Context, path, body string) (a answer, err error
 
 // try sends a request once. It is not ok if there was no answer, or that it may be asked
 // again.
-func (c *crowd) try(ctx context.Context, url, body string) (a answer, ok bool) {
+func (c *traffic) try(ctx context.Context, url, body string) (a answer, ok bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return a, false

@@ -23,7 +23,7 @@ const atOnce = 16
 type stage struct {
 	settings
 	shop   *shop
-	crowd  *crowd
+	visits *traffic
 	fleet  *fleet
 	guests []*visitor
 }
@@ -51,7 +51,7 @@ func demonstrate(ctx context.Context, s settings, out, errs io.Writer) error {
 			return []string{"-server", name, "-tables", s.tables, "-hold", s.hold.String()}
 		}})
 	})
-	d.crowd = &crowd{client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}, address: d.fleet.address}
+	d.visits = &traffic{client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: atOnce}}, address: d.fleet.address}
 	began := time.Now()
 	if err := d.run(ctx); err != nil {
 		return err
@@ -90,11 +90,11 @@ func (d *stage) run(ctx context.Context) error {
 			}
 		})
 	}
-	err := d.crowd.visit(ctx, d.guests, atOnce, func(done int) error { return d.disturb(ctx, done) })
+	err := d.visits.visit(ctx, d.guests, atOnce, func(done int) error { return d.disturb(ctx, done) })
 	if err == nil {
 		err = d.released(ctx)
 	}
-	d.crowd.client.CloseIdleConnections() // else servers wait for their requests
+	d.visits.client.CloseIdleConnections() // else servers wait for their requests
 	stop()
 	keepers.Wait()
 	if cause := context.Cause(ctx); cause != nil {
@@ -150,11 +150,11 @@ func (d *stage) report(out io.Writer, took time.Duration, checks []report.Check)
 			}
 		}
 	}
-	times := slices.Sorted(slices.Values(d.crowd.times))
+	times := slices.Sorted(slices.Values(d.visits.times))
 	fmt.Fprintf(out, "%d customers at %d servers, %d kills\n\n", d.customers, d.servers, d.fleet.kills)
 	fmt.Fprintf(out, "orders    %d paid; given back: %d not paid, %d paid too late; refused: %d for a seat that was taken, %d for more than %d seats\n",
 		count["paid"], count["left"], count["late"], count["taken"], count["limit"], mostSeats)
-	fmt.Fprintf(out, "requests  %d answered, median %v, 99 %% within %v; %d had to be repeated\n", len(times), round(times, 50), round(times, 99), d.crowd.repeated)
+	fmt.Fprintf(out, "requests  %d answered, median %v, 99 %% within %v; %d had to be repeated\n", len(times), round(times, 50), round(times, 99), d.visits.repeated)
 	fmt.Fprintf(out, "%.1f s until the last seat was paid or free\n\naudit of the tables\n", took.Seconds())
 	return report.Write(out, checks)
 }

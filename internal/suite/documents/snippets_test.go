@@ -162,22 +162,6 @@ func packageJobs(ctx context.Context, client jobs.Client, deploy deployTo) error
 	return err
 }
 
-func migrationMutex(ctx context.Context, client mutex.Client) error {
-	// shown
-	locks, err := mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Lease: 10 * time.Second, Heartbeat: 3 * time.Second,
-		Owner: "me", Key: repo.KeySchema{Partition: repo.KeyAttribute{Name: "id"}}})
-	if err != nil {
-		return err
-	}
-	lock, err := locks.Lock(ctx, "report")
-	if err != nil {
-		return err
-	}
-	// the work, under lock.Context()
-	err = lock.Unlock(ctx)
-	return err
-}
-
 // parcel is the item of an event.
 type parcel struct {
 	ID, Place string
@@ -311,7 +295,6 @@ var _ = []any{
 	func(c repo.Client) error { return packageTicket(context.Background(), c, nil) },
 	func(c repo.Client) error { return packageSemaphore(context.Background(), c, nil) },
 	func(c jobs.Client) error { return packageJobs(context.Background(), c, nil) },
-	func(c mutex.Client) error { return migrationMutex(context.Background(), c) },
 	func() error { return packagePessimistic(context.Background(), nil) },
 	func() error { return packageOptimistic(context.Background(), nil) },
 	func() error { return packageNolock(context.Background(), nil, 1) },

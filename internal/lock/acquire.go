@@ -85,7 +85,7 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 	}
 	for {
 		in, opt := a.request()
-		held, err := a.answered(ctx, t.Core.Update(ctx, in, opt))
+		held, err := a.answered(ctx, a.send(ctx, in, opt))
 		switch {
 		case held != nil:
 			return held, a.item, nil
@@ -132,6 +132,14 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		return a.Core.Stub(a.Raw, t, t.Until.Add(stubLife)), opt
 	}
 	return a.Core.Acquire(a.Raw, t), opt
+}
+
+// send sends a request.
+func (a *acquiring) send(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
+	if a.queue != nil && !a.stub {
+		return a.queue.enter(ctx, in, opt)
+	}
+	return a.Core.Update(ctx, in, opt)
 }
 
 // newTry begins a request with an id of its own.

@@ -43,9 +43,13 @@ func patience(how End, known pace.Learned) time.Duration {
 
 // hedge is when it has a second one beside it.
 func (t *Locker) hedge(known pace.Learned) ddb.Hedge {
-	trips := lateTripsEven
+	return ddb.Hedge{After: late(known, lateTripsEven, lateTripsUneven), Budget: &t.hedges}
+}
+
+// late is after how long an answer is late: after so many trips, where they are even.
+func late(known pace.Learned, even, uneven float64) time.Duration {
 	if known.Uneven() {
-		trips = lateTripsUneven
+		even = uneven
 	}
-	return ddb.Hedge{After: time.Duration(trips * float64(known.Trip)), Budget: &t.hedges}
+	return time.Duration(even * float64(known.Trip))
 }

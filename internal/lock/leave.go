@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"math/rand/v2"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 )
@@ -17,8 +18,9 @@ func (q *queued) leave(ctx context.Context) {
 // caller is told that it does not have the lock. It reports whether an answer tells that
 // neither is there any more. ctx is one for giving back.
 func (q *queued) dequeue(ctx context.Context) (freed bool) {
-	for range leaves {
-		in, err := q.Core.Dequeue(q.Raw, q.id, q.place.Place)
+	moved := 0
+	for n := range leaves {
+		in, err := q.Core.Dequeue(q.Raw, q.id, max(q.place.Place-rand.IntN(moved+1), 0))
 		if err != nil {
 			return false
 		}
@@ -38,10 +40,15 @@ func (q *queued) dequeue(ctx context.Context) (freed bool) {
 		if !there {
 			return true
 		}
+		if n > 0 { // else it was seen longer ago than a trip
+			moved = max(q.place.Place-place.Place, 0)
+		}
 		q.place = place // others have left the queue at its head
 	}
 	return false
 }
 
-// leaves bounds how often a place is asked for that has moved meanwhile.
-const leaves = 8
+// leaves bounds how often a place is asked for that has moved meanwhile. Where turns are as
+// short as trips it moves with each of them: so every other request is for the place where
+// it will be when the request arrives.
+const leaves = 16

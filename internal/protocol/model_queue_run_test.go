@@ -171,6 +171,7 @@ func TestModelQueueMutants(t *testing.T) {
 		{"a draw does not ask who stands in the queue", queueRules{members: 2, turns: 2, alike: true, quick: true, drawAgain: true}},
 		{"a draw does not ask who has the lock", queueRules{members: 2, turns: 2, alike: true, quick: true, drawHeld: true}},
 		{"who finds its entry there believes that it is its own", queueRules{members: 2, turns: 2, alike: true, quick: true, believesThere: true}},
+		{"who finds it there by a look beside its draw believes that it is its own", queueRules{members: 3, turns: 1, twice: true, losses: 1, alike: true, quick: true, noTime: true, believesLate: true}},
 		{"who was passed over trusts an entry with the same bytes", queueRules{members: 3, turns: 1, twice: true, alike: true, quick: true, trusts: true}},
 		{"the refusal of a write that was sent twice is taken for that of one", queueRules{members: 2, turns: 1, hedges: 1, losses: 1, copies: 1, hedgeClean: true}},
 		{"leaving moves the places of those behind", queueRules{members: 2, turns: 1, copies: 2, alien: 1, leaves: 1, quick: true, leaveMoves: true}},

@@ -108,7 +108,7 @@ type queueRules struct {
 	anyOrder, fromSent                                               bool
 	unsettled, settleBlind, releaseOnce                              bool
 	drawHeld, believesThere, trusts, leaveMoves                      bool
-	leaveAny, robsFree, hedgeClean                                   bool
+	leaveAny, robsFree, hedgeClean, believesLate                     bool
 }
 
 // term is how long a hold lasts that its holder has taken, or confirmed.

@@ -159,6 +159,7 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 		q.req = request{kind: toDraw, entry: q.entry}
 		out(name, "begins", w, "")
 	case drawing, passing, giving, leaving:
+		m.lookLate(w, i, out)
 		m.send(w, i, out)
 	case waiting:
 		m.read(w, i, out)
@@ -170,6 +171,20 @@ func (m *queueModel) act(w queueWorld, i int, out emit[queueWorld]) {
 	case settling:
 		m.settle(w, i, out)
 	}
+}
+
+// lookLate looks at the item while a draw has had no answer, which may be on its way or
+// arrive yet. The place that it shows may be another's.
+func (m *queueModel) lookLate(w queueWorld, i int, out emit[queueWorld]) {
+	q, it := &w.who[i], &w.item
+	if q.phase != drawing || !q.unsure || it.by != taker(q.entry) && m.find(&it.queue, q.entry) < 0 {
+		return
+	}
+	if m.believesLate {
+		m.remember(q, it)
+	}
+	m.see(&w, i, 0)
+	out(queueIDs[taker(q.entry)], "has no answer, and looks", w, "")
 }
 
 // read asks for the item, and is answered then or later.

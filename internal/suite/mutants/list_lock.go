@@ -24,6 +24,20 @@ var ofQueues = []mutant{
 		by:   test("internal/lock", "^TestQueueEntryOfAnother$"),
 	},
 	{
+		name: "the place that a look beside an enqueue has shown counts as its own",
+		file: "internal/lock/enter.go",
+		old:  `ddb.Result{Outcome: ddb.Condition, Image: seen,`,
+		new:  `ddb.Result{Outcome: ddb.Applied, Item: seen,`,
+		by:   test("internal/lock", "^TestAStalledEnqueueComesAgain$"),
+	},
+	{
+		name: "who leaves a queue that moves asks for where it stood",
+		file: "internal/lock/leave.go",
+		old:  `q.place.Place-rand.IntN(moved+1)`,
+		new:  `q.place.Place-rand.IntN(1+0*moved)`,
+		by:   test("internal/lock", "^TestLeavingAQueueThatMoves$"),
+	},
+	{
 		name: "a takeover does not ask whether its taker still stands in the queue",
 		file: "internal/protocol/queue.go",
 		old:  "	w.IfWaits(own)\n",
@@ -75,8 +89,8 @@ var ofQueues = []mutant{
 	{
 		name: "who gives up waiting stays in the queue",
 		file: "internal/lock/leave.go",
-		old:  `for range leaves {`,
-		new:  `for range leaves - leaves {`,
+		old:  `for n := range leaves {`,
+		new:  `for n := range leaves - leaves {`,
 		by:   suite("fair", "^TestLeaving$"),
 	},
 	{

@@ -56,7 +56,8 @@ func (h *Held[T]) Extend(ctx context.Context) error { return h.h.lock.Extend(ctx
 
 // Release gives the lock back without a change. It is harmless after Commit or
 // Delete, for use with defer, and works although ctx is done: it then has 3 s
-// of its own. ErrLockLost if somebody else ended the hold. One request.
+// of its own. ErrLockLost if somebody else ended the hold, with ErrOutcomeUnknown
+// where that may have come behind this call. One request.
 //
 // If a caller of this process waits for the item, the request passes the lock
 // on to it.

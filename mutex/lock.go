@@ -15,7 +15,6 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
-	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -114,7 +113,8 @@ func (l *Lock) Payload() []byte {
 }
 
 // SetPayload keeps a note in the row, at most 4 KB (ErrTooLarge). ErrLockLost
-// if the lock is held no longer; nothing was written then. One request.
+// if the lock is held no longer; nothing was written then, unless it is
+// ErrOutcomeUnknown too. One request.
 func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("%w: the payload has %d bytes, at most %d are kept in a lock", repo.ErrTooLarge, len(payload), maxPayload)
@@ -136,7 +136,8 @@ func (l *Lock) SetPayload(ctx context.Context, payload []byte) error {
 // with a greater token.
 //
 // ErrLockLost if somebody else ended the hold, joined with ErrNotHeld if nobody
-// holds the name now, or with ErrLocked (*repo.LockedError) if another does.
+// holds the name now, or with ErrLocked (*repo.LockedError) if another does, and with
+// ErrOutcomeUnknown where nothing tells whether that came before this call.
 // After other errors the lock may still be held; calling again repeats it.
 func (l *Lock) Unlock(ctx context.Context) (err error) {
 	ctx, told := l.l.taker.Core.Observe.Call(ctx, telemetry.Mutex, "Unlock")
@@ -165,7 +166,7 @@ func (l *Lock) release(ctx context.Context, strict bool) error {
 	lost := errors.Is(l.hold.Ended(), repo.ErrLockLost)
 	switch {
 	case lost:
-		err = errors.Join(err, l.instead(), l.unlessCopied())
+		err = errors.Join(err, l.instead())
 	case err != nil && !errors.Is(err, repo.ErrOutcomeUnknown):
 		return err
 	}
@@ -185,18 +186,6 @@ func (l *Lock) row() ddb.Item {
 		row[l.l.cfg.Payload] = ddb.Bytes(l.payload)
 	}
 	return row
-}
-
-// unlessCopied says of a lock whose unlock deletes the row that nobody can tell whether it
-// was lost: the row has gone, or is another one, and a copy of the unlock that the network
-// made may have been first. nil: the row tells.
-func (l *Lock) unlessCopied() error {
-	now := l.hold.Found()
-	life := protocol.Holder{ID: l.ID(), Token: l.Token(), Seen: l.Token()}
-	if l.turn.Unwanted != lock.Drop || !protocol.OtherLife(now, life) && now.Stolen <= l.Token() {
-		return nil
-	}
-	return fmt.Errorf("%w: %s: the row was deleted, by somebody else unless the network delivered the unlock twice", repo.ErrOutcomeUnknown, l.l.taker.Core.ItemName(l.Key()))
 }
 
 // instead says who holds the name in place of a holder that lost it.

@@ -170,8 +170,21 @@ func (s *Store) complete(ctx context.Context, hold *lock.Lock, result types.Attr
 		w.Set(core.Attr.LockTime, ddb.Number(ddb.Seconds(end)))
 		w.Set(core.Attr.LockLease, ddb.Number(ddb.LeaseSeconds(core.Retention)))
 		w.Set(core.Attr.TTL, ddb.Integer(end.Add(s.locker.Skew+time.Second).Unix()))
-	}, s.isDone)
+	}, func(row ddb.Item) protocol.Verdict { return madeBy(row, hold.Token()) })
 	return why, err
+}
+
+// madeBy tells from a row whether the run of a token has completed the id: each leaves its
+// own, which is there until a later one does.
+func madeBy(row ddb.Item, token int64) protocol.Verdict {
+	done, err := ddb.Int(row[attrDone])
+	switch {
+	case err == nil && done == token:
+		return protocol.Committed
+	case err == nil && done > token, len(row) == 0:
+		return protocol.Undecided
+	}
+	return protocol.Lost
 }
 
 // readResult is the result of a run that has completed the id.

@@ -73,5 +73,8 @@ func (t *Ticket) verdict(ctx context.Context, res ddb.Result) error {
 	if l.leftBy(t.number, !res.Clean, t.lease.Expired()) {
 		return nil
 	}
-	return t.lease.Lose()
+	if err = t.lease.Lose(); l.tells(t.number) {
+		return err
+	}
+	return fmt.Errorf("%w, %w: nothing tells whether that came before this request", err, repo.ErrOutcomeUnknown)
 }

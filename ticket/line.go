@@ -172,8 +172,18 @@ func (l line) before(id string, number int64) (ahead []entry, present bool) {
 // that there was an attempt without an answer, which may have come before that. An item
 // that was made anew shows it by the number of its last ticket, or by that nobody has left it.
 func (l line) leftBy(number int64, doubt, expired bool) bool {
-	sameLife := l.left > 0 && l.next >= number && l.next-number <= lifeSpan
-	return l.left == number || !expired && (doubt || sameLife) && !l.brokenTicket(number)
+	return l.left == number || !expired && (doubt || l.sameLife(number)) && !l.brokenTicket(number)
+}
+
+// tells reports whether a line in which an entry is gone says that others have taken it
+// away: by force, or because nobody has left since who came behind it.
+func (l line) tells(number int64) bool {
+	return l.brokenTicket(number) || l.sameLife(number) && l.left < number
+}
+
+// sameLife reports whether a ticket is one of an item that was not made anew since.
+func (l line) sameLife(number int64) bool {
+	return l.left > 0 && l.next >= number && l.next-number <= lifeSpan
 }
 
 // lifeSpan is how many tickets are taken to be drawn while a removal is under way. Those of

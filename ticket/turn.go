@@ -60,7 +60,8 @@ func (t *Turn) Extend(ctx context.Context) error {
 // Done gives the turn to the next in line; it is harmless after Done. It works
 // although ctx is done: it ends 3 s after ctx at the latest, whatever other
 // calls for the turn are under way. One request. ErrLockLost says that others
-// had passed the turn over before; ErrClosed, that Close ended it.
+// had passed the turn over before, with ErrOutcomeUnknown where that may have come behind
+// this call; ErrClosed, that Close ended it.
 func (t *Turn) Done(ctx context.Context) (err error) {
 	ctx, told := t.t.q.core.Observe.Call(ctx, telemetry.Ticket, "Done")
 	told.Key(t.Entity)

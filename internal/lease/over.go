@@ -16,6 +16,9 @@ func (l *Lease) Ended() error {
 	return l.ended
 }
 
+// Sent is the greatest end that was ever asked for. The caller holds op.
+func (l *Lease) Sent() time.Time { return l.sent }
+
 // Finish ends the lease. The caller holds op.
 func (l *Lease) Finish(why error) {
 	l.mu.Lock()

@@ -85,7 +85,6 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {
-		e.inTime = !h.Expired()
 		if e.remove != nil {
 			res = core.Delete(ctx, e.remove, opt)
 		} else {
@@ -182,16 +181,17 @@ func (e *ending) judge(res ddb.Result) error {
 // applied all the same.
 func (e *ending) refusal(res ddb.Result) error {
 	h := e.lock
-	// A write that was sent before the deadline finds the hold in place, but for one that
-	// was ended by force. So if the image does not say how it ended, the network may have
-	// delivered ours twice, and others came in between.
+	// If the image does not say how the hold ended, the network may have delivered ours
+	// twice, and others came in between.
 	var covered error
-	if e.writes() && res.Outcome == ddb.Condition && res.Clean && e.inTime {
+	if res.Outcome == ddb.Condition && res.Clean && e.possible() {
 		covered = h.covered(res.Image)
-		res.Clean = covered == nil
+		res.Clean = covered == nil || !e.writes()
 	}
 	err := h.judge(res)
 	switch {
+	case covered != nil && errors.Is(err, repo.ErrLockLost):
+		return h.perhaps(covered)
 	case err == nil && e.writes() && h.inDoubt:
 		h.Finish(repo.ErrOutcomeUnknown)
 		err = UnknownOutcome(h.locker.Core.Table, h.key, errOneOfTwo)
@@ -203,6 +203,14 @@ func (e *ending) refusal(res ddb.Result) error {
 	}
 	return err
 }
+
+// possible reports whether the write may have been applied at all: it demands that the
+// lease is not over, and all that were ever asked for were before it was made.
+func (e *ending) possible() bool { return e.now.IsZero() || e.now.Before(e.lock.Sent()) }
+
+// perhaps is the error of a hold that is over, whoever has ended it: others, or, before
+// them, a write whose copy found them.
+func (h *Lock) perhaps(why error) error { return fmt.Errorf("%w: %w", h.Lose(), NoVerdict(why)) }
 
 // leaveUndecided notes an end without a verdict, for those who find out later.
 func (e *ending) leaveUndecided(res ddb.Result) {
@@ -227,6 +235,7 @@ func (h *Lock) doubt(deletes bool) {
 var (
 	errReplaced = errors.New("the item was deleted or replaced while it was locked, by a writer that does not follow the protocol, unless the network delivered this write twice")
 	errCovered  = errors.New("a later lock was ended by others: this one was, too, before that, unless the network delivered this write twice")
+	errMoved    = errors.New("the lock was ended by others, perhaps behind this write")
 	errOneOfTwo = errors.New("an earlier write under this lock had no answer, and one of the two has ended it")
 	errGone     = errors.New("an answer was lost, and the item was deleted or replaced since")
 	errOnItsWay = errors.New("an answer was lost, and the lock is still in place: the write may arrive yet")

@@ -27,8 +27,6 @@ type ending struct {
 	clean bool // no attempt of the present request may have been applied
 	first bool // no attempt of the end may have been applied before the last
 
-	inTime bool // the present request was sent before the deadline
-
 	next *successor // with KeepLocal
 }
 

@@ -189,9 +189,9 @@ func (h *Lock) lostRenewal(res ddb.Result) error {
 // Leave sends an update of the item that leaves the lock in place, until the time that
 // set gives it, and ends the hold: nobody looks after it any more. It is repeated as a
 // commit is, as long as ctx allows and until the deadline has passed. If the service
-// refuses it as invalid, set is asked for another one, and told why. done reports whether
-// an item under the lock shows that it was applied.
-func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused error), done func(ddb.Item) bool) error {
+// refuses it as invalid, set is asked for another one, and told why. made tells from an
+// item whether it was applied, whatever has become of the lock.
+func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused error), made func(ddb.Item) protocol.Verdict) error {
 	if err := h.BeginLast(ctx); err != nil {
 		return err
 	}
@@ -203,10 +203,10 @@ func (h *Lock) Leave(ctx context.Context, set func(w *protocol.Write, refused er
 	h.Halt()
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: true, Late: h.Expired}
 	again := func(res *ddb.Result) bool { return repetition.Again(ctx, res, ddb.Throttled(res.Err)) }
-	err := h.write(ctx, func(w *protocol.Write) { set(w, nil) }, done, again)
+	err := h.write(ctx, func(w *protocol.Write) { set(w, nil) }, made, again)
 	if invalid(err) {
 		why := err
-		err = h.write(ctx, func(w *protocol.Write) { set(w, why) }, done, again)
+		err = h.write(ctx, func(w *protocol.Write) { set(w, why) }, made, again)
 	}
 	if err == nil {
 		h.Finish(repo.ErrReleased)
@@ -224,20 +224,21 @@ func invalid(err error) bool {
 }
 
 // write sends an update of the item, as often as again says. The caller holds op.
-func (h *Lock) write(ctx context.Context, set func(*protocol.Write), done func(ddb.Item) bool, again func(*ddb.Result) bool) error {
-	res, err := h.sendOwn(ctx, set, func(image ddb.Item) bool { return !done(image) }, again)
+func (h *Lock) write(ctx context.Context, set func(*protocol.Write), made func(ddb.Item) protocol.Verdict, again func(*ddb.Result) bool) error {
+	res, err := h.sendOwn(ctx, set, func(image ddb.Item) bool { return made(image) != protocol.Committed }, again)
 	if err != nil {
 		return err
 	}
-	switch {
-	case res.Outcome == ddb.Applied:
-		return nil
-	case res.Outcome == ddb.Condition && h.standsIn(res.Image) && done(res.Image):
-		return nil
-	case res.Outcome == ddb.Condition:
-		return h.lostRenewal(res)
+	if res.Outcome != ddb.Condition {
+		return Failed(h.locker.Core, h.key, res)
 	}
-	return Failed(h.locker.Core, h.key, res)
+	switch verdict := made(res.Image); {
+	case verdict == protocol.Committed:
+		return nil
+	case verdict == protocol.Undecided && !h.standsIn(res.Image):
+		return h.perhaps(errMoved)
+	}
+	return h.lostRenewal(res)
 }
 
 // holder is what the hold knows of itself. The caller holds op.

@@ -19,11 +19,16 @@ const (
 	notNoted               // others have moved lockToken: it is sent again, to what that is now
 	wasNoted               // an earlier attempt, or a copy, was applied
 	notPaired              // it stands as it was demanded: what refused it nobody knows
+	holdMoved              // the lock is not held any more, and others came behind the note or instead of it
 )
 
 // judgeNote tells: nobody but the holder writes notes, one after the other.
-func judgeNote(held, carries, moved bool) noted {
+// given says that a holder after that has the very token which the note demands that
+// nobody had.
+func judgeNote(held, carries, moved, given bool) noted {
 	switch {
+	case !held && moved && !given:
+		return holdMoved
 	case !held:
 		return holdOver
 	case carries:
@@ -62,7 +67,10 @@ func (h *Lock) Note(ctx context.Context, attr string, value types.AttributeValue
 		}
 		l, err := h.locker.Core.ParseRecord(res.Image)
 		held := err == nil && l.By == h.id && l.Held == h.token
-		switch judgeNote(held, ddb.Equal(res.Image[attr], value), l.Token != h.lastToken) {
+		given := err == nil && (l.Held == h.lastToken || l.Stolen == h.lastToken)
+		switch judgeNote(held, ddb.Equal(res.Image[attr], value), l.Token != h.lastToken, given) {
+		case holdMoved:
+			return h.perhaps(errMoved)
 		case holdOver:
 			return h.lostRenewal(res)
 		case notPaired:

@@ -28,10 +28,11 @@ type second struct {
 // can deliver it again, and delivers one twice if it is told to.
 type tape struct {
 	mu     sync.Mutex
-	kept   []*fault.Copy  // guarded by mu
-	double *second        // guarded by mu
-	denied *fault.Denials // guarded by mu
-	writes int            // guarded by mu: since the tape began anew
+	kept   []*fault.Copy                             // guarded by mu
+	double *second                                   // guarded by mu
+	denied *fault.Denials                            // guarded by mu
+	met    func(*fault.Copy) (*http.Response, error) // guarded by mu: what becomes of each request
+	writes int                                       // guarded by mu: since the tape began anew
 }
 
 // client is a client of a process with a tape.
@@ -45,8 +46,11 @@ func (t *tape) client() *dynamodb.Client {
 
 func (t *tape) pass(one *fault.Copy) (*http.Response, error) {
 	t.mu.Lock()
-	no := t.denied
+	no, met := t.denied, t.met
 	t.mu.Unlock()
+	if met != nil {
+		return met(one)
+	}
 	if no != nil {
 		return no.Pass(one)
 	}
@@ -81,6 +85,13 @@ func (t *tape) begin(double *second) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kept, t.double, t.denied, t.writes = nil, double, nil, 0
+}
+
+// meet lets a test decide what becomes of each request; nil ends that.
+func (t *tape) meet(how func(*fault.Copy) (*http.Response, error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.met = how
 }
 
 // deny begins to refuse writes.

@@ -164,7 +164,7 @@ var ofLocks = []mutant{
 		name: "which of two commits has ended the lock is told by chance",
 		file: "internal/lock/end.go",
 		old:  `case err == nil && e.writes() && h.inDoubt:`,
-		new:  `case err == nil && e.writes() && h.inDoubt && replaced:`,
+		new:  `case err == nil && e.writes() && h.inDoubt && covered != nil:`,
 		by:   test("internal/lock", "^TestOneOfTwoCommits$"),
 	},
 	{

@@ -47,8 +47,8 @@ var ofTickets = []mutant{
 	{
 		name: "who was broken has left by itself",
 		file: "ticket/line.go",
-		old:  `(doubt || sameLife) && !l.brokenTicket(number)`,
-		new:  `(doubt || sameLife)`,
+		old:  `(doubt || l.sameLife(number)) && !l.brokenTicket(number)`,
+		new:  `(doubt || l.sameLife(number))`,
 		by:   test("ticket", "^TestVerdictsBesideABreak$|^TestBreakOf"),
 	},
 	{

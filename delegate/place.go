@@ -62,11 +62,16 @@ func (l *line) row(b *batch) delegation.Mail {
 
 // took notes how long a request has taken. One that has stalled says little of the others.
 func (p *place) took(trip time.Duration) {
+	most := longestTrip
 	if p.trip > 0 {
-		trip = min(trip, 4*p.trip)
+		most = min(most, 4*p.trip)
 	}
-	p.trip = mean(p.trip, trip)
+	p.trip = mean(p.trip, min(trip, most))
 }
+
+// longestTrip is what a request takes at most that has not stalled. After one of ten seconds
+// a leader without work had stayed for a minute, looking for mail all the time.
+const longestTrip = 250 * time.Millisecond
 
 // goneAfter is for how long an item does not move whose leader is taken for gone: where all
 // requests take long, a leader's do, too.

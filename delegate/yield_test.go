@@ -39,3 +39,15 @@ func TestWhoWasWrongAboutALeaderWaitsLonger(t *testing.T) {
 		}
 	}
 }
+
+// A request that has stalled says nothing of the next ones: a leader without work does not
+// stay for long because of it, nor does who waits for one that is gone.
+func TestAStallIsNoTrip(t *testing.T) {
+	for name, before := range map[string]time.Duration{"the first one": 0, "among others": 5 * time.Millisecond} {
+		p := &place{trip: before}
+		p.took(10 * time.Second)
+		if most := 2 * time.Second; p.stays() > most || p.goneAfter(1) > 2*most || p.patience() > 4*most {
+			t.Errorf("%s: stays %v, gone after %v, patience %v", name, p.stays(), p.goneAfter(1), p.patience())
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"bytes"
 	"net/http"
 	"sync"
 )
@@ -13,11 +14,13 @@ type Denials struct {
 	Code    string // what the answers say
 	Applied bool   // a copy of the nth write arrives, and is applied
 	Unread  bool   // what is read behind it is refused as well
+	Alone   bool   // nothing but the nth write is refused, however often it is sent
 	Enough  func() // called when so many were refused that the caller has waited for long enough
 
 	mu       sync.Mutex
 	writes   int
 	answered bool
+	first    []byte // the nth write
 }
 
 // mostDenied is how many refusals a caller waits for: more than a client's policy does.
@@ -34,9 +37,10 @@ func (d *Denials) Pass(one *Copy) (*http.Response, error) {
 	case !d.Unread || !d.answered:
 		return nil, nil
 	}
-	if writes && d.writes <= d.Nth {
+	if writes && d.writes <= d.Nth || d.Alone && d.first != nil && !bytes.Equal(d.first, one.Body) {
 		return nil, nil
 	}
+	d.first = one.Body
 	if d.Applied && !d.answered {
 		resp, err := one.Deliver()
 		if err != nil || resp.StatusCode != http.StatusOK {

@@ -174,7 +174,10 @@ func (h heldBy) behind(t *testing.T, what meanwhile, how accident, first bool) (
 			act()
 		}
 		before := applied
-		resp := rig.Must(deliver(kept))(t)
+		resp, err := deliver(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if rig.Is(t, resp.Body.Close()); applied > before {
 			t.Errorf("a copy was applied last: %s", kept.Body)
 		}

@@ -17,13 +17,15 @@ type kind struct {
 	name            string
 	applied, unread bool
 	told            repo.Verdict
+	alone           bool // no other write is refused
 }
 
 var kinds = []kind{
-	{"not applied", false, false, repo.NotWritten},
-	{"a copy applied", true, false, repo.Written},
-	{"not applied, and not to be read", false, true, repo.Unknown},
-	{"a copy applied, and not to be read", true, true, repo.Unknown},
+	{"not applied", false, false, repo.NotWritten, false},
+	{"a copy applied", true, false, repo.Written, false},
+	{"not applied, and not to be read", false, true, repo.Unknown, false},
+	{"a copy applied, and not to be read", true, true, repo.Unknown, false},
+	{"a copy applied, and all else goes on", true, false, repo.Written, true},
 }
 
 // The answers that refuse a request for a reason that has nothing to do with the item.
@@ -60,9 +62,9 @@ func holds(k kind, nth int) repo.Verdict {
 }
 
 // takes is the same where another write follows before the caller has what it asks for, or
-// what it is for.
+// what it is for: if that is refused, too, the call has given nothing.
 func takes(k kind, nth int) repo.Verdict {
-	if nth == 0 {
+	if nth == 0 && !k.alone {
 		return repo.NotWritten
 	}
 	return k.told
@@ -92,7 +94,7 @@ func TestDeniedInTheQueue(t *testing.T) {
 
 // givesAtLast is the same of a call whose third write takes what it gives.
 func givesAtLast(k kind, nth int) repo.Verdict {
-	if nth == 2 {
+	if nth == 2 || nth == 1 && k.alone {
 		return holds(k, 0)
 	}
 	return gives(k, nth)
@@ -129,7 +131,7 @@ func (c call) refusedUnjudged(t *testing.T, code string, k kind, nth int) (more 
 	s := c.open(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	no := &fault.Denials{Nth: nth, Code: code, Applied: k.applied, Unread: k.unread, Enough: cancel}
+	no := &fault.Denials{Nth: nth, Code: code, Applied: k.applied, Unread: k.unread, Alone: k.alone, Enough: cancel}
 	before := ""
 	if nth == 0 && !k.applied {
 		before = contents(t, p.Table)

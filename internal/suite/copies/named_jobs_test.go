@@ -212,7 +212,12 @@ func endsJob(attempts int, do func(context.Context, *jobs.Job[int]) error) func(
 }
 
 // unjudged is told of a transaction that was refused unjudged: its rows are not looked at.
-func unjudged(kind, int) repo.Verdict { return repo.Unknown }
+func unjudged(k kind, _ int) repo.Verdict {
+	if k.alone { // sent again, it meets what it has left
+		return repo.Written
+	}
+	return repo.Unknown
+}
 
 // keeps ends a job of which is kept what became of it.
 func keeps(do func(context.Context, *jobs.Job[int]) error) func(*testing.T, *place) stage {

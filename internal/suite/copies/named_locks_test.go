@@ -224,6 +224,7 @@ func doOnce(run runOnce, fails bool) func(*testing.T, *place) stage {
 		theirs := rig.Must(once.New(p.Client, p.Table, cfg))(t)
 		rig.Is(t, theirs.EnsureTable(t.Context()))
 		mine := rig.Must(once.New(p.client(), p.Table, cfg))(t)
+		_ = rig.Must(run(t.Context(), mine, "another", func(context.Context, once.Run) (int, error) { return 0, nil }))(t) // its credentials have been good before
 		runs := 0
 		do := func(ctx context.Context, s *once.Store) error {
 			_, err := run(ctx, s, "payment", func(context.Context, once.Run) (int, error) {

@@ -46,6 +46,7 @@ func processes(t *testing.T, p *place, cfg jobs.Config) (mine, theirs work) {
 	rig.Is(t, theirs.EnsureTable(t.Context()))
 	mine = fixture.OpenWork[int](t, p.client(), p.Table, cfg)
 	rig.Must(mine.Resource(t.Context(), "hall"))(t) // its credentials have been good before
+	rig.Must(mine.OfPermits.Resource(t.Context(), "hall"))(t)
 	return mine, theirs
 }
 

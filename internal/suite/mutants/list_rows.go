@@ -125,6 +125,20 @@ var ofSemaphores = []mutant{
 		by:   suite("copies", "^TestNamed$"),
 	},
 	{
+		name: "a permit that was refused beside a copy is not looked for",
+		file: "semaphore/acquire.go",
+		old:  `, Stands: func(row ddb.Item) bool { return row[a.attr] == nil },`,
+		new:  `,`,
+		by:   suite("copies", "^TestDenied$/^semaphore,_TryAcquire$"),
+	},
+	{
+		name: "a lock that was refused beside a copy is not looked for",
+		file: "internal/lock/acquire.go",
+		old:  `Stands:  a.notTaken,`,
+		new:  ``,
+		by:   suite("copies", "^TestDenied$/^once,_Do$"),
+	},
+	{
 		name: "a break leaves no evidence on its resource",
 		file: "internal/resources/broken.go",
 		old:  "	w.Set(brokenPrefix+name, end)\n",

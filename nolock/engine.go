@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -23,6 +24,8 @@ type engine struct {
 	core   *protocol.Core
 	cfg    Config
 	policy cas.Policy
+	// strategy is how its items take part in transactions.
+	strategy *transaction.Strategy
 }
 
 func newEngine(table *typed.Table, cfg Config) (*engine, error) {
@@ -53,6 +56,15 @@ func newEngine(table *typed.Table, cfg Config) (*engine, error) {
 	r := &engine{table: table, core: core, cfg: cfg}
 	seen := core.Named(core.EventTime, core.Attr.LockToken, core.EventID, core.Version, core.Type)
 	r.policy = cas.Policy{Settings: waiting, Attempts: cfg.Attempts, Seen: seen, Ring: true, Check: r.checkOrder, Tombstone: r.tombstone}
+	r.strategy = &transaction.Strategy{
+		Table: table, By: r, Settings: waiting,
+		Check:     r.checkOrder,
+		CheckNew:  func(item ddb.Item) error { return r.checkAhead(item[core.EventTime]) },
+		Tombstone: r.buried,
+	}
+	if !cfg.FailLocked {
+		r.strategy.Queue = transaction.NewQueue(core, waiting)
+	}
 	return r, nil
 }
 

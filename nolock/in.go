@@ -29,23 +29,14 @@ type View[T any] struct {
 // but for Create, Put, Apply and DeleteAt: the commit demands that the event is
 // newer than the stored one, or, where the item was read, that it is as read. A
 // stale event fails the transaction with repo.ErrStale, a duplicate changes
-// nothing.
+// nothing. Where others wait in the queue on an item, the transaction takes its turn.
 func (r *Repository[T]) In(tx *txn.Tx) *View[T] {
-	view := r.r.strategy().In(transaction.Of(tx))
+	view := r.r.strategy.In(transaction.Of(tx))
 	return &View[T]{transaction.Typed[T](view), r.r, view}
 }
 
 // Keys are keys of the repository, for [txn.Tx.Prefetch].
-func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.r.strategy().Keys(keys...) }
-
-func (r *engine) strategy() *transaction.Strategy {
-	return &transaction.Strategy{
-		Table: r.table, By: r, Settings: r.policy.Settings,
-		Check:     r.checkOrder,
-		CheckNew:  func(item ddb.Item) error { return r.checkAhead(item[r.core.EventTime]) },
-		Tombstone: r.buried,
-	}
-}
+func (r *Repository[T]) Keys(keys ...repo.Key) txn.Keys { return r.r.strategy.Keys(keys...) }
 
 // Put writes the whole item if its event is newer than the stored one, or if there
 // is no item.
@@ -61,7 +52,7 @@ func (v *View[T]) Put(ctx context.Context, item T) error {
 			return err
 		}
 		r.putting(w, raw, hidden)
-		r.guardPart(w, raw, id)
+		r.guardPart(w, raw, id, (*protocol.Write).IfUnlocked)
 		return nil
 	}})
 }
@@ -79,15 +70,19 @@ func (v *View[T]) Apply(ctx context.Context, key repo.Key, at any, update expres
 	if err != nil {
 		return err
 	}
-	return v.event(ctx, key, transaction.Event{
-		Raw: raw,
-		Fill: func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
+	fill := func(ifFree func(*protocol.Write)) func(*protocol.Write, protocol.WriteID, ddb.Item) error {
+		return func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error {
 			if err := v.r.merge(w, raw, built, hidden); err != nil {
 				return err
 			}
-			v.r.guardPart(w, raw, id)
+			v.r.guardPart(w, raw, id, ifFree)
 			return nil
-		},
+		}
+	}
+	return v.event(ctx, key, transaction.Event{
+		Raw:  raw,
+		Fill: fill((*protocol.Write).IfUnlocked),
+		Held: fill(func(*protocol.Write) {}),
 		Clear: func(ctx context.Context, hidden ddb.Item) (ddb.Item, error) {
 			var left leftovers
 			err := v.r.merge(v.r.core.NewWrite(), raw, built, hidden)
@@ -110,7 +105,7 @@ func (v *View[T]) DeleteAt(ctx context.Context, key repo.Key, at any) error {
 		Raw: raw,
 		Fill: func(w *protocol.Write, id protocol.WriteID, _ ddb.Item) error {
 			r.bury(w, raw)
-			r.guardPart(w, raw, id)
+			r.guardPart(w, raw, id, (*protocol.Write).IfUnlocked)
 			return nil
 		},
 		Do: func(now ddb.Item) (ddb.Item, error) {
@@ -157,8 +152,8 @@ func (r *engine) buried(item ddb.Item) ddb.Item {
 
 // guardPart makes an event of a write of a transaction, which starts a new ring of its
 // id: that is the evidence for all parts.
-func (r *engine) guardPart(w *protocol.Write, raw ddb.Item, id protocol.WriteID) {
+func (r *engine) guardPart(w *protocol.Write, raw ddb.Item, id protocol.WriteID, ifFree func(*protocol.Write)) {
 	lockless.CountVersion(w)
 	w.Set(r.core.Attr.Writers, id.Push(nil))
-	r.guard(w, raw, (*protocol.Write).IfUnlocked)
+	r.guard(w, raw, ifFree)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
+	"github.com/dynahold/dynahold/internal/transaction"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/repo"
@@ -80,15 +81,14 @@ func New[T any](table *repo.Table[T], cfg Config) (*Repository[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	locker, err := lockedread.New(table, lockedread.Config{Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
-	if err != nil {
-		return nil, err
-	}
-	if !cfg.FailLocked {
-		r.queue = local.Of(locker)
-	}
 	if cfg.Fair {
-		r.fair, r.contention = fairly(locker), lock.NewContention()
+		locker, err := lockedread.New(table, lockedread.Config{Renew: true, Combine: cfg.Combine, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait})
+		if err != nil {
+			return nil, err
+		}
+		r.fair, r.contention, r.queue = fairly(locker), lock.NewContention(), local.Of(locker)
+	} else if !cfg.FailLocked {
+		r.queue = transaction.NewQueue(inner.Core, r.policy.Settings)
 	}
 	return &Repository[T]{table, r}, nil
 }

@@ -26,9 +26,13 @@ func (u *update) undecided(base, now ddb.Item) error {
 }
 
 // unmoved reports whether the condition of a write based on one image would
-// hold on another but for a lock.
+// hold on another but for a lock, or, of one that was sent in the call's turn, but for the
+// time that has run out: once the turn is another's, it never holds again.
 func (u *update) unmoved(base, now ddb.Item) bool {
-	for _, name := range append([]string{u.waiter.Core.Attr.Writers}, u.Seen...) {
+	if u.waiter.InTurn() && !u.waiter.Holds(now) {
+		return false
+	}
+	for _, name := range append([]string{u.waiter.Core.Attr.Writers}, u.demanded()...) {
 		was, had := base[name]
 		is, has := now[name]
 		if had != has || had && !ddb.Equal(was, is) {

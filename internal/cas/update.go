@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -240,6 +241,16 @@ func (u *update) begin(image ddb.Item) (typed.Snapshot, error) {
 	return from, err
 }
 
+// demanded are the attributes that must be as read: in the call's turn without lockToken,
+// which moves whenever somebody comes to stand behind it.
+func (u *update) demanded() []string {
+	if !u.waiter.InTurn() {
+		return u.Seen
+	}
+	token := u.waiter.Core.Attr.LockToken
+	return slices.DeleteFunc(slices.Clone(u.Seen), func(name string) bool { return name == token })
+}
+
 // asRead demands that nobody wrote since the image was taken.
 func (u *update) asRead(w *protocol.Write, image ddb.Item) {
 	core := u.waiter.Core
@@ -249,6 +260,6 @@ func (u *update) asRead(w *protocol.Write, image ddb.Item) {
 	}
 	w.IfExists(core.Partition)
 	w.IfSeen(image, core.Attr.Writers, core.Attr.LockStub, core.Attr.Tombstone)
-	w.IfSeen(image, u.Seen...)
+	w.IfSeen(image, u.demanded()...)
 	u.waiter.IfFree(w)
 }

@@ -222,7 +222,7 @@ func (a *acquiring) newLock(image ddb.Item, l stored.Record, end time.Time) *Loc
 		end = end.Add(lease.Margin(a.locker.Lease) - lease.Margin(l.Lease)) // its margin is that of a grace
 		if a.locker.Clockless {
 			// lockTime is by the clock of who handed it over.
-			h.ahead = l.Until.Sub(a.Clock().Add(time.Until(end)))
+			h.ahead.Store(int64(l.Until.Sub(a.Clock().Add(time.Until(end)))))
 		}
 	}
 	keep := lease.New

@@ -19,15 +19,21 @@ type Config struct {
 	Fair       bool // wait in the queue on the item
 	Wait       repo.Wait
 	Clock      func() time.Time // nil: the table's
+	// Patience is what those who wait reckon with in the place of a lease that is short for
+	// the sake of others; 0: with the lease.
+	Patience time.Duration
 }
 
 // endlessSpan is what is reckoned from the lease of a hold that has none: the usual lease.
 const endlessSpan = 30 * time.Second
 
-// span is the lease, or, of holds that never end, what takes its place where those who
-// wait reckon with it: for graces, and for how long a waiter bears to hear nothing.
+// span is the lease, or what takes its place where those who wait reckon with it: for
+// graces, and for how long a waiter bears to hear nothing.
 func (c *Config) span() time.Duration {
-	if c.Lease == 0 {
+	switch {
+	case c.Patience > 0:
+		return c.Patience
+	case c.Lease == 0:
 		return endlessSpan
 	}
 	return c.Lease

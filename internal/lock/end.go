@@ -294,5 +294,5 @@ func (h *Lock) CommitTime() time.Time {
 	if h.locker.LateCommit {
 		return time.Time{}
 	}
-	return h.locker.Clock().Add(h.ahead)
+	return h.locker.Clock().Add(time.Duration(h.ahead.Load()))
 }

@@ -35,6 +35,7 @@ type Lock struct {
 	outcome atomic.Int64                  // the ddb.Verdict of a write in doubt, as far as a release has told
 	found   atomic.Pointer[stored.Record] // what stood in our place when the hold was found lost
 	orphan  atomic.Pointer[Orphan]        // what a write without a verdict may have left
+	ahead   atomic.Int64                  // how far lockTime is ahead of the own clock's end, in nanoseconds
 
 	// Of a fair hold.
 	own       *stored.Entry // guarded by op: own entry in the queue; nil: there is none
@@ -42,7 +43,6 @@ type Lock struct {
 	standing  bool          // guarded by op: that image showed the attribute of the queue
 	lastToken int64         // guarded by op: lockToken, as last seen
 	looks     *looks        // that are still under way; nil: none was sent
-	ahead     time.Duration // guarded by op: how far lockTime is ahead of the own clock's end
 }
 
 // keep begins to look after the hold, which others may take over at end; until is
@@ -169,7 +169,7 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 		return res, false
 	}
 	h.noteQueue(image)
-	h.ahead = max(ahead, 0)
+	h.ahead.Store(int64(max(ahead, 0)))
 	return res, true
 }
 

@@ -82,7 +82,7 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 	tx := newTx(ctx, c)
 	err = tx.run(fn)
 	made, again, doomed := tx.fate()
-	switch lost := c.lost(); {
+	switch turns, lost := c.lost(); {
 	case made && tx.own != nil: // of what an earlier run has sent
 		tx.own.applied()
 		return false, false, nil
@@ -90,6 +90,9 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 		return true, false, errMade
 	case lost != nil:
 		return false, false, tx.lostAt(lost, err)
+	case len(turns) > 0:
+		err = c.retake(ctx, turns)
+		return false, errors.Is(err, errAgain), err
 	case again:
 		return false, true, nil
 	case doomed != nil:
@@ -102,15 +105,20 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 	return errors.Is(err, errMade), errors.Is(err, errAgain), err
 }
 
-// lost is the error of a lock that was lost while the closure ran.
-func (c *call) lost() error {
+// lost is the error of a lock that was lost while the closure ran. turns are the items
+// that are not locked by their strategy, and whose turn in the queue was lost.
+func (c *call) lost() (turns []*entry, err error) {
 	var failed []Failure
 	for _, e := range c.held() {
-		if cause := e.turn.Lock.Cause(); cause != nil {
+		switch cause := e.turn.Lock.Cause(); {
+		case cause == nil:
+		case e.inQueue():
+			turns = append(turns, e)
+		default:
 			failed = append(failed, e.failure(fmt.Errorf("%s, token %d: %w: nothing was written", e.core.ItemName(e.key), e.turn.Lock.Token(), cause)))
 		}
 	}
-	return fail(failed...)
+	return turns, fail(failed...)
 }
 
 // held are the items whose locks are held, in the order of items.

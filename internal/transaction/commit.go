@@ -161,6 +161,9 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		p.passOn(m.call, next)
 		return nil
 	case !errors.Is(err, repo.ErrOutcomeUnknown):
+		if p.inQueue() && (errors.Is(err, repo.ErrLockLost) || errors.Is(err, repo.ErrLockExpired)) {
+			return m.call.retake(ctx, []*entry{p.entry})
+		}
 		return fail(p.failure(err))
 	}
 	_ = p.release(ctx, m.call) // finds out, if anybody can

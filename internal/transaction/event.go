@@ -22,6 +22,9 @@ type Event struct {
 	// Known, if set, makes it in the place of Fill on an item that was read: as the
 	// image shows, and as whatever else the transaction does demands.
 	Known func(w *protocol.Write, id protocol.WriteID, image ddb.Item) error
+	// Held, if set, makes it in the place of Fill under the item's lock, which is demanded
+	// beside it.
+	Held func(w *protocol.Write, id protocol.WriteID, hidden ddb.Item) error
 	// Check refuses an item as those conditions do; nil: the event must be newer than
 	// the stored one.
 	Check func(now ddb.Item) error
@@ -116,7 +119,7 @@ func (v *View) apply(ctx context.Context, e *entry, ev Event, once *typed.Once) 
 	if err := v.clear(ctx, e, ev); err != nil {
 		return err
 	}
-	e.blind = &event{Event: ev, once: once, fill: ev.on(e.core, e.image)}
+	e.blind = &event{Event: ev, once: once, fill: ev.on(e, e.image)}
 	return nil
 }
 
@@ -138,15 +141,19 @@ func (v *View) clear(ctx context.Context, e *entry, ev Event) error {
 }
 
 // on is how the event is written on an item that was read.
-func (ev Event) on(core *protocol.Core, image ddb.Item) func(*protocol.Write, protocol.WriteID) error {
+func (ev Event) on(e *entry, image ddb.Item) func(*protocol.Write, protocol.WriteID) error {
+	var hidden ddb.Item
+	if e.core.Hidden(image) && len(image) > 0 {
+		hidden = image
+	}
 	return func(w *protocol.Write, id protocol.WriteID) error {
 		switch {
 		case ev.Known != nil:
 			return ev.Known(w, id, image)
-		case !core.Hidden(image) || len(image) == 0:
-			return ev.Fill(w, id, nil)
+		case ev.Held != nil && e.turn != nil:
+			return ev.Held(w, id, hidden)
 		}
-		return ev.Fill(w, id, image)
+		return ev.Fill(w, id, hidden)
 	}
 }
 

@@ -5,10 +5,21 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/local"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/lockless"
+	"github.com/dynahold/dynahold/internal/protocol"
+	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
 )
+
+// NewQueue makes the Queue of a strategy that takes no locks else: a transaction has its
+// turn there as a single write has.
+func NewQueue(core *protocol.Core, s lock.Settings) *local.Line {
+	turns := unlocked.NewTurns(core, s, true)
+	turns.HoldTimes = lock.NewHoldTimes()
+	return local.NewLine(turns)
+}
 
 // lineUp makes whoever opens the item wait in its queue for its lock from now on, if
 // its repository wants that of items that others want, or others wait there already: then
@@ -20,6 +31,19 @@ func (e *entry) lineUp() bool {
 	e.locker = e.queue
 	e.contention.Note(e.core.KeyText(e.raw))
 	return true
+}
+
+// inQueue reports whether the lock of the item is a turn in its queue, and none that its
+// strategy takes. It was promised to nobody: once it is lost, the closure runs again.
+func (e *entry) inQueue() bool { return e.queue != nil && e.locker == e.queue }
+
+// retake asks for another run, with new turns at items whose turns were lost: errAgain, or
+// why there is none.
+func (c *call) retake(ctx context.Context, turns []*entry) error {
+	for _, e := range turns {
+		e.wanted = true
+	}
+	return c.conflict(ctx, turns, nil)
 }
 
 // lineUpIfContended does so if others wanted the item lately.

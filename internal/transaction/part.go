@@ -21,6 +21,7 @@ type part struct {
 	image  ddb.Item   // that has refused the commit
 	failed bool
 	queue  bool // and it was the queue of the item that refused it: its lock is in place
+	again  bool // and it was that its turn in the queue was lost: it takes another
 }
 
 // changed reports whether the item is to be written.

@@ -59,7 +59,9 @@ func (m *commit) begin(ctx context.Context, opt *ddb.Options) (done func(), err 
 			return done, fail(p.failure(err))
 		}
 		begun = append(begun, h)
-		if err := h.Usable(); err != nil {
+		if err := h.Usable(); err != nil && p.inQueue() {
+			return done, m.call.retake(ctx, []*entry{p.entry})
+		} else if err != nil {
 			return done, fail(p.failure(err))
 		}
 		opt.Shorten(h.Timeout())
@@ -134,7 +136,7 @@ func (out *request) choose(single bool) {
 // transmit sends the request.
 func (m *commit) transmit(ctx context.Context, opt ddb.Options) (res ddb.Result, err error) {
 	for _, p := range m.parts {
-		p.image, p.failed = nil, false
+		p.image, p.failed, p.again = nil, false, false
 	}
 	out := m.out
 	opt.OnItems, opt.Once, opt.AwaitAnswer, opt.Sending = out.opt.OnItems, out.opt.Once, out.opt.AwaitAnswer, out.opt.Sending

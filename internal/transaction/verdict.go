@@ -110,7 +110,10 @@ func (m *commit) other(ctx context.Context, res ddb.Result) error {
 		} else if p.conditionFails(m.call.once) {
 			refused = append(refused, p.failure(p.blind.Condition(p.image)))
 		} else if p.ending != nil && !p.queue {
-			broken = append(broken, p.failure(p.ending.Lost(p.image)))
+			err := p.ending.Lost(p.image)
+			if p.again = p.inQueue(); !p.again {
+				broken = append(broken, p.failure(err))
+			}
 		}
 	}
 	switch {
@@ -131,10 +134,15 @@ func (m *commit) runAgain(ctx context.Context, form bool) error {
 	awaited := false
 	m.wrote = nil
 	for _, p := range m.parts {
-		if !p.failed || p.ending != nil {
+		if !p.failed || p.ending != nil && !p.again {
 			continue
 		}
 		e := p.entry
+		if p.again {
+			e.wanted = true
+			m.wrote = append(m.wrote, e)
+			continue
+		}
 		e.refuted = e.moment.assumed() && (e.blind == nil || e.blind.Check != nil)
 		e.known, e.image, e.moment = true, p.image, m.call.tick()
 		switch {

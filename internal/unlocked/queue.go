@@ -3,6 +3,7 @@ package unlocked
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
@@ -57,14 +58,27 @@ func (t *Call) TakeLock(ctx context.Context, image ddb.Item) (err error) {
 	return err
 }
 
-// newLocker makes what takes the lock for the call: in a queue as a locker with default
-// settings does.
+// A turn ends soon where its writer has died, or a copy of its request has taken the lock:
+// all others stand behind it. Who works for longer renews it.
+const (
+	turnLease = 6 * time.Second
+	turnEvery = turnLease / 3
+)
+
+// NewTurns makes what takes the locks of those who write without, for their turns: in a
+// queue, if fair, as a locker with default settings does.
+func NewTurns(core *protocol.Core, s lock.Settings, fair bool) *lock.Locker {
+	cfg := lock.Config{Kind: s.Kind, Fair: fair, Wait: s.Wait, Skew: s.Skew, Clock: s.Clock,
+		Lease: turnLease, Every: turnEvery, Patience: settings.DefaultLease}
+	_ = settings.Owner(&cfg.Owner)() // a default is never refused
+	return lock.NewLocker(core, cfg)
+}
+
+// newLocker makes what takes the lock for the call.
 func (t *Call) newLocker(fair bool) *lock.Locker {
-	cfg := lock.Config{Kind: t.Kind, Fair: fair, Wait: t.Wait, Skew: t.Skew, Clock: t.Clock}
-	cfg.Wait.Attempts = 0 // that of the call bounds how often it comes here
-	// Defaults are never refused.
-	_ = settings.FillAll(settings.Lease(&cfg.Lease), settings.Owner(&cfg.Owner))
-	return lock.NewLocker(t.Core, cfg)
+	s := t.Settings
+	s.Wait.Attempts = 0 // that of the call bounds how often it comes here
+	return NewTurns(t.Core, s, fair)
 }
 
 // Fresh is the item as it was when the call was given its lock, once: to those who ask
@@ -82,6 +96,16 @@ func (t *Call) IfFree(w *protocol.Write) {
 		return
 	}
 	w.Own(t.turn.ID(), t.turn.Token(), t.turn.CommitTime())
+}
+
+// InTurn reports whether the call has its turn: what it writes demands its own hold then,
+// and nobody else who follows the protocol writes the item.
+func (t *Call) InTurn() bool { return t.turn != nil }
+
+// Holds reports whether an image shows the hold of the call's turn in place.
+func (t *Call) Holds(image ddb.Item) bool {
+	l, err := t.Core.ParseRecord(image)
+	return t.turn != nil && err == nil && l.By == t.turn.ID() && l.Held == t.turn.Token()
 }
 
 // Barred reports whether an image shows a hold that keeps out what the call writes.

@@ -38,6 +38,27 @@ var ofStrategies = []mutant{
 		by:   test("nolock", "^TestLatestEventWins$"),
 	},
 	{
+		name: "a turn in a queue lasts as long as a lock",
+		file: "internal/unlocked/queue.go",
+		old:  `turnLease = 6 * time.Second`,
+		new:  `turnLease = 30 * time.Second`,
+		by:   suite("copies", "^TestADeadWriterHoldsTheQueueForTheLeaseOfATurn$"),
+	},
+	{
+		name: "a turn in a queue is not renewed",
+		file: "internal/unlocked/queue.go",
+		old:  `Every: turnEvery,`,
+		new:  `Every: 0 * turnEvery,`,
+		by:   suite("copies", "^TestALongChangeKeepsItsTurn$"),
+	},
+	{
+		name: "who comes to stand behind a turn refuses its write",
+		file: "internal/cas/update.go",
+		old:  `if !u.waiter.InTurn() {`,
+		new:  `if u.waiter != nil {`,
+		by:   suite("copies", "^TestALongChangeKeepsItsTurn$"),
+	},
+	{
 		name: "a save is bound to no version",
 		file: "optimistic/save.go",
 		old:  `w.IfEqual(core.Version, ddb.Integer(version))`,

@@ -149,7 +149,10 @@ func TestACopyOfAPlaceHoldsTheQueueForTheLeaseOfATurn(t *testing.T) {
 			n := c.inQueue(t, func(q queueing) {
 				places := q.taken.Keep(func(one *fault.Copy) bool { return one.Op == "UpdateItem" })
 				rig.Is(q, <-q.begin(q.Context(), func() {}))
-				resp := rig.Must(places()[0].Deliver())(q)
+				resp, err := places()[0].Deliver()
+				if err != nil {
+					q.Fatal(err)
+				}
 				rig.Is(q, resp.Body.Close())
 				rig.Equal(q, resp.StatusCode, 200, "the answer to the copy")
 				if took := q.wait(); took > turnLease {

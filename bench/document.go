@@ -21,7 +21,8 @@ import (
 //	<!-- end of table -->
 //
 // With across instead of columns each scenario is a column, and a cell has all figures
-// that are named there.
+// that are named there. A figure of several seeds is their median, with the least and the
+// greatest of them behind it.
 var (
 	marked  = regexp.MustCompile(`(?s)(<!-- table ([^\n]*) -->\n).*?(<!-- end of table -->)`)
 	setting = regexp.MustCompile(`(\w+)="([^"]*)"`)
@@ -210,6 +211,9 @@ func (r measured) cells(columns []string) (cells []string, err error) {
 		cell, ok := r[column]
 		if !ok {
 			return nil, fmt.Errorf("there is no column %q", column)
+		}
+		if spread := r[column+", range"]; spread != "" {
+			cell += " (" + strings.ReplaceAll(spread, " to ", "–") + ")"
 		}
 		cells = append(cells, cell)
 	}

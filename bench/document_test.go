@@ -89,6 +89,10 @@ func TestTablesOfDocuments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "r.csv"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	text = "scenario,contender,changes/s,\"changes/s, range\"\none,a,2,1 to 3\none,b,4,\n"
+	if err := os.WriteFile(filepath.Join(folder, "s.csv"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	text = "goos: linux\nBenchmarkJobs/10_processes,_limit_1-2 \t 1 \t 31.25 jobs/s\t 2.000 RU/job\nBenchmarkJobs/idle-2 \t 1 \t 72.00 requests/min\nPASS\n"
 	if err := os.WriteFile(filepath.Join(folder, "r.txt"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,6 +103,7 @@ func TestTablesOfDocuments(t *testing.T) {
 		`from="r.csv" scenario="" contender="" columns="changes/s"`:              "|  |  | changes/s |\n| --- | --- | --- |\n| one | a | 1 |\n|  | b | 3 |\n| two | a | 5 |\n",
 		`from="r.csv" scenario="three" contender="" columns="changes/s"`:         "no row matches",
 		`from="r.csv" scenario="" contender="" columns="p50"`:                    "no column",
+		`from="s.csv" scenario="" contender="" across="changes/s"`:               "|  | one |\n| --- | --- |\n| a | 2 (1–3) |\n| b | 4 |\n",
 		`from="r.txt" scenario="Jobs" contender="limit" columns="jobs/s,RU/job"`: "|  | jobs/s | RU/job |\n| --- | --- | --- |\n| 10 processes, limit 1 | 31.2 | 2.00 |\n",
 		`from="none.csv" scenario="" contender="" columns="changes/s"`:           "no such file",
 		`from="r.csv" scenario="(" contender="" columns="changes/s"`:             "missing closing",

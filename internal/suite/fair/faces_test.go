@@ -75,7 +75,7 @@ func faces() []face {
 		})),
 		{name: "mutex, fail-open", make: lockRow("mutex"), open: named(mutex.FailOpen), row: keyed("name", name), dead: 3 * grace / 2, lost: lost, writes: 2},
 		{name: "mutex, fail-closed", make: lockRow("mutex"), open: named(mutex.FailClosed), row: keyed("name", name), dead: 3 * grace / 2, lost: lost, writes: 3, endless: true},
-		{name: "ticket", make: lockRow("ticket"), open: byTicket, row: keyed("queue", "/"+name), dead: ticketLease + 3*time.Second, lost: lost, enters: true, writes: 2},
+		{name: "ticket", make: lockRow("ticket"), open: byTicket, row: keyed("queue", "/"+name), dead: ticketLease + ticketLease/6, lost: lost, enters: true, writes: 2},
 	}
 }
 
@@ -156,7 +156,8 @@ func named(mode mutex.Mode) func(t *testing.T, f *fixture.Fixture, client *dynam
 	}
 }
 
-// ticketLease keeps those who wait: who died is passed over when it ends.
+// ticketLease keeps those who wait: who died is passed over when it ends, and who is next
+// looks after an eighth of the time for which it has been next.
 const ticketLease = 30 * time.Second
 
 func byTicket(t *testing.T, f *fixture.Fixture, client *dynamodb.Client) program {

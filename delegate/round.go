@@ -53,28 +53,13 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	defer told.End(&err)
 	defer r.witness(ctx)()
 	_, course, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
-		From: r.expect, Edit: r.edit, Made: func(_ context.Context, image ddb.Item) bool { return r.made(image) },
-		Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
+		From: r.expect, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
 	})
 	if err == nil && r.count > 0 {
 		e.core.Observe.Batch(ctx, telemetry.Delegate, int(r.count))
 		told.Changes(int(r.count))
 	}
 	return course.After, err
-}
-
-// made reports whether the item says that the round's write was applied.
-func (r *round) made(image ddb.Item) bool {
-	d, err := delegation.Of(r.l.e.core.Table, image)
-	if r.term == nil || err != nil || len(r.served) == 0 {
-		return false
-	}
-	for slot, s := range r.served {
-		if d.Life != r.left.Life || d.Slots[slot].Seq != s.Seq || d.Slots[slot].At != s.At {
-			return false
-		}
-	}
-	return true
 }
 
 // edit carries out commands on the item as it is.

@@ -13,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/lockedread"
 	"github.com/dynahold/dynahold/nolock"
 	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/pessimistic"
@@ -39,6 +40,7 @@ type program struct {
 	name     string
 	items    *optimistic.Repository[list]
 	locks    *pessimistic.Repository[list]
+	holds    *lockedread.Locker[list]
 	events   *nolock.Repository[list]
 	commands *delegate.Commands[list]
 	add      *delegate.Call[string, string]
@@ -80,6 +82,7 @@ func (w *world) program(name string, s setup) *program {
 	table := rig.Must(repo.NewTable[list](client, w.table, cfg))(w.t)
 	p.items = rig.Must(optimistic.New(table, optimistic.Config{}))(w.t)
 	p.locks = rig.Must(pessimistic.New(table, pessimistic.Config{Lease: 2 * time.Second}))(w.t)
+	p.holds = rig.Must(lockedread.New(table, lockedread.Config{Lease: 2 * time.Second}))(w.t)
 	p.events = rig.Must(nolock.New(table, nolock.Config{}))(w.t)
 	p.commands = rig.Must(delegate.New(p.items, delegate.Config{Errors: map[string]error{"odd": errOdd}}))(w.t)
 	p.add = rig.Must(delegate.Command(p.commands, cmp.Or(s.command, "add/v1"), func(_ context.Context, l *list, op string) (string, error) {
@@ -121,9 +124,9 @@ func (w *world) operations() (ops []string) {
 
 // sum is how many callers were told what.
 type sum struct {
-	cells, empty, requests                       int
-	applied, refused, not, unknown               int
-	unknownApplied                               int // of the unknown
+	cells, empty, requests         int
+	applied, refused, not, unknown int
+	unknownApplied                 int // of the unknown
 }
 
 func (s *sum) add(o sum) {

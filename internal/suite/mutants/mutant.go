@@ -47,7 +47,7 @@ func (c check) command(overlay string) []string {
 
 // mutants are all of them, by package.
 func mutants() []mutant {
-	return slices.Concat(ofConditions, ofVerdicts, ofDoubts, ofTransactions, ofOnce, ofQueues, ofLocks, ofLeases, ofAnswers, ofStrategies, ofTickets, ofSemaphores, ofJobs, ofPages)
+	return slices.Concat(ofConditions, ofVerdicts, ofDoubts, ofTransactions, ofOnce, ofQueues, ofLocks, ofLeases, ofAnswers, ofStrategies, ofTickets, ofSemaphores, ofJobs, ofCommands, ofPages)
 }
 
 // apply is the text of the file with the mutant in it.

@@ -1,0 +1,33 @@
+package main
+
+// Commands that one process carries out for others.
+var ofCommands = []mutant{
+	{
+		name: "a leader that stood still carries its own commands out again",
+		file: "delegate/lead.go",
+		old:  `	case isTaken(answers):`,
+		new:  `	case isTaken(answers), fate == delegation.MailServed:`,
+		by:   test("delegate", "^TestALeaderThatStoodStillFindsItsWrite$"),
+	},
+	{
+		name: "a request that has stalled tells how long all take",
+		file: "delegate/place.go",
+		old:  `mean(p.trip, min(trip, most))`,
+		new:  `mean(p.trip, max(trip, most))`,
+		by:   test("delegate", "^TestAStallIsNoTrip$"),
+	},
+	{
+		name: "mail that was seen before another's write is carried out",
+		file: "internal/delegation/decide.go",
+		old:  `return read == now && !m.Answered`,
+		new:  `return read <= now && !m.Answered`,
+		by:   check{models, "internal/delegation", "^TestModelDelegation$"},
+	},
+	{
+		name: "mail of an item that is gone is carried out",
+		file: "internal/delegation/decide.go",
+		old:  `m.Life == life && m.Seq > known`,
+		new:  `m.Life != "" && life != "" && m.Seq > known`,
+		by:   check{models, "internal/delegation", "^TestModelDelegation$"},
+	},
+}

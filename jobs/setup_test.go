@@ -11,7 +11,7 @@ import (
 	"github.com/dynahold/dynahold/jobs"
 )
 
-func TestMain(m *testing.M) { rig.Main(m) }
+func TestMain(m *testing.M) { rig.MainOr(m, tickUntilKilled) }
 
 // deploy is what travels with the jobs of these tests.
 type deploy struct {

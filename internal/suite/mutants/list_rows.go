@@ -177,4 +177,18 @@ var ofJobs = []mutant{
 		new:  "_, known := j.broken(ctx)\n	broken := false",
 		by:   test("jobs", "^TestBreakJob$|^TestVerdictsOfBreaks"),
 	},
+	{
+		name: "several processes enqueue the job of a tick",
+		file: "jobs/periodic.go",
+		old:  "	w.IfSeen(t.row, aSpec, aNext)\n",
+		new:  "",
+		by:   test("jobs", "^TestTicksInAStorm$"),
+	},
+	{
+		name: "a job is cancelled, or moved, that was started meanwhile",
+		file: "jobs/find.go",
+		old:  "	j.asRead(w)\n	return ddb.DeleteOf",
+		new:  "	w.IfExists(resources.PK)\n	return ddb.DeleteOf",
+		by:   test("jobs", "^TestCancelsMovesAndStartsInAStorm$"),
+	},
 }

@@ -43,7 +43,7 @@ func TestDocumentsShowWhatIsCompiled(t *testing.T) {
 		"packageMutex": {"mutex/doc.go"}, "packageTicket": {"ticket/doc.go"}, "packageSemaphore": {"semaphore/doc.go"}, "packageJobs": {"jobs/doc.go"},
 		"packagePessimistic": {"pessimistic/doc.go"}, "packageOptimistic": {"optimistic/doc.go"}, "packageNolock": {"nolock/doc.go"},
 		"packageLockedread": {"lockedread/doc.go"},
-		"packageTxn": {"txn/doc.go"}, "packageTxnRequire": {"txn/doc.go"}, "packageOnce": {"once/doc.go"}, "packageRepo": {"repo/doc.go"},
+		"packageTxn":        {"txn/doc.go"}, "packageTxnRequire": {"txn/doc.go"}, "packageOnce": {"once/doc.go"}, "packageRepo": {"repo/doc.go"},
 	} {
 		_, body, ok := strings.Cut(compiled, "func "+name+"(")
 		_, body, shown := strings.Cut(body, "\t// shown\n")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -37,6 +38,12 @@ func (s *store) newJobRow(ctx context.Context, resource string, job any, e optio
 	if _, err := s.jobKey(jobsPrefix, resource, n.id); err != nil {
 		n.id = ""
 		return n, err
+	}
+	if e.claims {
+		if _, err := s.jobKey(uniquePrefix, resource, e.unique); err != nil {
+			n.id = ""
+			return n, fmt.Errorf("the key of a unique job: %w", err)
+		}
 	}
 	value, err := json.Marshal(job)
 	if err != nil {
@@ -97,7 +104,7 @@ func (j jobRow) setOptions(e options) {
 		j.row[aTimeout] = ddb.Integer(e.timeout.Milliseconds())
 	}
 	if e.keep > 0 {
-		j.row[aKeep] = ddb.Integer(int64((e.keep + time.Second - 1) / time.Second))
+		j.row[aKeep] = ddb.Integer(int64(min(e.keep, math.MaxInt64-time.Second)+time.Second-1) / int64(time.Second))
 	}
 	if e.claims {
 		j.row[aUnique] = ddb.Text(e.unique)

@@ -47,6 +47,9 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 	if e.given || e.claims {
 		return nil, fmt.Errorf("%w: WithID and Unique are for one job", repo.ErrConfig)
 	}
+	if err := s.table.CheckName(resource); err != nil {
+		return nil, err
+	}
 	if err := nesting.Effect(ctx, "jobs.EnqueueMany", "In(tx).Enqueue"); err != nil {
 		return nil, err
 	}

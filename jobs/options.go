@@ -46,7 +46,7 @@ func (e *options) refuse(text string, values ...any) {
 	}
 }
 
-// WithID gives a job its id, so that settings it again, after
+// WithID gives a job its id, so that enqueueing it again, after
 // ErrOutcomeUnknown, a crash of the producer or a message that came twice,
 // leaves one job. It is one of your own, such as that of the message, or one
 // that Enqueue has returned.

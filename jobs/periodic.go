@@ -71,11 +71,19 @@ func (s *store) checkPeriodics() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.periodics {
-		if p.name == "" || p.job == nil || p.schedule.next == nil {
-			return fmt.Errorf("%w: the periodic job %q has no name, no schedule of at least a second, or no function", repo.ErrConfig, p.name)
+		if err := s.checkPeriodic(p); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (s *store) checkPeriodic(p *periodic) error {
+	if p.name == "" || p.job == nil || p.schedule.next == nil {
+		return fmt.Errorf("%w: the periodic job %q has no name, no schedule of at least a second, or no function", repo.ErrConfig, p.name)
+	}
+	_, err := s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: p.name})
+	return err
 }
 
 // tickAll enqueues the jobs of all schedules whose tick has come.
@@ -97,6 +105,9 @@ func (d *dispatcher) tickAll(ctx context.Context) {
 
 // tick looks at the row of a schedule, and moves it on if its tick has come.
 func (s *store) tick(ctx context.Context, p *periodic) error {
+	if err := s.checkPeriodic(p); err != nil { // it has come since Run began
+		return err
+	}
 	row, err := s.table.Core.Get(ctx, resources.RowKey(schedulesKey, p.name))
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Tim
 		return err
 	}
 	for range starts {
-		j, err := s.findWaiting(ctx, resource, id)
+		j, err := s.findToMove(ctx, resource, id, at)
 		if err != nil {
 			return err
 		}
@@ -52,6 +52,14 @@ func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Tim
 		}
 	}
 	return s.restless(resource, id)
+}
+
+// findToMove is findWaiting where a job can have the time.
+func (s *store) findToMove(ctx context.Context, resource, id string, at time.Time) (jobRow, error) {
+	if _, err := (options{at: at}).time(s.table.Clock()); err != nil {
+		return jobRow{}, err
+	}
+	return s.findWaiting(ctx, resource, id)
 }
 
 // movedTo is the row of a job at another time.
@@ -107,7 +115,7 @@ func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
 // [Queue.Reschedule] does. Errors and requests as of Cancel, with one item more in the
 // commit, and two where the time has not come.
 func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
-	j, err := v.s.findWaiting(ctx, resource, id)
+	j, err := v.s.findToMove(ctx, resource, id, at)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -41,6 +42,9 @@ func Every(d time.Duration) Schedule {
 // those of UTC, or of the zone that "CRON_TZ=Europe/Berlin " in front says. ErrConfig if it
 // cannot be read, or has no tick within five years.
 func Cron(spec string) (Schedule, error) {
+	if zone := strings.HasPrefix(spec, "TZ=") || strings.HasPrefix(spec, "CRON_TZ="); zone && !strings.Contains(spec, " ") {
+		return Schedule{}, fmt.Errorf("%w: schedule %q has a zone, and no fields", repo.ErrConfig, spec) // the parser would panic
+	}
 	parsed, err := cron.ParseStandard(spec)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("%w: schedule %q: %w", repo.ErrConfig, spec, err)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +82,43 @@ func TestTheBillOfAMonthFollowsFromItsFigures(t *testing.T) {
 	}
 	if bills != 5 || contended != 2 {
 		t.Errorf("%d bills, %d of contended items", bills, contended)
+	}
+}
+
+// The settings of docs/choosing.md are advised with the figures of runs.
+func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
+	document, err := os.ReadFile("../docs/choosing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, want := range map[string][][3]string{
+		"many callers of a process": {{"one-item", "1 process of 256", "optimistic, warm, combine"}, {"one-item", "1 process of 256", "version by hand"}},
+		"several processes that want": {
+			{"uneven", "32 processes", "pessimistic"}, {"uneven", "32 processes", "version by hand"},
+			{"uneven", "32 processes, log-normal", "pessimistic"}, {"uneven", "32 processes, log-normal", "version by hand"},
+			{"uneven", "32 processes, Pareto", "pessimistic"}, {"uneven", "32 processes, Pareto", "version by hand"},
+			{"uneven", "32 processes, stalls", "pessimistic"}, {"uneven", "32 processes, stalls", "version by hand"},
+		},
+		"transactions over items": {
+			{"few-hot-items", "2 of 20 items, 8 processes of 8", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8", "transactions by hand"},
+		},
+		"transactions of which": {
+			{"several-items", "transfers, Zipf, 8 processes of 8", "txn, optimistic, fair, prefetch"}, {"several-items", "transfers, Zipf, 8 processes of 8", "transactions by hand"},
+		},
+	} {
+		_, line, _ := strings.Cut(string(document), "\n| "+row)
+		line, _, _ = strings.Cut(line, "\n")
+		var figures []string
+		for _, of := range want {
+			rows, err := rowsOf("../docs/results/"+of[0]+".csv", "^"+of[1]+"$", "^"+of[2]+"$")
+			if err != nil || len(rows) != 1 {
+				t.Fatalf("%v: %d rows, %v", of, len(rows), err)
+			}
+			figures = append(figures, rows[0]["changes/s"]+"; "+rows[0]["p99 ms"])
+		}
+		if got := regexp.MustCompile(`[\d.]+; [\d.]+`).FindAllString(line, -1); !slices.Equal(got, figures) {
+			t.Errorf("%s: the figures are %q, measured were %q", row, got, figures)
+		}
 	}
 }
 

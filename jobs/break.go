@@ -27,6 +27,9 @@ import (
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's. With the context of the job itself it is ErrNested.
 func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
+	if err := nesting.Effect(ctx, "jobs.BreakJob", afterwards); err != nil {
+		return err
+	}
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
 	j, err := s.findJob(ctx, resource, id)
 	switch {

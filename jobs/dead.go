@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -100,6 +101,9 @@ func (s *store) Discard(ctx context.Context, resource, id string) error {
 // takeDeadLetter takes a dead letter away, as it was read, and does more in the same
 // transaction. trace, if set, is the key of a row that nothing else makes.
 func (s *store) takeDeadLetter(ctx context.Context, resource, id string, more func(*change, jobRow), trace ddb.Item) error {
+	if err := nesting.Effect(ctx, "a call on a dead letter", afterwards); err != nil {
+		return err
+	}
 	key, err := s.jobKey(deadPrefix, resource, id)
 	if err != nil {
 		return err

@@ -36,12 +36,7 @@ type ending struct {
 // jobs of one resource share theirs while one is under way.
 //
 // Inside the closure of a transaction it is refused with repo.ErrNested: use DoneIn.
-func (j *job) Done(ctx context.Context) error {
-	if err := nesting.Effect(ctx, "job.Done", "DoneIn(tx)"); err != nil {
-		return err
-	}
-	return j.end(ctx, j.done())
-}
+func (j *job) Done(ctx context.Context) error { return j.end(ctx, j.done()) }
 
 func (j *job) done() *ending {
 	return &ending{name: "Done", removes: true, keeps: true, write: func(w *ddb.Write) change {
@@ -153,6 +148,13 @@ func (j *job) owns(row ddb.Item) bool {
 
 // end sends the change that ends the job.
 func (j *job) end(ctx context.Context, e *ending) (err error) {
+	form := afterwards
+	if e.name == "Done" {
+		form = "DoneIn(tx)"
+	}
+	if err := nesting.Effect(ctx, "job."+e.name, form); err != nil {
+		return err
+	}
 	ctx, span := j.s.table.Core.Observe.Call(ctx, telemetry.Job, e.name)
 	span.Key(j.Resource)
 	defer span.End(&err)
@@ -160,6 +162,9 @@ func (j *job) end(ctx context.Context, e *ending) (err error) {
 	defer cancel()
 	return j.endOn(ctx, repo.ErrReleased, e)
 }
+
+// afterwards is the way out of a closure for what no transaction can have a part in.
+const afterwards = "it after the transaction"
 
 // endOn is end as long as ctx allows; why is the cause of the context's end.
 func (j *job) endOn(ctx context.Context, why error, e *ending) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/telemetry"
 )
@@ -32,6 +33,9 @@ func (q *Queue[J]) Next(ctx context.Context, resource string) (*Job[J], error) {
 }
 
 func (s *store) startNext(ctx context.Context, resource string) (_ *job, err error) {
+	if err := nesting.Effect(ctx, "jobs.Next", afterwards); err != nil {
+		return nil, err
+	}
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}

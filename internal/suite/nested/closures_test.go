@@ -172,6 +172,17 @@ func TestJobsInsideAClosure(t *testing.T) {
 		refused(t, "Reschedule", jobs.Reschedule(ctx, "line", "1", time.Now()), "In(tx).Reschedule")
 		_, err = jobs.EnqueueMany(ctx, "line", []int{2})
 		refused(t, "EnqueueMany", err, "In(tx).Enqueue")
+		for name, call := range map[string]func() error{
+			"Fail":     func() error { return job.Fail(ctx, errors.New("no")) },
+			"Return":   func() error { return job.Return(ctx) },
+			"Snooze":   func() error { return job.Snooze(ctx, time.Second) },
+			"Next":     func() error { _, err := jobs.Next(ctx, "line"); return err },
+			"BreakJob": func() error { return jobs.BreakJob(ctx, "line", job.ID(), job.Token()) },
+			"Requeue":  func() error { return jobs.Requeue(ctx, "line", "1") },
+			"Discard":  func() error { return jobs.Discard(ctx, "line", "1") },
+		} {
+			refused(t, name, call(), "after the transaction")
+		}
 		_, err = jobs.Enqueue(txn.Outside(ctx), "line", 2)
 		return err
 	}))

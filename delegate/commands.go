@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"sync"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/jsontype"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/recent"
@@ -166,10 +168,14 @@ type Call[A, R any] struct {
 // deterministic, have no effect elsewhere, and be the same under that name in every
 // program: it may run in any of them, for any caller, more than once, on the item as it is
 // then. If it returns an error nothing of it is applied. Arguments and result travel as
-// JSON. ErrConfig: the name is empty, longer than 255 bytes, or taken.
+// JSON. ErrConfig: the name is empty, longer than 255 bytes, or taken. ErrSchema: a type has
+// what JSON would leave out.
 func Command[T, A, R any](c *Commands[T], name string, run func(ctx context.Context, item *T, args A) (R, error)) (*Call[A, R], error) {
 	if c == nil || run == nil || name == "" || len(name) > 255 {
 		return nil, fmt.Errorf("%w: a command needs a name of at most 255 bytes, and what it does", repo.ErrConfig)
+	}
+	if err := errors.Join(jsontype.Check(reflect.TypeFor[A]()), jsontype.Check(reflect.TypeFor[R]())); err != nil {
+		return nil, fmt.Errorf("%w: command %q: %w", repo.ErrSchema, name, err)
 	}
 	e := c.e
 	e.mu.Lock()

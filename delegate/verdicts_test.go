@@ -86,6 +86,8 @@ func TestWhatIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	rig.Is(t, err, repo.ErrTooLarge)
 	_, err = p.take.Once("").Do(t.Context(), apple, take{1})
 	rig.Is(t, err, repo.ErrConfig)
+	_, err = delegate.Command(p.all, "loses", func(context.Context, *product, struct{ n int }) (int, error) { return 0, nil })
+	rig.Is(t, err, repo.ErrSchema) // it would arrive as 0
 	_, err = p.take.Do(t.Context(), repo.Key{Partition: 1}, take{1})
 	rig.Is(t, err, repo.ErrKey)
 	over, cancel := context.WithCancel(t.Context())

@@ -27,19 +27,13 @@ import (
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's. With the context of the job itself it is ErrNested.
 func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
-	if err := nesting.Effect(ctx, "jobs.BreakJob", afterwards); err != nil {
-		return err
-	}
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
-	j, err := s.findJob(ctx, resource, id)
+	j, err := s.findToBreak(ctx, resource, id, token)
 	switch {
 	case err != nil:
 		return err
 	case j.state != running || j.token != token || token == 0:
 		return missing
-	}
-	if err = nesting.Break(ctx, nesting.ItemOf(s.table.Core, j.key()), repo.Key{Partition: resource, Sort: id}, strconv.FormatInt(token, 10)); err != nil {
-		return err
 	}
 	r, err := s.table.Read(ctx, resource)
 	if err != nil {
@@ -73,4 +67,15 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	s.table.Core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
 	s.wake(resource)
 	return nil
+}
+
+// findToBreak finds the job that a call is to take from its handler, where it may be made.
+func (s *store) findToBreak(ctx context.Context, resource, id string, token int64) (j jobRow, err error) {
+	if err = nesting.Effect(ctx, "jobs.BreakJob", afterwards); err != nil {
+		return j, err
+	}
+	if j, err = s.findJob(ctx, resource, id); err != nil {
+		return j, err
+	}
+	return j, nesting.Break(ctx, nesting.ItemOf(s.table.Core, j.key()), repo.Key{Partition: resource, Sort: id}, strconv.FormatInt(token, 10))
 }

@@ -67,7 +67,9 @@ func TestTableWithoutASortKey(t *testing.T) {
 
 func TestJobsThatJSONHasNothingFor(t *testing.T) {
 	b := newBench(t)
-	_, err := jobs.New[struct{ C chan int }](b.Client, b.Table, jobs.Config{})
+	_, err := jobs.New[struct{ n int }](b.Client, b.Table, jobs.Config{})
+	rig.Is(t, err, repo.ErrSchema) // each would arrive as 0
+	_, err = jobs.New[struct{ C chan int }](b.Client, b.Table, jobs.Config{})
 	rig.Is(t, err, repo.ErrSchema)
 }
 

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/jsontype"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/resources"
@@ -36,6 +38,9 @@ const (
 // handler of [Queue.Run]. The last call holds. ErrTooLarge if it does not fit an item,
 // ErrSchema if it cannot be written as JSON. Nothing is sent.
 func (j *job) SetResult(result any) error {
+	if err := jsontype.Check(reflect.TypeOf(result)); err != nil {
+		return fmt.Errorf("%w: the result of job %q: %w", repo.ErrSchema, j.row.id, err)
+	}
 	value, err := json.Marshal(result)
 	if err != nil {
 		return fmt.Errorf("%w: the result of job %q, a %T, cannot be written as JSON: %w", repo.ErrSchema, j.row.id, result, redact.Error(err))

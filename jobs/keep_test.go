@@ -143,6 +143,7 @@ func TestResultsThatCannotBeKept(t *testing.T) {
 	put(t, s, "mail", deploy{}, jobs.Keep(time.Hour))
 	j := rig.Must(s.Next(t.Context(), "mail"))(t)
 	rig.Is(t, j.SetResult(make(chan int)), repo.ErrSchema)
+	rig.Is(t, j.SetResult([]struct{ n int }{{1}}), repo.ErrSchema)
 	rig.Is(t, j.SetResult(strings.Repeat("x", 410_000)), repo.ErrTooLarge)
 	rig.Is(t, j.SetResult(strings.Repeat("x", 390_000)))
 	rig.Is(t, j.Done(t.Context()))

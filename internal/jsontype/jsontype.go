@@ -1,0 +1,70 @@
+// Package jsontype tells of a type whether JSON would leave out what its values have:
+// then they would arrive as others, without an error.
+package jsontype
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Check is the error of a type that JSON has nothing for, or of which it would leave out a
+// field without being told to (json:"-"). What is in an interface cannot be known.
+func Check(t reflect.Type) error {
+	if t == nil {
+		return nil
+	}
+	if at, why := check(t, map[reflect.Type]bool{}); why != "" {
+		return fmt.Errorf("a %v would not arrive as it is: %s", t, strings.TrimPrefix(at+" "+why, " "))
+	}
+	return nil
+}
+
+var codes = []reflect.Type{
+	reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+}
+
+// codesItself reports whether a type has a form of its own.
+func codesItself(t reflect.Type) bool {
+	for _, by := range codes {
+		if t.Implements(by) || reflect.PointerTo(t).Implements(by) {
+			return true
+		}
+	}
+	return false
+}
+
+func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
+	if seen[t] || codesItself(t) {
+		return "", ""
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Struct:
+		return checkFields(t, seen)
+	case reflect.Pointer, reflect.Array, reflect.Slice, reflect.Map:
+		return check(t.Elem(), seen)
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		return "", fmt.Sprintf("has a %v, for which JSON has nothing", t.Kind())
+	}
+	return "", ""
+}
+
+func checkFields(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Name == "_" || f.Tag.Get("json") == "-" {
+			continue
+		}
+		inside := f.Anonymous && f.Type.Kind() == reflect.Struct // JSON has its exported fields
+		if !f.IsExported() && !inside {
+			return f.Name, "is unexported, and JSON leaves it out: the tag `json:\"-\"` says that it may"
+		}
+		if at, why = check(f.Type, seen); why != "" {
+			return strings.TrimSuffix(f.Name+"."+at, "."), why
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,49 @@
+package jsontype_test
+
+import (
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/jsontype"
+)
+
+type (
+	hidden struct{ A, b int }
+	told   struct {
+		A int
+		b int `json:"-"`
+		_ struct{}
+	}
+	inner    struct{ A int }
+	embeds   struct{ inner }
+	points   struct{ *inner }
+	deep     struct{ List []map[string]*hidden }
+	loop     struct{ Next *loop }
+	channels struct{ C chan int }
+)
+
+func TestCheck(t *testing.T) {
+	_, _ = hidden{}.b, told{}.b
+	for _, ok := range []reflect.Type{
+		reflect.TypeFor[int](), reflect.TypeFor[told](), reflect.TypeFor[embeds](), reflect.TypeFor[loop](), reflect.TypeFor[any](), nil,
+		reflect.TypeFor[time.Time](), reflect.TypeFor[*big.Int](), reflect.TypeFor[map[string]any](), reflect.TypeFor[[]byte](),
+	} {
+		if err := jsontype.Check(ok); err != nil {
+			t.Errorf("%v: %v", ok, err)
+		}
+	}
+	for of, at := range map[reflect.Type]string{
+		reflect.TypeFor[hidden]():   ": b is unexported",
+		reflect.TypeFor[points]():   ": inner is unexported", // it cannot be set
+		reflect.TypeFor[deep]():     ": List.b is unexported",
+		reflect.TypeFor[channels](): ": C has a chan",
+		reflect.TypeFor[func()]():   ": has a func",
+	} {
+		if err := jsontype.Check(of); err == nil || !strings.Contains(err.Error(), at) {
+			t.Errorf("%v: %v, want %q", of, err, at)
+		}
+	}
+}

@@ -250,6 +250,8 @@ func (l *line) finish(b *batch, answers []string) {
 		b.answer(answers)
 	case len(answers) == 1 && answers[0] == unknown:
 		l.requeue(b)
+	case isTaken(answers):
+		b.fail(errTakenOut)
 	default:
 		l.slot = ""
 		b.fail(protocolError(answers))

@@ -26,6 +26,8 @@ type grammar struct {
 
 	Unique uniqueCommands `cmd:"" help:"Claims of unique attributes: listing, checking and repairing them."`
 
+	Commands commandCommands `cmd:"" help:"Commands of package delegate: who leads an item, what waits for it, and taking out what nobody carries out."`
+
 	Verify verifyCommand `cmd:"" help:"Say whether the protocol allows what became of a table's items, from its stream."`
 
 	Table   tableCommands  `cmd:"" help:"What a table is, and whether its attributes collide with the library's."`

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
@@ -84,6 +86,27 @@ func TestPoliciesAllowWhatIsSent(t *testing.T) {
 			rig.Is(t, err, repo.ErrNotUnique)
 			rig.Must(s.Save(ctx, member{ID: "a", Email: "b", Version: 1}))(t)
 			rig.Is(t, s.Delete(ctx, repo.Key{Partition: "a"}))
+		},
+		"`delegate`": func(w *fixture.Fixture) {
+			items := rig.Must(optimistic.New(w.Items(t, w.Client), optimistic.Config{}))(t)
+			rig.Must(items.Create(ctx, item))(t)
+			mail := rig.Must(delegate.NewMailTable(w.Client, rig.New(t).Table, repo.TableConfig{}))(t)
+			rig.Is(t, mail.EnsureTable(ctx))
+			w.Count.Reset()
+			var all sync.WaitGroup
+			for range 4 {
+				c := rig.Must(delegate.New(items, delegate.Config{Mail: mail}))(t)
+				add := rig.Must(delegate.Command(c, "add", func(ctx context.Context, a *fixture.Account, _ int) (int, error) { return 0, change(ctx, a) }))(t)
+				all.Go(func() {
+					for range 5 {
+						_, err := add.Do(ctx, key, 0)
+						rig.Is(t, err)
+					}
+					rig.Is(t, c.Close(ctx))
+				})
+			}
+			all.Wait()
+			rig.Must(rig.Must(delegate.MailsOf(items.Table().KeyTable, mail))(t).Of(ctx, key))(t)
 		},
 		"`once`": func(w *fixture.Fixture) {
 			s := rig.Must(once.New(w.Client, rig.New(t).Table, once.Config{}))(t)

@@ -5,8 +5,8 @@ var ofCommands = []mutant{
 	{
 		name: "a leader that stood still carries its own commands out again",
 		file: "delegate/lead.go",
-		old:  `	case isTaken(answers):`,
-		new:  `	case isTaken(answers), fate == delegation.MailServed:`,
+		old:  "	case isTaken(answers):\n\t\tl.settled",
+		new:  "	case isTaken(answers), fate == delegation.MailServed:\n\t\tl.settled",
 		by:   test("delegate", "^TestALeaderThatStoodStillFindsItsWrite$"),
 	},
 	{
@@ -15,6 +15,13 @@ var ofCommands = []mutant{
 		old:  `mean(p.trip, min(trip, most))`,
 		new:  `mean(p.trip, max(trip, most))`,
 		by:   test("delegate", "^TestAStallIsNoTrip$"),
+	},
+	{
+		name: "who is told that its commands were taken out may think them applied",
+		file: "delegate/lead.go",
+		old:  `b.fail(errTakenOut)`,
+		new:  `b.fail(protocolError(answers))`,
+		by:   test("delegate", "^TestAnOperatorTakesOutWhatWaits$"),
 	},
 	{
 		name: "mail that was seen before another's write is carried out",

@@ -70,13 +70,14 @@ func (e *engine) join(key repo.Key, raw ddb.Item, c *caller) *line {
 		e.working.Go(l.work)
 	}
 	l.waiting = append(l.waiting, c)
-	l.ring()
+	wake(l.arrived)
 	return l
 }
 
-func (l *line) ring() {
+// wake tells who waits for something, once.
+func wake(waits chan<- struct{}) {
 	select {
-	case l.arrived <- struct{}{}:
+	case waits <- struct{}{}:
 	default:
 	}
 }

@@ -68,24 +68,21 @@ func (l *line) over() bool {
 	return true
 }
 
-// again puts callers back into the line, first of all and each by itself.
-func (l *line) again(callers []*caller) {
+// again puts callers back into the line, first of all; alone: each by itself.
+func (l *line) again(callers []*caller, alone bool) {
 	l.e.mu.Lock()
 	defer l.e.mu.Unlock()
 	for _, c := range callers {
-		c.alone = true
+		c.alone = c.alone || alone
 	}
 	l.waiting = append(slices.Clone(callers), l.waiting...)
-	l.ring()
+	wake(l.arrived)
 }
 
 // requeue puts the callers of a batch back into the line, as they were.
 func (l *line) requeue(b *batch) {
-	l.e.mu.Lock()
-	l.waiting = append(slices.Clone(b.callers), l.waiting...)
-	l.e.mu.Unlock()
+	l.again(b.callers, false)
 	b.cancel(nil)
-	l.ring()
 }
 
 // work changes the item for those who wait, until nobody does.

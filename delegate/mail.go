@@ -184,13 +184,10 @@ func (m *mailbox) read(row ddb.Item) (got mail, err error) {
 	}
 	life, ok := row[aLife].(*types.AttributeValueMemberS)
 	l, isList := row[aOrders].(*types.AttributeValueMemberL)
-	if !ok || !isList {
+	if got.until, err = ddb.Time(row[aUntil]); err != nil || !ok || !isList {
 		return got, errForeignRow
 	}
 	got.Life = life.Value
-	if got.until, err = ddb.Time(row[aUntil]); err != nil {
-		return got, errForeignRow
-	}
 	for _, v := range l.Value {
 		parts, ok := delegation.Texts(v)
 		if !ok || len(parts) != 3 {

@@ -105,14 +105,14 @@ func (m *Mails) TakeOut(ctx context.Context, key repo.Key, slot string, number i
 	b := newBatch([]*caller{{ctx: ctx}})
 	defer b.cancel(nil)
 	b.seq, b.life = number, row.Life
-	switch fate, answers, err := l.takeBack(b); {
-	case fate == delegation.MailServed && isTaken(answers):
-		return nil
-	case fate == delegation.MailServed, fate == delegation.MailLost:
-		return gone
-	default:
+	fate, answers, err := l.takeBack(b)
+	switch {
+	case fate == delegation.MailUnproven:
 		return lock.UnknownOutcome(m.e.core.Table, key, err)
+	case isTaken(answers):
+		return nil
 	}
+	return gone
 }
 
 // at is the line of an item, of which nobody waits.

@@ -114,7 +114,7 @@ func (t *term) look() {
 					t.mail[shard] = seen{stretch, mails}
 					t.mu.Unlock()
 					if len(mails) > 0 {
-						t.signal()
+						wake(t.found)
 					}
 				}
 				if err != nil || len(mails) == 0 {
@@ -122,13 +122,6 @@ func (t *term) look() {
 				}
 			}
 		})
-	}
-}
-
-func (t *term) signal() {
-	select {
-	case t.found <- struct{}{}:
-	default:
 	}
 }
 

@@ -19,7 +19,7 @@ func (l *line) conclude(b *batch, err error) {
 		l.slot = "" // whatever lies there under its numbers is nobody's from now on
 		l.doubtful(b, err)
 	case len(b.callers) > 1 && ofOne(err):
-		l.again(b.callers)
+		l.again(b.callers, true)
 		b.cancel(nil)
 	default:
 		b.fail(err)
@@ -38,7 +38,7 @@ func (l *line) doubtful(b *batch, err error) {
 		c.end <- verdict{err: err}
 	}
 	if len(refused) > 0 {
-		l.again(refused)
+		l.again(refused, true)
 	}
 	b.cancel(nil)
 }

@@ -24,7 +24,7 @@ var _ Client = (*dynamodb.Client)(nil)
 
 var (
 	// ErrBusy is why no job could be had: the limit of the resource is used up, or it is
-	// paused. Nothing was written. See [BusyError]. Of Forget: the resource is in use.
+	// paused. Nothing was written. See [BusyError]. Of Forget and ForgetSchedule: it is in use.
 	ErrBusy = telemetry.Busy
 	// ErrNoWork is why there is no next job: none is queued, or none is due.
 	ErrNoWork = telemetry.NoWork

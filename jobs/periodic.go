@@ -54,8 +54,8 @@ type periodic struct {
 // The first tick is the one that follows the first Run. Ticks that nobody saw are made up for
 // as [Schedule.CatchUp] says. Where programs have different schedules under one name, that
 // of the one that began last holds while it runs; when a tick of it is a minute late, another
-// program takes the name over. Its row stays when no program has the name any more. A tick
-// costs 6 write units, and each process that has it a read.
+// program takes the name over. Its row stays when no program has the name any more, until
+// [Queue.ForgetSchedule]. A tick costs 6 write units, and each process that has it a read.
 func (q *Queue[J]) Periodic(name string, schedule Schedule, job func(tick time.Time) (resource string, value J, err error)) {
 	p := &periodic{name: name, schedule: schedule}
 	if job != nil {

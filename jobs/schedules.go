@@ -38,3 +38,29 @@ func parseSchedule(row ddb.Item) (ScheduleInfo, error) {
 	}
 	return info, nil
 }
+
+// ForgetSchedule removes a schedule that no program has any more. A program that has it makes
+// it anew with its next look, and if a tick has come meanwhile leaves that out. ErrNotFound if
+// there is none, ErrBusy if it moves on meanwhile. Two requests.
+func (s *store) ForgetSchedule(ctx context.Context, name string) error {
+	if _, err := s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: name}); err != nil {
+		return err
+	}
+	row, err := s.table.Core.Get(ctx, resources.RowKey(schedulesKey, name))
+	if err != nil {
+		return err
+	}
+	if len(row) == 0 {
+		return fmt.Errorf("%w: schedule %q", repo.ErrNotFound, name)
+	}
+	w := s.table.Core.NewWrite()
+	w.IfSeen(row, aSpec, aNext) // a copy that comes late must not remove what was made since
+	res := s.table.Core.Delete(ctx, w.Delete(resources.RowKey(schedulesKey, name)), ddb.Options{})
+	switch {
+	case res.Outcome == ddb.Condition && len(res.Image) == 0:
+		return nil // by an attempt before it, a copy of it, or somebody else
+	case res.Outcome == ddb.Condition:
+		return fmt.Errorf("%w: schedule %q has moved on: some program has it", ErrBusy, name)
+	}
+	return res.Err
+}

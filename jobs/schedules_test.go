@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
@@ -53,4 +54,41 @@ func TestSchedulesAreListed(t *testing.T) {
 			t.Errorf("%q", names)
 		}
 	})
+}
+
+// A schedule that no program has is forgotten, once, also where answers are lost; one that
+// some program has comes again.
+func TestSchedulesAreForgotten(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, jobs.Config{Poll: time.Millisecond})
+	for name, want := range map[string]error{"": repo.ErrKey, "report": repo.ErrNotFound} {
+		rig.Is(t, s.ForgetSchedule(t.Context(), name), want)
+	}
+	listed := func() (names []string) {
+		for s, err := range s.Schedules(t.Context()) {
+			rig.Is(t, err)
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	for i, kind := range []fault.Kind{fault.None, fault.LoseResponse, fault.Resend, fault.Error500After} {
+		b.put(t, attrs{"pk": str("SCHEDULES"), "sk": str("report"), "spec": str("every 1h0m0s"), "next": num("1")})
+		b.Nth("DeleteItem", 0, kind)
+		if err := s.ForgetSchedule(t.Context(), "report"); err != nil || len(listed()) != 0 {
+			t.Errorf("%d: %v, %q", i, err, listed())
+		}
+		b.Faults(nil)
+	}
+	k := &ticks{seen: map[int64]int{}}
+	end := k.periodically(t, s, jobs.Every(time.Hour))
+	rig.Await(t, "the schedule is there", func() bool { return len(listed()) == 1 })
+	end()
+	other := bench{b.Peer()}
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "DeleteItem" { // it moves on meanwhile
+			other.put(t, attrs{"pk": str("SCHEDULES"), "sk": str("report"), "spec": str("every 1h0m0s"), "next": num("1")})
+		}
+		return fault.None
+	})
+	rig.Is(t, s.ForgetSchedule(t.Context(), "report"), jobs.ErrBusy)
 }

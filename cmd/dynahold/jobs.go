@@ -13,7 +13,7 @@ import (
 
 type jobCommands struct {
 	List       jobsListCommand       `cmd:"" help:"List the resources with their counters, or the jobs of one in the order of its line."`
-	Show       jobsShowCommand       `cmd:"" help:"Show one job or dead letter."`
+	Show       jobsShowCommand       `cmd:"" help:"Show one job, dead letter, or what is kept of a job that has ended."`
 	Dead       jobsDeadCommand       `cmd:"" help:"List the dead letters of a resource: jobs that failed for good."`
 	Cancel     jobsCancelCommand     `cmd:"" help:"Remove a job that waits."`
 	RunNow     jobsRunNowCommand     `cmd:"" help:"Let a job start that waits for its time, or for its next attempt."`
@@ -22,6 +22,8 @@ type jobCommands struct {
 	Requeue    jobsRequeueCommand    `cmd:"" help:"Put a dead letter, or many, at the end of the line, to be tried again."`
 	Discard    jobsDiscardCommand    `cmd:"" help:"Remove a dead letter, or many, for good."`
 	Schedules  jobsSchedulesCommand  `cmd:"" help:"List periodic jobs: their schedules, the last tick and the next."`
+
+	ForgetSchedule jobsForgetScheduleCommand `cmd:"" help:"Remove the schedule of a periodic job that no program has any more."`
 }
 
 // work are the jobs and permits of a table. What travels with them stays as it is.
@@ -82,7 +84,7 @@ func resourceDocumentOf(r jobs.Resource) resourceDocument {
 
 type jobDocument struct {
 	ID        string          `json:"id"`
-	State     string          `json:"state"`              // queued, running, dead
+	State     string          `json:"state"`              // queued, running, dead; done, cancelled, discarded: what is kept of it
 	Priority  int             `json:"priority,omitempty"` // 1 comes first; of a job in line
 	Attempts  int             `json:"attempts"`
 	Owner     string          `json:"owner,omitempty"`
@@ -93,7 +95,8 @@ type jobDocument struct {
 	Expired   bool            `json:"expired,omitempty"`
 	NotBefore *time.Time      `json:"not_before,omitempty"`
 	Error     string          `json:"error,omitempty"`
-	Value     json.RawMessage `json:"value,omitempty"` // of dead letters
+	Value     json.RawMessage `json:"value,omitempty"`  // of dead letters
+	Result    json.RawMessage `json:"result,omitempty"` // that is kept
 }
 
 func queuedDocument(j jobs.JobInfo, now time.Time) jobDocument {
@@ -106,6 +109,13 @@ func queuedDocument(j jobs.JobInfo, now time.Time) jobDocument {
 
 func deadDocument(j jobs.Dead[json.RawMessage]) jobDocument {
 	return jobDocument{ID: j.ID, State: "dead", Attempts: j.Attempts, Error: j.Error, Value: j.Value, Enqueued: stated(j.Enqueued), Since: stated(j.Died)}
+}
+
+// keptDocument is what is kept of a job that has ended.
+func keptDocument(s jobs.Status) jobDocument {
+	d := jobDocument{ID: s.ID, State: string(s.State), Attempts: s.Attempts, Error: s.Error, Since: stated(s.Ended), Until: stated(s.Until)}
+	_ = s.Result(&d.Result) // there may be none
+	return d
 }
 
 // stands says how things are with a job.
@@ -122,6 +132,8 @@ func (d jobDocument) stands(now time.Time) string {
 		return "failed or put off, due at " + moment(*d.NotBefore, now)
 	case d.State == "queued":
 		return "waits"
+	case d.State != "dead":
+		return fmt.Sprintf("%s at %s, kept until %s", d.State, moment(*d.Since, now), moment(*d.Until, now))
 	case d.Since != nil:
 		return "dead since " + moment(*d.Since, now)
 	}

@@ -166,6 +166,31 @@ func TestSchedulesOfATable(t *testing.T) {
 	n.is(<-ended)
 	n.says("jobs schedules ticks", exitOK, "report", "yearly", "none yet", "last tick")
 	n.says("jobs schedules ticks -o json", exitOK, `"name": "report"`, `"last": "2`, `"last": null`, fmt.Sprintf("%q", jobs.Every(time.Second).String()))
+	n.says("jobs forget-schedule ticks yearly", exitUsage, "--yes", "none yet")
+	n.says("jobs forget-schedule ticks yearly --yes", exitOK, "forgotten: yearly")
+	n.says("jobs forget-schedule ticks yearly --yes", exitNothing, "yearly")
+	n.says("jobs forget-schedule ticks report --yes -o json", exitOK, `"forgotten"`, `"name": "report"`)
+	n.says("jobs schedules ticks", exitOK, "no program has a periodic job")
+}
+
+// What is kept of a job that has ended is shown, and why it was discarded.
+func TestKeptJobsAreShown(t *testing.T) {
+	n := newNight(t)
+	id, err := n.jobs.Enqueue(t.Context(), "bills", map[string]int{"order": 1}, jobs.Keep(time.Hour))
+	n.is(err)
+	job, err := n.jobs.Next(t.Context(), "bills")
+	n.is(err)
+	n.is(job.SetResult(map[string]int{"paid": 42}))
+	n.is(job.Done(t.Context()))
+	n.says("jobs show jobs bills "+id, exitOK, "done at", "kept until", `{"paid":42}`)
+	n.says("jobs show jobs bills "+id+" -o json", exitOK, `"state": "done"`, `"result": {`, `"paid": 42`)
+	id, err = n.jobs.Enqueue(t.Context(), "bills", map[string]int{"order": 2}, jobs.Keep(time.Hour), jobs.Attempts(1))
+	n.is(err)
+	job, err = n.jobs.Next(t.Context(), "bills")
+	n.is(err)
+	n.is(job.Fail(t.Context(), errors.New("no address")))
+	n.says("jobs discard jobs bills "+id+" --yes", exitOK)
+	n.says("jobs show jobs bills "+id, exitOK, "discarded at", "no address")
 }
 
 func TestResourcesAreLimitedAuditedAndForgotten(t *testing.T) {

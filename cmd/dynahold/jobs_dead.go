@@ -84,21 +84,37 @@ func (cmd *jobsShowCommand) Run(ctx context.Context, c *console) error {
 		}
 		var dead error
 		if d, dead = cmd.dead(ctx, all); errors.As(err, new(outcome)) && errors.As(dead, new(outcome)) {
-			return cmd.missing("job")
+			return cmd.ended(ctx, c, all)
 		}
 		if d.ID == "" {
 			return errors.Join(err, dead)
 		}
 		err = dead
 	}
-	switch now := time.Now(); {
-	case err != nil && d.State != "dead":
+	if err != nil && d.State != "dead" {
 		return err
-	case cmd.Output == "json":
-		return errors.Join(c.printJSON(d), err)
-	default:
-		return errors.Join(c.print(factsText(cmd.facts(d, now))), err)
 	}
+	return errors.Join(cmd.show(c, d), err)
+}
+
+// ended shows what is kept of a job that is not there any more.
+func (cmd *jobsShowCommand) ended(ctx context.Context, c *console, all *work) error {
+	s, err := all.Status(ctx, cmd.Resource, cmd.ID)
+	if errors.Is(err, repo.ErrNotFound) {
+		return cmd.missing("job")
+	}
+	if err != nil {
+		return err
+	}
+	return cmd.show(c, keptDocument(s))
+}
+
+// show prints a job.
+func (cmd *jobsShowCommand) show(c *console, d jobDocument) error {
+	if cmd.Output == "json" {
+		return c.printJSON(d)
+	}
+	return c.print(factsText(cmd.facts(d, time.Now())))
 }
 
 // facts are what is known of a job, in words.
@@ -121,6 +137,9 @@ func (f *jobFlags) facts(d jobDocument, now time.Time) [][2]string {
 	}
 	if d.Value != nil {
 		facts = append(facts, [2]string{"value", string(d.Value)})
+	}
+	if d.Result != nil {
+		facts = append(facts, [2]string{"result", string(d.Result)})
 	}
 	return facts
 }

@@ -109,6 +109,17 @@ type scheduleDocument struct {
 	Overdue  bool       `json:"overdue"` // its next tick has come
 }
 
+func scheduleDocumentOf(s jobs.ScheduleInfo, now time.Time) scheduleDocument {
+	return scheduleDocument{s.Name, s.Spec, stated(s.Last), stated(s.Next), !s.Next.After(now)}
+}
+
+func (d scheduleDocument) lastTick(now time.Time) string {
+	if d.Last == nil {
+		return "none yet"
+	}
+	return moment(*d.Last, now)
+}
+
 // Run implements the command.
 func (cmd *jobsSchedulesCommand) Run(ctx context.Context, c *console) error {
 	all, err := cmd.work(ctx)
@@ -117,15 +128,58 @@ func (cmd *jobsSchedulesCommand) Run(ctx context.Context, c *console) error {
 	}
 	now, list, rows := time.Now(), []scheduleDocument{}, [][]string(nil)
 	unread := collect(all.Schedules(ctx), func(s jobs.ScheduleInfo) {
-		d := scheduleDocument{s.Name, s.Spec, stated(s.Last), stated(s.Next), !s.Next.After(now)}
-		last := "none yet"
-		if d.Last != nil {
-			last = moment(s.Last, now)
-		}
-		list, rows = append(list, d), append(rows, []string{s.Name, s.Spec, last, moment(s.Next, now)})
+		d := scheduleDocumentOf(s, now)
+		list, rows = append(list, d), append(rows, []string{s.Name, s.Spec, d.lastTick(now), moment(s.Next, now)})
 	})
 	if err := all.nothing(ctx, len(list), unread); err != nil {
 		return err
 	}
 	return c.printList(cmd.Output, list, []string{"schedule", "when", "last tick", "next tick"}, rows, "no program has a periodic job", unread)
+}
+
+type jobsForgetScheduleCommand struct {
+	tableFlags
+	Name string `arg:"" help:"Name of the schedule, as schedules tells it."`
+	consent
+}
+
+// Help says what it does where a program has it.
+func (jobsForgetScheduleCommand) Help() string {
+	return `Removes the schedule of a periodic job. A program that still has it makes it anew, and leaves out a tick that has come meanwhile. Jobs of its ticks stay.
+
+Exit codes: 0 forgotten; 1 failed, or not agreed to; 2 usage; 3 no such schedule; 4 it has moved on meanwhile: some program has it.`
+}
+
+// Run implements the command.
+func (cmd *jobsForgetScheduleCommand) Run(ctx context.Context, c *console) error {
+	all, err := cmd.workToChange(ctx)
+	if err != nil {
+		return err
+	}
+	now, found := time.Now(), scheduleDocument{}
+	unread := collect(all.Schedules(ctx), func(s jobs.ScheduleInfo) {
+		if s.Name == cmd.Name {
+			found = scheduleDocumentOf(s, now)
+		}
+	})
+	facts := [][2]string{{"schedule", found.Name}, {"when", found.Schedule}, {"last tick", found.lastTick(now)}}
+	switch {
+	case found.Name != "":
+		facts = append(facts, [2]string{"next tick", moment(*found.Next, now)})
+	case unread != nil:
+		return unread
+	default:
+		return outcome{exitNothing, fmt.Errorf("schedule %q is not in table %q", cmd.Name, cmd.Table)}
+	}
+	return c.force(ctx, cmd.Yes, cmd.Output, forced{
+		facts: facts, question: "Forget it?", gone: "somebody was quicker",
+		act: func() error {
+			err := all.ForgetSchedule(ctx, cmd.Name)
+			if errors.Is(err, jobs.ErrBusy) {
+				return outcome{exitMoved, fmt.Errorf("%w; nothing was changed", err)}
+			}
+			return err
+		},
+		done: "forgotten", name: cmd.Name, document: found,
+	})
 }

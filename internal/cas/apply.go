@@ -110,16 +110,15 @@ func (a *applying) run(ctx context.Context) (ddb.Item, error) {
 			return nil, fmt.Errorf("%s: %w", a.waiter.Core.ItemName(a.waiter.Key), err)
 		}
 		res := a.waiter.Update(ctx, in, how)
-		switch res.Outcome {
-		case ddb.Applied:
+		switch {
+		case res.Outcome == ddb.Applied:
 			return res.Item, nil
-		case ddb.Condition:
-		case ddb.Unknown:
-			if image := a.evidence(ctx); image != nil {
-				return image, nil
+		case res.Outcome != ddb.Condition:
+			if res.Outcome == ddb.Unknown || res.Unjudged && a.once != nil { // an id stays in sight, whoever writes behind it
+				if image := a.evidence(ctx); image != nil {
+					return image, nil
+				}
 			}
-			fallthrough
-		default:
 			return nil, lock.Failed(a.waiter.Core, a.waiter.Key, res)
 		}
 		if image, err := a.judge(ctx, res.Image); image != nil || err != nil {

@@ -304,6 +304,9 @@ func (w *txnCell) run(ctx context.Context) error {
 				return err
 			}
 		}
+		if inside, some := ctx.Value(insideKey{}).(func()); some {
+			inside()
+		}
 		return nil
 	}
 	if w.once {

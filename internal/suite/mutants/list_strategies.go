@@ -59,6 +59,27 @@ var ofStrategies = []mutant{
 		by:   suite("copies", "^TestALongChangeKeepsItsTurn$"),
 	},
 	{
+		name: "an event in its turn demands that nobody has one",
+		file: "internal/transaction/event.go",
+		old:  `case ev.Held != nil && e.turn != nil:`,
+		new:  `case ev.Held != nil && e.turn == nil:`,
+		by:   suite("copies", "^TestTransactionsInTheQueue$/^cells$/^nolock_Apply,_b"),
+	},
+	{
+		name: "a transaction fails with the turn that it has lost",
+		file: "internal/transaction/call.go",
+		old:  `case e.inQueue():`,
+		new:  `case e.inQueue() && e.locker == nil:`,
+		by:   suite("copies", "^TestTransactionsInTheQueue$/^cells$/:_a_turn"),
+	},
+	{
+		name: "a commit refused by a lost turn fails",
+		file: "internal/transaction/verdict.go",
+		old:  `if p.again = p.inQueue(); !p.again {`,
+		new:  `if p.again = p.inQueue() && p.locker == nil; !p.again {`,
+		by:   suite("copies", "^TestTransactionsInTheQueue$/^cells$/:_its_hold"),
+	},
+	{
 		name: "a save is bound to no version",
 		file: "optimistic/save.go",
 		old:  `w.IfEqual(core.Version, ddb.Integer(version))`,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -15,20 +14,17 @@ import (
 // for, and demands that nothing later was. What two programs ask for at the same time is
 // told apart by digits drawn at random.
 
-// lastAsked is the last such time of this process, Unix microseconds.
-var lastAsked atomic.Int64
-
-// askedAt is a time in nanoseconds, the last three at random, after all of this process
-// and after a stored one.
-func askedAt(now time.Time, stored int64) int64 {
-	micros := max(now.UnixMicro(), stored/1000+1)
+// askedAt is a time in nanoseconds, the last three at random, after all of this client, by
+// its clock, and after a stored one.
+func (t *Table) askedAt(stored int64) int64 {
+	micros := max(t.Clock().UnixMicro(), stored/1000+1)
 	for {
-		last := lastAsked.Load()
+		last := t.lastAsked.Load()
 		next := max(micros, last+1)
 		if last > micros+time.Minute.Microseconds() { // its clock was set back
 			next = micros
 		}
-		if lastAsked.CompareAndSwap(last, next) {
+		if t.lastAsked.CompareAndSwap(last, next) {
 			return next*1000 + rand.Int64N(1000)
 		}
 	}
@@ -75,7 +71,7 @@ func (h how) standsIn(row ddb.Item, at int64) bool {
 // operate sends an operator's call. wanted tells whether a resource is as the call wants
 // it; refused is the error where it is not the time that has refused it.
 func (t *Table) operate(ctx context.Context, resource string, how how, set func(*ddb.Write), wanted func(Row) bool, refused func(Row, ddb.Result) error) error {
-	at := askedAt(t.Clock(), 0)
+	at := t.askedAt(0)
 	for clean, tries := true, 0; ; tries++ {
 		w := t.Core.NewWrite()
 		set(w)
@@ -109,6 +105,6 @@ func (t *Table) operate(ctx context.Context, resource string, how how, set func(
 		case overtakenBy:
 			return Unknown(resource, nil)
 		}
-		at = askedAt(t.Clock(), r.asked)
+		at = t.askedAt(r.asked)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -71,6 +72,8 @@ type Table struct {
 
 	client  repo.Client
 	adopted *recent.Memory[bool] // resources whose row was told this program's limit
+
+	lastAsked atomic.Int64 // what an operator asked for last through it, Unix microseconds
 }
 
 // maxAdopted is of how many resources, those that were used last, a process remembers it.

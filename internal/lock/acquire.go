@@ -85,7 +85,11 @@ func (t *Locker) Acquire(ctx context.Context, key repo.Key, raw ddb.Item, how Re
 	}
 	for {
 		in, opt := a.request()
-		held, err := a.answered(ctx, a.send(ctx, in, opt))
+		send := t.Core.Update
+		if a.queue != nil && !a.stub {
+			send = a.queue.enter
+		}
+		held, err := a.answered(ctx, send(ctx, in, opt))
 		switch {
 		case held != nil:
 			return held, a.item, nil
@@ -132,14 +136,6 @@ func (a *acquiring) request() (*dynamodb.UpdateItemInput, ddb.Options) {
 		return a.Core.Stub(a.Raw, t, t.Until.Add(stubLife)), opt
 	}
 	return a.Core.Acquire(a.Raw, t), opt
-}
-
-// send sends a request.
-func (a *acquiring) send(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	if a.queue != nil && !a.stub {
-		return a.queue.enter(ctx, in, opt)
-	}
-	return a.Core.Update(ctx, in, opt)
 }
 
 // newTry begins a request with an id of its own.

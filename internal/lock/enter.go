@@ -19,9 +19,9 @@ const (
 )
 
 // enter sends a request that enters the queue, or takes a free lock. Its result is that of
-// a failed condition if it had no answer, and a look beside it tells enough: that it has
-// the lock, or a place whose turn is near. That place may be another's, for entries are
-// short, so its caller leaves it and comes again under another.
+// a failed condition if a look beside it has shown enough: that it has the lock, or a place
+// whose turn is near. That place may be another's, for entries are short, so it was left,
+// and its caller comes again under another.
 func (q *queued) enter(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
 	patience := max(late(q.forecast.Learned, enqueueTripsEven, enqueueTripsUneven), leastPatience)
 	if q.forecast.Trip == 0 || patience >= opt.Timeout {
@@ -31,29 +31,30 @@ func (q *queued) enter(ctx context.Context, in *dynamodb.UpdateItemInput, opt dd
 	defer stop()
 	sending, cut := context.WithCancel(longer)
 	opt.AwaitAnswer, opt.NoGrace = false, true // it is longer that waits for the answer
-	var seen ddb.Item
-	looked := make(chan struct{})
+	looked := make(chan ddb.Item, 1)
 	beside := time.AfterFunc(patience, func() {
-		defer close(looked)
-		if seen = q.lookBeside(sending, patience/looksAPatience); seen != nil {
-			cut()
-		}
+		looked <- q.lookBeside(sending, longer, patience/looksAPatience)
+		cut()
 	})
 	res := q.Core.Update(sending, in, opt)
-	if cut(); !beside.Stop() {
-		<-looked
-	}
-	if seen == nil || res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+	if cut(); beside.Stop() {
 		return res
 	}
-	return ddb.Result{Outcome: ddb.Condition, Image: seen, Sent: res.Sent, Limit: res.Limit}
+	if seen := <-looked; seen != nil {
+		return ddb.Result{Outcome: ddb.Condition, Image: seen, Sent: res.Sent, Limit: res.Limit}
+	}
+	return res
 }
 
-// lookBeside looks at the item until ctx ends, or an image tells what to do.
-func (q *queued) lookBeside(ctx context.Context, every time.Duration) ddb.Item {
+// lookBeside looks at the item until the enqueue is over, which ctx is, and returns what
+// shows the lock in our hands, or a place that was left since, or may have been. A place
+// that was handed the lock meanwhile is not: the answer to the enqueue will tell whose it is.
+func (q *queued) lookBeside(ctx, leaving context.Context, every time.Duration) ddb.Item {
 	for ctx.Err() == nil {
 		res := q.Core.Read(ctx, q.Raw, ddb.Options{Timeout: q.locker.glance(), Single: true})
-		if res.Outcome == ddb.Applied && q.tells(res.Item, every) {
+		place, ahead, there := q.Core.ParseQueue(res.Item).Find(q.entry)
+		q.place = place
+		if !q.notTaken(res.Item) || there && q.near(len(ahead), every) && q.vacate(leaving).Outcome != ddb.Condition {
 			return res.Item
 		}
 		ddb.Sleep(ctx, every)
@@ -61,10 +62,8 @@ func (q *queued) lookBeside(ctx context.Context, every time.Duration) ddb.Item {
 	return nil
 }
 
-// tells reports whether an image is worth more than the answer to the enqueue, which may
-// come yet: it shows the lock in our hands, or a place that may have its turn before the
-// look after the next one.
-func (q *queued) tells(image ddb.Item, every time.Duration) bool {
-	_, ahead, there := q.Core.ParseQueue(image).Find(q.entry)
-	return !q.notTaken(image) || there && time.Duration(len(ahead))*q.forecast.Turn <= 2*every+3*q.forecast.Trip
+// near reports whether a place with so many before it may have its turn before the look
+// after the next one: else the answer to the enqueue may come yet.
+func (q *queued) near(ahead int, every time.Duration) bool {
+	return time.Duration(ahead)*q.forecast.Turn <= 2*every+3*q.forecast.Trip
 }

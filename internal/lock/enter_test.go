@@ -1,10 +1,10 @@
 package lock
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
-	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -55,21 +55,48 @@ func TestAStalledEnqueueComesAgain(t *testing.T) {
 	}
 }
 
+// Who is handed the lock before it has left its place hears by the answer that the place was
+// its own.
+func TestAStalledEnqueueIsHandedTheLock(t *testing.T) {
+	p := open(t, Config{Fair: true})
+	h := p.take(t)
+	o := p.other(t).knows()
+	enqueues, leaves := 0, 0
+	o.Faults(func(_ string, _ int, body []byte) fault.Kind {
+		switch {
+		case bytes.Contains(body, []byte("list_append")):
+			if enqueues++; enqueues == 1 {
+				return fault.HoldResponse
+			}
+		case leaves == 0 && bytes.Contains(body, []byte(`"NULL":true`)):
+			leaves++
+			rig.Is(t, h.Extend(t.Context())) // sees who waits
+			rig.Must(h.End(t.Context(), End{}))(t)
+		}
+		return fault.None
+	})
+	answer := make(chan *fault.Held, 1)
+	go func() {
+		held := <-o.Net.Held()
+		for l, _ := p.record(t); l.Held == h.Token(); l, _ = p.record(t) {
+			time.Sleep(time.Millisecond)
+		}
+		held.Release()
+		answer <- held
+	}()
+	mine := o.take(t)
+	<-answer
+	if mine.Token() != h.Token()+1 || leaves != 1 {
+		t.Errorf("token %d after %d, it tried to leave %d times", mine.Token(), h.Token(), leaves)
+	}
+	rig.Must(mine.End(t.Context(), End{}))(t)
+}
+
 // A place that is far from its turn is not given up: the answer may come yet.
 func TestALateEnqueueKeepsItsPlace(t *testing.T) {
-	p := open(t, Config{Fair: true})
-	q := &queued{acquiring: &acquiring{locker: p.Locker, id: "me", Waiter: Waiter{Core: p.Core}}, entry: "mine"}
+	q := &queued{}
 	q.forecast.Turn, q.forecast.Trip = 10*time.Millisecond, 5*time.Millisecond
-	for name, c := range map[string]struct {
-		item ddb.Item
-		want bool
-	}{
-		"it is not there":         {ddb.Item{"lockQueue": queueOf("head")}, false},
-		"it has the lock":         {ddb.Item{"lockedBy": ddb.Text("me")}, true},
-		"its turn comes":          {ddb.Item{"lockQueue": queueOf("next", "mine")}, true},
-		"at the edge of the time": {ddb.Item{"lockQueue": queueOf("4444", "3333", "2222", "1111", "mine")}, false},
-		"it was handed the lock":  {ddb.Item{"lockedBy": ddb.Text(stored.NextID("mine"))}, false}, // or another was
-	} {
-		rig.Equal(t, q.tells(c.item, 10*time.Millisecond), c.want, "%s: tells", name)
+	for ahead, want := range map[int]bool{0: true, 1: true, 3: true, 4: false, 30: false} {
+		rig.Equal(t, q.near(ahead, 10*time.Millisecond), want, "%d ahead: near", ahead)
 	}
 }

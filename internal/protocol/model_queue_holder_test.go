@@ -191,6 +191,10 @@ func (m *queueModel) left(w *queueWorld, i int, applied bool) string {
 	case !applied && !ours && place >= 0:
 		q.req.place = place // others have left the queue at its head
 		return ""
+	case !applied && q.late: // it may have been handed the lock: the answer to its draw will tell
+		q.phase, q.late, q.back, q.unsure = drawing, false, false, true
+		q.req = request{kind: toDraw, entry: q.entry, age: q.made}
+		return ""
 	case applied, !ours:
 		m.gone(w, i)
 		return ""

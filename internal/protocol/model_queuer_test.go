@@ -37,6 +37,7 @@ type queuer struct {
 	had     bool // it has had the lock in this acquisition
 	unsure  bool // an attempt of the present request had no answer
 	stands  bool // its enqueue was answered: it is in the queue
+	late    bool // it leaves because a look beside its draw has shown it there
 	back    bool // it draws again when it has left
 	place   int8 // where its entry was last seen
 	memory  memory
@@ -184,6 +185,7 @@ func (m *queueModel) lookLate(w queueWorld, i int, out emit[queueWorld]) {
 		m.remember(q, it)
 	}
 	m.see(&w, i, 0)
+	q.late = q.phase == leaving
 	out(queueIDs[taker(q.entry)], "has no answer, and looks", w, "")
 }
 

@@ -24,11 +24,11 @@ var ofQueues = []mutant{
 		by:   test("internal/lock", "^TestQueueEntryOfAnother$"),
 	},
 	{
-		name: "the place that a look beside an enqueue has shown counts as its own",
+		name: "who is handed the lock before it has left its place comes again",
 		file: "internal/lock/enter.go",
-		old:  `ddb.Result{Outcome: ddb.Condition, Image: seen,`,
-		new:  `ddb.Result{Outcome: ddb.Applied, Item: seen,`,
-		by:   test("internal/lock", "^TestAStalledEnqueueComesAgain$"),
+		old:  `q.vacate(leaving).Outcome != ddb.Condition`,
+		new:  `q.vacate(leaving).Outcome < ddb.Unknown`,
+		by:   test("internal/lock", "^TestAStalledEnqueueIsHandedTheLock$"),
 	},
 	{
 		name: "who leaves a queue that moves asks for where it stood",

@@ -156,6 +156,7 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 		repos := []repo.Repository[fixture.Account]{s.Open(t, w, w.Client), s.Open(t, w, rig.Client()), s.Open(t, w, rig.Client())}
 		rig.Must(repos[0].Create(t.Context(), fixture.Account{ID: "hot", Seq: 1, At: 1}))(t)
 		var done sync.WaitGroup
+		var unknown sync.Map
 		for i := range workers {
 			done.Go(func() {
 				for j := range each {
@@ -165,7 +166,9 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 						a.Ops = append(a.Ops, id)
 						return nil
 					})
-					if err != nil {
+					if errors.Is(err, repo.ErrOutcomeUnknown) {
+						unknown.Store(id, true) // more than eight others wrote while this caller did not get the processor
+					} else if err != nil {
 						t.Errorf("%s: %v", id, err)
 					}
 				}
@@ -174,8 +177,17 @@ func TestNoUpdateIsLostUnder64Goroutines(t *testing.T) {
 		done.Wait()
 		got := rig.Must(repos[0].Get(t.Context(), key))(t)
 		slices.Sort(got.Ops)
-		if n := int64(len(slices.Compact(got.Ops))); got.Balance != workers*each || n != workers*each || got.Version != workers*each+1 {
-			t.Errorf("balance %d, distinct operations %d, version %d after %d updates", got.Balance, n, got.Version, workers*each)
+		want, rare := workers*each, 0
+		for id := range unknown.Range {
+			if rare++; rare > 4 {
+				t.Errorf("%v is the fifth unknown outcome", id)
+			}
+			if !slices.Contains(got.Ops, id.(string)) {
+				want--
+			}
+		}
+		if n := int64(len(slices.Compact(got.Ops))); got.Balance != want || n != want || got.Version != want+1 {
+			t.Errorf("balance %d, distinct operations %d, version %d after %d updates", got.Balance, n, got.Version, want)
 		}
 	})
 }

@@ -38,7 +38,7 @@
 // them leads: it carries out the commands of all who wait with one write. The others put
 // theirs as a mail into a row, and read the item until it has their answers. The item says
 // who leads, and for each sender which mail was served last, with the answers: written with
-// the change, that is the evidence. Where that is more than 1 KB, the rows get the
+// the change, that is the evidence. Where that is more than 2 KB, the rows get the
 // answers, and the item forgets them. A leader without work says so after 40 ms at least. One
 // that does not write for 50 to 100 ms, or some requests, is replaced: two that lead are slow,
 // never wrong, for the version decides. A sender has one mail at a time: docs/protocol.md.

@@ -2,6 +2,7 @@ package delegate
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -151,7 +152,11 @@ func (t *term) own(b *batch, closing bool) (*batch, time.Duration) {
 // quiet is for how long a leader without work stays; turn is when its own callers have
 // theirs.
 func (t *term) quiet(turn time.Duration, closing bool) time.Duration {
-	stays := t.l.stays() - time.Since(t.lastWork())
+	last := t.last // when there was something to do
+	if t.met.After(last) {
+		last = t.met
+	}
+	stays := t.l.stays() - time.Since(last)
 	switch {
 	case closing:
 		return 0
@@ -159,14 +164,6 @@ func (t *term) quiet(turn time.Duration, closing bool) time.Duration {
 		return max(turn, time.Millisecond)
 	}
 	return stays
-}
-
-// lastWork is when there was something to do last.
-func (t *term) lastWork() time.Time {
-	if t.met.After(t.last) {
-		return t.met
-	}
-	return t.last
 }
 
 // sleep waits until there may be something to do.
@@ -254,6 +251,6 @@ func (l *line) finish(b *batch, answers []string) {
 		b.fail(errTakenOut)
 	default:
 		l.slot = ""
-		b.fail(protocolError(answers))
+		b.fail(fmt.Errorf("%w: %d answers to a mail that has others", repo.ErrOutcomeUnknown, len(answers)))
 	}
 }

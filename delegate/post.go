@@ -3,7 +3,6 @@ package delegate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -279,9 +278,4 @@ func (l *line) mark(ctx context.Context, image ddb.Item, d delegation.Evidence, 
 		return ddb.Result{}, err
 	}
 	return core.Update(ctx, in, ddb.Options{Holding: true, Decide: true}), nil
-}
-
-// protocolError is why answers are none.
-func protocolError(answers []string) error {
-	return fmt.Errorf("%w: %d answers to a mail that has others", repo.ErrOutcomeUnknown, len(answers))
 }

@@ -14,8 +14,10 @@ import (
 
 // Bounds of what a leader does.
 const (
-	// evidence is how much of the item what was served lately may take.
+	// evidence is how much of the item what was served lately may take, and crowd how much of
+	// it that of those who send may be, before rows get the answers: that is a write each.
 	evidence = 1 << 10
+	crowd    = 2 << 10
 	// mostMails and mostAnswers bound one round.
 	mostMails   = 256
 	mostAnswers = 16 << 10
@@ -200,7 +202,7 @@ func (t *term) crowded(d delegation.Evidence) bool {
 			n += s.Bytes(slot)
 		}
 	}
-	return n > evidence && time.Since(t.grown) > activeFor
+	return n > crowd && time.Since(t.grown) > activeFor
 }
 
 // fewer is over how many partitions mail is spread after this term.
@@ -219,8 +221,9 @@ func (t *term) offload(r *round) {
 	for _, slot := range r.left.Oldest() {
 		s := r.left.Slots[slot]
 		_, fresh := r.served[slot]
+		_, sends := t.mine[slot]
 		asked := r.left.Rows && fresh // senders look for it there
-		if size <= evidence && !asked {
+		if !asked && (size <= evidence || sends && size <= crowd) {
 			continue
 		}
 		size -= s.Bytes(slot)

@@ -91,7 +91,7 @@ func (w *world) program(name string, s setup) *program {
 		}
 		l.Ops = append(l.Ops, op)
 		if s.wide {
-			return op + strings.Repeat(".", 200), nil
+			return op + strings.Repeat(".", 400), nil
 		}
 		return op, nil
 	}))(w.t)

@@ -20,7 +20,7 @@ var ofCommands = []mutant{
 		name: "who is told that its commands were taken out may think them applied",
 		file: "delegate/lead.go",
 		old:  `b.fail(errTakenOut)`,
-		new:  `b.fail(protocolError(answers))`,
+		new:  `b.fail(repo.ErrOutcomeUnknown)`,
 		by:   test("delegate", "^TestAnOperatorTakesOutWhatWaits$"),
 	},
 	{

@@ -60,10 +60,19 @@ const (
 // errStuck is the cause of the end of what outlasts the grace.
 var errStuck = errors.New("load: the change was still under way 30 s after the end")
 
+// settle waits for requests that nobody waits for, and in virtual time, where that costs
+// nothing, for those that calls send beside themselves: a bubble must not end before them.
+func (c *crew) settle() {
+	if c.virtual {
+		time.Sleep(grace)
+	}
+	c.adrift.Wait()
+}
+
 // run works until the measured time is over and everything has ended that was
 // begun in it.
 func (c *crew) run() error {
-	defer c.adrift.Wait()
+	defer c.settle()
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), endingsKey{}, &c.endings))
 	defer cancel(nil)
 	n, _ := c.sharers()

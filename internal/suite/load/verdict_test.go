@@ -137,6 +137,23 @@ type leavingContext struct {
 
 func (c leavingContext) Done() <-chan struct{} { c.leave(); return c.Context.Done() }
 
+// What a call sends behind itself, and nobody waits for, does not outlive a run.
+func TestRequestsBehindACall(t *testing.T) {
+	behind := written("behind", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error {
+		inside(ctx)
+		go func() {
+			time.Sleep(100 * time.Millisecond)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
+			defer cancel()
+			_, _ = c.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key})
+		}()
+		return add(ctx, c, table, key, "1")
+	})
+	if r := run(t, true, crowd, behind); r.Changes == 0 || r.Lost != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A caller who leaves does not call back what is on its way.
 func TestCancelledRequestsReachTheEngine(t *testing.T) {
 	leaving := written("leaving", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {

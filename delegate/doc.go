@@ -22,7 +22,9 @@
 // refused; [repo.ErrOutcomeUnknown] if nobody can tell; every other error says that it is
 // not applied. That holds for lost answers, copies of requests, processes that die or stop
 // at any moment, and clocks that differ. Changes by locks, versions, expressions, event
-// times and transactions go on as promised on the same item; Once(id) is theirs, too.
+// times and transactions go on as promised on the same item; Once(id) is theirs, too. On
+// items of package pessimistic commands take no lock: a round waits while somebody holds
+// the item, as every writer without one.
 //
 // A panic is its caller's error. Arguments have at most [MostArgs] bytes of JSON, results
 // [MostResult]. If ctx ends, the command is taken back, and the error says so, unless it was

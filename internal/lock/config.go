@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -29,15 +30,7 @@ const endlessSpan = 30 * time.Second
 
 // span is the lease, or what takes its place where those who wait reckon with it: for
 // graces, and for how long a waiter bears to hear nothing.
-func (c *Config) span() time.Duration {
-	switch {
-	case c.Patience > 0:
-		return c.Patience
-	case c.Lease == 0:
-		return endlessSpan
-	}
-	return c.Lease
-}
+func (c *Config) span() time.Duration { return cmp.Or(c.Patience, c.Lease, endlessSpan) }
 
 // until is when others may take over what is taken now.
 func (c *Config) until(now time.Time) time.Time {

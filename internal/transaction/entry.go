@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
@@ -46,6 +47,8 @@ type entry struct {
 	moment moment      // before it was read, or after its lock was taken
 	turn   *local.Turn // the lock; nil: it is not held
 	lent   bool        // by a caller that has begun its end
+
+	longest *time.Timer // of a turn in the queue; nil: it is none
 	// ifFree demands that nobody holds the item, but maybe the caller, who goes on to hold
 	// it; nil: nobody.
 	ifFree  func(*protocol.Write)
@@ -251,4 +254,7 @@ func (e *entry) released(c *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.turn, e.known = nil, false
+	if e.longest != nil {
+		e.longest.Stop()
+	}
 }

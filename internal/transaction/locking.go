@@ -95,6 +95,9 @@ func (e *entry) take(ctx context.Context, c *call, how lock.Request) error {
 	}
 	c.mu.Lock()
 	e.turn = turn
+	if e.inQueue() {
+		e.longest = unlocked.Bound(turn.Lock)
+	}
 	c.mu.Unlock()
 	e.known, e.image, e.moment = true, turn.Item, c.tick()
 	return nil

@@ -29,6 +29,8 @@ type Call struct {
 	turn   *lock.Lock // the lock that it was given there; nil: it has none
 	fresh  ddb.Item   // see Fresh
 
+	longest *time.Timer // of the turn
+
 	breaks int // expired holds that were ended
 }
 

@@ -32,7 +32,7 @@ func (t *Call) stand(ctx context.Context, l stored.Record) error {
 	var failed error
 	t.stood = true
 	err := t.WaitBy(ctx, l, func() {
-		t.turn, t.fresh, failed = t.newLocker(true).Acquire(ctx, t.Key, t.Raw, lock.Request{})
+		failed = t.takeTurn(ctx, true)
 	})
 	switch {
 	case errors.Is(failed, repo.ErrNotFound):
@@ -51,7 +51,7 @@ func (t *Call) stand(ctx context.Context, l stored.Record) error {
 func (t *Call) TakeLock(ctx context.Context, image ddb.Item) (err error) {
 	t.endTurn(ctx) // it was in time for nothing
 	t.stood = true
-	t.turn, t.fresh, err = t.newLocker(t.QueueWaits(image)).Acquire(ctx, t.Key, t.Raw, lock.Request{})
+	err = t.takeTurn(ctx, t.QueueWaits(image))
 	if errors.Is(err, repo.ErrNotFound) {
 		return nil // the next try tells
 	}
@@ -60,9 +60,11 @@ func (t *Call) TakeLock(ctx context.Context, image ddb.Item) (err error) {
 
 // A turn ends soon where its writer has died, or a copy of its request has taken the lock:
 // all others stand behind it. Who works for longer renews it.
+// But not for ever: a change that does not return loses it.
 const (
-	turnLease = 6 * time.Second
-	turnEvery = turnLease / 3
+	turnLease   = 6 * time.Second
+	turnEvery   = turnLease / 3
+	longestTurn = 5 * time.Minute
 )
 
 // NewTurns makes what takes the locks of those who write without, for their turns: in a
@@ -74,12 +76,19 @@ func NewTurns(core *protocol.Core, s lock.Settings, fair bool) *lock.Locker {
 	return lock.NewLocker(core, cfg)
 }
 
-// newLocker makes what takes the lock for the call.
-func (t *Call) newLocker(fair bool) *lock.Locker {
+// takeTurn takes the lock for the call.
+func (t *Call) takeTurn(ctx context.Context, fair bool) (err error) {
 	s := t.Settings
 	s.Wait.Attempts = 0 // that of the call bounds how often it comes here
-	return NewTurns(t.Core, s, fair)
+	t.turn, t.fresh, err = NewTurns(t.Core, s, fair).Acquire(ctx, t.Key, t.Raw, lock.Request{})
+	if err == nil {
+		t.longest = Bound(t.turn)
+	}
+	return err
 }
+
+// Bound ends the renewal of a turn that lasts too long.
+func Bound(turn *lock.Lock) *time.Timer { return time.AfterFunc(longestTurn, turn.Halt) }
 
 // Fresh is the item as it was when the call was given its lock, once: to those who ask
 // again it is nil, as where there was no such moment.
@@ -118,6 +127,7 @@ func (t *Call) Barred(image ddb.Item) bool {
 // says: if it fails, the lock ends with its lease.
 func (t *Call) endTurn(ctx context.Context) {
 	if t.turn != nil {
+		t.longest.Stop()
 		_, _ = t.turn.End(ctx, lock.End{As: lock.Release})
 		t.turn, t.fresh = nil, nil
 	}

@@ -164,6 +164,28 @@ func TestACopyOfAPlaceHoldsTheQueueForTheLeaseOfATurn(t *testing.T) {
 	}
 }
 
+// A change that does not return loses its turn, in the end.
+func TestAChangeThatHangsLosesItsTurn(t *testing.T) {
+	for name, c := range turnings() {
+		t.Run(name, func(t *testing.T) {
+			n := c.inQueue(t, func(q queueing) {
+				inTurn, hangs := make(chan struct{}, 100), make(chan struct{})
+				ended := q.begin(q.Context(), func() {
+					inTurn <- struct{}{}
+					<-hangs
+				})
+				<-inTurn
+				if took := q.wait(); took > 6*time.Minute {
+					q.Errorf("others had the item after %v", took)
+				}
+				close(hangs)
+				rig.Is(q, <-ended)
+			})
+			rig.Equal(t, n, 1, "applied times")
+		})
+	}
+}
+
 // Who works for long in its turn keeps it: others wait behind, and the change runs once.
 func TestALongChangeKeepsItsTurn(t *testing.T) {
 	for name, c := range turnings() {

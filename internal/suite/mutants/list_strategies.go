@@ -40,8 +40,8 @@ var ofStrategies = []mutant{
 	{
 		name: "a turn in a queue lasts as long as a lock",
 		file: "internal/unlocked/queue.go",
-		old:  `turnLease = 6 * time.Second`,
-		new:  `turnLease = 30 * time.Second`,
+		old:  `turnLease   = 6 * time.Second`,
+		new:  `turnLease   = 30 * time.Second`,
 		by:   suite("copies", "^TestADeadWriterHoldsTheQueueForTheLeaseOfATurn$"),
 	},
 	{
@@ -50,6 +50,13 @@ var ofStrategies = []mutant{
 		old:  `Every: turnEvery,`,
 		new:  `Every: 0 * turnEvery,`,
 		by:   suite("copies", "^TestALongChangeKeepsItsTurn$"),
+	},
+	{
+		name: "a turn in a queue is renewed for ever",
+		file: "internal/unlocked/queue.go",
+		old:  `time.AfterFunc(longestTurn, turn.Halt)`,
+		new:  `time.AfterFunc(100*longestTurn, turn.Halt)`,
+		by:   suite("copies", "^TestAChangeThatHangsLosesItsTurn$"),
 	},
 	{
 		name: "who comes to stand behind a turn refuses its write",

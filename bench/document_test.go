@@ -99,6 +99,8 @@ func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
 			{"uneven", "32 processes, Pareto", "pessimistic"}, {"uneven", "32 processes, Pareto", "version by hand"},
 			{"uneven", "32 processes, stalls", "pessimistic"}, {"uneven", "32 processes, stalls", "version by hand"},
 		},
+		"the same, and changes": {{"work", "8 processes of 8, 20 ms work", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work", "version by hand"}},
+		"32 processes and":      {{"zipf", "32 processes, 1,000 items", "pessimistic"}, {"zipf", "32 processes, 1,000 items", "version by hand"}},
 		"transactions over items": {
 			{"few-hot-items", "2 of 20 items, 8 processes of 8", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8", "transactions by hand"},
 		},

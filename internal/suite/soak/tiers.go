@@ -21,7 +21,7 @@ var tiers = []tier{
 	{name: "locks", what: "all kinds of lock, faulted: exclusion", in: "./internal/suite/exclusion", run: "UnderFaults", seed: "-seed"},
 	{name: "clocks", what: "clients with other clocks and pauses past the lease, in virtual time", in: "./lockedread", run: "^TestVirtualDays$", seed: "-seed", full: true},
 	{name: "nights", what: "a table's stream and what callers were told, judged by dynahold verify", in: "./cmd/dynahold", run: "^TestVerifyNight$", seed: "-seed", args: []string{"-nightrounds=200"}},
-	{name: "commands", what: "commands of many processes, one request of a run broken", in: "./internal/suite/delegated", run: "^TestOneAccident$", seed: "-seed"},
+	{name: "commands", what: "commands, one request of a run broken, others at the item", in: "./internal/suite/delegated", run: "^Test(OneAccident|OthersChangeTheItem|TheItemGoes|ProgramsDiffer)$", seed: "-seed"},
 	{name: "killed", what: "processes killed that combine, hold or wait", in: "./internal/suite/faults", run: "Killed"},
 	{name: "chain", what: "processes killed and stopped inside changes", in: "./examples/hashchain", run: "Killed", seed: "-killseed", args: []string{"-killrounds=3"}},
 	{name: "leader", what: "leaders killed and stopped", in: "./examples/leader", run: "Killed", seed: "-killseed", args: []string{"-killrounds=3"}},

@@ -185,6 +185,13 @@ var ofJobs = []mutant{
 		by:   test("jobs", "^TestTicksInAStorm$"),
 	},
 	{
+		name: "a schedule is forgotten that has moved on",
+		file: "jobs/schedules.go",
+		old:  "	w.IfSeen(row, aSpec, aNext) ",
+		new:  "	w.IfExists(aSpec) ",
+		by:   test("jobs", "^TestSchedulesAreForgotten$"),
+	},
+	{
 		name: "a job is cancelled, or moved, that was started meanwhile",
 		file: "jobs/find.go",
 		old:  "	j.asRead(w)\n	return ddb.DeleteOf",

@@ -80,7 +80,7 @@ var errAgain = errors.New("the transaction begins anew")
 // attempt is one run of the closure and its commit; again asks for another one.
 func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error) (made, again bool, err error) {
 	tx := newTx(ctx, c)
-	err = tx.run(fn)
+	torn, err := c.run(ctx, tx, fn)
 	made, again, doomed := tx.fate()
 	switch turns, lost := c.lost(); {
 	case made && tx.own != nil: // of what an earlier run has sent
@@ -93,8 +93,10 @@ func (c *call) attempt(ctx context.Context, fn func(context.Context, *Tx) error)
 	case len(turns) > 0:
 		err = c.retake(ctx, turns)
 		return false, errors.Is(err, errAgain), err
-	case again:
+	case again, errors.Is(torn, errAgain):
 		return false, true, nil
+	case torn != nil:
+		return false, false, torn
 	case doomed != nil:
 		return false, false, doomed
 	case err != nil:

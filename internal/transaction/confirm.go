@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // An error of a closure comes from what it has read. It is returned where that was so at
@@ -34,6 +36,37 @@ func (c *call) confirm(ctx context.Context, tx *Tx, said error) (again bool, err
 		return false, tx.unsure(lost, said)
 	}
 	return false, said
+}
+
+// run runs the closure. A panic of it is its caller's, unless it comes from what was not
+// there at one moment: then the closure runs again, as after an error. It is looked at, and
+// goes on, where it was caught: its trace shows where it came from.
+func (c *call) run(ctx context.Context, tx *Tx, fn func(context.Context, *Tx) error) (torn, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if torn = c.torn(ctx, tx); torn == nil {
+			panic(p)
+		}
+	}()
+	return nil, tx.run(fn)
+}
+
+// torn is errAgain, or that others have written in each try, where items were not read as
+// they were at one moment; nil: they were, or nobody can say.
+func (c *call) torn(ctx context.Context, tx *Tx) error {
+	touched := tx.touched()
+	over := ctx.Err() != nil || slices.ContainsFunc(c.held(), func(e *entry) bool { return e.turn.Lock.Over() })
+	if over || len(touched) <= 1 && len(c.unconfirmed(touched)) == 0 {
+		return nil
+	}
+	err := c.verify(ctx, touched)
+	if errors.Is(err, errAgain) || errors.Is(err, repo.ErrConflict) {
+		return err
+	}
+	return nil
 }
 
 // lostAt is what becomes of a run that has lost a lock.

@@ -196,3 +196,41 @@ func TestAnErrorOfWhatWasThere(t *testing.T) {
 		}
 	}
 }
+
+// A panic that comes from what was never there at one moment is none either; one that comes
+// from what was there is its caller's.
+func TestAPanicOfATornRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for first := range w.views(nil) {
+		if locks(first) {
+			continue // nobody writes it then
+		}
+		for _, moved := range []bool{true, false} {
+			name := fmt.Sprint(first, moved)
+			x, y := w.make(t, "x "+name), w.make(t, "y "+name)
+			runs := 0
+			said := func() (said any) {
+				defer func() { said = recover() }()
+				return txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+					r := w.views(tx)[first]
+					a, err := r.Get(ctx, key(x))
+					if err != nil {
+						return err
+					}
+					if runs++; runs == 1 && moved {
+						w.moves(t, x, y)
+					}
+					b, err := r.Get(ctx, key(y))
+					if err == nil && (a.N != b.N || !moved) {
+						panic(errTorn)
+					}
+					return err
+				})
+			}()
+			if moved && (said != nil || runs != 2) || !moved && (said != errTorn || runs != 1) { //nolint:errorlint // the very value
+				t.Errorf("%s: %v after %d runs", name, said, runs)
+			}
+		}
+	}
+}

@@ -3,6 +3,13 @@ package main
 // Transactions of several items.
 var ofTransactions = []mutant{
 	{
+		name: "a panic that a torn read has caused goes out",
+		file: "internal/transaction/confirm.go",
+		old:  `torn = c.torn(ctx, tx); torn == nil {`,
+		new:  `torn = c.torn(ctx, tx); torn != nil || p != nil {`,
+		by:   suite("nested", "^TestAPanicOfATornRead$"),
+	},
+	{
 		name: "a transaction that a part refuses was lost, although an answer was",
 		file: "internal/lockless/transaction.go",
 		old:  "	switch {\n	case clean:\n		return protocol.Lost\n",

@@ -19,7 +19,7 @@ import (
 // and the SDK's UpdateItem. A reader who follows one locked change has to read
 // all of them.
 const (
-	maxAcquireFrames = 9
+	maxAcquireFrames = 10
 	maxCommitFrames  = 10
 )
 

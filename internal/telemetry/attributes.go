@@ -22,6 +22,7 @@ const (
 	condition = attribute.Key("dynahold.condition_failed")
 	changes   = attribute.Key("dynahold.changes")
 	attempt   = attribute.Key("dynahold.attempt")
+	attempts  = attribute.Key("dynahold.attempts")
 	delay     = attribute.Key("dynahold.delay")
 )
 

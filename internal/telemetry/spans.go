@@ -104,6 +104,13 @@ func (c *Call) Changes(n int) {
 	}
 }
 
+// Attempts notes how often a transaction has run, and on which tables.
+func (c *Call) Attempts(n int, tables func() []string) {
+	if c.span != nil {
+		c.span.SetAttributes(attempts.Int(n), tableNames.StringSlice(tables()))
+	}
+}
+
 // End ends the call with the error that its user gets. It is for defer: a panic, which goes
 // on as it was, is told as an error.
 func (c *Call) End(err *error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -62,8 +63,11 @@ func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Cont
 	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
 	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
 	defer told.End(&err)
+	attempts := 0
+	defer func() { told.Attempts(attempts, c.tables) }()
 	defer func() { c.letGo(ctx) }() // also if fn panics
 	for {
+		attempts++
 		made, again, err := c.attempt(ctx, fn)
 		if !again {
 			return made, err
@@ -72,6 +76,17 @@ func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Cont
 			return false, err
 		}
 	}
+}
+
+// tables are those of the items that the call has touched.
+func (c *call) tables() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := map[string]bool{}
+	for _, e := range c.entries {
+		names[e.core.Name] = true
+	}
+	return slices.Sorted(maps.Keys(names))
 }
 
 // errAgain asks for another run.

@@ -3,7 +3,7 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    16_900,
+	"delegate":    16_920,
 	"history":     355,
 	"jobs":        15_200,
 	"localdb":     1_150,
@@ -12,7 +12,7 @@ var limits = map[string]int{
 	"nolock":      19_300,
 	"once":        12_950,
 	"optimistic":  20_200,
-	"pessimistic": 19_600,
+	"pessimistic": 19_700,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,

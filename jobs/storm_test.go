@@ -278,6 +278,7 @@ func (*fates) expected(t *testing.T, err error) {
 // Of what cancels, moves and starts a job in a storm one wins, and who is told so has; in
 // the end each job is done or cancelled.
 func TestCancelsMovesAndStartsInAStorm(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(rig.Share(1, 20)) {
 		inStorm(t, 100+seed, func(t *testing.T, s *storm) {
 			f := &fates{done: map[string]bool{}, unknown: map[string]bool{}, cancelled: map[string]time.Time{}, until: map[string]time.Time{}}

@@ -44,12 +44,22 @@ func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
 	switch t.Kind() {
 	case reflect.Struct:
 		return checkFields(t, seen)
-	case reflect.Pointer, reflect.Array, reflect.Slice, reflect.Map:
+	case reflect.Map:
+		if !isKey(t.Key()) {
+			return "", fmt.Sprintf("has keys of type %v, for which JSON has no text", t.Key())
+		}
+		return check(t.Elem(), seen)
+	case reflect.Pointer, reflect.Array, reflect.Slice:
 		return check(t.Elem(), seen)
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
 		return "", fmt.Sprintf("has a %v, for which JSON has nothing", t.Kind())
 	}
 	return "", ""
+}
+
+// isKey reports whether JSON has a text for the keys of a map.
+func isKey(t reflect.Type) bool {
+	return t.Kind() == reflect.String || reflect.Int <= t.Kind() && t.Kind() <= reflect.Uintptr || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
 func checkFields(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {

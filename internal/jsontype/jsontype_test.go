@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	_, _ = hidden{}.b, told{}.b
 	for _, ok := range []reflect.Type{
 		reflect.TypeFor[int](), reflect.TypeFor[told](), reflect.TypeFor[embeds](), reflect.TypeFor[loop](), reflect.TypeFor[any](), nil,
-		reflect.TypeFor[time.Time](), reflect.TypeFor[*big.Int](), reflect.TypeFor[map[string]any](), reflect.TypeFor[[]byte](),
+		reflect.TypeFor[time.Time](), reflect.TypeFor[*big.Int](), reflect.TypeFor[map[string]any](), reflect.TypeFor[map[uint8]int](), reflect.TypeFor[map[time.Time]int](), reflect.TypeFor[[]byte](),
 	} {
 		if err := jsontype.Check(ok); err != nil {
 			t.Errorf("%v: %v", ok, err)
@@ -41,6 +41,9 @@ func TestCheck(t *testing.T) {
 		reflect.TypeFor[deep]():     ": List.b is unexported",
 		reflect.TypeFor[channels](): ": C has a chan",
 		reflect.TypeFor[func()]():   ": has a func",
+
+		reflect.TypeFor[map[inner]int](): ": has keys of type jsontype_test.inner",
+		reflect.TypeFor[map[bool]int]():  ": has keys of type bool",
 	} {
 		if err := jsontype.Check(of); err == nil || !strings.Contains(err.Error(), at) {
 			t.Errorf("%v: %v, want %q", of, err, at)

@@ -14,11 +14,6 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 )
 
-// scanner is what Scan needs of *dynamodb.Client beside [Client].
-type scanner interface {
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-}
-
 // Scan iterates over all items of the table, or of an index, in no order, with
 // consistent reads (of an index: eventually consistent ones). What is written
 // meanwhile may come out or not. Stubs and tombstones are left out. An error ends
@@ -34,7 +29,7 @@ func (t *mapping) scan(ctx context.Context, options []QueryOption, yield func(an
 		yield(nil, err)
 		return
 	}
-	client, ok := t.client.(scanner)
+	client, ok := t.client.(ddb.Scanner)
 	if !ok {
 		yield(nil, fmt.Errorf("%w: the client has no method Scan: give it that of *dynamodb.Client", ErrConfig))
 		return
@@ -73,7 +68,7 @@ func (t *mapping) scanInput(options []QueryOption) (*queryPlan, *dynamodb.ScanIn
 
 // segments iterates over the items of all parts of the table, which are read side
 // by side.
-func (t *mapping) segments(ctx context.Context, client scanner, plan *queryPlan, in *dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+func (t *mapping) segments(ctx context.Context, client ddb.Scanner, plan *queryPlan, in *dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
 	if plan.segments <= 1 {
 		return t.scanPages(ctx, client, *in)
 	}
@@ -116,7 +111,7 @@ func (t *mapping) segments(ctx context.Context, client scanner, plan *queryPlan,
 }
 
 // scanPages iterates over the items of all pages of a scan.
-func (t *mapping) scanPages(ctx context.Context, client scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
+func (t *mapping) scanPages(ctx context.Context, client ddb.Scanner, in dynamodb.ScanInput) iter.Seq2[ddb.Item, error] {
 	return t.core.Pages(ctx, "Scan", ddb.Options{}, func(ctx context.Context, start ddb.Item, o func(*dynamodb.Options)) (any, error) {
 		in.ExclusiveStartKey = start
 		return client.Scan(ctx, &in, o)

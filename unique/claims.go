@@ -77,13 +77,8 @@ func (c *Claims) Check(ctx context.Context) iter.Seq2[Finding, error] { return c
 // of the two items.
 func (c *Claims) Repair(ctx context.Context) iter.Seq2[Finding, error] { return c.walk(ctx, true) }
 
-// scanner is what reading all rows needs of *dynamodb.Client.
-type scanner interface {
-	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-}
-
 func (c *Claims) scan(ctx context.Context) iter.Seq2[ddb.Item, error] {
-	client, ok := c.core.Client.(scanner)
+	client, ok := c.core.Client.(ddb.Scanner)
 	if !ok {
 		return func(yield func(ddb.Item, error) bool) {
 			yield(nil, fmt.Errorf("%w: the client has no method Scan: give it that of *dynamodb.Client", repo.ErrConfig))

@@ -7,6 +7,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
+// Scanner is what reading a whole table needs of *dynamodb.Client.
+type Scanner interface {
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
 // Page sends one request for a page that begins after start, nil for the first. It
 // returns the SDK's output, of a query or a scan.
 type Page func(ctx context.Context, start Item, option func(*dynamodb.Options)) (out any, err error)

@@ -201,7 +201,7 @@ func (t *term) next(d delegation.Evidence, served map[string]delegation.Served, 
 		}
 	}
 	maps.Copy(next.Slots, served)
-	next.Rows = t.rows || t.crowded(next)
+	next.Rows = t.rows || t.outgrown(next)
 	if leaves {
 		next.Lead, next.Rows, next.Shards = "", false, t.fewer()
 	}

@@ -14,10 +14,10 @@ import (
 
 // Bounds of what a leader does.
 const (
-	// evidence is how much of the item what was served lately may take, and crowd how much of
+	// evidence is how much of the item what was served lately may take, and sending how much of
 	// it that of those who send may be, before rows get the answers: that is a write each.
 	evidence = 1 << 10
-	crowd    = 2 << 10
+	sending  = 2 << 10
 	// mostMails and mostAnswers bound one round.
 	mostMails   = 256
 	mostAnswers = 16 << 10
@@ -194,15 +194,15 @@ func mean(of, by time.Duration) time.Duration {
 	return of + (by-of)/8
 }
 
-// crowded reports whether what was served in this term is more than the item should have.
-func (t *term) crowded(d delegation.Evidence) bool {
+// outgrown reports whether what was served in this term is more than the item should have.
+func (t *term) outgrown(d delegation.Evidence) bool {
 	n := 0
 	for slot, s := range d.Slots {
 		if _, ok := t.mine[slot]; ok || t.known[slot] < s.Seq {
 			n += s.Bytes(slot)
 		}
 	}
-	return n > crowd && time.Since(t.grown) > activeFor
+	return n > sending && time.Since(t.grown) > activeFor
 }
 
 // fewer is over how many partitions mail is spread after this term.
@@ -223,7 +223,7 @@ func (t *term) offload(r *round) {
 		_, fresh := r.served[slot]
 		_, sends := t.mine[slot]
 		asked := r.left.Rows && fresh // senders look for it there
-		if !asked && (size <= evidence || sends && size <= crowd) {
+		if !asked && (size <= evidence || sends && size <= sending) {
 			continue
 		}
 		size -= s.Bytes(slot)

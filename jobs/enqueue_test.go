@@ -139,7 +139,7 @@ func TestEndsOutliveTheirContextsByThreeSeconds(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			s := b.both(t, jobs.Config{})
-			enqueue(t, s, "staging", 1)
+			put(t, s, "staging", deploy{})
 			j := rig.Must(s.Next(t.Context(), "staging"))(t)
 			p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
 			b.Always(kind)

@@ -72,11 +72,16 @@ type enqueuer[J any] interface {
 	Enqueue(ctx context.Context, resource string, job J, options ...jobs.Option) (string, error)
 }
 
-func enqueue(t testing.TB, q enqueuer[deploy], resource string, n int) {
+// enqueue enqueues jobs with the numbers from 0 to n-1, in that order.
+func enqueue(t testing.TB, q interface {
+	EnqueueMany(ctx context.Context, resource string, all []deploy, options ...jobs.Option) ([]string, error)
+}, resource string, n int) {
 	t.Helper()
+	var all []deploy
 	for i := range n {
-		put(t, q, resource, deploy{"v", i})
+		all = append(all, deploy{"v", i})
 	}
+	rig.Must(q.EnqueueMany(t.Context(), resource, all))(t)
 }
 
 // put enqueues a job and returns its id.

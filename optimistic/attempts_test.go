@@ -76,7 +76,7 @@ func TestWhoAlwaysLosesTakesTheLock(t *testing.T) {
 // Who does not wait for locks does not take one, either.
 func TestWhoFailsOnLocksTakesNone(t *testing.T) {
 	t.Parallel()
-	r, table := open(t, optimistic.Config{FailLocked: true, Attempts: 32})
+	r, table := open(t, optimistic.Config{FailLocked: true, Attempts: 10})
 	other := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true}))(t)
 	rig.Must(r.Create(t.Context(), customer{ID: "c1"}))(t)
 	_, err := r.Update(t.Context(), key, func(_ context.Context, c *customer) error {

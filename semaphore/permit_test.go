@@ -106,7 +106,7 @@ func TestPermitsOfTheDeadAreTakenOverOneByOne(t *testing.T) {
 	dying := bench{b.Peer()}
 	rig.Is(t, s.SetLimit(t.Context(), "printer", 1))
 	var dead []*semaphore.Permit
-	for range 3 {
+	for range 2 {
 		p := rig.Must(dying.short(t).Acquire(t.Context(), "printer"))(t)
 		dying.Always(fault.DropRequest)
 		rig.Is(t, rig.Ended(p.Context(), t), repo.ErrLockExpired)

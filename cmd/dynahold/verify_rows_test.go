@@ -96,7 +96,10 @@ func withRows(t *testing.T) *night {
 	return n
 }
 
-var nightRounds = flag.Int("nightrounds", 8, "changes of each process in TestVerifyNight")
+var (
+	nightRounds = flag.Int("nightrounds", 8, "changes of each process in TestVerifyNight, at least")
+	nightFor    = flag.Duration("nightfor", 0, "how long TestVerifyNight changes items, at least")
+)
 
 // What processes make of a table over a network that breaks is allowed, whatever they were
 // told.
@@ -106,10 +109,11 @@ func TestVerifyNight(t *testing.T) {
 	var lines bytes.Buffer
 	record := history.New(&lines, history.Config{})
 	var all sync.WaitGroup
+	began := time.Now()
 	for i := range uint64(4) {
 		all.Go(func() {
 			w := n.writer(seed+i, 0.1, record)
-			for range *nightRounds {
+			for round := 0; round < *nightRounds || time.Since(began) < *nightFor; round++ {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				w.write(ctx)
 				cancel()
@@ -122,7 +126,7 @@ func TestVerifyNight(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "night.json")
 	n.is(os.WriteFile(file, []byte(documents+calls), 0o600))
 	n.says("verify orders "+file, exitOK, "the protocol allows all of them")
-	t.Logf("%d changes in a stream, beside %d calls", strings.Count(documents, "\n"), strings.Count(calls, "\n"))
+	t.Logf("%d changes in a stream of %v, beside %d calls", strings.Count(documents, "\n"), time.Since(began).Round(time.Second), strings.Count(calls, "\n"))
 }
 
 func TestVerifyRows(t *testing.T) {

@@ -94,3 +94,44 @@ func TestWhatIsFoundGone(t *testing.T) {
 		})
 	}
 }
+
+// The context ends at the deadline, however long a request takes that was to move it, and
+// whether or not that obeys its own context.
+func TestTheDeadlineDoesNotWaitForARenewal(t *testing.T) {
+	for name, keep := range map[string]func(l *lease.Lease){
+		"a renewal":    func(l *lease.Lease) { l.Start(context.Background()) },
+		"a claim":      func(l *lease.Lease) { l.Claim(time.Now().Add(length/2), length/8); l.Start(context.Background()) },
+		"an extension": func(l *lease.Lease) { go func() { _ = l.Extend(context.Background()) }() },
+	} {
+		for _, answer := range []error{nil, errors.New("no answer"), repo.ErrLockLost} {
+			for _, jumps := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					cfg := lease.Config{Length: length, Jumps: jumps}
+					if name == "a renewal" {
+						cfg.Every = every
+					}
+					answered := false
+					l := begin(cfg, time.Now().Add(length), func(context.Context) error {
+						time.Sleep(2 * length)
+						answered = true
+						return answer
+					})
+					until := l.Until()
+					over := l.Context()
+					keep(l)
+					<-over.Done()
+					if late := time.Since(until); late < 0 || late > 0 || answered {
+						t.Errorf("%s, answered by %v, jumps %v: it ended %v after its deadline", name, answer, jumps, late)
+					}
+					if cause := context.Cause(over); !errors.Is(cause, repo.ErrLockExpired) {
+						t.Errorf("%s: cause %v", name, cause)
+					}
+					time.Sleep(5 * length)
+					if n := lease.Renewed(); n != 0 {
+						t.Errorf("%s, answered by %v: %d leases are counted for more", name, answer, n)
+					}
+				})
+			}
+		}
+	}
+}

@@ -44,10 +44,7 @@ func (l *Lease) arm() {
 	if l.claim != 0 {
 		due = min(due, l.claim-time.Since(process0))
 	}
-	if l.early = looks && due > ddb.ClockLook; l.early {
-		due = ddb.ClockLook
-	}
-	l.setTimer(due)
+	l.wake(due, looks)
 }
 
 // renewed reports whether a renewal will be due. The caller holds mu.
@@ -61,6 +58,18 @@ func (l *Lease) setTimer(due time.Duration) {
 		return
 	}
 	l.timer.Reset(due)
+}
+
+// guard sets the timer for the deadline, which does not wait for the renewal that begins.
+// The caller holds mu.
+func (l *Lease) guard() { l.wake(l.left(), l.cfg.Jumps) }
+
+// wake sets the timer, by way of looks at a clock that may jump. The caller holds mu.
+func (l *Lease) wake(due time.Duration, looks bool) {
+	if l.early = looks && due > ddb.ClockLook; l.early {
+		due = ddb.ClockLook
+	}
+	l.setTimer(due)
 }
 
 // awaitSlot sets the timer for the next slot, but not past the deadline. The caller
@@ -151,6 +160,7 @@ func (l *Lease) begin() (context.Context, func()) {
 	l.slot = false
 	ctx, cancel := context.WithDeadline(telemetry.Under(context.Background(), l.trace), until)
 	l.stopRenew, l.renewing = cancel, true
+	l.guard()
 	return ctx, func() {
 		process.end()
 		cancel()

@@ -207,6 +207,13 @@ var ofLeases = []mutant{
 		by:   test("internal/lease", "^TestARenewalCountsFromWhenItWasSent$"),
 	},
 	{
+		name: "a deadline waits for the renewal under way",
+		file: "internal/lease/renew.go",
+		old:  "	l.guard()\n",
+		new:  "",
+		by:   test("internal/lease", "^TestTheDeadlineDoesNotWaitForARenewal$"),
+	},
+	{
 		name: "a lease is renewed after its end",
 		file: "internal/lease/request.go",
 		old:  "	if cause := l.Cause(); cause != nil {\n		return l.kind.Describe(cause)\n	}\n	asked, until",

@@ -60,10 +60,6 @@ func (l *Lease) setTimer(due time.Duration) {
 	l.timer.Reset(due)
 }
 
-// guard sets the timer for the deadline, which does not wait for the renewal that begins.
-// The caller holds mu.
-func (l *Lease) guard() { l.wake(l.left(), l.cfg.Jumps) }
-
 // wake sets the timer, by way of looks at a clock that may jump. The caller holds mu.
 func (l *Lease) wake(due time.Duration, looks bool) {
 	if l.early = looks && due > ddb.ClockLook; l.early {
@@ -160,7 +156,7 @@ func (l *Lease) begin() (context.Context, func()) {
 	l.slot = false
 	ctx, cancel := context.WithDeadline(telemetry.Under(context.Background(), l.trace), until)
 	l.stopRenew, l.renewing = cancel, true
-	l.guard()
+	l.wake(l.left(), l.cfg.Jumps) // the deadline does not wait for the answer
 	return ctx, func() {
 		process.end()
 		cancel()

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,17 +111,17 @@ func TestTheDeadlineDoesNotWaitForARenewal(t *testing.T) {
 					if name == "a renewal" {
 						cfg.Every = every
 					}
-					answered := false
+					var answered atomic.Bool
 					l := begin(cfg, time.Now().Add(length), func(context.Context) error {
 						time.Sleep(2 * length)
-						answered = true
+						answered.Store(true)
 						return answer
 					})
 					until := l.Until()
 					over := l.Context()
 					keep(l)
 					<-over.Done()
-					if late := time.Since(until); late < 0 || late > 0 || answered {
+					if late := time.Since(until); late < 0 || late > 0 || answered.Load() {
 						t.Errorf("%s, answered by %v, jumps %v: it ended %v after its deadline", name, answer, jumps, late)
 					}
 					if cause := context.Cause(over); !errors.Is(cause, repo.ErrLockExpired) {

@@ -70,8 +70,9 @@ func byEvent(do func(*nolock.Repository[account], context.Context, account) erro
 
 func byLock(cfg pessimistic.Config, do func(*pessimistic.Repository[account], context.Context, account) error) func(*testing.T, table) func(context.Context, account) error {
 	return func(t *testing.T, on table) func(context.Context, account) error {
-		cfg.Wait.Attempts = 1
-		r := rig.Must(pessimistic.New(on, cfg))(t)
+		once := cfg
+		once.Wait.Attempts = 1
+		r := rig.Must(pessimistic.New(on, once))(t)
 		return func(ctx context.Context, was account) error { return do(r, ctx, was) }
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -172,6 +173,16 @@ func item(m map[string]any) ddb.Item {
 	return out
 }
 
+// withoutNulls is an item without what is null, which a type may leave out: the SDK writes
+// an empty set, once, as null.
+func withoutNulls(item ddb.Item) ddb.Item {
+	maps.DeleteFunc(item, func(_ string, v types.AttributeValue) bool {
+		_, null := v.(*types.AttributeValueMemberNULL)
+		return null
+	})
+	return item
+}
+
 // FuzzDecode: foreign items are read or refused, and what was read is written
 // back as it was read.
 func FuzzDecode(f *testing.F) {
@@ -216,7 +227,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: written as %v, and then: %v", data, first, err)
 		}
-		if second, err := table.Encode(again); err != nil || !ddb.EqualItems(first, second) {
+		if second, err := table.Encode(again); err != nil || !ddb.EqualItems(withoutNulls(first), withoutNulls(second)) {
 			t.Errorf("%s: written as %v, then as %v: %v", data, first, second, err)
 		}
 	})

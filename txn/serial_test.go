@@ -49,7 +49,7 @@ func violation(history []record, logs map[string][]string) string {
 	for _, r := range history {
 		if len(r.wrote) > 0 && !applied[r.name] {
 			if !r.unknown {
-				return fmt.Sprintf("%s is not applied", r.name)
+				return fmt.Sprintf("%s is not applied to %v; it has seen %v, from %v to %v; in the end %v", r.name, r.wrote, r.saw, r.began, r.end, logs)
 			}
 			continue
 		}

@@ -89,15 +89,18 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 	if err != nil {
 		return n.id, err
 	}
-	if err := s.put(ctx, n); err != nil {
-		if other := (*ExistsError)(nil); errors.As(err, &other) {
-			return other.ID, err
-		}
-		return n.id, err
+	err = s.put(ctx, n)
+	if mayBeThere(err) {
+		n.tell(ctx)
 	}
-	n.tell(ctx)
-	return n.id, nil
+	if other := (*ExistsError)(nil); errors.As(err, &other) {
+		return other.ID, err
+	}
+	return n.id, err
 }
+
+// mayBeThere reports whether a job may be in the table, as the error of its Enqueue says.
+func mayBeThere(err error) bool { return err == nil || errors.Is(err, repo.ErrOutcomeUnknown) }
 
 // put sends the transaction of an Enqueue. Calls with the same id are one for
 // the service, as long as it remembers them.

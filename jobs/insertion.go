@@ -163,8 +163,11 @@ func (n *insertion) count(c *resources.Counts) {
 	}
 }
 
-// tell tells dispatchers of the job, those of this process and of others.
+// tell tells dispatchers of a job that is in the table, or may be: those of this process
+// and of others, also where its caller has gone.
 func (n *insertion) tell(ctx context.Context) {
+	ctx, cancel := ddb.DetachedTimeout(ctx)
+	defer cancel()
 	if n.due.IsZero() {
 		n.s.wake(n.resource)
 		n.s.mark(ctx, n.resource)
@@ -201,8 +204,4 @@ func (n *insertion) Judge(_ context.Context, image ddb.Item, clean bool) protoco
 func (n *insertion) Refused(ddb.Item) error { return nil }
 
 // Applied tells the dispatchers of this process, and wakes those of others.
-func (n *insertion) Applied() {
-	ctx, cancel := ddb.DetachedTimeout(context.Background())
-	defer cancel()
-	n.tell(ctx)
-}
+func (n *insertion) Applied() { n.tell(context.Background()) }

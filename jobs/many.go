@@ -65,12 +65,15 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 	}
 	for at := 0; at < count; {
 		some := all[at : at+fitsOne(all[at:])]
-		if err := s.putSome(ctx, resource, some); err != nil {
-			return ids, missing(resource, ids, at, len(some), err)
+		err := s.putSome(ctx, resource, some)
+		if mayBeThere(err) {
+			some[0].tell(ctx)
+			for _, n := range some[1:] {
+				n.tellHere()
+			}
 		}
-		some[0].tell(ctx)
-		for _, n := range some[1:] {
-			n.tellHere()
+		if err != nil {
+			return ids, missing(resource, ids, at, len(some), err)
 		}
 		at += len(some)
 	}

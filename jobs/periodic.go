@@ -170,7 +170,7 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	if err != nil {
 		return err
 	}
-	if res.Outcome == ddb.Applied {
+	if res.Outcome == ddb.Applied || res.Outcome == ddb.Unknown {
 		n.tell(ctx)
 	}
 	return p.judge(res, next)

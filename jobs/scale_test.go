@@ -15,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // fleet are processes that work on one table, in virtual time.
@@ -100,6 +101,55 @@ func startsWithin(t *testing.T, started chan string, most time.Duration) {
 }
 
 const poll = 2 * time.Second // the default
+
+// Who does not know whether its job is in the table tells of it all the same: an idle
+// dispatcher of another process starts it as soon as any.
+func TestAJobWhoseEnqueueIsUnknownStartsAtOnce(t *testing.T) {
+	for name, call := range map[string]func(t *testing.T, q *queue, started chan string) error{
+		"Enqueue": func(t *testing.T, q *queue, _ chan string) error {
+			_, err := q.Enqueue(t.Context(), "work", deploy{})
+			return err
+		},
+		"EnqueueMany": func(t *testing.T, q *queue, _ chan string) error {
+			_, err := q.EnqueueMany(t.Context(), "work", make([]deploy, 3))
+			return err
+		},
+		"a tick": func(t *testing.T, q *queue, started chan string) error {
+			ctx, cancel := context.WithCancel(t.Context())
+			asked, ended := make(chan bool, 1), make(chan bool)
+			q.Periodic("tick", jobs.Every(time.Hour), func(time.Time) (string, deploy, error) {
+				asked <- true
+				return "work", deploy{}, nil
+			})
+			go func() {
+				defer close(ended)
+				_ = q.Run(ctx, func(context.Context, *jobs.Job[deploy]) error { started <- "here"; return nil })
+			}()
+			<-asked
+			time.Sleep(time.Second) // with its request under way
+			cancel()
+			<-ended
+			return repo.ErrOutcomeUnknown
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFleet(t, func(t *testing.T, f *fleet) {
+				idle, _ := f.process(t, jobs.Config{})
+				started, end := dispatch(t, idle)
+				defer end()
+				time.Sleep(10*time.Minute + poll/2)
+				unanswered := rig.Client(rig.Over(f.network), rig.Broken(func(op string, _ int, body []byte) fault.Kind {
+					if op == "TransactWriteItems" && (name != "a tick" || bytes.Contains(body, []byte("SCHEDULES"))) {
+						return fault.LoseResponse
+					}
+					return fault.None
+				}))
+				rig.Is(t, call(t, rig.Must(jobs.New[deploy](unanswered, f.Table, jobs.Config{}))(t), started), repo.ErrOutcomeUnknown)
+				startsWithin(t, started, poll)
+			})
+		})
+	}
+}
 
 // An idle dispatcher reads one row each Poll, and all shards now and then. A job of
 // another process still starts within a Poll.

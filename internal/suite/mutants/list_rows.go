@@ -185,6 +185,13 @@ var ofJobs = []mutant{
 		by:   test("jobs", "^TestTicksInAStorm$"),
 	},
 	{
+		name: "nobody is told of a job whose enqueue has no answer",
+		file: "jobs/enqueue.go",
+		old:  "err == nil || errors.Is(err, repo.ErrOutcomeUnknown) }",
+		new:  "err == nil }",
+		by:   test("jobs", "^TestAJobWhoseEnqueueIsUnknownStartsAtOnce$"),
+	},
+	{
 		name: "a schedule is forgotten that has moved on",
 		file: "jobs/schedules.go",
 		old:  "	w.IfSeen(row, aSpec, aNext) ",

@@ -284,8 +284,7 @@ func TestCancelsMovesAndStartsInAStorm(t *testing.T) {
 			f := &fates{done: map[string]bool{}, unknown: map[string]bool{}, cancelled: map[string]time.Time{}, until: map[string]time.Time{}}
 			producer, _ := s.process(t, jobs.Config{})
 			var ids []string
-			each := rig.Share(6, 10) // of the ids has each of the four who call
-			for i := range 4 * each {
+			for i := range 40 {
 				ids = append(ids, put(t, producer, "work", deploy{N: i}, jobs.After(time.Duration(i%20)*time.Second), jobs.Priority(i%4+1)))
 			}
 			cfg := jobs.Config{Lease: 3 * time.Second, Limit: 4, Retry: jobs.Retry{Attempts: 100, Min: time.Second}}
@@ -294,10 +293,10 @@ func TestCancelsMovesAndStartsInAStorm(t *testing.T) {
 			for i := range 4 {
 				q, _ := s.peer(0, cfg)
 				rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
-				s.all.Go(func() { f.operate(ctx, t, q, rng, ids, ids[each*i:each*(i+1)]) })
+				s.all.Go(func() { f.operate(ctx, t, q, rng, ids, ids[10*i:10*i+10]) })
 			}
 			kills := []func(){start(), start()}
-			for range rig.Share(4, 6) {
+			for range 6 {
 				time.Sleep(s.between(time.Second, 10*time.Second))
 				i := s.rng.IntN(2)
 				kills[i]()

@@ -36,7 +36,7 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 	var id protocol.WriteID
 	defer func() { seen.End() }()
 	h.turn.Carries(count)
-	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Made: is}
+	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal()}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
 		if err == nil {
@@ -61,6 +61,12 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 			}
 		}
 		return nil
+	}
+	end.Trace = func(image ddb.Item) protocol.Verdict {
+		if is != nil && is(image) {
+			return protocol.Committed
+		}
+		return protocol.RingVerdict(id, core.Ring(stored), core.Ring(image))
 	}
 	next, err := h.lock.End(ctx, end)
 	if v, _ := seen.Verdict(); v == protocol.Committed && errors.Is(err, repo.ErrOutcomeUnknown) {

@@ -31,15 +31,18 @@ type End struct {
 	// Change adds the change of a Commit. With an error nothing is sent, and the
 	// lock goes on.
 	Change func(*protocol.Write) error
-	// Made, if set, tells whether an image shows by other means than its lock that
-	// the change of a Commit was made: OutcomeOfUndecided has its answer.
-	Made func(image ddb.Item) bool
+	// Trace tells of the change of a Commit what its lock does not; nil: nothing.
+	Trace Trace
 	// KeepLocal keeps the lock of a Commit or Release for the next one of this
 	// process.
 	KeepLocal bool
 	// NoGrace ends a Release or Drop with ctx, without a last request after it.
 	NoGrace bool
 }
+
+// Trace is what an image tells of a write by what that leaves beside the lock: Committed; or
+// Lost, if it was not applied so far.
+type Trace func(image ddb.Item) protocol.Verdict
 
 // writes reports whether the end carries a change: if an earlier one of this lock
 // had no verdict, a lock that is over does not tell which of the two ended it.
@@ -66,7 +69,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 	if over, err := h.isOver(ctx, how); over || err != nil {
 		return nil, err
 	}
-	e := &ending{End: how, lock: h, first: true}
+	e := &ending{End: how, lock: h}
 	if !how.writes() {
 		h.Halt()
 		defer func() {
@@ -137,7 +140,6 @@ func (e *ending) sendsAgain(ctx context.Context, repetition *ddb.Repetition, res
 	if e.remove != nil || e.As == Drop && !e.KeepLocal {
 		e.inferFromAbsence(res)
 	}
-	e.first = e.first && res.Clean
 	// Others wait behind the hold: it is not given up for a table that is busy,
 	// as long as it has an end.
 	return repetition.Again(ctx, res, res.Err != nil && e.lock.locker.Lease > 0 && ddb.Throttled(res.Err))
@@ -166,7 +168,7 @@ func (e *ending) inferFromAbsence(res *ddb.Result) {
 func (e *ending) judge(res ddb.Result) error {
 	h := e.lock
 	if !e.writes() && h.inDoubt {
-		defer h.settleUndecided(res, e.first)
+		defer h.settleUndecided(res)
 	}
 	if res.Outcome != ddb.Applied {
 		if err := e.refusal(res); err != nil {
@@ -215,10 +217,10 @@ func (h *Lock) perhaps(why error) error { return fmt.Errorf("%w: %w", h.Lose(), 
 // leaveUndecided notes an end without a verdict, for those who find out later.
 func (e *ending) leaveUndecided(res ddb.Result) {
 	if e.writes() {
-		e.lock.doubt(e.As == Delete)
-	}
-	if e.Made != nil && res.Outcome == ddb.Condition && e.Made(res.Image) {
-		e.lock.outcome.Store(int64(protocol.Committed))
+		e.lock.doubt(e.As == Delete, e.Trace)
+		if e.Trace != nil && res.Outcome == ddb.Condition && e.Trace(res.Image) == protocol.Committed {
+			e.lock.outcome.Store(int64(protocol.Committed))
+		}
 	}
 	if e.KeepLocal {
 		e.next.doubt()
@@ -226,8 +228,8 @@ func (e *ending) leaveUndecided(res ddb.Result) {
 }
 
 // doubt notes a write that ends the hold and had no verdict. The caller holds op.
-func (h *Lock) doubt(deletes bool) {
-	h.deleting, h.inDoubt = deletes && (h.deleting || !h.inDoubt), true
+func (h *Lock) doubt(deletes bool, trace Trace) {
+	h.deleting, h.inDoubt, h.trace = deletes && (h.deleting || !h.inDoubt), true, trace
 }
 
 // Why a write that ends a hold has no verdict, where it is not that an answer was
@@ -267,10 +269,10 @@ func (h *Lock) covered(image ddb.Item) error {
 
 // settleUndecided draws the conclusion from a release about the earlier write in doubt.
 // One that was applied found the hold in place, which that write would have
-// ended and now never can. One that was refused, in its only attempt, by a hold
-// that nobody else has ended found that write's work; of a delete the image tells, as it
-// would have told the delete itself. The caller holds op.
-func (h *Lock) settleUndecided(released ddb.Result, first bool) {
+// ended and now never can. One that was refused by a hold that nobody else has ended may
+// have been refused by that write's work, or by a copy of itself: the write's trace tells.
+// Of a delete the image tells, as it would have told the delete itself. The caller holds op.
+func (h *Lock) settleUndecided(released ddb.Result) {
 	switch {
 	case released.Outcome == ddb.Applied && !released.Sent.IsZero(): // not inferred
 		h.outcome.Store(int64(protocol.Lost))
@@ -278,8 +280,8 @@ func (h *Lock) settleUndecided(released ddb.Result, first bool) {
 		if l, err := h.locker.Core.ParseRecord(released.Image); err == nil {
 			h.outcome.Store(int64(protocol.JudgeDelete(l, h.holder(), !h.locker.Core.Absent(released.Image), false, !h.Expired())))
 		}
-	case released.Outcome == ddb.Condition && first && errors.Is(h.Ended(), repo.ErrReleased):
-		h.outcome.Store(int64(protocol.Committed))
+	case released.Outcome == ddb.Condition && h.trace != nil && errors.Is(h.Ended(), repo.ErrReleased):
+		h.outcome.Store(int64(h.trace(released.Image)))
 	}
 }
 

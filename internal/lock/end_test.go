@@ -21,6 +21,12 @@ func endAs(as Ending) End {
 	e := End{As: as}
 	if as == Commit {
 		e.Change = setCount(2)
+		e.Trace = func(image ddb.Item) protocol.Verdict {
+			if count(image) == 2 {
+				return protocol.Committed
+			}
+			return protocol.Lost
+		}
 	}
 	return e
 }
@@ -189,7 +195,8 @@ func (p *process) endsAtUnsettled(t *testing.T, kind fault.Kind) context.Context
 }
 
 // The release after a commit or a delete without a verdict tells what became of it. Where
-// both were sent, or the lease was over, that the item is gone tells nothing.
+// both were sent, or the lease was over, that the item is gone tells nothing. Nor does it
+// tell anything that the lock is gone where the network has delivered the release twice.
 func TestReleaseTellsOfWhatWasInDoubt(t *testing.T) {
 	for _, row := range []struct {
 		kind   fault.Kind
@@ -222,6 +229,16 @@ func TestReleaseTellsOfWhatWasInDoubt(t *testing.T) {
 		}
 		_, _ = h.End(t.Context(), End{})
 		rig.Equal(t, h.OutcomeOfUndecided(), row.want, "%+v", row)
+	}
+	for kind, want := range map[fault.Kind]protocol.Verdict{fault.LoseResponse: protocol.Committed, fault.DropRequest: protocol.Lost} {
+		p := open(t, Config{})
+		h := p.take(t)
+		_, err := h.End(p.endsAtUnsettled(t, kind), endAs(Commit))
+		rig.Is(t, err, repo.ErrOutcomeUnknown)
+		p.Faults(nil)
+		p.Nth("UpdateItem", 0, fault.Resend)
+		_, _ = h.End(t.Context(), End{})
+		rig.Equal(t, h.OutcomeOfUndecided(), want, "the commit's %v", kind)
 	}
 }
 

@@ -25,7 +25,6 @@ type ending struct {
 	remove *dynamodb.DeleteItemInput
 
 	clean bool // no attempt of the present request may have been applied
-	first bool // no attempt of the end may have been applied before the last
 
 	next *successor // with KeepLocal
 }

@@ -28,8 +28,9 @@ type Lock struct {
 	token     int64
 	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
 
-	inDoubt  bool // guarded by op: an earlier write that ends the hold had no verdict
-	deleting bool // guarded by op: and all such were deletes of the item
+	inDoubt  bool  // guarded by op: an earlier write that ends the hold had no verdict
+	deleting bool  // guarded by op: and all such were deletes of the item
+	trace    Trace // guarded by op: what the last such leaves
 
 	// Changed under op, and asked for without: nobody who asks waits for a request.
 	outcome atomic.Int64                  // the ddb.Verdict of a write in doubt, as far as a release has told

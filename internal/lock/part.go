@@ -88,8 +88,8 @@ func (p *Part) Ended(ctx context.Context) (next *Lock) {
 
 // InDoubt notes that nobody knows whether the transaction was applied: the release
 // after it may tell (OutcomeOfUndecided). deletes says that the item was to go.
-func (p *Part) InDoubt(deletes bool) {
-	p.lock.doubt(deletes)
+func (p *Part) InDoubt(deletes bool, trace Trace) {
+	p.lock.doubt(deletes, trace)
 	if p.next != nil {
 		p.next.doubt()
 	}

@@ -148,14 +148,14 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		defer m.endSeen()
 		how.As = lock.Commit
 		how.Change = func(w *protocol.Write) error { return p.fill(w, m.id, m.call.once) }
-		how.Made = func(image ddb.Item) bool { return m.call.once.Shows(ctx, p.core, image) }
+		how.Trace = m.trace(ctx, p)
 	}
 	h := p.turn.Lock
 	next, err := h.End(ctx, how)
 	busy := how.As != lock.Release && (ddb.Conflicted(err) || ddb.Throttled(err)) // of a copy it says nothing
 	switch {
 	case busy && h.BeginLast(ctx) == nil:
-		h.Part(false).InDoubt(p.removed())
+		h.Part(false).InDoubt(p.removed(), m.trace(ctx, p))
 		h.Done()
 	case err == nil:
 		p.passOn(m.call, next)
@@ -167,15 +167,13 @@ func (m *commit) end(ctx context.Context, p *part) error {
 		return fail(p.failure(err))
 	}
 	_ = p.release(ctx, m.call) // finds out, if anybody can
-	switch lockless.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()) {
-	case protocol.Committed:
+	switch verdict := lockless.JudgeParts(h.OutcomeOfUndecided(), m.witnessed()); {
+	case verdict == protocol.Committed:
 		return nil
-	case protocol.Lost:
+	case verdict == protocol.Lost:
 		err = lock.Unwritten(p.core.Table, p.key, err)
-	default:
-		if busy {
-			err = lock.UnknownOutcome(p.core.Table, p.key, err)
-		}
+	case busy:
+		err = lock.UnknownOutcome(p.core.Table, p.key, err)
 	}
 	return fail(p.failure(err))
 }

@@ -129,7 +129,7 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 	for _, p := range m.held {
 		h := p.turn.Lock
 		if m.out.doubted && p.ending != nil && h.BeginLast(back) == nil {
-			p.ending.InDoubt(p.removed())
+			p.ending.InDoubt(p.removed(), m.trace(ctx, p))
 			h.Done()
 		}
 		_ = p.release(back, m.call)
@@ -137,10 +137,7 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 	}
 	verdict = lockless.JudgeParts(verdict, m.settleRows(back))
 	if verdict == protocol.Undecided {
-		verdict = m.shown(ctx)
-	}
-	if verdict == protocol.Undecided {
-		verdict = m.witnessed()
+		verdict = cmp.Or(m.shown(ctx), m.witnessed())
 	}
 	cause := cmp.Or(res.Err, why, errNoEvidence)
 	if why != nil && ctx.Err() != nil {
@@ -159,6 +156,17 @@ func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 		return fail(m.all(cause, lock.Unwritten)...)
 	}
 	return fail(m.all(cause, lock.UnknownOutcome)...)
+}
+
+// trace is what an image of a part that is held tells of the request.
+func (m *commit) trace(ctx context.Context, p *part) lock.Trace {
+	if !p.changed() || p.removed() {
+		return nil
+	}
+	return func(image ddb.Item) protocol.Verdict {
+		seen := lockless.Look{Applied: m.call.once.Shows(ctx, p.core, image)}
+		return lockless.JudgeParts(lockless.JudgeLooks(seen), m.landed(p.core, image), lockless.RingSince(p.core, m.id, p.entry.image, image))
+	}
 }
 
 // shown reads the items that the transaction writes, until one tells what became of it.

@@ -40,9 +40,6 @@ func (c *call) sends(id protocol.WriteID, rows []*rows.Row) *sent {
 // landed is the request of the call that an item shows to be applied; nil: none.
 func (c *call) landed(core *protocol.Core, image ddb.Item) *sent {
 	ring := core.Ring(image)
-	if len(ring) == 0 {
-		return nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.requests {

@@ -162,7 +162,7 @@ func (m *commit) ended(ctx context.Context, step lockless.Step) {
 		case lockless.Conclude:
 			p.passOn(m.call, p.ending.Ended(ctx))
 		case lockless.FindOut:
-			p.ending.InDoubt(p.removed())
+			p.ending.InDoubt(p.removed(), m.trace(ctx, p))
 		}
 	}
 }

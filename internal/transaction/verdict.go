@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -81,10 +82,7 @@ func (m *commit) evidence(ctx context.Context, res ddb.Result, clean bool) proto
 			verdicts = append(verdicts, protocol.Lost) // the request is refused for ever
 		}
 	}
-	if lockless.JudgeParts(verdicts...) == protocol.Undecided {
-		verdicts = append(verdicts, m.witnessed())
-	}
-	return lockless.JudgeParts(verdicts...)
+	return cmp.Or(lockless.JudgeParts(verdicts...), m.witnessed())
 }
 
 // made reports whether an item shows that the transaction was applied by another run of the

@@ -1,0 +1,78 @@
+package single_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/fixture"
+	"github.com/dynahold/dynahold/internal/rig"
+	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
+)
+
+// The write of a call under its lock has no answer, and was carried out or not. The
+// release behind it is delivered twice, and the second answer is seen: that the lock is
+// gone may be the release's own work.
+func TestADoubledReleaseIsNoCommit(t *testing.T) {
+	for _, c := range calls() {
+		if !c.locks {
+			continue
+		}
+		for _, applied := range []bool{false, true} {
+			for between, others := range map[string]func(w *world){
+				"at once": func(*world) {},
+				"behind ten writes": func(w *world) {
+					r := rig.Must(pessimistic.New(w.Items(t, rig.Client()), pessimistic.Config{}))(t)
+					for range 10 {
+						_, _ = r.Update(context.Background(), fixture.Key, func(_ context.Context, a *account) error { a.Note += "x"; return nil })
+					}
+				},
+			} {
+				t.Run(c.name+"/"+between+map[bool]string{true: ", applied"}[applied], func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t, c)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					var mu sync.Mutex
+					var commit string
+					writes := 0
+					w.copier.On(func(one *fault.Copy) (*http.Response, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						if !fault.Writes(one) {
+							return nil, nil
+						}
+						switch writes++; {
+						case writes == 1: // the acquire
+							return nil, nil
+						case writes == 2:
+							commit = string(one.Body)
+							cancel()
+						}
+						if string(one.Body) == commit && !applied {
+							return nil, errors.New("connection reset by peer")
+						}
+						resp, err := one.Deliver()
+						rig.Is(t, err)
+						rig.Is(t, resp.Body.Close())
+						if string(one.Body) == commit {
+							return nil, errors.New("connection reset by peer")
+						}
+						others(w)
+						return nil, nil
+					})
+					err := w.run(ctx, w.was)
+					w.copier.On(nil)
+					n, verdict := w.applied(t, c), repo.VerdictOf(err)
+					if verdict == repo.Written && n != 1 || verdict == repo.NotWritten && n != 0 {
+						t.Errorf("applied %d times, and %v: %v", n, verdict, err)
+					}
+				})
+			}
+		}
+	}
+}

@@ -120,7 +120,7 @@ func (m *commit) concludeLate(ctx context.Context) {
 }
 
 // settle finds out, by releasing what is held, whether a transaction in doubt was
-// applied: each release finds its lock in place, or ended by the transaction. why is what
+// applied: each release finds its lock in place, or the item as it is without. why is what
 // is told where it was not; nil: that of the request.
 func (m *commit) settle(ctx context.Context, res ddb.Result, why error) error {
 	back, cancel := ddb.Cleaning(ctx) // for all releases together

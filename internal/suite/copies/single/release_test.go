@@ -37,34 +37,7 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 					w := newWorld(t, c)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					var mu sync.Mutex
-					var commit string
-					writes := 0
-					w.copier.On(func(one *fault.Copy) (*http.Response, error) {
-						mu.Lock()
-						defer mu.Unlock()
-						if !fault.Writes(one) {
-							return nil, nil
-						}
-						switch writes++; {
-						case writes == 1: // the acquire
-							return nil, nil
-						case writes == 2:
-							commit = string(one.Body)
-							cancel()
-						}
-						if string(one.Body) == commit && !applied {
-							return nil, errors.New("connection reset by peer")
-						}
-						resp, err := one.Deliver()
-						rig.Is(t, err)
-						rig.Is(t, resp.Body.Close())
-						if string(one.Body) == commit {
-							return nil, errors.New("connection reset by peer")
-						}
-						others(w)
-						return nil, nil
-					})
+					w.releaseTwice(t, cancel, applied, others)
 					err := w.run(ctx, w.was)
 					w.copier.On(nil)
 					n, verdict := w.applied(t, c), repo.VerdictOf(err)
@@ -75,4 +48,33 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// releaseTwice makes a network that answers no commit, which is carried out or not, and
+// delivers each release twice. The caller leaves with its first commit.
+func (w *world) releaseTwice(t *testing.T, leave func(), applied bool, between func(w *world)) {
+	var mu sync.Mutex
+	var writes []string
+	w.copier.On(func(one *fault.Copy) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !fault.Writes(one) {
+			return nil, nil
+		}
+		if writes = append(writes, string(one.Body)); len(writes) == 1 {
+			return nil, nil // the acquire
+		}
+		leave()
+		commit := string(one.Body) == writes[1]
+		if !commit || applied {
+			resp, err := one.Deliver()
+			rig.Is(t, err)
+			rig.Is(t, resp.Body.Close())
+		}
+		if commit {
+			return nil, errors.New("connection reset by peer")
+		}
+		between(w)
+		return nil, nil
+	})
 }

@@ -125,8 +125,21 @@ func wakesUntraced(k kind, nth int) repo.Verdict {
 	return wakes(k, nth)
 }
 
-// refusedUnjudged refuses the nth write of a call, and all behind it.
+// refusedUnjudged refuses the nth write of a call, and all behind it. Whose context ends
+// between two requests may be told less, in truth: on a busy machine it is tried again.
 func (c call) refusedUnjudged(t *testing.T, code string, k kind, nth int) (more bool) {
+	says := ""
+	for range 3 {
+		if more, says = c.refused(t, code, k, nth); says == "" {
+			return more
+		}
+	}
+	t.Error(says)
+	return more
+}
+
+// refused is one try; says is what was told where it should not have been.
+func (c call) refused(t *testing.T, code string, k kind, nth int) (more bool, says string) {
 	p := newPlace(t)
 	s := c.open(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,17 +153,17 @@ func (c call) refusedUnjudged(t *testing.T, code string, k kind, nth int) (more 
 	err := s.do(ctx)
 	p.deny(nil)
 	if !no.Denied() {
-		return false
+		return false, ""
 	}
 	want := k.told
 	if c.denied != nil {
 		want = c.denied(k, nth)
 	}
-	if told := repo.VerdictOf(err); told != want {
-		t.Errorf("write %d: told %v (%v), want %v", nth, told, err, want)
-	}
 	if before != "" && before != contents(t, p.Table) {
 		t.Errorf("write %d: something was applied", nth)
 	}
-	return true
+	if told := repo.VerdictOf(err); told != want {
+		return true, fmt.Sprintf("write %d: told %v (%v), want %v", nth, told, err, want)
+	}
+	return true, ""
 }

@@ -117,7 +117,7 @@ func TestAJobWhoseEnqueueIsUnknownStartsAtOnce(t *testing.T) {
 		"a tick": func(t *testing.T, q *queue, started chan string) error {
 			ctx, cancel := context.WithCancel(t.Context())
 			asked, ended := make(chan bool, 1), make(chan bool)
-			q.Periodic("tick", jobs.Every(time.Hour), func(time.Time) (string, deploy, error) {
+			q.Periodic("tick", jobs.Every(time.Minute), func(time.Time) (string, deploy, error) {
 				asked <- true
 				return "work", deploy{}, nil
 			})

@@ -20,6 +20,10 @@ type itemCommands struct {
 
 type itemShowCommand struct{ itemArguments }
 
+func (itemShowCommand) Help() string {
+	return `Who waits for the item's lock is told by the first bytes of the acquisition's id: a place in its queue has no room for a name. Who holds it is told by name, as are those who wait for a ticket (queue list).`
+}
+
 // itemArguments name an item.
 type itemArguments struct {
 	tableFlags

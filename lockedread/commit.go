@@ -36,7 +36,7 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 	var id protocol.WriteID
 	defer func() { seen.End() }()
 	h.turn.Carries(count)
-	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal()}
+	end := lock.End{As: lock.Commit, KeepLocal: h.turn.KeepLocal(), Trace: traceOf(core, stored, &id, is)}
 	end.Change = func(w *protocol.Write) error {
 		edit, err := made()
 		if err == nil {
@@ -62,12 +62,6 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 		}
 		return nil
 	}
-	end.Trace = func(image ddb.Item) protocol.Verdict {
-		if is != nil && is(image) {
-			return protocol.Committed
-		}
-		return protocol.RingVerdict(id, core.Ring(stored), core.Ring(image))
-	}
 	next, err := h.lock.End(ctx, end)
 	if v, _ := seen.Verdict(); v == protocol.Committed && errors.Is(err, repo.ErrOutcomeUnknown) {
 		err = nil // a ring has the id, though the hold does not tell any more
@@ -77,6 +71,17 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 	}
 	h.turn.PassOn(next, left)
 	return item, err
+}
+
+// traceOf is what an image tells of the write id, based on stored: by the item's writers,
+// and by what else tells, if anything does.
+func traceOf(core *protocol.Core, stored ddb.Item, id *protocol.WriteID, is func(image ddb.Item) bool) lock.Trace {
+	return func(image ddb.Item) protocol.Verdict {
+		if is != nil && is(image) {
+			return protocol.Committed
+		}
+		return protocol.RingVerdict(*id, core.Ring(stored), core.Ring(image))
+	}
 }
 
 // delete is [Held.Delete].

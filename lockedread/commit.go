@@ -74,10 +74,10 @@ func (h *hold) conclude(ctx context.Context, made func() (typed.Edit, error), co
 }
 
 // traceOf is what an image tells of the write id, based on stored: by the item's writers,
-// and by what else tells, if anything does.
+// and by what else tells, if anything does. Without an id nothing was to be written.
 func traceOf(core *protocol.Core, stored ddb.Item, id *protocol.WriteID, is func(image ddb.Item) bool) lock.Trace {
 	return func(image ddb.Item) protocol.Verdict {
-		if is != nil && is(image) {
+		if *id == (protocol.WriteID{}) || is != nil && is(image) {
 			return protocol.Committed
 		}
 		return protocol.RingVerdict(*id, core.Ring(stored), core.Ring(image))

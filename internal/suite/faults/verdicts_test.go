@@ -154,6 +154,23 @@ func TestAReleaseTellsWhatBecameOfTheCommit(t *testing.T) {
 	}
 }
 
+// Nor is a commit of nothing an error, whose answer is lost, and whose work the release finds.
+func TestAReleaseBehindACommitOfNothing(t *testing.T) {
+	w, h := fixture.NewWith(t, fixture.Key)
+	ctx, leave := context.WithCancel(t.Context())
+	h.Update = func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+		out, err := send()
+		if n == 2 || n == 3 { // behind the acquire: until the caller has left
+			leave()
+			return nil, rig.ErrNoAnswer
+		}
+		return out, err
+	}
+	r := rig.Must(pessimistic.New(w.Items(t, h), pessimistic.Config{}))(t)
+	_, err := r.Update(ctx, fixture.Key, func(context.Context, *fixture.Account) error { return nil })
+	rig.Is(t, err)
+}
+
 // An item whose lock cannot be read, after a lost answer, tells of the commit by its writers.
 func TestAnUnreadableItemAfterALostAnswer(t *testing.T) {
 	w, h := fixture.NewWith(t, fixture.Key)

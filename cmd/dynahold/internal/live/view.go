@@ -94,7 +94,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.scroll(0)
 	case lookedMsg:
 		if msg.err != nil {
-			m.fault = msg.err
+			if m.ctx.Err() == nil { // else it is that the view has ended
+				m.fault = msg.err
+			}
 			return m, tea.Quit
 		}
 		m.page, m.seen = msg.page, true

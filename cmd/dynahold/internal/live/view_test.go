@@ -133,4 +133,8 @@ func TestTheContextEndsTheView(t *testing.T) {
 	if err != nil || !ended {
 		t.Errorf("%v, the look has ended: %v", err, ended)
 	}
+	m := &model{ctx: ctx}
+	if m.Update(lookedMsg{err: ctx.Err()}); m.fault != nil {
+		t.Errorf("the end of the context is a fault: %v", m.fault)
+	}
 }

@@ -168,13 +168,12 @@ func (n *insertion) count(c *resources.Counts) {
 func (n *insertion) tell(ctx context.Context) {
 	ctx, cancel := ddb.DetachedTimeout(ctx)
 	defer cancel()
+	n.tellHere()
 	if n.due.IsZero() {
-		n.s.wake(n.resource)
 		n.s.mark(ctx, n.resource)
-		return
+	} else {
+		n.s.markDue(ctx, n.resource, n.due)
 	}
-	n.s.noteDue(n.resource, n.due)
-	n.s.markDue(ctx, n.resource, n.due)
 }
 
 // tellHere is tell for one of several that were enqueued together, behind the first.

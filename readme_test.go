@@ -171,11 +171,11 @@ func read(t *testing.T, name string) string {
 // a commit that says why.
 func TestDocumentsKeepToTheirBudget(t *testing.T) {
 	budgets := map[string]int{
-		"README.md": 1000, "CHANGELOG.md": 600, "CONTRIBUTING.md": 1040, "AGENTS.md": 450, "SECURITY.md": 720, "bench/README.md": 1310,
-		"cmd/dynahold/README.md": 1520, "docs/README.md": 250, "docs/choosing.md": 1285, "docs/comparison.md": 850, "docs/errors.md": 750,
-		"docs/faq.md": 800, "docs/limits.md": 1220, "docs/migration.md": 1430, "docs/night.md": 1300, "docs/operations.md": 1070,
-		"docs/performance.md": 2625, "docs/protocol.md": 4342, "docs/reliability.md": 1060, "docs/sequences.md": 880, "docs/settings.md": 1498,
-		"docs/recipes.md": 1050, "docs/stability.md": 400, "docs/tables.md": 800, "docs/telemetry.md": 1500, "docs/testing.md": 1100,
+		"README.md": 1000, "CHANGELOG.md": 580, "CONTRIBUTING.md": 920, "AGENTS.md": 380, "SECURITY.md": 660, "bench/README.md": 1160,
+		"cmd/dynahold/README.md": 1420, "docs/README.md": 200, "docs/choosing.md": 1180, "docs/comparison.md": 700, "docs/errors.md": 710,
+		"docs/faq.md": 700, "docs/limits.md": 1150, "docs/migration.md": 1350, "docs/night.md": 1000, "docs/operations.md": 980,
+		"docs/performance.md": 2470, "docs/protocol.md": 4020, "docs/reliability.md": 960, "docs/sequences.md": 820, "docs/settings.md": 1380,
+		"docs/recipes.md": 1000, "docs/stability.md": 290, "docs/tables.md": 730, "docs/telemetry.md": 1390, "docs/testing.md": 970,
 	}
 	total := 0
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -189,7 +189,7 @@ func TestDocumentsKeepToTheirBudget(t *testing.T) {
 		}
 		return nil
 	})
-	if most := 30_210; err != nil || total == 0 || total > most {
+	if most := 28_000; err != nil || total == 0 || total > most {
 		t.Errorf("all documents together have %d words, their budget is %d: %v", total, most, err)
 	}
 }

@@ -52,14 +52,14 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round")
 	defer told.End(&err)
 	defer r.witness(ctx)()
-	_, course, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
+	_, trace, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
 		From: r.expect, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
 	})
 	if err == nil && r.count > 0 {
 		e.core.Observe.Batch(ctx, telemetry.Delegate, int(r.count))
 		told.Changes(int(r.count))
 	}
-	return course.After, err
+	return trace.After, err
 }
 
 // edit carries out commands on the item as it is.

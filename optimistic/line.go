@@ -164,9 +164,9 @@ func (o *call) run(ctx context.Context, left ddb.Item, call typed.Request) (item
 	if left == nil {
 		call.From = o.r.cache.get(o.text)
 	}
-	item, course, err := cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, call)
-	o.r.cache.learn(o.text, course)
-	return item, course.After, err
+	item, trace, err := cas.Run(ctx, o.r.table, &o.r.policy, o.key, o.raw, call)
+	o.r.cache.learn(o.text, trace)
+	return item, trace.After, err
 }
 
 // lead makes the changes of the first caller and of those that wait behind it

@@ -52,9 +52,9 @@ func openProcess(t *testing.T, network fault.Doer) *process {
 	return p
 }
 
-// crowd makes an item of a repository with optimistic.Config.Fair one that others want:
+// wanted makes an item of a repository with optimistic.Config.Fair one that others want:
 // its transactions then take its lock.
-func (p *process) crowd(t *testing.T, other *process, id string) {
+func (p *process) wanted(t *testing.T, other *process, id string) {
 	t.Helper()
 	runs := 0
 	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
@@ -123,10 +123,10 @@ func TestALockGoesOnInTheProcess(t *testing.T) {
 						rig.Is(t, s.create(t.Context(), ids[i], 10))
 					}
 					if kind == "optimistic, fair" {
-						p.crowd(t, other, ids[0])
+						p.wanted(t, other, ids[0])
 						want += 4
 						if len(ids) == 2 {
-							p.crowd(t, other, ids[1])
+							p.wanted(t, other, ids[1])
 						}
 					}
 					one := func() error { return adds(t.Context(), s, txn.Config{}, ids...) }

@@ -3,8 +3,6 @@ package copies_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -62,26 +60,7 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 					w := newCell(t, c)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					commits, sent := w.commits(), 0
-					var mu sync.Mutex
-					w.net.On(func(one *fault.Copy) (*http.Response, error) {
-						mu.Lock()
-						defer mu.Unlock()
-						switch release := fault.Writes(one) && one.Op != "TransactWriteItems" && (len(w.ops) > 1 && sent > 0 || len(w.ops) == 1 && ctx.Err() != nil && len(one.Body) < sent); {
-						case release:
-							deliverIn(w, one)
-							others(w)
-						case commits(one):
-							if applied {
-								deliverIn(w, one)
-							}
-							if sent = len(one.Body); len(w.ops) == 1 {
-								cancel()
-							}
-							return nil, errors.New("connection reset by peer")
-						}
-						return nil, nil
-					})
+					w.releaseTwice(ctx, cancel, applied, others)
 					err := w.run(ctx)
 					w.net.On(nil)
 					n := w.applied()
@@ -95,4 +74,29 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// releaseTwice makes such a network. The caller of a single item leaves with its commit;
+// a release of one is told from its commit by the length.
+func (w *txnCell) releaseTwice(ctx context.Context, leave func(), applied bool, between func(w *txnCell)) {
+	commits, sent := w.commits(), 0
+	w.net.On((&fault.DoubledReleases{
+		Applied: applied,
+		Is: func(one *fault.Copy) (commit, release bool) {
+			several := len(w.ops) > 1
+			release = fault.Writes(one) && one.Op != "TransactWriteItems" &&
+				(several && sent > 0 || !several && ctx.Err() != nil && len(one.Body) < sent)
+			if commit = !release && commits(one); commit {
+				sent = len(one.Body)
+			}
+			return commit, release
+		},
+		Lost: func() {
+			if len(w.ops) == 1 {
+				leave()
+			}
+		},
+		Between: func() { between(w) },
+		Failed:  func(err error) { w.t.Error(err) },
+	}).Pass)
 }

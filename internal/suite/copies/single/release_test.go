@@ -2,9 +2,6 @@ package single_test
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/fault"
@@ -50,31 +47,24 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 	}
 }
 
-// releaseTwice makes a network that answers no commit, which is carried out or not, and
-// delivers each release twice. The caller leaves with its first commit.
+// releaseTwice makes such a network. The caller leaves with its first commit.
 func (w *world) releaseTwice(t *testing.T, leave func(), applied bool, between func(w *world)) {
-	var mu sync.Mutex
 	var writes []string
-	w.copier.On(func(one *fault.Copy) (*http.Response, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if !fault.Writes(one) {
-			return nil, nil
-		}
-		if writes = append(writes, string(one.Body)); len(writes) == 1 {
-			return nil, nil // the acquire
-		}
-		leave()
-		commit := string(one.Body) == writes[1]
-		if !commit || applied {
-			resp, err := one.Deliver()
-			rig.Is(t, err)
-			rig.Is(t, resp.Body.Close())
-		}
-		if commit {
-			return nil, errors.New("connection reset by peer")
-		}
-		between(w)
-		return nil, nil
-	})
+	w.copier.On((&fault.DoubledReleases{
+		Applied: applied,
+		Is: func(one *fault.Copy) (commit, release bool) {
+			if !fault.Writes(one) {
+				return false, false
+			}
+			if writes = append(writes, string(one.Body)); len(writes) == 1 {
+				return false, false // the acquire
+			}
+			leave()
+			commit = string(one.Body) == writes[1]
+			return commit, !commit
+		},
+		Lost:    func() {},
+		Between: func() { between(w) },
+		Failed:  func(err error) { t.Error(err) },
+	}).Pass)
 }

@@ -86,26 +86,28 @@ func TestFairQueueThatFillsTheItem(t *testing.T) {
 // A single look without an answer does not end the waiting for room, however long the
 // request before it took.
 func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
-	b.putDeadWithoutRoom(t)
-	cfg := lockedread.Config{Fair: true, Lease: time.Second, Owner: "x"}
-	slow := &rig.Intercept{Client: rig.Client(),
-		Update: func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
-			if n == 1 {
-				time.Sleep(cfg.Lease + cfg.Lease/10)
-			}
-			return send()
-		},
-		Get: func(n int) {
-			if n == 1 {
-				time.Sleep(cfg.Lease / 5) // longer than a look waits at first
-			}
-		}}
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
-	defer cancel()
-	held := rig.Must(b.lockerOf(t, slow, cfg).Acquire(ctx, key))(t)
-	rig.Is(t, held.Release(t.Context()))
+	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
+		here := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+		here.putDeadWithoutRoom(t)
+		cfg := lockedread.Config{Fair: true, Lease: time.Second, Owner: "x"}
+		slow := &rig.Intercept{Client: here.Client,
+			Update: func(n int, _ *dynamodb.UpdateItemInput, send rig.Send) (*dynamodb.UpdateItemOutput, error) {
+				if n == 1 {
+					time.Sleep(cfg.Lease + cfg.Lease/10)
+				}
+				return send()
+			},
+			Get: func(n int) {
+				if n == 1 {
+					time.Sleep(cfg.Lease / 5) // longer than a look waits at first
+				}
+			}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		held := rig.Must(here.lockerOf(t, slow, cfg).Acquire(ctx, key))(t)
+		rig.Is(t, held.Release(t.Context()))
+	})
 }
 
 // An enqueue that has an answer is news of the item: a look that is lost after it does not

@@ -76,8 +76,8 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 	}
 }
 
-// releaseTwice makes such a network. The caller of a single item leaves with its commit;
-// a release of one is told from its commit by the length.
+// releaseTwice delivers releases twice. The caller of a single item leaves with its
+// commit; a release of one is told from its commit by the length.
 func (w *txnCell) releaseTwice(ctx context.Context, leave func(), applied bool, between func(w *txnCell)) {
 	commits, sent := w.commits(), 0
 	w.net.On((&fault.DoubledReleases{

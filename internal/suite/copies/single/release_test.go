@@ -47,7 +47,7 @@ func TestADoubledReleaseIsNoCommit(t *testing.T) {
 	}
 }
 
-// releaseTwice makes such a network. The caller leaves with its first commit.
+// releaseTwice delivers releases twice. The caller leaves with its first commit.
 func (w *world) releaseTwice(t *testing.T, leave func(), applied bool, between func(w *world)) {
 	var writes []string
 	w.copier.On((&fault.DoubledReleases{
@@ -59,11 +59,10 @@ func (w *world) releaseTwice(t *testing.T, leave func(), applied bool, between f
 			if writes = append(writes, string(one.Body)); len(writes) == 1 {
 				return false, false // the acquire
 			}
-			leave()
 			commit = string(one.Body) == writes[1]
 			return commit, !commit
 		},
-		Lost:    func() {},
+		Lost:    leave,
 		Between: func() { between(w) },
 		Failed:  func(err error) { t.Error(err) },
 	}).Pass)

@@ -65,18 +65,18 @@ func growing() (steps []step) {
 		steps = append(steps, step{scenario{name: growthOf + name, workload: w, among: among}, in, at})
 	}
 	single := of(articleName, versionName, "optimistic", "pessimistic")
-	crowd := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, race")
+	wanted := of(articleName, versionName, "optimistic", "pessimistic", "pessimistic, race")
 	for _, n := range []int{1, 2, 8, 32, 128, 512, 1000} {
-		add(inProcesses, count(n, "process", "processes"), n, load.Workload{Processes: n}, crowd)
+		add(inProcesses, count(n, "process", "processes"), n, load.Workload{Processes: n}, wanted)
 	}
 	for _, kb := range []int{1, 4, 10, 40, 100, 390} {
 		add(inSize, fmt.Sprintf("%d KB", kb), kb, load.Workload{Size: kb << 10}, single)
 	}
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		add(inItems, count(n, "item", "items"), n, load.Workload{Processes: 8, Workers: 8, Items: n}, crowd)
+		add(inItems, count(n, "item", "items"), n, load.Workload{Processes: 8, Workers: 8, Items: n}, wanted)
 	}
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
-		add(inSkewed, count(n, "item", "items")+", Zipf", n, load.Workload{Processes: 8, Workers: 8, Items: n, Zipf: 1.1}, crowd)
+		add(inSkewed, count(n, "item", "items")+", Zipf", n, load.Workload{Processes: 8, Workers: 8, Items: n, Zipf: 1.1}, wanted)
 	}
 	return steps
 }

@@ -71,14 +71,14 @@ func TestGroupsGiveTheQueueItsTurn(t *testing.T) {
 		slow := func(net fault.Doer) *lockedread.Locker[stock] {
 			return b.over(t, &rig.Mortal{Next: net, Latency: 2 * time.Millisecond}, cfg)
 		}
-		var own, turns atomic.Int64 // changes of the many, and turns of the other
+		var own, turns atomic.Int64 // changes of the group, and turns of the other
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
-		many, other := slow(network), slow(network)
+		group, other := slow(network), slow(network)
 		for range callers {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					_, err := many.Update(t.Context(), key, func(_ context.Context, s *stock) error {
+					_, err := group.Update(t.Context(), key, func(_ context.Context, s *stock) error {
 						time.Sleep(work) // in virtual time
 						s.Count++
 						return nil
@@ -93,7 +93,7 @@ func TestGroupsGiveTheQueueItsTurn(t *testing.T) {
 			_, err := other.Update(t.Context(), key, addOne)
 			rig.Is(t, err)
 			if n := own.Load() - before; turns.Load() > 0 && n > most {
-				t.Errorf("turn %d: %d changes of the many before it, want at most %d", turns.Load(), n, most)
+				t.Errorf("turn %d: %d changes of the group before it, want at most %d", turns.Load(), n, most)
 			}
 			turns.Add(1)
 		}

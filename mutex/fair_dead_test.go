@@ -181,7 +181,7 @@ func TestFairProcessDoesNotStayAway(t *testing.T) {
 				}
 				return false, false
 			}}
-			other, crowd := b.over(t, network, cfg), b.over(t, net, cfg)
+			other, group := b.over(t, network, cfg), b.over(t, net, cfg)
 			held := rig.Must(other.Lock(t.Context(), "printer"))(t)
 			var all sync.WaitGroup
 			work := func(context.Context, *mutex.Lock) error { time.Sleep(time.Millisecond); return nil }
@@ -190,7 +190,7 @@ func TestFairProcessDoesNotStayAway(t *testing.T) {
 				time.Sleep(20 * time.Millisecond) // in virtual time: it stands in line
 			}
 			for range 12 { // more than have it one after the other
-				take(crowd)
+				take(group)
 			}
 			take(b.over(t, network, cfg))
 			rig.Is(t, held.Unlock(t.Context()))

@@ -76,7 +76,7 @@ func TestFairAlone(t *testing.T) {
 // waits in the queue after a bounded number of hands; then they stand in it.
 func TestFairLineLetsTheQueueIn(t *testing.T) {
 	eachFair(t, func(t *testing.T, b bench, cfg mutex.Config) {
-		many, other := b.locker(t, cfg), b.locker(t, cfg)
+		group, other := b.locker(t, cfg), b.locker(t, cfg)
 		held := rig.Must(other.Lock(t.Context(), "printer"))(t)
 		const callers = 12
 		var order []string // guarded by the lock under test
@@ -90,8 +90,8 @@ func TestFairLineLetsTheQueueIn(t *testing.T) {
 			})
 		}
 		for i := range callers {
-			take(many, "c")
-			rig.Await(t, "it stands in line", func() bool { return many.Waiting("printer") == i })
+			take(group, "c")
+			rig.Await(t, "it stands in line", func() bool { return group.Waiting("printer") == i })
 		}
 		b.queued(t, "printer", 2)
 		take(other, "o")
@@ -102,7 +102,7 @@ func TestFairLineLetsTheQueueIn(t *testing.T) {
 		b.Count.Reset()
 		rig.Is(t, held.Unlock(t.Context()))
 		all.Wait()
-		if at := slices.Index(order, "s"); at < 0 || at > 10 { // behind the own one of the holder, the first of the many, and eight hands
+		if at := slices.Index(order, "s"); at < 0 || at > 10 { // behind the own one of the holder, the first of the group, and eight hands
 			t.Errorf("served in the order %v", order)
 		}
 		wantEnded(t, b, cfg, "printer")

@@ -106,13 +106,13 @@ func TestALineLetsOtherProcessesIn(t *testing.T) {
 				process := func() *mutex.Locker {
 					return b.over(t, &rig.Mortal{Next: network, Latency: 2 * time.Millisecond}, mutex.Config{Mode: mode, Race: true})
 				}
-				many, other := process(), process()
+				group, other := process(), process()
 				held := rig.Must(other.Lock(t.Context(), "printer"))(t)
 				var began []time.Time // guarded by the lock under test
 				var all sync.WaitGroup
 				for range 11 {
 					all.Go(func() {
-						rig.Is(t, many.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error {
+						rig.Is(t, group.Do(t.Context(), "printer", func(context.Context, *mutex.Lock) error {
 							began = append(began, time.Now())
 							return nil
 						}))

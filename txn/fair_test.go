@@ -14,9 +14,9 @@ import (
 	"github.com/dynahold/dynahold/txn"
 )
 
-// crowded are items with versions of a repository with Config.Fair, and somebody else
+// contended are items with versions of a repository with Config.Fair, and somebody else
 // who writes them.
-type crowded struct {
+type contended struct {
 	*testing.T
 	w     *world
 	fair  *optimistic.Repository[counted]
@@ -24,22 +24,22 @@ type crowded struct {
 	peer  store
 }
 
-func newCrowded(t *testing.T) *crowded {
+func newContended(t *testing.T) *contended {
 	w := newWorld(t)
 	items := table[counted](t, w.Rig, "-o", false)
 	r := rig.Must(optimistic.New(items, optimistic.Config{Fair: true}))(t)
 	peer := openPeer(t, w)
-	return &crowded{t, w, r, table[counted](t, peer.Rig, "-o", false), peer.stores["optimistic"]}
+	return &contended{t, w, r, table[counted](t, peer.Rig, "-o", false), peer.stores["optimistic"]}
 }
 
-func (c *crowded) make(name string) string {
+func (c *contended) make(name string) string {
 	id := c.w.id(name)
 	rig.Is(c, c.peer.create(c.Context(), id, 10))
 	return id
 }
 
 // token is that of who holds an item; 0: nobody does.
-func (c *crowded) token(id string) int64 {
+func (c *contended) token(id string) int64 {
 	l := rig.Must(c.items.Inspect(c.Context(), key(id)))(c)
 	if !l.Held {
 		return 0
@@ -51,7 +51,7 @@ func more(_ context.Context, c *counted) error { c.N++; return nil }
 
 // want makes an item one for which the repository has its callers wait in line: it is
 // refused as often as a transaction bears.
-func (c *crowded) want(id string) (runs int) {
+func (c *contended) want(id string) (runs int) {
 	c.Helper()
 	err := txn.Run(c.Context(), func(ctx context.Context, tx *txn.Tx) error {
 		runs++
@@ -70,7 +70,7 @@ func (c *crowded) want(id string) (runs int) {
 // A transaction that others have beaten a few times waits in line for the item, and
 // nobody beats it there.
 func TestWhoLosesLinesUp(t *testing.T) {
-	c := newCrowded(t)
+	c := newContended(t)
 	x := c.make("x")
 	rig.Equal(t, c.want(x), 4, "runs: three without the lock and one with it would do")
 	has(t, c.peer, x, 14)
@@ -82,7 +82,7 @@ func TestWhoLosesLinesUp(t *testing.T) {
 // For a while the item is then locked at once by who changes it or reads it beforehand,
 // in the order of items, and not by who reads it.
 func TestTheNextLineUpAtOnce(t *testing.T) {
-	c := newCrowded(t)
+	c := newContended(t)
 	x, y := c.make("x"), c.make("y")
 	c.want(x)
 	c.want(y)
@@ -118,7 +118,7 @@ func TestTheNextLineUpAtOnce(t *testing.T) {
 // before, or its commit finds out: it then begins with what is there.
 func TestAHeldItemIsWaitedForInLine(t *testing.T) {
 	for _, when := range []string{"before it is touched", "and was read", "before the commit"} {
-		c := newCrowded(t)
+		c := newContended(t)
 		x := c.make("x")
 		other := rig.Must(lockedread.New(table[counted](t, openPeer(t, c.w).Rig, "-o", false), lockedread.Config{Fair: true}))(t)
 		var held *lockedread.Held[counted]
@@ -158,7 +158,7 @@ func TestAHeldItemIsWaitedForInLine(t *testing.T) {
 
 // Other transactions in the way are others too.
 func TestWhoMeetsTransactionsLinesUp(t *testing.T) {
-	c := newCrowded(t)
+	c := newContended(t)
 	x, y := c.make("x"), c.make("y")
 	sent := 0
 	c.w.Faults(func(op string, _ int, _ []byte) fault.Kind {
@@ -190,7 +190,7 @@ func TestWhoMeetsTransactionsLinesUp(t *testing.T) {
 // Who holds one item and loses at another keeps its lock: to let it go would be to
 // stand in line once more. It does not sleep either, and so reads nothing again.
 func TestWhoHoldsDoesNotLineUpAgain(t *testing.T) {
-	c := newCrowded(t)
+	c := newContended(t)
 	x, y := c.make("x"), c.make("y")
 	c.want(x)
 	var tokens []int64
@@ -221,7 +221,7 @@ func TestWhoHoldsDoesNotLineUpAgain(t *testing.T) {
 
 // Reading beforehand what the caller is changing would wait for the change itself.
 func TestPrefetchInsideAChangeOfTheItem(t *testing.T) {
-	c := newCrowded(t)
+	c := newContended(t)
 	x := c.make("x")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

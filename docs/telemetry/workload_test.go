@@ -76,7 +76,7 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 			fair = append(fair, rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Fair: true}))(t))
 		}
 		combined := rig.Must(pessimistic.New(s.table(t), pessimistic.Config{Combine: true}))(t)
-		crowd := func(r ...*pessimistic.Repository[product]) {
+		contend := func(r ...*pessimistic.Repository[product]) {
 			var all sync.WaitGroup
 			for i := range 16 {
 				all.Go(func() {
@@ -86,8 +86,8 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 			}
 			all.Wait()
 		}
-		until(t, func() bool { return happened("dynahold.lock.handed_on") && happened("dynahold.queue.depth") }, func() { crowd(fair...) })
-		until(t, func() bool { return happened("dynahold.batch.size") }, func() { crowd(combined) })
+		until(t, func() bool { return happened("dynahold.lock.handed_on") && happened("dynahold.queue.depth") }, func() { contend(fair...) })
+		until(t, func() bool { return happened("dynahold.batch.size") }, func() { contend(combined) })
 	},
 	"conflicts": func(t *testing.T, s *shop, happened func(string) bool) {
 		key := s.put(t, "pear")

@@ -11,9 +11,9 @@ import (
 	"github.com/dynahold/dynahold/internal/lease"
 )
 
-// crowd is many leases that are taken at one moment, and a service that goes
+// group is many leases that are taken at one moment, and a service that goes
 // away for a while.
-type crowd struct {
+type group struct {
 	began    time.Time
 	from, to time.Duration // when the service is away
 	silent   bool          // it then answers nothing, rather than an error
@@ -25,14 +25,14 @@ type crowd struct {
 	latest   atomic.Int64 // the longest time from one success to the next
 }
 
-const crowdSize = 5000
+const groupSize = 5000
 
 // latency is that of an answer.
 const latency = 5 * time.Millisecond
 
-func (c *crowd) gather() {
+func (c *group) gather() {
 	c.began = time.Now()
-	for range crowdSize {
+	for range groupSize {
 		last := c.began
 		l := begin(lease.Config{Length: length, Every: every}, c.began.Add(length), func(ctx context.Context) error {
 			if err := c.ask(ctx); err != nil {
@@ -47,7 +47,7 @@ func (c *crowd) gather() {
 	}
 }
 
-func (c *crowd) ask(ctx context.Context) error {
+func (c *group) ask(ctx context.Context) error {
 	at := time.Since(c.began)
 	c.starts[at/(time.Second/10)].Add(1)
 	grow(&c.most, c.underWay.Add(1))
@@ -72,7 +72,7 @@ func grow(most *atomic.Int64, n int64) {
 
 // leave ends all leases once no renewal is under way, which Take would wait for
 // in a way that a bubble takes for running.
-func (c *crowd) leave() {
+func (c *group) leave() {
 	for _, l := range c.leases {
 		l.Halt()
 	}
@@ -83,7 +83,7 @@ func (c *crowd) leave() {
 }
 
 func TestRenewalsOfManyKeepAnEvenPace(t *testing.T) {
-	for name, c := range map[string]*crowd{
+	for name, c := range map[string]*group{
 		"taken at one moment":           {},
 		"after an outage with errors":   {from: 2*length/3 + every/2, to: 2*length/3 + every/2 + length/3},
 		"after an outage in silence":    {from: 2*length/3 + every/2, to: 2*length/3 + every/2 + length/3, silent: true},
@@ -104,7 +104,7 @@ func TestRenewalsOfManyKeepAnEvenPace(t *testing.T) {
 				c.leave()
 				// Twice as fast as in the long run, of which the tenths of a
 				// second give no more than the next whole number.
-				const most = 2*crowdSize/int(every/time.Second)/10 + 1
+				const most = 2*groupSize/int(every/time.Second)/10 + 1
 				for i := range c.starts {
 					if n := c.starts[i].Load(); n > int64(most) {
 						t.Errorf("%d renewals in a tenth of a second after %v, %d would be even", n, time.Duration(i)*time.Second/10, most/2)

@@ -18,7 +18,7 @@ type pause struct {
 }
 
 // Each bound is a third of the one before. After as many sleeps as impatient the bound
-// is the greatest one for good: where so many were in vain, the items are too crowded
+// is the greatest one for good: where so many were in vain, the items are too wanted
 // for all, and each commit more takes from what their partition can do.
 const (
 	shrink    = 3

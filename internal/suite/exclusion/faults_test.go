@@ -43,20 +43,20 @@ func TestTheLockOfADeadHolder(t *testing.T) {
 		client := rig.Client(func(o *dynamodb.Options) { wire = &cut{next: o.HTTPClient}; o.HTTPClient = wire })
 		dead := rig.Must(l.Open(t, w, client, lease).Lock(t.Context()))(t)
 		wire.off.Store(true)
-		heir := l.Open(t, w, w.Client, 30*time.Second)
+		successor := l.Open(t, w, w.Client, 30*time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
 		defer cancel()
 		if l.Endless {
 			short, cancel := context.WithTimeout(t.Context(), lease*3/2)
 			defer cancel()
-			_, err := heir.Lock(short)
+			_, err := successor.Lock(short)
 			rig.Is(t, err, repo.ErrLocked)
 			operator := rig.Must(mutex.New(w.Client, w.Table, mutex.Config{}))(t)
 			if err := operator.Break(t.Context(), "x", dead.Token); err != nil {
 				t.Fatal(err)
 			}
 		}
-		next := rig.Must(heir.Lock(ctx))(t)
+		next := rig.Must(successor.Lock(ctx))(t)
 		if next.Token <= dead.Token {
 			t.Errorf("token %d after %d", next.Token, dead.Token)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/dynahold/dynahold/internal/rig"
 )
 
-// crowd works until there are enough changes, however slow the machine is.
-var crowd = load.Workload{Processes: 2, Workers: 4, Enough: 80, Span: time.Minute, Warmup: 20 * time.Millisecond}
+// contended works until there are enough changes, however slow the machine is.
+var contended = load.Workload{Processes: 2, Workers: 4, Enough: 80, Span: time.Minute, Warmup: 20 * time.Millisecond}
 
 func TestLostUpdatesAreFound(t *testing.T) {
 	overwriting := written("overwriting", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, inside func(context.Context)) error {
@@ -35,7 +35,7 @@ func TestLostUpdatesAreFound(t *testing.T) {
 		return err
 	})
 	both(t, func(t *testing.T, virtual bool) {
-		if r := run(t, virtual, crowd, overwriting); r.Lost < r.Changes/2 || r.Extra != 0 || r.Failed != 0 {
+		if r := run(t, virtual, contended, overwriting); r.Lost < r.Changes/2 || r.Extra != 0 || r.Failed != 0 {
 			t.Errorf("eight workers overwrite each other: lost %d, extra %d, failed %d", r.Lost, r.Extra, r.Failed)
 		}
 	})
@@ -46,7 +46,7 @@ func TestDoubledUpdatesAreFound(t *testing.T) {
 		return add(ctx, c, table, key, "2")
 	})
 	both(t, func(t *testing.T, virtual bool) {
-		if r := run(t, virtual, crowd, doubling); r.Extra < r.Changes || r.Lost != 0 {
+		if r := run(t, virtual, contended, doubling); r.Extra < r.Changes || r.Lost != 0 {
 			t.Errorf("every change counts twice: lost %d, extra %d of %d", r.Lost, r.Extra, r.Changes)
 		}
 	})
@@ -62,13 +62,13 @@ func TestHoldsThatOverlapAreFound(t *testing.T) {
 		inside(ctx)
 		return nil
 	})
-	crowd := crowd
-	crowd.Held, crowd.Work = true, time.Millisecond
-	if r := run(t, false, crowd, locked); r.Lost+r.Extra != 0 || r.Changes == 0 {
+	contended := contended
+	contended.Held, contended.Work = true, time.Millisecond
+	if r := run(t, false, contended, locked); r.Lost+r.Extra != 0 || r.Changes == 0 {
 		t.Errorf("one after the other: %d lost, %d extra of %d", r.Lost, r.Extra, r.Changes)
 	}
 	both(t, func(t *testing.T, virtual bool) {
-		if r := run(t, virtual, crowd, adding()); r.Lost < r.Changes/2 || r.Extra != 0 {
+		if r := run(t, virtual, contended, adding()); r.Lost < r.Changes/2 || r.Extra != 0 {
 			t.Errorf("eight workers hold one item: %d lost, %d extra of %d", r.Lost, r.Extra, r.Changes)
 		}
 	})
@@ -104,16 +104,16 @@ func TestTablesBesideAreDeleted(t *testing.T) {
 }
 
 func TestAChangeThatWasDeniedButMadeIsExtra(t *testing.T) {
-	crowd := load.Workload{Processes: 2, Workers: 4, Span: 200 * time.Millisecond} // in virtual time
+	contended := load.Workload{Processes: 2, Workers: 4, Span: 200 * time.Millisecond} // in virtual time
 	denying := written("denying", func(ctx context.Context, c *dynamodb.Client, table string, key map[string]types.AttributeValue, _ func(context.Context)) error {
 		return errors.Join(add(ctx, c, table, key, "1"), errors.New("not applied"))
 	})
-	r := run(t, true, crowd, denying)
+	r := run(t, true, contended, denying)
 	if r.Changes != 0 || r.Failed == 0 || r.Extra < r.Failed || r.Error != "not applied" {
 		t.Errorf("%+v", r)
 	}
 	denying.Unknown = func(error) bool { return true }
-	if r := run(t, true, crowd, denying); r.Extra != 0 || r.Failed == 0 {
+	if r := run(t, true, contended, denying); r.Extra != 0 || r.Failed == 0 {
 		t.Errorf("called unknown, and yet %d of %d are extra", r.Extra, r.Failed)
 	}
 }
@@ -149,7 +149,7 @@ func TestRequestsBehindACall(t *testing.T) {
 		}()
 		return add(ctx, c, table, key, "1")
 	})
-	if r := run(t, true, crowd, behind); r.Changes == 0 || r.Lost != 0 {
+	if r := run(t, true, contended, behind); r.Changes == 0 || r.Lost != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -164,15 +164,15 @@ func TestCancelledRequestsReachTheEngine(t *testing.T) {
 		return add(ctx, c, table, key, "1")
 	})
 	leaving.Unknown = func(error) bool { return false }
-	crowd := crowd
-	crowd.Budget = 50 // nothing is acknowledged
+	contended := contended
+	contended.Budget = 50 // nothing is acknowledged
 	both(t, func(t *testing.T, virtual bool) {
-		if r := run(t, virtual, crowd, leaving); r.Changes != 0 || r.Extra < r.Failed || r.Failed == 0 {
+		if r := run(t, virtual, contended, leaving); r.Changes != 0 || r.Extra < r.Failed || r.Failed == 0 {
 			t.Errorf("%d of %d requests that nobody waited for are in the item", r.Extra, r.Failed)
 		}
 	})
 	leaving.Unknown = nil // by hand, the harness knows which calls had no clear answer
-	if r := run(t, true, crowd, leaving); r.Extra != 0 || r.Failed == 0 {
+	if r := run(t, true, contended, leaving); r.Extra != 0 || r.Failed == 0 {
 		t.Errorf("%d calls without an answer: %d extra", r.Failed, r.Extra)
 	}
 }
@@ -186,7 +186,7 @@ func TestModesLoseNothing(t *testing.T) {
 		names[c.Name] = true
 		t.Run(c.Name, func(t *testing.T) {
 			both(t, func(t *testing.T, virtual bool) {
-				w := crowd
+				w := contended
 				w.Items, w.Zipf, w.Work, w.Enough = 3, 1.5, time.Millisecond, rig.Share(20, 80)
 				if r := run(t, virtual, w, c); r.Lost != 0 || r.Extra != 0 || r.Changes == 0 {
 					t.Errorf("lost %d, extra %d of %d", r.Lost, r.Extra, r.Changes)
@@ -198,8 +198,8 @@ func TestModesLoseNothing(t *testing.T) {
 
 // Changes of several items are made as a whole or not at all.
 func TestHalfChangesAreFound(t *testing.T) {
-	crowd := crowd
-	crowd.Items, crowd.Touches, crowd.Makes = 5, 2, true
+	contended := contended
+	contended.Items, contended.Touches, contended.Makes = 5, 2, true
 	for name, c := range map[string]struct {
 		skip, twice         int // which of the three items
 		lost, extra, moving bool
@@ -242,7 +242,7 @@ func TestHalfChangesAreFound(t *testing.T) {
 				}, nil
 			}}
 			both(t, func(t *testing.T, virtual bool) {
-				r := run(t, virtual, crowd, moving)
+				r := run(t, virtual, contended, moving)
 				if r.Changes == 0 || r.Failed != 0 || (r.Lost > 0) != c.lost || (r.Extra > 0) != c.extra || (r.Imbalance != 0) != c.moving {
 					t.Errorf("%d changes, %d failed, %d lost, %d extra, imbalance %d", r.Changes, r.Failed, r.Lost, r.Extra, r.Imbalance)
 				}

@@ -45,7 +45,8 @@
 // # Costs
 //
 // k items named beforehand ([Tx.Prefetch]) take two requests; found on the way, k reads
-// and one. A conflict takes one more, a pessimistic item one for its lock. DynamoDB bills
+// and one. A conflict takes one more, a pessimistic item one for its lock. Transactions of
+// one process that have refused each other come to the items one by one. DynamoDB bills
 // twice the units of single writes. One item costs what it costs alone; what is required
 // two units. At most 100 items and 4 MB, of one client ([ErrTooLarge]).
 //

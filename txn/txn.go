@@ -21,11 +21,10 @@ type Config struct {
 	// Attempts bounds how often the closure runs when others write first, and how
 	// often a commit is sent that meets other transactions. Default 256.
 	Attempts int
-	// Wait bounds the sleeps after conflicts: random, the first of them up to Max, by
-	// default 20 ms, and then up to a third of the one before, but Min, by default 1 ms.
-	// So who has lost often goes before who comes. After 14 of them they are up to Max
-	// again. A higher Max is for fewer requests where many want the same few items. How
-	// long an item is waited for that somebody holds is its repository's setting.
+	// Wait bounds the sleeps after conflicts: random, up to what grows with the conflicts
+	// that transactions lately had at the items, from Min, by default 1 ms, to Max, by
+	// default 100 ms. Who has had twice as many as others sleeps for less, and goes before
+	// them. How long an item is waited for that somebody holds is its repository's setting.
 	Wait repo.Wait
 	// Logger, MeterProvider and TracerProvider hear of calls of Run, as those of
 	// repo.TableConfig of what is sent to a table; and have the same defaults.
@@ -37,7 +36,7 @@ type Config struct {
 const (
 	defaultAttempts = 256
 	leastWait       = time.Millisecond
-	mostWait        = 20 * time.Millisecond // longer ones serve who comes, at the cost of who has waited
+	mostWait        = 100 * time.Millisecond
 )
 
 // Tx is a transaction under way. It is for its closure alone, while that runs;

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/recent"
@@ -16,6 +17,7 @@ type Core struct {
 	witness *witness
 	sights  *sights
 	done    *recent.Memory[bool] // ids of own writes that are judged
+	Refused atomic.Uint64        // how often others have refused a transaction at these items, lately
 
 	lock  lockTemplates
 	queue queueTemplates

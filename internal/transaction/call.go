@@ -12,6 +12,7 @@ import (
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
 	"github.com/dynahold/dynahold/internal/nesting"
+	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -29,10 +30,13 @@ type call struct {
 	Config
 	once    *typed.Once     // the id under which the whole is applied once; nil: it has none
 	locking lease.Exclusive // held by who takes a lock: what is held must not grow meanwhile
+	asking  lease.Exclusive // held by who asks for a pass
+	inner   bool            // it runs inside the closure of another one, which may have the pass
 
 	mu      sync.Mutex
 	tries   int               // guarded by mu: requests that others at the items have refused
 	pause   pause             // guarded by mu
+	pass    *pass             // guarded by mu; nil: it was not refused yet
 	entries map[string]*entry // guarded by mu: by place
 	waits   []wait            // guarded by mu: of operations inside changes for others
 	moments int64             // guarded by mu: counts reads and locks
@@ -41,8 +45,8 @@ type call struct {
 	requests []*sent // guarded by mu: all that were sent to commit a run
 }
 
-// atOnce is how many refused commits in a row are answered at once, with the
-// images that they returned. From then on the call sleeps, and reads all again.
+// atOnce is how many refusals a call answers at once, before it waits in a queue, or sleeps
+// with what it holds.
 const atOnce = 2
 
 // Run runs fn until what it did is committed, or it fails.
@@ -60,12 +64,13 @@ func run(ctx context.Context, cfg Config, once *typed.Once, fn func(context.Cont
 	if err := nesting.Run(ctx); err != nil {
 		return false, err
 	}
-	c := &call{Config: cfg, once: once, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
+	c := &call{Config: cfg, once: once, inner: ctx.Value(insideKey{}) != nil, entries: map[string]*entry{}, pause: pause{least: cfg.Wait.Min, most: cfg.Wait.Max}}
 	ctx, told := cfg.Observe.Call(ctx, telemetry.Transaction, "Run")
 	defer told.End(&err)
 	attempts := 0
 	defer func() { told.Attempts(attempts, c.tables) }()
 	defer func() { c.letGo(ctx) }() // also if fn panics
+	defer c.depart()
 	for {
 		attempts++
 		made, again, err := c.attempt(ctx, fn)
@@ -211,47 +216,22 @@ func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 	for _, e := range failed {
 		e.core.Observe.Conflict(ctx, telemetry.Transaction)
 	}
-	tries, last := c.refused()
+	_, last := c.refused()
 	if last {
 		return c.exhausted(failed)
 	}
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
-	wanted := slices.ContainsFunc(failed, func(e *entry) bool { return e.wanted })
-	if tries <= atOnce || wanted || len(c.held()) > 0 { // others wait for what is held
-		return errAgain
+	if c.takePass(ctx) {
+		for _, e := range unlocked {
+			e.known = false // stale after the wait
+		}
 	}
-	for _, e := range failed {
-		e.known = e.known && e.turn != nil // stale after the sleep
-	}
-	c.sleep(ctx)
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
-	if err := c.readAgain(ctx, unlocked); err != nil {
-		return err
-	}
-	return errAgain
-}
-
-// readAgain reads items after a sleep, which has made them old. It does so with one
-// request: DynamoDB refuses that while another transaction writes one of them, and
-// what was read before such a write would be committed in vain, while its items refuse
-// everybody else.
-func (c *call) readAgain(ctx context.Context, items []*entry) error {
-	if len(items) == 0 {
-		return nil
-	}
-	moment := c.tick()
-	images, err := c.readAll(ctx, items)
-	if err != nil {
-		return err
-	}
-	for i, e := range items {
-		e.readAs(images[i], moment)
-	}
-	return nil
+	return errAgain // the images that the refusal returned are fresh
 }
 
 // readAs notes what was read of an item.
@@ -290,11 +270,66 @@ func (c *call) tried() int {
 	return c.tries
 }
 
-func (c *call) sleep(ctx context.Context) {
+// sleep sleeps after a refusal of a request that reads so many items; 0: that writes.
+func (c *call) sleep(ctx context.Context, reading int) {
+	at := situation{reading: reading, followed: len(c.held()) > 0}
 	c.mu.Lock()
-	d := c.pause.next()
+	at.followed = at.followed || c.pass != nil && passes.followed(c.pass)
+	for _, e := range c.entries {
+		at.usual = max(at.usual, usualOf(&e.core.Refused))
+	}
+	d := c.pause.next(at)
 	c.mu.Unlock()
 	ddb.Sleep(ctx, d)
+}
+
+// takePass makes a call that was refused wait for the others of its process that were at
+// the same items; waited says that time has passed. Who holds a lock does not wait, for
+// others wait for that.
+func (c *call) takePass(ctx context.Context) (waited bool) {
+	if c.inner || len(c.held()) > 0 || !c.asking.TryLock() {
+		return false
+	}
+	defer c.asking.Unlock()
+	spots := c.spots()
+	c.mu.Lock()
+	old := c.pass
+	c.mu.Unlock()
+	if old != nil && !slices.ContainsFunc(spots, func(s spot) bool { return !slices.Contains(old.spots, s) }) {
+		return false
+	}
+	if old != nil {
+		passes.end(old)
+	}
+	p, waited := passes.ask(ctx, spots)
+	c.mu.Lock()
+	c.pass = p
+	c.mu.Unlock()
+	return waited
+}
+
+// spots are the items of the call that are not locked.
+func (c *call) spots() (spots []spot) {
+	for _, e := range c.inOrder(func(e *entry) bool { return e.locker == nil }) {
+		spots = append(spots, spot{e.core.Client, e.place})
+	}
+	return spots
+}
+
+// depart ends the call's part in what its process does at the items.
+func (c *call) depart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pass != nil {
+		passes.end(c.pass)
+	}
+	cores := map[*protocol.Core]bool{}
+	for _, e := range c.entries {
+		if !cores[e.core] {
+			learn(&e.core.Refused, c.tries)
+		}
+		cores[e.core] = true
+	}
 }
 
 // exhausted says that others wrote first, each time.

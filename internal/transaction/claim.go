@@ -186,7 +186,7 @@ func (m *commit) resolve(ctx context.Context, c *claim, row ddb.Item) error {
 	case last, ctx.Err() != nil:
 		return m.call.exhausted([]*entry{c.owner})
 	case res.Outcome != ddb.Applied: // others were at one of both, or nobody knows: the next request tells
-		m.call.sleep(ctx)
+		m.call.sleep(ctx, 0)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (m *commit) pause(ctx context.Context, res ddb.Result) (waits, last bool) {
 		last = last || !m.valid() // the client's policy has been patient enough
 	}
 	if !last && !waits && (len(m.held) == 0 || tries > atOnce) { // else others wait for what is held
-		m.call.sleep(ctx)
+		m.call.sleep(ctx, 0)
 	}
 	return waits, last
 }

@@ -1,43 +1,69 @@
 package transaction
 
 import (
+	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
-// pause is how long a transaction sleeps between two commits that others refused.
+// pause is how long a transaction sleeps after others have refused a request of its own.
 //
-// The bound of the random sleep shrinks from one to the next, so that who has lost
-// often is back before who comes: the slowest take about two thirds of the time that
-// they take with one bound for all, and fewer are at the items for the second time when
-// somebody comes for the first. With a bound that grows, as elsewhere, who has lost
-// often goes on losing.
+// How often that happened lately to the transactions of this process says how many want the
+// items, and the bound of the random sleep grows by its cube: where it is once or twice,
+// others are gone after a moment, and each millisecond is lost; where it is five times,
+// each try stands in the way of all others, and costs as much as one that succeeds.
+// Transactions wait for less then, and so do those who sleep: what is learned falls again.
+// Who has been refused twice as often as is usual sleeps for less, so that it goes before
+// who comes: else who has lost often goes on losing.
+//
+// Rejected: bounds by the tries of the call alone. Those that are good for items which
+// all want make the tail of rare conflicts twice as long.
 type pause struct {
 	least, most time.Duration
 	taken       int
 }
 
-// Each bound is a third of the one before. After as many sleeps as impatient the bound
-// is the greatest one for good: where so many were in vain, the items are too wanted
-// for all, and each commit more takes from what their partition can do.
+// situation is that in which a transaction sleeps.
+type situation struct {
+	usual    float64 // how often transactions are refused at the items, lately
+	reading  int     // so many items by one request; 0: it was no reading
+	followed bool    // others wait for what the call holds, or behind it in its process
+}
+
 const (
-	shrink    = 3
-	impatient = 14
+	cube      = 800 * time.Microsecond // the bound where a transaction is refused once
+	unlucky   = 2                      // times the usual
+	forThem   = 0.4                    // of the bound
+	whenLed   = 2                      // times the least bound: of who has others behind it
+	outweighs = 32                     // calls, of a new one in what is usual
 )
 
 // next is the length of the next sleep.
-func (p *pause) next() time.Duration {
-	return time.Duration(rand.Int64N(int64(p.bound()) + 1))
+func (p *pause) next(at situation) time.Duration {
+	return time.Duration(rand.Int64N(int64(p.bound(at)) + 1))
 }
 
-// bound is that of the next sleep, which it counts.
-func (p *pause) bound() time.Duration {
-	bound := p.most
-	if p.taken < impatient {
-		for range p.taken {
-			bound /= shrink
-		}
-		p.taken++
+// bound is that of the next sleep, which it counts. A request that reads is refused if
+// others are at any of its items, and billed for all of them.
+func (p *pause) bound(at situation) time.Duration {
+	taken := float64(p.taken)
+	p.taken++
+	if at.followed { // they send no other request there meanwhile
+		return min(whenLed*p.least, p.most)
 	}
-	return max(bound, p.least)
+	bound := float64(cube) * math.Pow(at.usual, 3) * max(1, float64(at.reading)/2)
+	bound = min(bound, float64(p.most))
+	if taken > unlucky*at.usual {
+		bound *= forThem
+	}
+	return max(time.Duration(bound), p.least)
 }
+
+// learn takes in how often a transaction was refused.
+func learn(usual *atomic.Uint64, times int) {
+	before := usualOf(usual) // what another one learns at this moment may be lost
+	usual.Store(math.Float64bits(before + (float64(times)-before)/outweighs))
+}
+
+func usualOf(usual *atomic.Uint64) float64 { return math.Float64frombits(usual.Load()) }

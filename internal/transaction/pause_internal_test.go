@@ -1,33 +1,64 @@
 package transaction
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-func TestPause(t *testing.T) {
-	const ms = time.Millisecond
-	p := pause{least: ms, most: 18 * ms}
-	for i, want := range []time.Duration{18 * ms, 6 * ms, 2 * ms, ms} {
-		if got := p.bound(); got != want {
-			t.Errorf("bound %d: %v, want %v", i, got, want)
+const ms = time.Millisecond
+
+// The bound follows how often transactions are refused at the items, what a try costs,
+// and who has been refused more often than others.
+func TestPauseBound(t *testing.T) {
+	for name, row := range map[string]struct {
+		at    situation
+		taken int
+		want  time.Duration
+	}{
+		"nobody was refused lately":     {situation{}, 0, ms},
+		"seldom":                        {situation{usual: 2}, 0, 6400 * time.Microsecond},
+		"often":                         {situation{usual: 4}, 0, 51200 * time.Microsecond},
+		"always":                        {situation{usual: 40}, 0, 90 * ms},
+		"reading two items":             {situation{usual: 2, reading: 2}, 0, 6400 * time.Microsecond},
+		"reading six":                   {situation{usual: 2, reading: 6}, 0, 19200 * time.Microsecond},
+		"as often as is usual":          {situation{usual: 2}, 4, 6400 * time.Microsecond},
+		"more often than is usual":      {situation{usual: 2}, 5, 2560 * time.Microsecond},
+		"the same where all are always": {situation{usual: 40}, 81, 36 * ms},
+		"with others behind it":         {situation{usual: 40, reading: 6, followed: true}, 0, 2 * ms},
+	} {
+		p := pause{least: ms, most: 90 * ms, taken: row.taken}
+		if got := p.bound(row.at); got != row.want {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
+		}
+		if p.taken != row.taken+1 {
+			t.Errorf("%s: %d sleeps are counted", name, p.taken)
 		}
 	}
-	for range impatient - 4 {
-		if got := p.bound(); got != ms {
-			t.Errorf("the least bound: %v", got)
-		}
-	}
-	for range 3 {
-		if got := p.bound(); got != 18*ms {
-			t.Errorf("after %d sleeps: %v", impatient, got)
-		}
-	}
-	longest := time.Duration(0)
+}
+
+// Sleeps are spread from nothing up to the bound.
+func TestPauseIsRandom(t *testing.T) {
+	shortest, longest := time.Hour, time.Duration(0)
 	for range 1000 {
-		longest = max(longest, (&pause{least: ms, most: 18 * ms}).next())
+		d := (&pause{least: ms, most: 90 * ms}).next(situation{usual: 9})
+		shortest, longest = min(shortest, d), max(longest, d)
 	}
-	if longest <= 12*ms || longest > 18*ms { // 1 in 10^176 that all are shorter
-		t.Errorf("the longest of 1,000 sleeps: %v", longest)
+	if shortest > 30*ms || longest < 60*ms || longest > 90*ms { // by chance: 1 in 10^176
+		t.Errorf("1,000 sleeps are between %v and %v", shortest, longest)
+	}
+}
+
+// What is usual follows what happens to some ten calls, and one says little.
+func TestLearn(t *testing.T) {
+	var usual atomic.Uint64
+	if learn(&usual, 32); usualOf(&usual) != 1 {
+		t.Errorf("one call makes it %v", usualOf(&usual))
+	}
+	for range 200 {
+		learn(&usual, 6)
+	}
+	if got := usualOf(&usual); got < 5.9 || got > 6 {
+		t.Errorf("after 200 calls with 6 refusals each it is %v", got)
 	}
 }

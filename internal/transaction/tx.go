@@ -35,12 +35,15 @@ type Tx struct {
 
 func newTx(ctx context.Context, c *call) *Tx {
 	tx := &Tx{call: c, caller: ctx, rows: ofRun{all: rows.New()}}
-	tx.ctx, tx.cancel = context.WithCancelCause(nesting.Within(ctx, tx))
+	tx.ctx, tx.cancel = context.WithCancelCause(context.WithValue(nesting.Within(ctx, tx), insideKey{}, true))
 	for _, e := range c.held() {
 		tx.watch(e.turn.Lock)
 	}
 	return tx
 }
+
+// insideKey is in the context of a closure, and in those that were derived from it.
+type insideKey struct{}
 
 // run runs the closure, and ends when it has returned and nothing of it is under
 // way any more.

@@ -104,7 +104,8 @@ func (c *call) readAll(ctx context.Context, entries []*entry) (images []ddb.Item
 		if _, last := c.refused(); last {
 			return nil, because(c.exhausted(entries), res.Err)
 		}
-		if c.sleep(ctx); ctx.Err() != nil {
+		c.takePass(ctx)
+		if c.sleep(ctx, len(entries)); ctx.Err() != nil {
 			return nil, because(c.exhausted(entries), ddb.CtxError(ctx))
 		}
 	}

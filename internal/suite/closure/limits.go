@@ -9,21 +9,21 @@ var limits = map[string]int{
 	"localdb":     1_150,
 	"lockedread":  14_400,
 	"mutex":       13_500,
-	"nolock":      19_300,
+	"nolock":      19_500,
 	"once":        12_950,
-	"optimistic":  20_200,
-	"pessimistic": 19_700,
+	"optimistic":  20_400,
+	"pessimistic": 19_900,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,
 	"ticket":      10_300,
-	"txn":         17_800,
+	"txn":         18_000,
 	"unique":      7_650,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 77_500
+const testsLimit = 78_500
 
 const margin = 0.03

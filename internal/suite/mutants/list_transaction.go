@@ -3,6 +3,27 @@ package main
 // Transactions of several items.
 var ofTransactions = []mutant{
 	{
+		name: "callers of a process race for items at which they have refused each other",
+		file: "internal/transaction/admission.go",
+		old:  `if p.wantsOf(taken) || p.wantsOf(kept) {`,
+		new:  `if p.wantsOf(kept) {`,
+		by:   test("txn", "^TestCallersOfOneProcessDoNotRefuseEachOther$"),
+	},
+	{
+		name: "who wants several items is passed over for good",
+		file: "internal/transaction/admission.go",
+		old:  `if p.passed >= overtaken {`,
+		new:  `if p.passed < 0 {`,
+		by:   test("internal/transaction", "^TestNobodyIsPassedOverForGood$"),
+	},
+	{
+		name: "who was refused more often than others sleeps as long as they do",
+		file: "internal/transaction/pause.go",
+		old:  `if taken > unlucky*at.usual {`,
+		new:  `if taken < 0 {`,
+		by:   test("internal/transaction", "^TestPauseBound$"),
+	},
+	{
 		name: "a panic that a torn read has caused goes out",
 		file: "internal/transaction/confirm.go",
 		old:  `torn = c.torn(ctx, tx); torn == nil {`,

@@ -52,7 +52,7 @@ func (p *pause) bound(at situation) time.Duration {
 	if at.followed { // they send no other request there meanwhile
 		return min(whenLed*p.least, p.most)
 	}
-	bound := float64(cube) * math.Pow(at.usual, 3) * max(1, float64(at.reading)/2)
+	bound := float64(cube) * at.usual * at.usual * at.usual * max(1, float64(at.reading)/2)
 	bound = min(bound, float64(p.most))
 	if taken > unlucky*at.usual {
 		bound *= forThem

@@ -30,7 +30,8 @@ type Config struct {
 	ClockSkew time.Duration
 	// Wait bounds the sleeps after conflicts and while the item is locked. Min is
 	// 10 ms by default, twice that of a lock: what follows is two requests, a read
-	// and a write.
+	// and a write. With Max up to 50 ms the item of a refused write is tried again at
+	// once after each sleep, too: more changes, for more writes that are refused.
 	Wait repo.Wait
 	// Combine lets one write commit the changes of all callers of this process
 	// that wait for the item. Readers of a stream then see fewer of the item's

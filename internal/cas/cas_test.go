@@ -131,6 +131,26 @@ func TestRunAgainstOthers(t *testing.T) {
 	}
 }
 
+// Behind a sleep each try reads again; who sleeps shortly answers conflicts at once there,
+// too.
+func TestReadsBehindSleeps(t *testing.T) {
+	for most, want := range map[time.Duration]int{eager: 2, eager + 1: 3} { // of 5 tries
+		s := open(t)
+		s.stored(t, nil)
+		s.policy.Attempts, s.policy.Wait.Max = 6, most
+		runs := 0
+		_, _, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(func(ctx context.Context, b *tin) error {
+			runs++
+			s.writeOnce(t, runs, 4)
+			return add(ctx, b)
+		})})
+		rig.Is(t, err)
+		if reads := s.Count.Counts()["GetItem"]; reads != want || runs != 5 {
+			t.Errorf("sleeps up to %v: %d reads for %d tries, want %d for 5", most, reads, runs, want)
+		}
+	}
+}
+
 // writeOnce writes as others do, up to the last time.
 func (s *shelf) writeOnce(t *testing.T, nth, last int) {
 	if nth <= last {

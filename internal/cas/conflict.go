@@ -106,6 +106,7 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 	}
 	if !u.assumed { // nobody need have written since the call began
 		u.tries++
+		u.inRow++
 	}
 	if u.tries > 0 {
 		if err := u.waiter.WaitAfterConflict(u.tries); u.tries >= u.Attempts {
@@ -121,8 +122,11 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 		}
 		return u.waiter.Fresh(), errAgain
 	}
-	if u.tries <= atOnce && !core.Absent(image) {
+	if u.inRow <= atOnce && !core.Absent(image) {
 		return image, errAgain
+	}
+	if u.Wait.Max <= eager {
+		u.inRow = 0
 	}
 	u.waiter.Backoff(ctx, time.Time{})
 	return nil, errAgain

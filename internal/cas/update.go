@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -16,10 +17,14 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// atOnce is how many conflicts in a row are answered at once with the item
-// that the failed write returned. From then on the writer sleeps and reads
-// again: an item kept over a sleep is stale.
-const atOnce = 2
+// atOnce is how many conflicts in a row are answered at once with the item that the failed
+// write returned. From then on the writer sleeps and reads again, before each try: an item
+// kept over a sleep is stale. Whose sleeps are no longer than eager wants many changes more
+// than few writes: it answers as many conflicts at once behind each sleep.
+const (
+	atOnce = 2
+	eager  = 50 * time.Millisecond
+)
 
 // A call that has used up half of its attempts, if those are so many, takes the item's
 // lock: whose change takes longer than the others', or who comes to each state of the item
@@ -42,6 +47,7 @@ type update struct {
 	table   *typed.Table
 	waiter  *unlocked.Call
 	tries   int
+	inRow   int                  // conflicts that were answered at once
 	sent    bool                 // the present attempt has sent its write
 	assumed bool                 // the present attempt starts from From
 	id      protocol.WriteID     // of its write

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -17,6 +18,7 @@ func Modes() []Contender {
 	return []Contender{
 		byEventTime("nolock", nolock.Config{}),
 		byVersion("optimistic", optimistic.Config{}),
+		byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Max: 40 * time.Millisecond}}),
 		byVersion("optimistic, warm", optimistic.Config{Warm: 1024}),
 		byVersion("optimistic, combine", optimistic.Config{Combine: true}),
 		byVersion("optimistic, warm, combine", optimistic.Config{Warm: 1024, Combine: true}),

@@ -43,6 +43,7 @@ type batch struct {
 	posted bool   // its mail may lie in its row
 	forced bool   // this process is to lead, whoever leads now
 	passed bool   // for who led has passed its mail over
+	told   func() // tells operators that its mail waits no more; nil: it has none
 }
 
 // yields notes that others lead. A new leader gets the time that every leader has: where all
@@ -76,20 +77,28 @@ func (b *batch) orders() (all []order) {
 	return all
 }
 
-// answer gives every caller what came of its command.
-func (b *batch) answer(answers []string) {
-	for i, c := range b.callers {
-		c.end <- verdict{answer: answers[i]}
+// over ends what belongs to a batch that has its verdicts.
+func (b *batch) over() {
+	if b.told != nil {
+		b.told()
 	}
 	b.cancel(nil)
 }
 
+// answer gives every caller what came of its command.
+func (b *batch) answer(answers []string) {
+	b.over()
+	for i, c := range b.callers {
+		c.end <- verdict{answer: answers[i]}
+	}
+}
+
 // fail gives all the same error.
 func (b *batch) fail(err error) {
+	b.over()
 	for _, c := range b.callers {
 		c.end <- verdict{err: err}
 	}
-	b.cancel(nil)
 }
 
 // isTaken reports whether answers say that a mail was taken back.

@@ -19,6 +19,7 @@ import (
 	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/settings"
 	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/internal/telemetry/gauges"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -76,6 +77,7 @@ type engine struct {
 	errors map[string]error
 	wanted *lock.Contention
 	slots  *recent.Memory[place] // of items that nobody here changes at the moment
+	gauges *gauges.Gauges
 
 	working sync.WaitGroup // lines
 	closing chan struct{}
@@ -107,6 +109,9 @@ func newEngine(table *typed.Table, keys *repo.KeyTable, cfg Config) (*engine, er
 	}
 	var err error
 	if e.mail, err = newMailbox(at, core.Name, cfg.Mail != nil); err != nil {
+		return nil, err
+	}
+	if e.gauges, err = gauges.Of(core.Observe); err != nil {
 		return nil, err
 	}
 	waiting, err := lock.NewSettings(core, telemetry.Delegate, cfg.Wait, settings.LeastWait, cfg.ClockSkew)

@@ -25,6 +25,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 	}
 	t, before := l.newTerm(d), d.Lead
 	defer t.end()
+	defer l.e.gauges.Leads()()
 	for claimed := false; ; {
 		if t.passedOver(b) && !l.retract(b) {
 			return nil, nil // it is decided

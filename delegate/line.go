@@ -82,7 +82,7 @@ func (l *line) again(callers []*caller, alone bool) {
 // requeue puts the callers of a batch back into the line, as they were.
 func (l *line) requeue(b *batch) {
 	l.again(b.callers, false)
-	b.cancel(nil)
+	b.over()
 }
 
 // work changes the item for those who wait, until nobody does.

@@ -42,6 +42,9 @@ func (l *line) post(b *batch, d delegation.Evidence) (decided bool, image ddb.It
 		}
 		l.number(b, d.Life, d.Shards)
 		b.life, b.posted = d.Life, true
+		if b.told == nil {
+			b.told = l.e.gauges.Sent(b.ctx)
+		}
 		in, err := l.e.mail.post(l.base, l.key.String(), mail{Mail: l.row(b), orders: b.orders(), until: l.e.core.Clock().Add(carried)})
 		if err != nil {
 			b.posted = false

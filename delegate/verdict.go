@@ -20,7 +20,7 @@ func (l *line) conclude(b *batch, err error) {
 		l.doubtful(b, err)
 	case len(b.callers) > 1 && ofOne(err):
 		l.again(b.callers, true)
-		b.cancel(nil)
+		b.over()
 	default:
 		b.fail(err)
 	}
@@ -40,7 +40,7 @@ func (l *line) doubtful(b *batch, err error) {
 	if len(refused) > 0 {
 		l.again(refused, true)
 	}
-	b.cancel(nil)
+	b.over()
 }
 
 // ofOne reports whether an error may be that of one command of several.

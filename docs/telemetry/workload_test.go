@@ -195,6 +195,14 @@ var scenes = map[string]func(t *testing.T, s *shop, happened func(metric string)
 			return nil
 		}))
 	},
+	"mail": func(t *testing.T, s *shop, _ func(string) bool) {
+		rows := s.rows(t)
+		items, all, add := commands(t, rows.Client, rows.Table, s.cfg)
+		rig.Is(t, items.Table().EnsureTable(t.Context()))
+		rig.Must(items.Create(t.Context(), basket{Shop: "s", ID: "apple"}))(t)
+		rig.Must(add.Do(t.Context(), apples, 1))(t)
+		rig.Is(t, all.Close(t.Context()))
+	},
 	"once": func(t *testing.T, s *shop, _ func(string) bool) {
 		rows := s.rows(t)
 		payments := rig.Must(once.New(rows.Client, rows.Table, once.Config{Table: s.cfg}))(t)

@@ -6,7 +6,7 @@ import "go.opentelemetry.io/otel/attribute"
 const (
 	system      = attribute.Key("db.system.name")
 	dbOperation = attribute.Key("db.operation.name")
-	collection  = attribute.Key("db.collection.name")
+	Collection  = attribute.Key("db.collection.name")
 	tableNames  = attribute.Key("aws.dynamodb.table_names")
 	errorType   = attribute.Key("error.type")
 	server      = attribute.Key("server.address")

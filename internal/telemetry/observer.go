@@ -68,13 +68,13 @@ func New(opt Options) (*Observer, error) {
 		}
 	}
 	if _, off := o.Tracers.(tracenoop.TracerProvider); !off {
-		o.tracer = o.Tracers.Tracer(Scope, trace.WithInstrumentationVersion(version()), trace.WithSchemaURL(SchemaURL))
+		o.tracer = o.Tracers.Tracer(Scope, trace.WithInstrumentationVersion(Version()), trace.WithSchemaURL(SchemaURL))
 	}
 	if _, off := o.Meters.(metricnoop.MeterProvider); off {
 		return o, nil
 	}
 	var err error
-	o.metrics, err = newInstruments(o.Meters.Meter(Scope, metric.WithInstrumentationVersion(version()), metric.WithSchemaURL(SchemaURL)))
+	o.metrics, err = newInstruments(o.Meters.Meter(Scope, metric.WithInstrumentationVersion(Version()), metric.WithSchemaURL(SchemaURL)))
 	return o, err
 }
 
@@ -96,8 +96,8 @@ func (o *Observer) Measures() bool {
 	return o != nil && o.metrics != nil && (o.noMeters == nil || otel.GetMeterProvider() != o.noMeters)
 }
 
-// version is that of the library in this program.
-var version = sync.OnceValue(func() string {
+// Version is that of the library in this program.
+var Version = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
@@ -129,7 +129,7 @@ func (o *Observer) with(s set) *labels {
 	if s.request != "" {
 		attributes = append(attributes, dynamodb)
 	}
-	for _, a := range []attribute.KeyValue{collection.String(o.Table), kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType), resource.String(s.resource)} {
+	for _, a := range []attribute.KeyValue{Collection.String(o.Table), kindOf.String(s.kind), operation.String(s.operation), dbOperation.String(s.request), reason.String(s.reason), state.String(s.state), errorType.String(s.errorType), resource.String(s.resource)} {
 		if a.Value.AsString() != "" {
 			attributes = append(attributes, a)
 		}

@@ -55,7 +55,7 @@ func (o *Observer) call(ctx context.Context, kind, op string, as trace.SpanKind,
 	}
 	if o.Traces() {
 		name := o.text(spanName{kind + ".", op})
-		attributes := []attribute.KeyValue{dynamodb, kindOf.String(kind), operation.String(op), collection.String(o.Table)}
+		attributes := []attribute.KeyValue{dynamodb, kindOf.String(kind), operation.String(op), Collection.String(o.Table)}
 		if o.Table == "" { // a transaction's
 			attributes = attributes[:3]
 		}
@@ -176,7 +176,7 @@ func (o *Observer) Request(ctx context.Context, op string) (context.Context, Req
 	}
 	if o.Traces() {
 		r.ctx, r.span = o.tracer.Start(ctx, o.text(spanName{"", op}), trace.WithSpanKind(trace.SpanKindClient),
-			trace.WithAttributes(dynamodb, dbOperation.String(op), collection.String(o.Table), tableNames.StringSlice([]string{o.Table})))
+			trace.WithAttributes(dynamodb, dbOperation.String(op), Collection.String(o.Table), tableNames.StringSlice([]string{o.Table})))
 	}
 	return r.ctx, r
 }

@@ -17,7 +17,7 @@ import (
 type tableCreateCommand struct {
 	awsFlags
 	Table     string `arg:"" help:"Name of the table."`
-	For       string `enum:"items,mutex,once,ticket,semaphore,jobs" default:"items" help:"What it is for: items (needs --partition), mutex, once, ticket, semaphore, jobs (which may share one with semaphore)."`
+	For       string `enum:"items,mail,mutex,once,ticket,semaphore,jobs" default:"items" help:"What it is for: items (needs --partition), mail (of delegate), mutex, once, ticket, semaphore, jobs (which may share one with semaphore)."`
 	Partition string `placeholder:"NAME[:TYPE]" help:"Partition key of items; TYPE is S, N or B, and S if it is not said."`
 	Sort      string `placeholder:"NAME[:TYPE]" help:"Sort key of items."`
 
@@ -38,6 +38,8 @@ func (cmd *tableCreateCommand) schema() (key repo.KeySchema, err error) {
 		return key, usage("a table for %s has the keys that the library gives it: leave --partition and --sort away", cmd.For)
 	}
 	switch cmd.For {
+	case "mail":
+		key.Partition.Name, key.Sort.Name = "mailbox", "slot"
 	case "mutex":
 		key.Partition.Name = "name"
 	case "once":

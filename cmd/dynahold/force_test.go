@@ -81,7 +81,7 @@ func TestTablesAreCreatedAsTheyAreShown(t *testing.T) {
 	n.says("table create more --partition id --index byOwner --yes", exitUsage, "INDEX=PARTITION")
 	n.says("table create more --partition id --index b=owner --yes", exitUsage, "3 to 255")
 	n.says("table create more --for jobs --index byOwner=owner --yes", exitUsage, "leave")
-	for _, kind := range []string{"mutex", "once", "ticket", "semaphore", "jobs"} {
+	for _, kind := range []string{"mail", "mutex", "once", "ticket", "semaphore", "jobs"} {
 		n.says("table create new-"+kind+" --yes --for "+kind, exitOK, "created", "(S)")
 	}
 	n.says("locks list new-mutex", exitOK, "nobody holds a lock")

@@ -41,6 +41,8 @@ func TestBrokenDocumentsAreRefused(t *testing.T) {
 		"HCL, output":         {"aws_dynamodb_table.mutex.arn", "aws_dynamodb_table.mutes.arn", `does not have an attribute named "mutes"`},
 		"HCL, format":         {"  billing_mode ", "  billing_mode  ", "not formatted"},
 		"policy, action":      {`"dynamodb:Scan"`, `"dynamodb:ScanTable"`, "is no action of DynamoDB"},
+		"YAML, mail":          {"{AttributeName: slot, AttributeType: S}", "{AttributeName: slot, AttributeType: N}", "CloudFormation: table mail"},
+		"HCL, mail":           {`"mailbox"`, `"box"`, "terraform: table mail"},
 		"policy, table":       {"table/mutex", "table/mutes", "none of the tables"},
 		"policy, require":     {"        \"arn:aws:dynamodb:REGION:ACCOUNT:table/ticket\",\n        \"arn", "        \"arn", "statement Require"},
 	}

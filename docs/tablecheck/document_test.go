@@ -83,7 +83,7 @@ func schemas(text string) map[string]table {
 	return all
 }
 
-var names = []string{"items", "mutex", "once", "semaphore", "ticket"}
+var names = []string{"items", "mail", "mutex", "once", "semaphore", "ticket"}
 
 // checkDocument compares what the Markdown table, the two templates and the
 // policy say, and returns the tables.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/localdb"
 	"github.com/dynahold/dynahold/mutex"
@@ -26,7 +27,10 @@ type ensurer interface{ EnsureTable(context.Context) error }
 
 // packages makes, for each table of the templates, what uses it.
 var packages = map[string]func(client *dynamodb.Client, name string) (ensurer, error){
-	"items":  rows[itemRow],
+	"items": rows[itemRow],
+	"mail": func(c *dynamodb.Client, name string) (ensurer, error) {
+		return delegate.NewMailTable(c, name, repo.TableConfig{})
+	},
 	"mutex":  func(c *dynamodb.Client, name string) (ensurer, error) { return mutex.New(c, name, mutex.Config{}) },
 	"once":   func(c *dynamodb.Client, name string) (ensurer, error) { return once.New(c, name, once.Config{}) },
 	"ticket": func(c *dynamodb.Client, name string) (ensurer, error) { return ticket.New(c, name, ticket.Config{}) },

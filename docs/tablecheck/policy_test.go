@@ -52,9 +52,9 @@ func checkPolicy(text string) error {
 				return fmt.Errorf("statement %s: resource %v is none of the tables", s.Sid, r)
 			}
 		}
-		// What can be required has a row in each table but that of items.
-		if s.Sid == "Require" && len(resources) != len(names)-1 {
-			return fmt.Errorf("statement Require: %v: what is required can be in each of %v but items", resources, names)
+		// What can be required has a row in each table but those of items and mail.
+		if s.Sid == "Require" && len(resources) != len(names)-2 {
+			return fmt.Errorf("statement Require: %v: what is required can be in each of %v but items and mail", resources, names)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ terraform {
 variable "table_names" {
   type = object({
     items     = optional(string, "items")
+    mail      = optional(string, "mail")
     mutex     = optional(string, "mutex")
     once      = optional(string, "once")
     ticket    = optional(string, "ticket")
@@ -32,6 +33,33 @@ resource "aws_dynamodb_table" "items" {
 
   attribute {
     name = "pk"
+    type = "S"
+  }
+
+  ttl {
+    attribute_name = "expiresAt"
+    enabled        = true
+  }
+
+  point_in_time_recovery {
+    enabled = true
+  }
+}
+
+resource "aws_dynamodb_table" "mail" {
+  name                        = var.table_names.mail
+  billing_mode                = "PAY_PER_REQUEST"
+  hash_key                    = "mailbox"
+  range_key                   = "slot"
+  deletion_protection_enabled = var.deletion_protection
+
+  attribute {
+    name = "mailbox"
+    type = "S"
+  }
+
+  attribute {
+    name = "slot"
     type = "S"
   }
 
@@ -138,6 +166,7 @@ resource "aws_dynamodb_table" "semaphore" {
 output "table_arns" {
   value = {
     items     = aws_dynamodb_table.items.arn
+    mail      = aws_dynamodb_table.mail.arn
     mutex     = aws_dynamodb_table.mutex.arn
     once      = aws_dynamodb_table.once.arn
     ticket    = aws_dynamodb_table.ticket.arn

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -37,13 +38,14 @@ type action struct {
 
 // place has the tables.
 type place struct {
-	accounts, names, operations, queues, jobs string
-	peer                                      client // who sees what is there
+	accounts, names, operations, queues, jobs, mail string
+	peer                                            client // who sees what is there
 }
 
 func newPlace(t *testing.T) *place {
-	p := &place{fixture.New(t).Table, fixture.NewForLock(t, "mutex").Table, rig.New(t).Table, fixture.NewForLock(t, "ticket").Table, fixture.NewForLock(t, "permit, limit 1").Table, nil}
+	p := &place{fixture.New(t).Table, fixture.NewForLock(t, "mutex").Table, rig.New(t).Table, fixture.NewForLock(t, "ticket").Table, fixture.NewForLock(t, "permit, limit 1").Table, rig.New(t).Table, nil}
 	rig.Is(t, rig.Must(once.New(rig.Client(), p.operations, once.Config{}))(t).EnsureTable(t.Context()))
+	rig.Is(t, rig.Must(delegate.NewMailTable(rig.Client(), p.mail, repo.TableConfig{}))(t).EnsureTable(t.Context()))
 	return p
 }
 
@@ -146,6 +148,7 @@ func TestFalseAnswers(t *testing.T) {
 	p := newPlace(t)
 	sum, from := &tally{}, int(fixture.Seed(t)%1000)
 	rig.InVirtualTime(t, 8, func(t *testing.T, doer fault.Doer) {
+		doer = &rig.Mortal{Next: doer, Latency: time.Millisecond} // who looks without a pause would let no time pass
 		p.peer = rig.Client(rig.Over(doer))
 		net := &network{next: doer}
 		n := 0
@@ -201,6 +204,7 @@ func (c *call) writes(t *testing.T, p *place, net *network, n *int) int {
 
 func calls() (all []call) {
 	all = append(all, itemCalls()...)
+	all = append(all, delegateCalls()...)
 	all = append(all, transactionCalls()...)
 	all = append(all, lockCalls()...)
 	return append(all, jobCalls()...)

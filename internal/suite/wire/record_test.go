@@ -54,12 +54,13 @@ func block(t *testing.T, c operation) string {
 		return out.String()
 	}
 	said := map[string]int{} // requests by their text, in the order of first sending
-	plain := texts(t, sent)
+	plain := c.kept(texts(t, sent))
 	if c.anyOrder {
 		plain = sorted(plain)
 	}
 	if c.looks {
-		plain = slices.DeleteFunc(plain, func(text string) bool { return strings.HasPrefix(text, "GetItem") })
+		queries := slices.Compact(sorted(slices.DeleteFunc(slices.Clone(plain), func(text string) bool { return !strings.HasPrefix(text, "Query") })))
+		plain = append(queries, slices.DeleteFunc(plain, isRead)...)
 	}
 	write(&out, plain, said)
 	for i := range plain {
@@ -71,13 +72,27 @@ func block(t *testing.T, c operation) string {
 		if c.anyOrder {
 			fmt.Fprintf(&out, "%d requests\n", len(sent))
 		} else {
-			write(&out, texts(t, sent), said)
+			write(&out, c.kept(texts(t, sent)), said)
 		}
 		if err != nil {
 			fmt.Fprintf(&out, "error: %s\n", verdict(err))
 		}
 	}
 	return out.String()
+}
+
+func isRead(text string) bool {
+	return strings.HasPrefix(text, "GetItem") || strings.HasPrefix(text, "Query")
+}
+
+// kept are requests without reads that repeat one, if these are a matter of chance.
+func (c operation) kept(all []string) []string {
+	read := map[string]bool{}
+	return slices.DeleteFunc(all, func(text string) bool {
+		twice := c.again && isRead(text) && read[text]
+		read[text] = true
+		return twice
+	})
 }
 
 func write(out *strings.Builder, requests []string, said map[string]int) {

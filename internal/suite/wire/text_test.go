@@ -98,11 +98,12 @@ func (p *placeholders) plain(value any) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if attribute, ok := fields[name].(map[string]any); ok && len(attribute) == 1 {
-			all = append(all, name+" = "+p.value(attribute))
+			all = append(all, p.text(name)+" = "+p.value(attribute))
 		} else {
-			all = append(all, name+" = "+p.plain(fields[name]))
+			all = append(all, p.text(name)+" = "+p.plain(fields[name]))
 		}
 	}
+	slices.Sort(all) // placeholders are in the place of some names
 	return strings.Join(all, ", ")
 }
 
@@ -158,13 +159,19 @@ var (
 	// An id is crypto/rand.Text or a part of it, or 16 bytes in base 64 after an
 	// owner's name, or the beginning of that, or 6 to 9 bytes after the prefix of an attribute, or the token of
 	// what was broken.
-	idText = regexp.MustCompile(`[A-Z2-7]{13,}|#(?:[\w-]{22}|[\w-]{5,6})$|^[a-z]_[\w-]{8,12}$|^x_\d{16}$`)
+	idText = regexp.MustCompile(`[A-Z2-7]{13,}|^[A-Z2-7]{10}$|#(?:[\w-]{22}|[\w-]{5,6})$|^[a-z]_[\w-]{8,12}$|^x_\d{16}$`)
+	// A row of mail has a hash of its item, and a place at random.
+	mailRow  = regexp.MustCompile(`^(dynahold:mail:)[\w-]{24}#\d+$`)
+	slotText = regexp.MustCompile(`^\d+\.[\w-]{8}$`)
 	// A place in line begins with its time.
 	micros = regexp.MustCompile(`\b[0-9a-f]{15}(\b|_)`)
 )
 
 func (p *placeholders) text(s string) string {
-	s = micros.ReplaceAllString(s, "<time>$1")
+	s = mailRow.ReplaceAllString(micros.ReplaceAllString(s, "<time>$1"), "$1<item>#<shard>")
+	if slotText.MatchString(s) {
+		return "<slot>"
+	}
 	return idText.ReplaceAllStringFunc(s, func(id string) string {
 		switch {
 		case id[0] == '#' && len(id) <= 1+6:

@@ -36,11 +36,13 @@ type batch struct {
 	changed []bool   // which of them have changed the item then
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	began   time.Time
 	live    atomic.Int64 // callers that have not left
 
 	seq    int64  // 0: it has no number yet
 	life   string // of the item, when it got that
 	posted bool   // its mail may lie in its row
+	inRow  bool   // it has been there
 	forced bool   // this process is to lead, whoever leads now
 	passed bool   // for who led has passed its mail over
 	told   func() // tells operators that its mail waits no more; nil: it has none
@@ -57,10 +59,17 @@ func (b *batch) yields(toAnother bool) *batch {
 }
 
 func newBatch(callers []*caller) *batch {
-	b := &batch{callers: callers}
+	b := &batch{callers: callers, began: time.Now()}
 	b.ctx, b.cancel = context.WithCancelCause(context.WithoutCancel(callers[0].ctx))
 	b.live.Store(int64(len(callers)))
 	return b
+}
+
+// aged reports whether TTL may have removed the row of a batch, and what it said. If the post
+// is sent again then, it puts commands back that may have been served. A machine that was
+// suspended knows it by the wall clock alone.
+func (b *batch) aged() bool {
+	return max(time.Since(b.began), time.Now().Round(0).Sub(b.began.Round(0))) > kept/2
 }
 
 // leave counts one caller less; the last one ends the batch.

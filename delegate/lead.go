@@ -89,7 +89,7 @@ func (l *line) retract(b *batch) bool {
 	l.settled = fate == delegation.MailServed
 	switch {
 	case fate == delegation.MailServed && isTaken(answers):
-		b.seq, b.posted = 0, false
+		b.seq, b.posted, b.inRow = 0, false, false
 		return true
 	case fate == delegation.MailServed:
 		l.finish(b, answers)

@@ -104,7 +104,7 @@ func (m *Mails) TakeOut(ctx context.Context, key repo.Key, slot string, number i
 	l.slot = slot
 	b := newBatch([]*caller{{ctx: ctx}})
 	defer b.cancel(nil)
-	b.seq, b.life = number, row.Life
+	b.seq, b.life, b.inRow = number, row.Life, true
 	fate, answers, err := l.takeBack(b)
 	switch {
 	case fate == delegation.MailUnproven:

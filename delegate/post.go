@@ -56,6 +56,7 @@ func (l *line) post(b *batch, d delegation.Evidence) (decided bool, image ddb.It
 			l.giveUp(b, notPut(res))
 			return true, nil
 		}
+		b.inRow = true
 	}
 	l.e.wanted.Note(l.text)
 	return l.await(b, d)
@@ -179,7 +180,7 @@ func (w *watch) judge(found look) (decided bool, image ddb.Item, err error) {
 
 // inRow looks for the answers in the row of the mail.
 func (w *watch) inRow(row mail) (decided bool) {
-	if delegation.FateInRow(row.Mail, w.b.seq) != delegation.MailServed {
+	if delegation.FateInRow(row.Mail, w.b.seq, false) != delegation.MailServed { // it may be of before the mail
 		return false
 	}
 	w.l.finish(w.b, row.answers)
@@ -218,6 +219,9 @@ func (w *watch) onItem(now ddb.Item) (decided bool, image ddb.Item, err error) {
 	return false, now, nil
 }
 
+// errRowGone says that nobody can tell what became of a mail.
+var errRowGone = errors.New("the row of its mail was removed meanwhile")
+
 var errAnotherLife = errors.New("the item was deleted and made anew meanwhile")
 
 // takeBack finds out what became of a mail, and sees to it that nothing more does: if it
@@ -251,8 +255,11 @@ func (l *line) takeBack(b *batch) (fate delegation.MailFate, answers []string, w
 		if err != nil {
 			return delegation.MailUnproven, nil, err
 		}
-		if delegation.FateInRow(row.Mail, b.seq) == delegation.MailServed {
+		switch fate := delegation.FateInRow(row.Mail, b.seq, b.inRow); {
+		case fate == delegation.MailServed:
 			return delegation.MailServed, row.answers, nil
+		case fate == delegation.MailLost, b.aged():
+			return delegation.MailLost, nil, errRowGone
 		}
 		res, err := l.mark(ctx, image, d, delegation.Served{Seq: b.seq, At: typed.Version(core, image), Answers: []string{taken}})
 		if err != nil {

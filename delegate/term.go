@@ -140,7 +140,7 @@ func (t *term) usable(d delegation.Evidence, own *batch) (mails []mail, answers 
 			switch {
 			case mine && m.Answered && look.stretch == now:
 				answers = m.answers
-			case len(mails) == mostMails || !mine && m.until.Before(oldest):
+			case len(mails) == mostMails || (!mine || own.aged()) && m.until.Before(oldest):
 			case delegation.MayServe(m.Mail, look.stretch, now, d.Life, t.known[m.Slot]):
 				mails = append(mails, m)
 			}

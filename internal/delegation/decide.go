@@ -43,8 +43,13 @@ func FateOnItem(d Evidence, m Mail) MailFate {
 // FateInRow is what the row of the slot tells, read after an item without an entry. While
 // the commands are there, the item had not forgotten them, nor therefore served them, when
 // it was read.
-func FateInRow(row Mail, seq int64) MailFate {
+//
+// arrived says that the mail was in the row. One that has it no more proves nothing: TTL may
+// have removed the answers.
+func FateInRow(row Mail, seq int64, arrived bool) MailFate {
 	switch {
+	case row.Seq < seq && arrived:
+		return MailLost
 	case row.Seq != seq:
 		return MailUnproven
 	case row.Answered:

@@ -281,7 +281,7 @@ func (r delegRules) ask(w delegWorld, s int, out delegStep) {
 		}
 	case !me.rowRead:
 		to, row := w, w.rows[s]
-		if !r.ignoresRow && FateInRow(w.mail(s, row.seq, row.life, row.answered), int64(me.seq)) == MailServed {
+		if !r.ignoresRow && FateInRow(w.mail(s, row.seq, row.life, row.answered), int64(me.seq), false) == MailServed {
 			to.decide(s, toldAs(row.taken))
 			out(who, "finds the answer in the row", to)
 			return

@@ -45,5 +45,6 @@ models() {
 	models "queues of tickets" ./ticket
 	models "permits and jobs" ./internal/resources
 	models "wake-up rows" ./jobs
+	models "delegated commands" ./internal/delegation
 } >"$out.new"
 mv "$out.new" "$out"

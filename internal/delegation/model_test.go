@@ -3,8 +3,6 @@ package delegation
 import (
 	"fmt"
 	"strings"
-
-	"github.com/dynahold/dynahold/internal/search"
 )
 
 // emit takes one step that is possible: who does what, the state after it, and what is wrong
@@ -19,13 +17,6 @@ type found struct {
 }
 
 func (f found) String() string { return f.wrong + ", after\n\t" + strings.Join(f.trace, "\n\t") }
-
-func run(r delegRules) found {
-	f := search.All([]delegWorld{{item: delegItem{version: 1}}}, func(w *delegWorld, step search.Emit[delegWorld, string]) {
-		r.next(*w, func(who, what string, to delegWorld, wrong string) { step(who+": "+what, to, wrong) })
-	})
-	return found{f.States, f.Wrong, f.Trace(func(s search.Step[delegWorld, string]) string { return s.Name })}
-}
 
 // The world of delegated commands: an item with its evidence, a row for each slot, leaders
 // that read, look, write, answer and forget, and may die between any two of these, senders
@@ -49,8 +40,8 @@ type delegItem struct {
 
 // delegRow is the row of a slot.
 type delegRow struct {
-	seq, life       int8
-	answered, taken bool
+	seq, life             int8
+	answered, taken, late bool // late: the mail is too old to be carried out
 }
 
 // delegLeader leads: it has the item as it knows it, and the mail that it has seen.
@@ -68,6 +59,8 @@ type delegSender struct {
 	seq      int8 // of the mail under way, or decided; 0: none yet
 	life     int8
 	posted   bool
+	inRow    bool // it knows that its mail was in the row
+	aged     bool // TTL may have removed its row since
 	decided  bool
 	image    delegItem // that it has read to take back, or to write directly; version 0: none
 	rowRead  bool      // and then the row, which had the commands
@@ -97,8 +90,12 @@ type delegWorld struct {
 // delegRules are the bounds of a search, and what a mutant leaves out.
 type delegRules struct {
 	slots, mails int
+	leaders      int // at a time; 0: one
 	deaths       int8
+	ttl          bool // TTL removes rows
 	remade       bool // the item is deleted and made anew, once
+	few          bool // the first sender has another mail, the others have one
+	sends        bool // nobody writes the item but who leads
 	plain        bool // the second sender does nothing but post and wait, no answer comes twice, and looks see all rows
 
 	twoMails       bool // a slot posts again before the first is decided
@@ -109,6 +106,9 @@ type delegRules struct {
 	directAfterAll bool // a sender that has posted writes the item itself
 	unconditional  bool // of two writes of the item the second is applied, too
 	noLife         bool // mail of an earlier item is carried out
+	goneBelieved   bool // a sender whose row is gone takes that for not served
+	agedBelieved   bool // and so one whose post may have come again after TTL
+	lateServed     bool // a leader carries out a mail however old it is
 	deletesRow     bool // the row goes where the answers should stay
 }
 
@@ -154,8 +154,9 @@ func (r delegRules) next(w delegWorld, step emit) {
 	for s := range r.slots {
 		r.send(w, s, out)
 		r.copies(w, s, out)
+		r.expires(w, s, out)
 	}
-	for l := range w.leaders {
+	for l := range max(1, r.leaders) {
 		r.lead(w, l, out)
 	}
 	if r.remade && w.item.life == 0 {
@@ -169,7 +170,7 @@ type delegStep func(who, what string, to delegWorld)
 // send is what the process of a slot can do.
 func (r delegRules) send(w delegWorld, s int, out delegStep) {
 	who, me := "sender "+r.slotName(s), w.senders[s]
-	if int(me.seq) < r.mails && (MaySend(int64(me.seq), me.decided) || r.twoMails) {
+	if int(me.seq) < r.mails && (s == 0 || !r.few) && (MaySend(int64(me.seq), me.decided) || r.twoMails) {
 		to := w
 		to.senders[s] = delegSender{seq: me.seq + 1, life: w.item.life, verdicts: me.verdicts}
 		out(who, "has another batch", to)
@@ -182,9 +183,12 @@ func (r delegRules) send(w delegWorld, s int, out delegStep) {
 		to.senders[s].posted, to.senders[s].image = true, delegItem{}
 		to.post(s, me.seq, me.life)
 		out(who, fmt.Sprint("posts mail ", me.seq), to)
+		if to.senders[s].inRow = r.ttl; r.ttl {
+			out(who, fmt.Sprint("posts mail ", me.seq, " and has the answer"), to)
+		}
 	}
 	only := r.plain && s > 0 // posts and waits
-	if (!me.posted || r.directAfterAll) && !only {
+	if (!me.posted || r.directAfterAll) && !only && !r.sends {
 		r.direct(w, s, out)
 	}
 	if me.posted && (!only || w.item.served[s] == me.seq) {
@@ -281,9 +285,15 @@ func (r delegRules) ask(w delegWorld, s int, out delegStep) {
 		}
 	case !me.rowRead:
 		to, row := w, w.rows[s]
-		if !r.ignoresRow && FateInRow(w.mail(s, row.seq, row.life, row.answered), int64(me.seq), false) == MailServed {
+		fate := FateInRow(w.mail(s, row.seq, row.life, row.answered), int64(me.seq), me.inRow && !r.goneBelieved)
+		if !r.ignoresRow && fate == MailServed {
 			to.decide(s, toldAs(row.taken))
 			out(who, "finds the answer in the row", to)
+			return
+		}
+		if fate == MailLost || me.aged && !r.agedBelieved {
+			to.decide(s, toldUnknown)
+			out(who, "finds no row that proves anything", to)
 			return
 		}
 		to.senders[s].rowRead = true
@@ -307,91 +317,4 @@ func toldAs(taken bool) delegVerdict {
 		return toldNot
 	}
 	return toldApplied
-}
-
-// lead is what a leader can do.
-func (r delegRules) lead(w delegWorld, l int, out delegStep) {
-	who, me := fmt.Sprint("leader ", l+1), w.leaders[l]
-	if !me.leads {
-		w.leaders[l] = delegLeader{leads: true, image: w.item, known: w.item.served}
-		out(who, "reads the item", w)
-		return
-	}
-	if w.deaths < r.deaths {
-		to := w
-		to.leaders[l], to.deaths = delegLeader{}, w.deaths+1
-		out(who, "dies", to)
-	}
-	if r.plain {
-		to := w
-		for s := range r.slots {
-			to.leaders[l].seen[s], to.leaders[l].fresh[s] = w.rows[s], true
-		}
-		out(who, "sees all rows", to)
-	}
-	for s := range r.slots {
-		if row := w.rows[s]; row.seq > 0 && !r.plain {
-			to := w
-			to.leaders[l].seen[s], to.leaders[l].fresh[s] = row, true
-			out(who, "sees the row of "+r.slotName(s), to)
-		}
-		if seq := me.image.served[s]; seq > 0 && !MayForget(int64(seq), int64(me.confirmed[s])) {
-			to := w
-			if r.deletesRow {
-				if to.rows[s].seq <= seq {
-					to.rows[s] = delegRow{}
-				}
-			} else {
-				to.answer(s, seq, me.image.taken[s])
-			}
-			to.leaders[l].confirmed[s] = seq
-			out(who, "answers into the row of "+r.slotName(s), to)
-		}
-	}
-	r.round(w, l, out)
-}
-
-// round is a leader's write: it serves all that it may, and forgets all that it may.
-func (r delegRules) round(w delegWorld, l int, out delegStep) {
-	who, me := fmt.Sprint("leader ", l+1), &w.leaders[l]
-	next, what := me.image, []string{}
-	for s := range r.slots {
-		if seq := next.served[s]; seq > 0 && (MayForget(int64(seq), int64(me.confirmed[s])) || r.forgetsAtOnce) {
-			next.served[s], next.taken[s] = 0, false
-			what = append(what, "forgets "+r.slotName(s))
-		}
-	}
-	var serves [delegSlots]int8
-	for s := range r.slots {
-		row, read := me.seen[s], int64(0)
-		if me.fresh[s] || r.keepsMail {
-			read = 1
-		}
-		life := fmt.Sprint(me.image.life)
-		if r.noLife {
-			life = fmt.Sprint(row.life)
-		}
-		if row.seq > 0 && MayServe(w.mail(s, row.seq, row.life, row.answered), read, 1, life, int64(me.known[s])) {
-			serves[s], next.served[s], next.taken[s] = row.seq, row.seq, false
-			what = append(what, "serves "+r.slotName(s))
-		}
-	}
-	if len(what) == 0 {
-		return
-	}
-	if w.item.version != me.image.version && !r.unconditional {
-		me.image, me.known, me.fresh = w.item, w.item.served, [delegSlots]bool{}
-		out(who, "is refused", w)
-		return
-	}
-	next.version = w.item.version + 1
-	next.life = w.item.life
-	w.item, me.image = next, next
-	for s, seq := range serves {
-		if seq > 0 {
-			w.applied[s][seq-1]++
-			me.known[s] = seq
-		}
-	}
-	out(who, strings.Join(what, ", "), w)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/fixture"
 	"github.com/dynahold/dynahold/internal/rig"
@@ -35,6 +36,8 @@ type (
 type call struct {
 	name string
 	open func(t *testing.T, on table) func(ctx context.Context, was account) error
+	// command does the same for those who need a table of mail.
+	command func(t *testing.T, w *world) change
 	// deletes: the item is gone once it is applied; makes: it needs none before.
 	deletes, makes bool
 	// unbound: nothing binds the request to what it has read, so a copy behind the writes
@@ -88,6 +91,7 @@ func calls() []call {
 			return err
 		})})
 	}
+	all = append(all, commands()...)
 	return append(all,
 		call{name: "optimistic.Upsert", open: byVersion(fail, func(r *optimistic.Repository[account], ctx context.Context, _ account) error {
 			_, err := r.Upsert(ctx, fixture.Key, add)
@@ -191,6 +195,7 @@ type world struct {
 	*fixture.Fixture
 	copier *fault.Copier
 	mine   table
+	mail   *repo.KeyTable
 	run    change
 	was    account
 	others *optimistic.Repository[account]
@@ -202,7 +207,12 @@ func newWorld(t *testing.T, c call) *world {
 	w.copier = copier
 	w.others = rig.Must(optimistic.New(w.Items(t, rig.Client()), optimistic.Config{}))(t)
 	w.mine = w.Items(t, client)
-	w.run = c.open(t, w.mine)
+	w.mail = rig.Must(delegate.NewMailTable(client, rig.New(t).Table, repo.TableConfig{}))(t)
+	if c.command != nil {
+		w.run = c.command(t, w)
+	} else {
+		w.run = c.open(t, w.mine)
+	}
 	w.was = account{ID: "p", Seq: 1, At: 1}
 	if !c.makes {
 		w.was = rig.Must(w.others.Create(t.Context(), w.was))(t)

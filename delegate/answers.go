@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dynahold/dynahold/internal/redact"
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -21,8 +22,9 @@ const (
 )
 
 // ErrRepeated is the error of a call under an operation id that the item remembers: it was
-// applied before, and its result is not kept. It is a success of whoever sent it first.
-var ErrRepeated = errors.New("the operation was applied before")
+// applied before, and its result is not kept. It is a success of whoever sent it first, and
+// [repo.Written] to [repo.VerdictOf].
+var ErrRepeated = fmt.Errorf("the operation was applied before: %w", telemetry.NoResult)
 
 // RefusedError says that a command has refused, by an error of its own, or cannot be carried
 // out: nothing of it was applied. errors.Is finds those of Config.Errors, and of package repo

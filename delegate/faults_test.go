@@ -109,7 +109,11 @@ var key = repo.Key{Partition: "s", Sort: "list"}
 // start opens what one process has of a table.
 func start(t testing.TB, client *dynamodb.Client, name string) *process {
 	t.Helper()
-	table := rig.Must(repo.NewTable[list](client, name, repo.TableConfig{}))(t)
+	return opened(t, rig.Must(repo.NewTable[list](client, name, repo.TableConfig{}))(t))
+}
+
+func opened(t testing.TB, table *repo.Table[list]) *process {
+	t.Helper()
 	p := &process{items: rig.Must(optimistic.New(table, optimistic.Config{Attempts: 1000}))(t)}
 	p.all = rig.Must(delegate.New(p.items, delegate.Config{}))(t)
 	p.add = rig.Must(delegate.Command(p.all, "add/v1", func(_ context.Context, l *list, op string) (int, error) {

@@ -127,7 +127,10 @@ func (t *term) gather(b *batch, d delegation.Evidence, claimed bool) (w work, wa
 	}
 	switch {
 	case w.direct != nil || len(w.mails) > 0 || !claimed:
-		t.last = time.Now()
+		t.busy = time.Now()
+		if w.direct != nil {
+			t.last = t.busy
+		}
 		return w, 0
 	case b != nil:
 		return w, pauseOfLooks
@@ -153,7 +156,7 @@ func (t *term) own(b *batch, closing bool) (*batch, time.Duration) {
 // quiet is for how long a leader without work stays; turn is when its own callers have
 // theirs.
 func (t *term) quiet(turn time.Duration, closing bool) time.Duration {
-	last := t.last // when there was something to do
+	last := t.busy
 	if t.met.After(last) {
 		last = t.met
 	}

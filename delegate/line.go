@@ -87,13 +87,12 @@ func (l *line) requeue(b *batch) {
 
 // work changes the item for those who wait, until nobody does.
 func (l *line) work() {
-	before := 0
+	answered := 0
 	for {
-		// Callers who were just answered are about to come back: they get the chance to.
-		for range comingBack {
-			if l.callers() >= before {
-				break
-			}
+		// Callers who were just answered are about to come back: they get the chance to, for
+		// who comes too late for a batch waits as long again.
+		all := l.callers() + answered
+		for n := 0; n < comingBack && l.callers() < all; n++ {
 			runtime.Gosched()
 		}
 		b := l.take()
@@ -103,7 +102,7 @@ func (l *line) work() {
 			}
 			continue
 		}
-		before = len(b.callers)
+		answered = len(b.callers)
 		l.change(b)
 	}
 }

@@ -50,6 +50,7 @@ type term struct {
 	cycle   time.Duration        // how long a sender takes from one mail to the next
 	grown   time.Time            // when partitions were added last
 	last    time.Time            // when own callers had their turn last
+	busy    time.Time            // when there was something to do last
 	met     time.Time            // when the last mail came
 	began   time.Time
 	ids     ids // of commands that are not served

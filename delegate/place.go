@@ -101,3 +101,10 @@ func (p *place) patience() time.Duration { return max(patience, patienceTrips*p.
 // stays is how long a leader stays without anything to do: senders who were answered come
 // back in that time.
 func (p *place) stays() time.Duration { return max(idle, stalledTrips*p.trip) }
+
+// lateTrips is after how many requests' time an answer to a write of the leader is late, for
+// which all wait.
+const lateTrips = 1.5
+
+// late is after how long it is: then the write is sent once more.
+func (p *place) late() time.Duration { return time.Duration(lateTrips * float64(p.trip)) }

@@ -52,7 +52,11 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	ctx, told := e.core.Observe.Shared(ctx, telemetry.Delegate, "Round")
 	defer told.End(&err)
 	defer r.witness(ctx)()
-	_, trace, err := cas.Run(ctx, e.table, &e.policy, r.l.key, r.l.raw, typed.Request{
+	policy := e.policy
+	if r.term != nil {
+		policy.Hedge = ddb.Hedge{After: r.l.late(), Budget: &e.hedges}
+	}
+	_, trace, err := cas.Run(ctx, e.table, &policy, r.l.key, r.l.raw, typed.Request{
 		From: r.expect, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
 	})
 	if err == nil && r.count > 0 {

@@ -33,6 +33,8 @@ const (
 	answering = 64
 	// idle is how long at least a leader stays without anything to do.
 	idle = 40 * time.Millisecond
+	// looksAhead is how many looks at a partition are under way.
+	looksAhead = 2
 	// pauseOfLooks is between the end of one look and the next, where it found nothing.
 	pauseOfLooks = 2 * time.Millisecond
 )
@@ -45,6 +47,7 @@ type term struct {
 	shards  int
 	rows    bool
 	stretch atomic.Int64
+	nth     atomic.Int64         // look
 	known   map[string]int64     // numbers that were served, as far as is known, in this stretch
 	mine    map[string]time.Time // slots that were served in this term, and when last
 	cycle   time.Duration        // how long a sender takes from one mail to the next
@@ -70,6 +73,7 @@ type term struct {
 
 // seen is what a look has found, and in which stretch it began.
 type seen struct {
+	nth     int64 // look
 	stretch int64
 	mails   []mail
 }
@@ -104,28 +108,40 @@ func (t *term) learn(d delegation.Evidence) {
 	t.stretch.Add(1)
 }
 
-// look begins to look at all partitions.
+// look begins to look at all partitions. Of each some looks are under way side by side: one
+// that is slow holds up nothing.
 func (t *term) look() {
 	for ; t.looks < t.shards; t.looks++ {
 		shard := t.looks
-		t.all.Go(func() {
-			for t.ctx.Err() == nil {
-				stretch := t.stretch.Load()
-				mails, err := t.l.e.mail.look(t.ctx, t.l.base, shard)
-				if err == nil {
-					t.mu.Lock()
-					t.mail[shard] = seen{stretch, mails}
-					t.mu.Unlock()
-					if len(mails) > 0 {
-						wake(t.found)
+		for n := range looksAhead {
+			t.all.Go(func() {
+				ddb.Sleep(t.ctx, time.Duration(n)*pauseOfLooks)
+				for t.ctx.Err() == nil {
+					if !t.lookAt(shard) {
+						ddb.Sleep(t.ctx, pauseOfLooks)
 					}
 				}
-				if err != nil || len(mails) == 0 {
-					ddb.Sleep(t.ctx, pauseOfLooks)
-				}
-			}
-		})
+			})
+		}
 	}
+}
+
+// lookAt looks once, and reports whether there is mail.
+func (t *term) lookAt(shard int) bool {
+	nth, stretch := t.nth.Add(1), t.stretch.Load()
+	mails, err := t.l.e.mail.look(t.ctx, t.l.base, shard)
+	if err != nil {
+		return false
+	}
+	t.mu.Lock()
+	if t.mail[shard].nth < nth {
+		t.mail[shard] = seen{nth, stretch, mails}
+	}
+	t.mu.Unlock()
+	if len(mails) > 0 {
+		wake(t.found)
+	}
+	return len(mails) > 0
 }
 
 // usable is the mail that the leader may carry out now, and the answers to the mail of a

@@ -12,6 +12,8 @@ type Policy struct {
 	Attempts int      // tries when others write first
 	Seen     []string // attributes that must be as read
 	Ring     bool     // keep the ring of writers also where the type has no version
+	// Hedge is of its writes, where others wait for them.
+	Hedge ddb.Hedge
 	// Check refuses a change by its encodings; nil: none.
 	Check func(before, after ddb.Item) error
 	// FailFast ends a call with lock.ErrContended where others hold the item, or wrote

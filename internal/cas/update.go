@@ -76,11 +76,10 @@ func Update(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, create
 
 // Run is Update with all that a caller may know before and wants to know
 // afterwards; raw is the encoded key.
-func Run(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, raw ddb.Item, call typed.Request) (any, Trace, error) {
+func Run(ctx context.Context, t *typed.Table, p *Policy, key repo.Key, raw ddb.Item, call typed.Request) (item any, _ Trace, err error) {
 	u := &update{Policy: p, Request: call, table: t,
 		waiter: &unlocked.Call{Waiter: lock.Waiter{Core: t.Core, Key: key, Raw: raw, Settings: p.Settings}}}
-	var item any
-	err := u.waiter.Do(ctx, func() (err error) {
+	err = u.waiter.Do(ctx, func() (err error) {
 		item, err = u.run(ctx)
 		return err
 	})
@@ -227,7 +226,7 @@ func (u *update) write(ctx context.Context, image ddb.Item, edit typed.Edit, id 
 	u.sent = true
 	u.waiter.Expect(id, core.Ring(image))
 	begins := len(image) == 0 // again it could begin after it was deleted
-	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: begins, Holding: true, Decide: !begins}), nil
+	return item, u.waiter.Update(ctx, in, ddb.Options{OnItem: begins, Holding: true, Decide: !begins, Hedge: u.Hedge}), nil
 }
 
 // begin decodes what an attempt starts from.

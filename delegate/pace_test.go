@@ -1,0 +1,100 @@
+package delegate_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/fault"
+	"github.com/dynahold/dynahold/internal/rig"
+)
+
+// While mail keeps coming the leader carries out the commands of its own callers, too: they
+// would else wait for as long as that lasts.
+func TestProcessesGetTheSame(t *testing.T) {
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	const processes, callers, span = 4, 4, 500 * time.Millisecond
+	var got [processes]int
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for n := range processes {
+			p := start(t, rig.Client(rig.Over(&rig.Mortal{Next: network, Latency: 2 * time.Millisecond})), b.Table)
+			for c := range callers {
+				all.Go(func() {
+					for i, began := 0, time.Now(); time.Since(began) < span; i++ {
+						_, err := p.add.Do(context.Background(), key, fmt.Sprintf("%d-%d-%d.", n, c, i))
+						rig.Is(t, err)
+						mu.Lock()
+						got[n]++
+						mu.Unlock()
+					}
+				})
+			}
+			t.Cleanup(func() { rig.Is(t, p.all.Close(context.Background())) })
+		}
+		all.Wait()
+	})
+	if least, most := slices.Min(got[:]), slices.Max(got[:]); 4*least < 3*most {
+		t.Errorf("processes got %v", got)
+	}
+}
+
+// A leader's write whose answer is late goes out once more, and looks for mail are under way
+// side by side: where requests are met with silence, before or after they have arrived, the
+// others do not wait for that, and nothing is applied twice.
+func TestSilenceHoldsUpNothing(t *testing.T) {
+	b := rig.New(t)
+	first := start(t, b.Client, b.Table)
+	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
+	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	const processes, each = 6, 40
+	seen := newAudit()
+	var took time.Duration
+	var rounds, looks, silent atomic.Int64
+	lost := func(op, body string) (before, after bool) {
+		n := int64(0)
+		switch {
+		case op == "Query":
+			n = looks.Add(1)
+		case op == "UpdateItem" && strings.Contains(body, `"lead"`):
+			n = rounds.Add(1)
+		}
+		if n%25 != 24 {
+			return false, false
+		}
+		silent.Add(1)
+		return n%50 == 24, n%50 != 24
+	}
+	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range processes {
+			p := start(t, rig.Client(rig.Over(&rig.Mortal{Next: network, Latency: 2 * time.Millisecond, Lost: lost})), b.Table)
+			all.Go(func() {
+				for i := range each {
+					op := fmt.Sprintf("%d-%d", n, i)
+					_, err := p.add.Do(context.Background(), key, op)
+					seen.record(op, err)
+				}
+				rig.Is(t, p.all.Close(context.Background()))
+			})
+		}
+		all.Wait()
+		took = time.Since(began)
+	})
+	got := rig.Must(first.items.Get(t.Context(), key))(t)
+	seen.check(t, got.Ops)
+	t.Logf("%v, %d rounds, %d looks, %d of them met with silence", took, rounds.Load(), looks.Load(), silent.Load())
+	if most := each * 60 * time.Millisecond; took > most || silent.Load() < 10 {
+		t.Errorf("%d changes of each took %v, more than %v, or %d silences are few", each, took, most, silent.Load())
+	}
+}

@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -102,6 +104,12 @@ func newSlot(shards int) string {
 	var b [7]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
 	return strconv.Itoa(int(b[0])%shards) + "." + base64.RawURLEncoding.EncodeToString(b[1:])
+}
+
+// inAnother is the slot of the same sender in any partition. It may be one in which the sender
+// was before: its numbers grow on, and of rows there are no more than senders in each.
+func inAnother(slot string, shards int) string {
+	return strconv.Itoa(mrand.IntN(shards)) + slot[strings.IndexByte(slot, '.'):]
 }
 
 // shardOf is the partition in which a slot is; -1 if it is none.

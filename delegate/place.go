@@ -14,6 +14,7 @@ type place struct {
 	seq    int64
 	// settled says that what became of the last number is known, and that nothing more can.
 	settled bool
+	crowded bool // its partition of mail has refused to take that number at once
 
 	first time.Duration       // until the first look for answers
 	trip  time.Duration       // of a request, lately
@@ -47,9 +48,13 @@ func (l *line) number(b *batch, life string, shards int) {
 	if b.seq > 0 {
 		return
 	}
-	if l.slot == "" || l.shards != shards || !delegation.MaySend(l.seq, l.settled) {
+	switch {
+	case l.slot == "" || l.shards != shards || !delegation.MaySend(l.seq, l.settled):
 		l.slot, l.shards, l.seq = newSlot(shards), shards, 0
+	case l.crowded:
+		l.slot = inAnother(l.slot, shards)
 	}
+	l.crowded = false
 	l.seq++
 	l.settled = false
 	b.seq, b.life = l.seq, life

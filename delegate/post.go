@@ -84,9 +84,12 @@ type watch struct {
 	results      chan look
 }
 
-// look is what one look has found: the item, or the row of the mail.
+// look is what one look has found: the item, or the row of the mail; of the nth one of a
+// leader, whether there is mail.
 type look struct {
 	took  time.Duration
+	n     int
+	found bool
 	image ddb.Item
 	row   *mail
 	err   error

@@ -33,8 +33,8 @@ const (
 	answering = 64
 	// idle is how long at least a leader stays without anything to do.
 	idle = 40 * time.Millisecond
-	// looksAhead is how many looks at a partition are under way.
-	looksAhead = 2
+	// looksBeside is how many looks at a partition are under way at most.
+	looksBeside = 4
 	// pauseOfLooks is between the end of one look and the next, where it found nothing.
 	pauseOfLooks = 2 * time.Millisecond
 )
@@ -47,7 +47,6 @@ type term struct {
 	shards  int
 	rows    bool
 	stretch atomic.Int64
-	nth     atomic.Int64         // look
 	known   map[string]int64     // numbers that were served, as far as is known, in this stretch
 	mine    map[string]time.Time // slots that were served in this term, and when last
 	cycle   time.Duration        // how long a sender takes from one mail to the next
@@ -73,7 +72,7 @@ type term struct {
 
 // seen is what a look has found, and in which stretch it began.
 type seen struct {
-	nth     int64 // look
+	nth     int // look
 	stretch int64
 	mails   []mail
 }
@@ -108,40 +107,53 @@ func (t *term) learn(d delegation.Evidence) {
 	t.stretch.Add(1)
 }
 
-// look begins to look at all partitions. Of each some looks are under way side by side: one
-// that is slow holds up nothing.
+// look begins to look at all partitions.
 func (t *term) look() {
 	for ; t.looks < t.shards; t.looks++ {
 		shard := t.looks
-		for n := range looksAhead {
-			t.all.Go(func() {
-				ddb.Sleep(t.ctx, time.Duration(n)*pauseOfLooks)
-				for t.ctx.Err() == nil {
-					if !t.lookAt(shard) {
-						ddb.Sleep(t.ctx, pauseOfLooks)
-					}
-				}
-			})
-		}
+		t.all.Go(func() { t.watch(shard) })
 	}
 }
 
-// lookAt looks once, and reports whether there is mail.
-func (t *term) lookAt(shard int) bool {
-	nth, stretch := t.nth.Add(1), t.stretch.Load()
+// watch looks at a partition, again and again. The next look begins when the last one has
+// ended, or is late: what is slow holds up nothing.
+func (t *term) watch(shard int) {
+	var usual place // its trips alone: how long looks take here
+	ended := make(chan look, looksBeside)
+	for n, under, due := 0, 0, true; t.ctx.Err() == nil; {
+		if due && under < looksBeside {
+			n, under, due = n+1, under+1, false
+			t.all.Go(func() { ended <- t.lookAt(shard, n) })
+		}
+		late := time.NewTimer(max(usual.late(), pauseOfLooks))
+		select {
+		case one := <-ended:
+			under, due = under-1, due || one.n == n
+			if usual.took(one.took); due && !one.found {
+				ddb.Sleep(t.ctx, pauseOfLooks)
+			}
+		case <-late.C:
+			due = true
+		}
+		late.Stop()
+	}
+}
+
+// lookAt looks once.
+func (t *term) lookAt(shard, n int) look {
+	began, stretch := time.Now(), t.stretch.Load()
 	mails, err := t.l.e.mail.look(t.ctx, t.l.base, shard)
-	if err != nil {
-		return false
+	if err == nil {
+		t.mu.Lock()
+		if t.mail[shard].nth < n {
+			t.mail[shard] = seen{n, stretch, mails}
+		}
+		t.mu.Unlock()
 	}
-	t.mu.Lock()
-	if t.mail[shard].nth < nth {
-		t.mail[shard] = seen{nth, stretch, mails}
-	}
-	t.mu.Unlock()
 	if len(mails) > 0 {
 		wake(t.found)
 	}
-	return len(mails) > 0
+	return look{n: n, took: time.Since(began), found: len(mails) > 0}
 }
 
 // usable is the mail that the leader may carry out now, and the answers to the mail of a

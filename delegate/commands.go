@@ -76,7 +76,7 @@ type engine struct {
 	policy cas.Policy
 	errors map[string]error
 	wanted *lock.Contention
-	hedges ddb.Budget            // of the leader's writes
+	hedges ddb.Budget            // of posts and of the leader's writes
 	slots  *recent.Memory[place] // of items that nobody here changes at the moment
 	gauges *gauges.Gauges
 

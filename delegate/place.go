@@ -3,6 +3,7 @@ package delegate
 import (
 	"time"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/delegation"
 )
 
@@ -107,9 +108,14 @@ func (p *place) patience() time.Duration { return max(patience, patienceTrips*p.
 // back in that time.
 func (p *place) stays() time.Duration { return max(idle, stalledTrips*p.trip) }
 
-// lateTrips is after how many requests' time an answer to a write of the leader is late, for
-// which all wait.
+// lateTrips is after how many requests' time an answer is late.
 const lateTrips = 1.5
 
-// late is after how long it is: then the write is sent once more.
+// late is after how long it is. A write of the leader is sent once more then: all wait for it.
+// For a post one sender waits, and each costs a unit.
 func (p *place) late() time.Duration { return time.Duration(lateTrips * float64(p.trip)) }
+
+// hedge is a write that is sent once more after a while.
+func (e *engine) hedge(after time.Duration) ddb.Hedge {
+	return ddb.Hedge{After: after, Budget: &e.hedges}
+}

@@ -54,7 +54,7 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	defer r.witness(ctx)()
 	policy := e.policy
 	if r.term != nil {
-		policy.Hedge = ddb.Hedge{After: r.l.late(), Budget: &e.hedges}
+		policy.Hedge = e.hedge(r.l.late())
 	}
 	_, trace, err := cas.Run(ctx, e.table, &policy, r.l.key, r.l.raw, typed.Request{
 		From: r.expect, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },

@@ -18,7 +18,7 @@ func Modes() []Contender {
 	return []Contender{
 		byEventTime("nolock", nolock.Config{}),
 		byVersion("optimistic", optimistic.Config{}),
-		byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Max: 40 * time.Millisecond}}),
+		byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Min: 5 * time.Millisecond, Max: 40 * time.Millisecond}}),
 		byVersion("optimistic, warm", optimistic.Config{Warm: 1024}),
 		byVersion("optimistic, combine", optimistic.Config{Combine: true}),
 		byVersion("optimistic, warm, combine", optimistic.Config{Warm: 1024, Combine: true}),

@@ -15,7 +15,8 @@ import (
 // each try stands in the way of all others, and costs as much as one that succeeds.
 // Transactions wait for less then, and so do those who sleep: what is learned falls again.
 // Who has been refused twice as often as is usual sleeps for less, so that it goes before
-// who comes: else who has lost often goes on losing.
+// who comes: else who has lost often goes on losing. Who has been refused much more often
+// stands behind a request that takes very long, and each try is in vain.
 //
 // Rejected: bounds by the tries of the call alone. Those that are good for items which
 // all want make the tail of rare conflicts twice as long.
@@ -35,6 +36,8 @@ const (
 	cube      = 800 * time.Microsecond // the bound where a transaction is refused once
 	unlucky   = 2                      // times the usual
 	forThem   = 0.4                    // of the bound
+	stuck     = 5                      // times the usual: somebody's request there takes very long
+	manyTries = 40                     // at least before that is believed
 	whenLed   = 2                      // times the least bound: of who has others behind it
 	outweighs = 32                     // calls, of a new one in what is usual
 )
@@ -49,7 +52,10 @@ func (p *pause) next(at situation) time.Duration {
 func (p *pause) bound(at situation) time.Duration {
 	taken := float64(p.taken)
 	p.taken++
-	if at.followed { // they send no other request there meanwhile
+	switch {
+	case taken >= max(manyTries, stuck*at.usual):
+		return p.most
+	case at.followed: // they send no other request there meanwhile
 		return min(whenLed*p.least, p.most)
 	}
 	bound := float64(cube) * at.usual * at.usual * at.usual * max(1, float64(at.reading)/2)

@@ -16,16 +16,19 @@ func TestPauseBound(t *testing.T) {
 		taken int
 		want  time.Duration
 	}{
-		"nobody was refused lately":     {situation{}, 0, ms},
-		"seldom":                        {situation{usual: 2}, 0, 6400 * time.Microsecond},
-		"often":                         {situation{usual: 4}, 0, 51200 * time.Microsecond},
-		"always":                        {situation{usual: 40}, 0, 90 * ms},
-		"reading two items":             {situation{usual: 2, reading: 2}, 0, 6400 * time.Microsecond},
-		"reading six":                   {situation{usual: 2, reading: 6}, 0, 19200 * time.Microsecond},
-		"as often as is usual":          {situation{usual: 2}, 4, 6400 * time.Microsecond},
-		"more often than is usual":      {situation{usual: 2}, 5, 2560 * time.Microsecond},
-		"the same where all are always": {situation{usual: 40}, 81, 36 * ms},
-		"with others behind it":         {situation{usual: 40, reading: 6, followed: true}, 0, 2 * ms},
+		"nobody was refused lately":             {situation{}, 0, ms},
+		"seldom":                                {situation{usual: 2}, 0, 6400 * time.Microsecond},
+		"often":                                 {situation{usual: 4}, 0, 51200 * time.Microsecond},
+		"always":                                {situation{usual: 40}, 0, 90 * ms},
+		"reading two items":                     {situation{usual: 2, reading: 2}, 0, 6400 * time.Microsecond},
+		"reading six":                           {situation{usual: 2, reading: 6}, 0, 19200 * time.Microsecond},
+		"as often as is usual":                  {situation{usual: 2}, 4, 6400 * time.Microsecond},
+		"more often than is usual":              {situation{usual: 2}, 5, 2560 * time.Microsecond},
+		"the same where all are always":         {situation{usual: 40}, 81, 36 * ms},
+		"much more often":                       {situation{usual: 2}, 40, 90 * ms},
+		"much more often where it is usual":     {situation{usual: 10}, 49, 36 * ms},
+		"much more often with others behind it": {situation{usual: 2, followed: true}, 40, 90 * ms},
+		"with others behind it":                 {situation{usual: 40, reading: 6, followed: true}, 0, 2 * ms},
 	} {
 		p := pause{least: ms, most: 90 * ms, taken: row.taken}
 		if got := p.bound(row.at); got != row.want {

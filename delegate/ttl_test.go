@@ -17,7 +17,6 @@ import (
 	"github.com/dynahold/dynahold/delegate"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -72,15 +71,12 @@ func (f *frozen) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// wide opens a process whose command has a result of a kilobyte: the item soon forgets what
-// rows have.
-func wide(t *testing.T, doer fault.Doer, name string) *process {
-	table := rig.Must(repo.NewTable[list](rig.Client(rig.Over(doer)), name, repo.TableConfig{AttemptTimeout: 24 * time.Hour}))(t)
-	p := &process{items: rig.Must(optimistic.New(table, optimistic.Config{}))(t)}
-	p.all = rig.Must(delegate.New(p.items, delegate.Config{}))(t)
-	return p
+// patient opens a process that waits for answers for a day.
+func patient(t *testing.T, doer fault.Doer, name string) *process {
+	return opened(t, rig.Must(repo.NewTable[list](rig.Client(rig.Over(doer)), name, repo.TableConfig{AttemptTimeout: 24 * time.Hour}))(t))
 }
 
+// wide is a command with a result of a kilobyte: the item soon forgets what rows have.
 func (p *process) wide(t *testing.T) *delegate.Call[string, string] {
 	return rig.Must(delegate.Command(p.all, "wide/v1", func(_ context.Context, l *list, op string) (string, error) {
 		l.Ops = append(l.Ops, op)
@@ -135,10 +131,10 @@ func TestRowsThatTTLRemovesWhileAMailIsWaitedFor(t *testing.T) {
 					}
 					return c.dies && op == "Query", false // it never sees mail
 				}
-				leader := wide(t, net, b.Table)
+				leader := patient(t, net, b.Table)
 				do(t.Context(), leader.wide(t), "leads")
 				still := &frozen{next: slow(), posted: make(chan struct{}), on: make(chan struct{}), silent: c.silent}
-				sender := wide(t, still, b.Table)
+				sender := patient(t, still, b.Table)
 				sends := sender.wide(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				told := make(chan struct{})
@@ -148,7 +144,7 @@ func TestRowsThatTTLRemovesWhileAMailIsWaitedFor(t *testing.T) {
 				time.Sleep(30 * time.Millisecond)
 				var crowd sync.WaitGroup
 				for n := range min(4, c.others) {
-					p := wide(t, slow(), b.Table)
+					p := patient(t, slow(), b.Table)
 					call := p.wide(t)
 					crowd.Go(func() {
 						for i := range c.others {

@@ -60,7 +60,7 @@ func block(t *testing.T, c operation) string {
 	}
 	if c.looks {
 		queries := slices.Compact(sorted(slices.DeleteFunc(slices.Clone(plain), func(text string) bool { return !strings.HasPrefix(text, "Query") })))
-		plain = append(queries, slices.DeleteFunc(plain, isRead)...)
+		plain = slices.Concat(queries, slices.DeleteFunc(plain, isRead))
 	}
 	write(&out, plain, said)
 	for i := range plain {

@@ -40,8 +40,8 @@ func TestWhatGoesWithItsItem(t *testing.T) {
 				w := newWorld(t, c)
 				var writes atomic.Int32
 				its := int32(1)
-				if c.locks {
-					its = 2 // behind the acquire
+				if c.locks || c.refused {
+					its = 2 // behind the acquire, or what others have refused
 				}
 				w.copier.On(func(one *fault.Copy) (*http.Response, error) {
 					if !fault.Writes(one) || writes.Add(1) != its {

@@ -43,6 +43,7 @@ type call struct {
 	// unbound: nothing binds the request to what it has read, so a copy behind the writes
 	// of others is applied again: the documented limit.
 	unbound bool
+	refused bool // its first write is refused, for others have written
 	locks   bool // it changes the item under its lock
 	// leavesNothing: of an item that is gone it says ErrNotFound, by whomever; the
 	// documented limit of a delete that has not read the item.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -25,9 +26,17 @@ const (
 	mailEnding   = "-mail"
 )
 
+// more is a command's argument: what is added, and what makes it long.
+type more struct {
+	N       int    `json:"n"`
+	Padding string `json:"padding,omitempty"`
+}
+
 // delegating is changes as commands, which one process carries out for all. The table of
-// the items has no sort key, so the mail has one of its own.
-func delegating() load.Contender {
+// the items has no sort key, so the mail has one of its own. Arguments have so many bytes
+// of padding.
+func delegating(padding int) load.Contender {
+	argument := more{1, strings.Repeat("x", padding)}
 	return load.Contender{
 		Name:    delegateName,
 		Beside:  []string{mailEnding},
@@ -52,8 +61,8 @@ func delegating() load.Contender {
 			if err != nil {
 				return nil, err
 			}
-			add, err := delegate.Command(commands, "add/v1", func(_ context.Context, item *delegated, n int) (int, error) {
-				item.N += n
+			add, err := delegate.Command(commands, "add/v1", func(_ context.Context, item *delegated, a more) (int, error) {
+				item.N += a.N
 				return item.N, nil
 			})
 			if err != nil {
@@ -62,7 +71,7 @@ func delegating() load.Contender {
 			load.AtEnd(ctx, func() { _ = commands.Close(ctx) })
 			return func(ctx context.Context, items []load.Touched, inside func(context.Context)) error {
 				inside(ctx)
-				_, err := add.Do(ctx, repo.Key{Partition: items[0].ID}, 1)
+				_, err := add.Do(ctx, repo.Key{Partition: items[0].ID}, argument)
 				return err
 			}, nil
 		},

@@ -21,14 +21,18 @@ type pane struct {
 	of    func(result) float64
 }
 
-// What grows: how many want one item, its size, and how many items there are.
+// What grows: how many want one item, its size, how many items there are, and arguments.
 var (
 	inProcesses = &growth{"growth-processes", "Processes that want one item of 1 KB", []pane{rates, longest, requests, writeUnits}}
 	inSize      = &growth{"growth-size", "KB of the item, one caller", []pane{rates, writeUnits, readUnits}}
 	inItems     = &growth{"growth-items", "Items, wanted alike, 8 processes of 8", []pane{rates, longest, requests}}
 	inSkewed    = &growth{"growth-items-zipf", "Items, Zipf 1.1, 8 processes of 8", []pane{rates, longest, requests}}
 
-	growths = []*growth{inProcesses, inSize, inItems, inSkewed}
+	inSenders   = &growth{"growth-commands", "Processes whose commands change one item of 1 KB", []pane{rates, longest, writeUnits, readUnits}}
+	inArguments = &growth{"growth-arguments", "Bytes of a command's arguments, 32 processes", []pane{rates, longest, writeUnits, readUnits}}
+	inCommanded = &growth{"growth-commanded", "KB of the item, commands of 32 processes", []pane{rates, longest, writeUnits, readUnits}}
+
+	growths = []*growth{inProcesses, inSize, inItems, inSkewed, inSenders, inArguments, inCommanded}
 
 	rates      = pane{"changes per second", func(r result) float64 { return r.Rate }}
 	longest    = pane{"p99 in ms", func(r result) float64 { return float64(r.P99) / float64(time.Millisecond) }}
@@ -78,7 +82,21 @@ func growing() (steps []step) {
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
 		add(inSkewed, count(n, "item", "items")+", Zipf", n, load.Workload{Processes: 8, Workers: 8, Items: n, Zipf: 1.1}, wanted)
 	}
+	for _, n := range []int{8, 32, 128, 512, 1000} {
+		add(inSenders, count(n, "process", "processes")+", commands", n, load.Workload{Processes: n}, commanding(0))
+	}
+	for _, bytes := range []int{100, 1 << 10, 2 << 10, 4 << 10} {
+		add(inArguments, fmt.Sprintf("arguments of %d B", bytes), bytes, load.Workload{Processes: 32}, commanding(bytes))
+	}
+	for _, kb := range []int{1, 4, 16, 64} {
+		add(inCommanded, fmt.Sprintf("%d KB, commands", kb), kb, load.Workload{Processes: 32, Size: kb << 10}, commanding(0))
+	}
 	return steps
+}
+
+// commanding is changes by commands whose arguments have so many bytes more than a number.
+func commanding(bytes int) func() []load.Contender {
+	return func() []load.Contender { return []load.Contender{delegating(bytes)} }
 }
 
 func count(n int, one, many string) string {

@@ -37,7 +37,7 @@ const (
 	unlucky   = 2                      // times the usual
 	forThem   = 0.4                    // of the bound
 	stuck     = 5                      // times the usual: somebody's request there takes very long
-	manyTries = 40                     // at least before that is believed
+	manyTries = 80                     // at least before that is believed
 	whenLed   = 2                      // times the least bound: of who has others behind it
 	outweighs = 32                     // calls, of a new one in what is usual
 )

@@ -25,9 +25,9 @@ func TestPauseBound(t *testing.T) {
 		"as often as is usual":                  {situation{usual: 2}, 4, 6400 * time.Microsecond},
 		"more often than is usual":              {situation{usual: 2}, 5, 2560 * time.Microsecond},
 		"the same where all are always":         {situation{usual: 40}, 81, 36 * ms},
-		"much more often":                       {situation{usual: 2}, 40, 90 * ms},
-		"much more often where it is usual":     {situation{usual: 10}, 49, 36 * ms},
-		"much more often with others behind it": {situation{usual: 2, followed: true}, 40, 90 * ms},
+		"much more often":                       {situation{usual: 2}, 80, 90 * ms},
+		"much more often where it is usual":     {situation{usual: 17}, 84, 36 * ms},
+		"much more often with others behind it": {situation{usual: 2, followed: true}, 80, 90 * ms},
 		"with others behind it":                 {situation{usual: 40, reading: 6, followed: true}, 0, 2 * ms},
 	} {
 		p := pause{least: ms, most: 90 * ms, taken: row.taken}

@@ -15,7 +15,7 @@ import (
 // The tables of the documents have the figures of the files that runs have written.
 func TestDocumentsHaveTheFiguresOfRuns(t *testing.T) {
 	tables := 0
-	for _, name := range []string{"../README.md", "../docs/performance.md", "../docs/choosing.md", "../docs/telemetry.md", "../docs/reliability.md"} {
+	for _, name := range []string{"../README.md", "../docs/performance.md", "../docs/figures.md", "../docs/choosing.md", "../docs/telemetry.md", "../docs/reliability.md"} {
 		document, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -53,8 +53,8 @@ type Config struct {
 	// for 2 s after others wrote first or held it.
 	//
 	// Not for transactions whose items are all wanted alike: over 2 of 20 they make
-	// 0.56 to 0.80 of the changes by hand, over 5 of 20 0.33 to 0.40, and without Fair
-	// 1.13 to 1.25 (docs/performance.md, "Transactions"). It is for few very hot items
+	// 0.59 to 0.71 of the changes by hand, over 5 of 20 0.30 to 0.40, and without Fair
+	// 1.08 to 1.23 (docs/performance.md, "Transactions"). It is for few very hot items
 	// among many.
 	Fair bool
 }

@@ -230,3 +230,37 @@ func TestEvidenceInTheItems(t *testing.T) {
 	has(t, s, x, 11)
 	has(t, s, y, 11)
 }
+
+// tagged is a client that cannot be compared with another one.
+type tagged struct {
+	*dynamodb.Client
+	tags []string
+}
+
+// A client may be of any kind: its items are in one transaction, also after a conflict.
+func TestAClientThatCannotBeCompared(t *testing.T) {
+	w := newWorld(t)
+	items := rig.Must(repo.NewTable[counted](tagged{Client: w.Client, tags: []string{"a"}}, w.Table+"-o", repo.TableConfig{}))(t)
+	r := rig.Must(optimistic.New(items, optimistic.Config{}))(t)
+	x, y := w.id("x"), w.id("y")
+	for _, id := range []string{x, y} {
+		rig.Is(t, w.stores["optimistic"].create(t.Context(), id, 10))
+	}
+	runs := 0
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{x, y} {
+			if _, err := r.In(tx).Update(ctx, key(id), func(_ context.Context, c *counted) error { c.N++; return nil }); err != nil {
+				return err
+			}
+		}
+		if runs++; runs == 1 {
+			rig.Is(t, w.stores["optimistic"].add(txn.Outside(ctx), x, 1))
+		}
+		return nil
+	}))
+	if runs != 2 {
+		t.Errorf("%d runs", runs)
+	}
+	has(t, w.stores["optimistic"], x, 12)
+	has(t, w.stores["optimistic"], y, 11)
+}

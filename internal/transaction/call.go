@@ -311,7 +311,7 @@ func (c *call) takePass(ctx context.Context) (waited bool) {
 // spots are the items of the call that are not locked.
 func (c *call) spots() (spots []spot) {
 	for _, e := range c.inOrder(func(e *entry) bool { return e.locker == nil }) {
-		spots = append(spots, spot{e.core.Client, e.place})
+		spots = append(spots, spot{clientOf(e.core.Table), e.place})
 	}
 	return spots
 }

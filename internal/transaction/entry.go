@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/dynahold/dynahold/internal/lockless"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/rows"
+	"github.com/dynahold/dynahold/internal/stored"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/internal/unlocked"
 	"github.com/dynahold/dynahold/repo"
@@ -89,7 +91,7 @@ func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 		return e, nil
 	}
 	for _, other := range c.entries {
-		if other.core.Client != m.core.Client {
+		if clientOf(other.core.Table) != clientOf(m.core.Table) {
 			return nil, fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, m.core.Name, other.core.Name)
 		}
 		break
@@ -97,6 +99,15 @@ func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 	e := &entry{member: m, key: key, raw: raw, place: place, waiter: unlocked.Call{Waiter: lock.Waiter{Core: m.core, Key: key, Raw: raw, Settings: m.Settings}}}
 	c.entries[place] = e
 	return e, nil
+}
+
+// clientOf is what tells the client of a table from others: a client of a kind that cannot
+// be compared is taken for that of its table alone.
+func clientOf(table *stored.Table) any {
+	if reflect.ValueOf(table.Client).Comparable() {
+		return table.Client
+	}
+	return table
 }
 
 func (e *entry) failure(err error) Failure { return Failure{Table: e.core.Name, Key: e.key, Err: err} }

@@ -18,7 +18,7 @@ func (m *commit) checkRows() error {
 	at := map[string]bool{}
 	cores := m.cores(m.rows)
 	for i, core := range cores {
-		if core.Client != cores[0].Client {
+		if clientOf(core) != clientOf(cores[0]) {
 			return fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, core.Name, cores[0].Name)
 		}
 		if i < len(m.parts) {

@@ -35,6 +35,7 @@ type call struct {
 
 	mu      sync.Mutex
 	tries   int               // guarded by mu: requests that others at the items have refused
+	inRow   int               // guarded by mu: commits that were refused since the last sleep
 	pause   pause             // guarded by mu
 	pass    *pass             // guarded by mu; nil: it was not refused yet
 	entries map[string]*entry // guarded by mu: by place
@@ -45,9 +46,14 @@ type call struct {
 	requests []*sent // guarded by mu: all that were sent to commit a run
 }
 
-// atOnce is how many refusals a call answers at once, before it waits in a queue, or sleeps
-// with what it holds.
-const atOnce = 2
+const (
+	// atOnce is how many refusals a call answers at once, before it waits in a queue, or
+	// sleeps with what it holds.
+	atOnce = 2
+	// mostInRow is how many refused commits in a row are answered at once, with the images
+	// that they returned.
+	mostInRow = 4
+)
 
 // Run runs fn until what it did is committed, or it fails.
 func Run(ctx context.Context, cfg Config, fn func(context.Context, *Tx) error) error {
@@ -223,10 +229,17 @@ func (c *call) conflict(ctx context.Context, failed, unlocked []*entry) error {
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
 	}
-	if c.takePass(ctx) {
-		for _, e := range unlocked {
-			e.known = false // stale after the wait
-		}
+	stale := c.takePass(ctx)
+	c.mu.Lock()
+	c.inRow++
+	many := c.inRow > mostInRow
+	c.mu.Unlock()
+	if many && len(c.held()) == 0 { // else others wait for what is held
+		c.sleep(ctx, 0)
+		stale = true
+	}
+	for _, e := range unlocked {
+		e.known = e.known && !stale
 	}
 	if ctx.Err() != nil {
 		return because(c.exhausted(failed), ddb.CtxError(ctx))
@@ -274,6 +287,7 @@ func (c *call) tried() int {
 func (c *call) sleep(ctx context.Context, reading int) {
 	at := situation{reading: reading, followed: len(c.held()) > 0}
 	c.mu.Lock()
+	at.tries, c.inRow = c.tries, 0
 	at.followed = at.followed || c.pass != nil && passes.followed(c.pass)
 	for _, e := range c.entries {
 		at.usual = max(at.usual, usualOf(&e.core.Refused))

@@ -28,6 +28,7 @@ type pause struct {
 // situation is that in which a transaction sleeps.
 type situation struct {
 	usual    float64 // how often transactions are refused at the items, lately
+	tries    int     // how often this one was
 	reading  int     // so many items by one request; 0: it was no reading
 	followed bool    // others wait for what the call holds, or behind it in its process
 }
@@ -38,6 +39,7 @@ const (
 	forThem   = 0.4                    // of the bound
 	stuck     = 5                      // times the usual: somebody's request there takes very long
 	manyTries = 80                     // at least before that is believed
+	toBelieve = 8                      // refusals of its own: a process that knows nothing yet learns from them
 	whenLed   = 2                      // times the least bound: of who has others behind it
 	outweighs = 32                     // calls, of a new one in what is usual
 )
@@ -52,15 +54,16 @@ func (p *pause) next(at situation) time.Duration {
 func (p *pause) bound(at situation) time.Duration {
 	taken := float64(p.taken)
 	p.taken++
+	usual := max(at.usual, float64(at.tries)/toBelieve)
 	switch {
-	case taken >= max(manyTries, stuck*at.usual):
+	case taken >= max(manyTries, stuck*usual):
 		return p.most
 	case at.followed: // they send no other request there meanwhile
 		return min(whenLed*p.least, p.most)
 	}
-	bound := float64(cube) * at.usual * at.usual * at.usual * max(1, float64(at.reading)/2)
+	bound := float64(cube) * usual * usual * usual * max(1, float64(at.reading)/2)
 	bound = min(bound, float64(p.most))
-	if taken > unlucky*at.usual {
+	if taken > unlucky*usual {
 		bound *= forThem
 	}
 	return max(time.Duration(bound), p.least)

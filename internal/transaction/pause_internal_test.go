@@ -20,6 +20,8 @@ func TestPauseBound(t *testing.T) {
 		"seldom":                                {situation{usual: 2}, 0, 6400 * time.Microsecond},
 		"often":                                 {situation{usual: 4}, 0, 51200 * time.Microsecond},
 		"always":                                {situation{usual: 40}, 0, 90 * ms},
+		"often in this call alone":              {situation{usual: 1, tries: 32}, 0, 51200 * time.Microsecond},
+		"not much oftener in this call":         {situation{usual: 4, tries: 20}, 0, 51200 * time.Microsecond},
 		"reading two items":                     {situation{usual: 2, reading: 2}, 0, 6400 * time.Microsecond},
 		"reading six":                           {situation{usual: 2, reading: 6}, 0, 19200 * time.Microsecond},
 		"as often as is usual":                  {situation{usual: 2}, 4, 6400 * time.Microsecond},

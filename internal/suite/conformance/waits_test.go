@@ -62,7 +62,12 @@ func TestTheLongestWaits(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) || !repo.Retryable(err) {
+			err := call(ctx)
+			again := repo.Retryable(err)
+			if name == "txn, conflicts" { // whose sleeps grow with the conflicts: it may end between two
+				again = repo.VerdictOf(err) == repo.NotWritten
+			}
+			if !errors.Is(err, context.DeadlineExceeded) || !again {
 				t.Errorf("%+v, %s: %v", wait, name, err)
 			}
 		}

@@ -11,7 +11,7 @@ var limits = map[string]int{
 	"mutex":       13_500,
 	"nolock":      19_500,
 	"once":        12_950,
-	"optimistic":  20_400,
+	"optimistic":  20_450,
 	"pessimistic": 19_900,
 	"repo":        7_400,
 	"repotest":    10_000,

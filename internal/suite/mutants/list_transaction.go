@@ -19,7 +19,7 @@ var ofTransactions = []mutant{
 	{
 		name: "who was refused more often than others sleeps as long as they do",
 		file: "internal/transaction/pause.go",
-		old:  `if taken > unlucky*at.usual {`,
+		old:  `if taken > unlucky*usual {`,
 		new:  `if taken < 0 {`,
 		by:   test("internal/transaction", "^TestPauseBound$"),
 	},

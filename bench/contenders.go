@@ -11,7 +11,7 @@ import (
 
 // counting are the peers, and every mode of this library, for changes of one item.
 func counting() []load.Contender {
-	return append(append([]load.Contender{article(), version(), guregu()}, load.Modes()...), delegating(0))
+	return append(append([]load.Contender{article(), version(), guregu()}, load.Modes()...), load.ShortSleeps(), delegating(0))
 }
 
 // peers are the names of everybody else, whatever they take part in.

@@ -18,7 +18,6 @@ func Modes() []Contender {
 	return []Contender{
 		byEventTime("nolock", nolock.Config{}),
 		byVersion("optimistic", optimistic.Config{}),
-		byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Min: 5 * time.Millisecond, Max: 40 * time.Millisecond}}),
 		byVersion("optimistic, warm", optimistic.Config{Warm: 1024}),
 		byVersion("optimistic, combine", optimistic.Config{Combine: true}),
 		byVersion("optimistic, warm, combine", optimistic.Config{Warm: 1024, Combine: true}),
@@ -29,6 +28,12 @@ func Modes() []Contender {
 		byLock("pessimistic", pessimistic.Config{}),
 		byLock("pessimistic, combine", pessimistic.Config{Combine: true}),
 	}
+}
+
+// ShortSleeps is optimistic with sleeps that are so short that conflicts are answered at once
+// behind each of them.
+func ShortSleeps() Contender {
+	return byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Min: 5 * time.Millisecond, Max: 40 * time.Millisecond}})
 }
 
 // versioned is the item for the strategies with a version; the pessimistic one

@@ -14,8 +14,8 @@ type place struct {
 	shards int // of which it was chosen
 	seq    int64
 	// settled says that what became of the last number is known, and that nothing more can.
-	settled bool
-	crowded bool // its partition of mail has refused to take that number at once
+	settled   bool
+	throttled bool // its partition of mail has refused to take that number at once
 
 	first time.Duration       // until the first look for answers
 	trip  time.Duration       // of a request, lately
@@ -52,10 +52,10 @@ func (l *line) number(b *batch, life string, shards int) {
 	switch {
 	case l.slot == "" || l.shards != shards || !delegation.MaySend(l.seq, l.settled):
 		l.slot, l.shards, l.seq = newSlot(shards), shards, 0
-	case l.crowded:
+	case l.throttled:
 		l.slot = inAnother(l.slot, shards)
 	}
-	l.crowded = false
+	l.throttled = false
 	l.seq++
 	l.settled = false
 	b.seq, b.life = l.seq, life

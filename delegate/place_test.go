@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What becomes of a sender's slot with its next number: one whose partition is crowded goes
+// What becomes of a sender's slot with its next number: one whose partition is throttled goes
 // on under its name in any other, one that does not know what became of the last begins anew.
 func TestTheSlotOfTheNextNumber(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -13,20 +13,20 @@ func TestTheSlotOfTheNextNumber(t *testing.T) {
 		name   bool // it stays
 		seq    int64
 	}{
-		"the first":               {place{}, false, 1},
-		"as before":               {place{slot: "0.me", shards: 8, seq: 6, settled: true}, true, 7},
-		"crowded":                 {place{slot: "0.me", shards: 8, seq: 6, settled: true, crowded: true}, true, 7},
-		"crowded, and in doubt":   {place{slot: "0.me", shards: 8, seq: 6, crowded: true}, false, 1},
-		"in doubt":                {place{slot: "0.me", shards: 8, seq: 6}, false, 1},
-		"there are more of them":  {place{slot: "0.me", shards: 4, seq: 6, settled: true}, false, 1},
-		"more, and it is crowded": {place{slot: "0.me", shards: 4, seq: 6, settled: true, crowded: true}, false, 1},
+		"the first":                 {place{}, false, 1},
+		"as before":                 {place{slot: "0.me", shards: 8, seq: 6, settled: true}, true, 7},
+		"throttled":                 {place{slot: "0.me", shards: 8, seq: 6, settled: true, throttled: true}, true, 7},
+		"throttled, and in doubt":   {place{slot: "0.me", shards: 8, seq: 6, throttled: true}, false, 1},
+		"in doubt":                  {place{slot: "0.me", shards: 8, seq: 6}, false, 1},
+		"there are more of them":    {place{slot: "0.me", shards: 4, seq: 6, settled: true}, false, 1},
+		"more, and it is throttled": {place{slot: "0.me", shards: 4, seq: 6, settled: true, throttled: true}, false, 1},
 	} {
 		l, b, partitions := &line{place: c.before}, &batch{}, map[int]bool{}
 		for range 100 {
 			l.place, b = c.before, &batch{}
 			l.number(b, "life", 8)
 			partitions[shardOf(l.slot)] = true
-			if strings.HasSuffix(l.slot, ".me") != c.name || b.seq != c.seq || l.seq != c.seq || l.crowded || l.shards != 8 {
+			if strings.HasSuffix(l.slot, ".me") != c.name || b.seq != c.seq || l.seq != c.seq || l.throttled || l.shards != 8 {
 				t.Fatalf("%s: slot %s of %d, number %d", name, l.slot, l.shards, b.seq)
 			}
 		}

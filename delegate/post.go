@@ -52,7 +52,7 @@ func (l *line) post(b *batch, d delegation.Evidence) (decided bool, image ddb.It
 			return true, nil
 		}
 		res := l.e.mail.table.Update(b.ctx, in, ddb.Options{Holding: true, Decide: true, Hedge: l.e.hedge(3 * l.late())})
-		l.crowded = res.Unjudged
+		l.throttled = res.Unjudged
 		if seq, _ := ddb.Int(res.Image[aSeq]); res.Outcome != ddb.Applied && (res.Outcome != ddb.Condition || seq != b.seq) {
 			l.giveUp(b, notPut(res))
 			return true, nil

@@ -91,8 +91,8 @@ func (c *call) entryOf(m member, key repo.Key, raw ddb.Item) (*entry, error) {
 		return e, nil
 	}
 	for _, other := range c.entries {
-		if clientOf(other.core.Table) != clientOf(m.core.Table) {
-			return nil, fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, m.core.Name, other.core.Name)
+		if err := oneClient(m.core.Table, other.core.Table); err != nil {
+			return nil, err
 		}
 		break
 	}
@@ -108,6 +108,14 @@ func clientOf(table *stored.Table) any {
 		return table.Client
 	}
 	return table
+}
+
+// oneClient refuses two tables of different clients in one transaction.
+func oneClient(table, other *stored.Table) error {
+	if clientOf(table) == clientOf(other) {
+		return nil
+	}
+	return fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, table.Name, other.Name)
 }
 
 func (e *entry) failure(err error) Failure { return Failure{Table: e.core.Name, Key: e.key, Err: err} }

@@ -18,8 +18,8 @@ func (m *commit) checkRows() error {
 	at := map[string]bool{}
 	cores := m.cores(m.rows)
 	for i, core := range cores {
-		if clientOf(core) != clientOf(cores[0]) {
-			return fmt.Errorf("%w: table %q has another client than table %q: a transaction goes to one account and Region, through one client", repo.ErrConfig, core.Name, cores[0].Name)
+		if err := oneClient(core, cores[0]); err != nil {
+			return err
 		}
 		if i < len(m.parts) {
 			at[m.parts[i].place] = true

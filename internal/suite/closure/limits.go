@@ -9,7 +9,7 @@ var limits = map[string]int{
 	"localdb":     1_150,
 	"lockedread":  14_400,
 	"mutex":       13_500,
-	"nolock":      19_500,
+	"nolock":      19_520,
 	"once":        12_950,
 	"optimistic":  20_450,
 	"pessimistic": 19_900,

@@ -56,9 +56,21 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	if r.term != nil {
 		policy.Hedge = e.hedge(r.l.late())
 	}
-	_, trace, err := cas.Run(ctx, e.table, &policy, r.l.key, r.l.raw, typed.Request{
-		From: r.expect, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
-	})
+	var trace cas.Trace
+	for from := r.expect; ; {
+		_, trace, err = cas.Run(ctx, e.table, &policy, r.l.key, r.l.raw, typed.Request{
+			From: from, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
+		})
+		if !errors.Is(err, errNoRing) {
+			break
+		}
+		if from, err = r.begin(ctx, *r.from.Load()); err != nil {
+			return nil, err
+		}
+		if r.expect != nil {
+			r.expect = from
+		}
+	}
 	if err == nil && r.count > 0 {
 		e.core.Observe.Batch(ctx, telemetry.Delegate, int(r.count))
 		told.Changes(int(r.count))
@@ -66,8 +78,16 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 	return trace.After, err
 }
 
-// edit carries out commands on the item as it is.
+// edit carries out commands on the item as it is, if it has a ring.
 func (r *round) edit(ctx context.Context, from typed.Snapshot) (typed.Edit, error) {
+	edit, err := r.carryOut(ctx, from)
+	if err == nil && r.needsRing(from.Raw, edit) {
+		r.ran, err = false, errNoRing
+	}
+	return edit, err
+}
+
+func (r *round) carryOut(ctx context.Context, from typed.Snapshot) (typed.Edit, error) {
 	core := r.l.e.core
 	d, err := delegation.Of(core.Table, from.Raw)
 	if err != nil {
@@ -109,7 +129,7 @@ func (r *round) edit(ctx context.Context, from typed.Snapshot) (typed.Edit, erro
 	err = core.CheckSize(from.Raw, edit.Diff)
 	if err != nil && len(r.mails) > 0 { // fewer answers may fit
 		r.mails = r.mails[:len(r.mails)/2]
-		return r.edit(ctx, from)
+		return r.carryOut(ctx, from)
 	}
 	return edit, err
 }

@@ -8,17 +8,28 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 )
 
 // A write that is throttled until others have covered its traces on the item has its
-// verdict from what the process saw meanwhile.
+// verdict from what the process saw meanwhile: also on an item that nobody has written by the
+// library before.
 func TestAThrottledWriteHasAVerdict(t *testing.T) {
+	t.Run("made by the library", func(t *testing.T) { throttledWrite(t, false) })
+	t.Run("put by hand", func(t *testing.T) { throttledWrite(t, true) })
+}
+
+func throttledWrite(t *testing.T, byHand bool) {
 	b := rig.New(t)
 	first := start(t, b.Client, b.Table)
 	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
-	rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	if byHand {
+		rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: ddb.Item{"shop": ddb.Text("s"), "id": ddb.Text("list"), "version": ddb.Integer(1)}}))(t)
+	} else {
+		rig.Must(first.items.Create(t.Context(), list{Shop: "s", ID: "list"}))(t)
+	}
 	const covering = 14 // an item remembers eight writes
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
 		var others atomic.Int64

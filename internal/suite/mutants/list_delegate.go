@@ -24,6 +24,13 @@ var ofCommands = []mutant{
 		by:   test("delegate", "^TestAnOperatorTakesOutWhatWaits$"),
 	},
 	{
+		name: "an item without a ring of writers is changed without one",
+		file: "delegate/ring.go",
+		old:  `len(r.l.e.core.Ring(image)) == 0 &&`,
+		new:  `image == nil &&`,
+		by:   test("delegate", "^TestAThrottledWriteHasAVerdict$"),
+	},
+	{
 		name: "mail that was seen before another's write is carried out",
 		file: "internal/delegation/decide.go",
 		old:  `return read == now && !m.Answered`,

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/dynahold/dynahold/delegate"
@@ -59,10 +60,18 @@ func (b *bench) beside(t *testing.T, run func(t *testing.T, to only)) {
 	})
 }
 
+// storedByHand is the same item without its writers, as if it were put by hand.
+func storedByHand(t *testing.T, b *bench) *repo.Table[item] {
+	t.Helper()
+	table := stored(t, b)
+	rig.Must(rig.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.Table, Key: rig.Must(table.EncodeKey(key))(t), UpdateExpression: aws.String("REMOVE writers")}))(t)
+	return table
+}
+
 func delegateOperations() (all []operation) {
-	add := func(name string, once bool) {
+	add := func(name string, once bool, put func(*testing.T, *bench) *repo.Table[item]) {
 		all = append(all, operation{name: "delegate: " + name, again: true, prepare: func(t *testing.T, b *bench) func() error {
-			stored(t, b)
+			put(t, b)
 			c := b.commands(t, b.Client, rig.New(t).Table, nil)
 			if once {
 				c.add = c.add.Once("m")
@@ -81,8 +90,9 @@ func delegateOperations() (all []operation) {
 			}
 		}})
 	}
-	add("Do, alone", false)
-	add("Once.Do, alone", true)
+	add("Do, alone", false, stored)
+	add("Once.Do, alone", true, stored)
+	add("Do, alone, on an item put by hand", false, storedByHand)
 	several("Do, leading, and the end of that", func(t *testing.T, b *bench, to only, mail string) error {
 		c := b.commands(t, rig.Client(rig.Over(to.recorded)), mail, b.write(t, rig.Client(rig.Over(to.others))))
 		if _, err := c.add.Do(t.Context(), key, 1); err != nil {

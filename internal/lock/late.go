@@ -16,11 +16,11 @@ const (
 )
 
 // And it may be slow: then the same goes out once more beside it. Where trips are even, one
-// that takes so many of them is not slow but stalled, and hardly any is sent twice; where
-// they are not, half of those that take longer than that are answered sooner by a second.
+// that takes so many of them is not slow but stalled, and hardly any is sent twice. Where
+// they are not, one of six is: that makes more changes than to wait for the slowest alone.
 const (
 	lateTripsEven   = 5.0
-	lateTripsUneven = 2.5
+	lateTripsUneven = 1.5
 )
 
 // learned is what is known of the trips to the item where the write that ends the hold in

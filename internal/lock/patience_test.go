@@ -93,7 +93,7 @@ func TestHedgesAreForQueues(t *testing.T) {
 	}{
 		"nobody waits":    {pace.Learned{}, 0},
 		"trips are even":  {pace.Learned{Trip: trip}, 5 * trip},
-		"and are uneven":  {pace.Learned{Trip: trip, Off: trip / 2}, 5 * trip / 2},
+		"and are uneven":  {pace.Learned{Trip: trip, Off: trip / 2}, 3 * trip / 2},
 		"and are alike":   {pace.Learned{Trip: trip, Off: trip / 4}, 5 * trip},
 		"turns are known": {pace.Learned{Turn: trip}, 0},
 	} {

@@ -134,19 +134,19 @@ func TestRunAgainstOthers(t *testing.T) {
 // Behind a sleep each try reads again; who sleeps shortly answers conflicts at once there,
 // too.
 func TestReadsBehindSleeps(t *testing.T) {
-	for most, want := range map[time.Duration]int{eager: 2, eager + 1: 3} { // of 5 tries
+	for most, want := range map[time.Duration]int{eager: 2, eager + 1: 5} { // of 7 tries
 		s := open(t)
 		s.stored(t, nil)
-		s.policy.Attempts, s.policy.Wait.Max = 6, most
+		s.policy.Attempts, s.policy.Wait.Max = 8, most
 		runs := 0
 		_, _, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(func(ctx context.Context, b *tin) error {
 			runs++
-			s.writeOnce(t, runs, 4)
+			s.writeOnce(t, runs, 6)
 			return add(ctx, b)
 		})})
 		rig.Is(t, err)
-		if reads := s.Count.Counts()["GetItem"]; reads != want || runs != 5 {
-			t.Errorf("sleeps up to %v: %d reads for %d tries, want %d for 5", most, reads, runs, want)
+		if reads := s.Count.Counts()["GetItem"]; reads != want || runs != 7 {
+			t.Errorf("sleeps up to %v: %d reads for %d tries, want %d for 7", most, reads, runs, want)
 		}
 	}
 }

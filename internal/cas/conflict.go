@@ -122,10 +122,14 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 		}
 		return u.waiter.Fresh(), errAgain
 	}
-	if u.inRow <= atOnce && !core.Absent(image) {
+	most := atOnce
+	if u.Wait.Max <= eager {
+		most = eagerAtOnce
+	}
+	if u.inRow <= most && !core.Absent(image) {
 		return image, errAgain
 	}
-	if u.Wait.Max <= eager {
+	if most == eagerAtOnce {
 		u.inRow = 0
 	}
 	u.waiter.Backoff(ctx, time.Time{})

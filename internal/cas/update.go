@@ -20,10 +20,11 @@ import (
 // atOnce is how many conflicts in a row are answered at once with the item that the failed
 // write returned. From then on the writer sleeps and reads again, before each try: an item
 // kept over a sleep is stale. Whose sleeps are no longer than eager wants many changes more
-// than few writes: it answers as many conflicts at once behind each sleep.
+// than few writes: it answers more of them at once, behind each sleep.
 const (
-	atOnce = 2
-	eager  = 50 * time.Millisecond
+	atOnce      = 2
+	eager       = 50 * time.Millisecond
+	eagerAtOnce = 4
 )
 
 // A call that has used up half of its attempts, if those are so many, takes the item's

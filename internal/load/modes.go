@@ -33,7 +33,7 @@ func Modes() []Contender {
 // ShortSleeps is optimistic with sleeps that are so short that conflicts are answered at once
 // behind each of them.
 func ShortSleeps() Contender {
-	return byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Min: 5 * time.Millisecond, Max: 40 * time.Millisecond}})
+	return byVersion("optimistic, short sleeps", optimistic.Config{Wait: repo.Wait{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}})
 }
 
 // versioned is the item for the strategies with a version; the pessimistic one

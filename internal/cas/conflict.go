@@ -122,16 +122,21 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 		}
 		return u.waiter.Fresh(), errAgain
 	}
-	most := atOnce
-	if u.Wait.Max <= eager {
+	return u.backOff(ctx, image), errAgain
+}
+
+// backOff returns the image for a try at once; nil: it has slept, and reads again.
+func (u *update) backOff(ctx context.Context, image ddb.Item) ddb.Item {
+	most, isEager := atOnce, u.Wait.Max <= eager
+	if isEager {
 		most = eagerAtOnce
 	}
-	if u.inRow <= most && !core.Absent(image) {
-		return image, errAgain
+	if u.inRow <= most && !u.waiter.Core.Absent(image) {
+		return image
 	}
-	if most == eagerAtOnce {
+	if isEager {
 		u.inRow = 0
 	}
 	u.waiter.Backoff(ctx, time.Time{})
-	return nil, errAgain
+	return nil
 }

@@ -49,10 +49,10 @@
 //
 // Alone 2 requests, as an optimistic change; the first time on an item that was put by hand
 // 3. Under contention a call is a write of a unit, one or two reads, and a share of the
-// leader's write and reads. Callers of one process share a mail. The rows lie in the items' table, or in one of their own (Config.Mail), and
-// go by its TTL after 2 hours: who stood still for so long is told ErrOutcomeUnknown, as is
-// who has sent mail when the item is deleted.
-// Operators see who leads and what waits, and take it out, by [MailsOf] or the tool.
+// leader's write and reads. Callers of one process share a mail. The rows lie in the items'
+// table, or in one of their own (Config.Mail), and go by its TTL after 2 hours: who stood
+// still for so long is told ErrOutcomeUnknown, as is who has sent mail when the item is
+// deleted. Operators see who leads and what waits, and take it out, by [MailsOf] or the tool.
 //
 // The idea is flat combining (Hendler, Incze, Shavit, Tzafrir, SPAA 2010) and delegation
 // (Lozi, David, Thomas, Lawall, Muller, USENIX ATC 2012).

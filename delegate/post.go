@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/delegation"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -284,9 +285,7 @@ func (l *line) mark(ctx context.Context, image ddb.Item, d delegation.Evidence, 
 	d.Slots[l.slot] = s
 	w := core.NewWrite()
 	w.Set(core.Delegated, d.Value())
-	w.Set(core.Attr.Writers, core.Push(protocol.NewMark(), image))
-	w.IfExists(core.Partition)
-	w.IfSeen(image, core.Attr.Writers, core.Delegated, core.Attr.Tombstone)
+	cas.Move(w, protocol.NewMark(), image, core.Delegated, core.Attr.Tombstone)
 	in, err := w.Update(l.raw)
 	if err != nil {
 		return ddb.Result{}, err

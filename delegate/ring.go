@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"github.com/dynahold/dynahold/internal/cas"
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/protocol"
@@ -14,10 +15,10 @@ import (
 // errNoRing ends a round on an item that remembers no writer. Nothing was written.
 var errNoRing = errors.New("the item has no ring of writers")
 
-// needsRing reports whether the write of an edit would be based on an item without a ring of
-// writers, as one that was put by hand. What many processes write at one moment is refused
-// late, when the image shows only writes of others: against that it is ids of its base that
-// prove. So the item gets a ring before it gets a change: one write more, once in its life.
+// needsRing reports whether an edit would be written on an item without a ring, as one that
+// was put by hand. Many processes may begin there at one moment. Of a write that is refused
+// late the image shows others' ids alone: what proves that it was not applied is an id of the
+// ring that it demands. So the item gets a ring first: one write more, once in its life.
 func (r *round) needsRing(image ddb.Item, edit typed.Edit) bool {
 	return len(r.l.e.core.Ring(image)) == 0 && (r.count > 0 || !edit.Diff.Empty())
 }
@@ -25,16 +26,14 @@ func (r *round) needsRing(image ddb.Item, edit typed.Edit) bool {
 // begin gives the item a ring, of an id that is nobody's. Who comes second has met another
 // writer.
 func (r *round) begin(ctx context.Context, image ddb.Item) (ddb.Item, error) {
-	core := r.l.e.core
-	ring := core.Push(protocol.NewMark(), image)
+	core, mark := r.l.e.core, protocol.NewMark()
 	w := core.NewWrite()
-	w.Set(core.Attr.Writers, ring)
-	w.IfExists(core.Partition)
-	w.IfSeen(image, core.Attr.Writers, core.Version, core.Attr.Tombstone)
+	cas.Move(w, mark, image, core.Version, core.Attr.Tombstone)
 	in, err := w.Update(r.l.raw)
 	if err != nil {
 		return nil, err
 	}
+	ring := core.Push(mark, image)
 	res := core.Update(ctx, in, ddb.Options{Holding: true, Decide: true})
 	switch {
 	case res.Outcome == ddb.Applied, res.Outcome == ddb.Condition && ddb.Equal(res.Image[core.Attr.Writers], ring):

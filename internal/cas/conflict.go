@@ -64,9 +64,7 @@ func (u *update) outdate(ctx context.Context, base, now ddb.Item) error {
 		return nil
 	}
 	w := core.NewWrite()
-	w.Set(core.Attr.Writers, core.Push(protocol.NewMark(), now))
-	w.IfExists(core.Partition)
-	w.IfSeen(now, core.Attr.Writers)
+	Move(w, protocol.NewMark(), now)
 	in, err := w.Update(u.waiter.Raw)
 	if err != nil {
 		return err
@@ -85,6 +83,14 @@ func (u *update) outdate(ctx context.Context, base, now ddb.Item) error {
 		return err
 	}
 	return lock.Locked(core, u.waiter.Key, l) // and in doubt
+}
+
+// Move leaves a mark on the ring of an item whose ring, and what else of it is named, are as
+// in the image. What demands that ring is impossible then.
+func Move(w *protocol.Write, mark protocol.WriteID, image ddb.Item, seen ...string) {
+	w.Set(w.Core.Attr.Writers, w.Core.Push(mark, image))
+	w.IfExists(w.Core.Partition)
+	w.IfSeen(image, append([]string{w.Core.Attr.Writers}, seen...)...)
 }
 
 // conflict prepares the next attempt after others wrote first.
@@ -122,11 +128,11 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 		}
 		return u.waiter.Fresh(), errAgain
 	}
-	return u.backOff(ctx, image), errAgain
+	return u.following(ctx, image), errAgain
 }
 
-// backOff returns the image for a try at once; nil: it has slept, and reads again.
-func (u *update) backOff(ctx context.Context, image ddb.Item) ddb.Item {
+// following is the image of the next try, which is at once; nil: it has slept, and reads again.
+func (u *update) following(ctx context.Context, image ddb.Item) ddb.Item {
 	most, isEager := atOnce, u.Wait.Max <= eager
 	if isEager {
 		most = eagerAtOnce

@@ -17,7 +17,7 @@ const (
 
 // And it may be slow: then the same goes out once more beside it. Where trips are even, one
 // that takes so many of them is not slow but stalled, and hardly any is sent twice. Where
-// they are not, one of six is: that makes more changes than to wait for the slowest alone.
+// they are not, as many are as the budget allows, and many are answered sooner by that.
 const (
 	lateTripsEven   = 5.0
 	lateTripsUneven = 1.5

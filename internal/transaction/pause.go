@@ -14,6 +14,9 @@ import (
 // others are gone after a moment, and each millisecond is lost; where it is five times,
 // each try stands in the way of all others, and costs as much as one that succeeds.
 // Transactions wait for less then, and so do those who sleep: what is learned falls again.
+// Who is alone in its process sleeps for longer: passes leave one at the items of those of a
+// process that has several callers, but nobody holds back the only one, and where many
+// processes have one each, all of them race.
 // Who has been refused twice as often as is usual sleeps for less, so that it goes before
 // who comes: else who has lost often goes on losing. Who has been refused much more often
 // stands behind a request that takes very long, and each try is in vain.
@@ -30,12 +33,14 @@ type situation struct {
 	usual    float64 // how often transactions are refused at the items, lately
 	tries    int     // how often this one was
 	reading  int     // so many items by one request; 0: it was no reading
+	alone    bool    // no other of its process was refused
 	followed bool    // others wait for what the call holds, or behind it in its process
 }
 
 const (
 	cube      = 800 * time.Microsecond // the bound where a transaction is refused once
 	unlucky   = 2                      // times the usual
+	byItself  = 4                      // times the bound: of who is alone in its process
 	forThem   = 0.4                    // of the bound
 	stuck     = 5                      // times the usual: somebody's request there takes very long
 	manyTries = 80                     // at least before that is believed
@@ -62,6 +67,9 @@ func (p *pause) bound(at situation) time.Duration {
 		return min(whenLed*p.least, p.most)
 	}
 	bound := float64(cube) * usual * usual * usual * max(1, float64(at.reading)/2)
+	if at.alone {
+		bound *= byItself
+	}
 	bound = min(bound, float64(p.most))
 	if taken > unlucky*usual {
 		bound *= forThem

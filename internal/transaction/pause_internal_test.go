@@ -24,6 +24,8 @@ func TestPauseBound(t *testing.T) {
 		"not much oftener in this call":         {situation{usual: 4, tries: 20}, 0, 51200 * time.Microsecond},
 		"reading two items":                     {situation{usual: 2, reading: 2}, 0, 6400 * time.Microsecond},
 		"reading six":                           {situation{usual: 2, reading: 6}, 0, 19200 * time.Microsecond},
+		"alone":                                 {situation{usual: 2, alone: true}, 0, 25600 * time.Microsecond},
+		"alone, with others behind it":          {situation{usual: 2, alone: true, followed: true}, 0, 2 * ms},
 		"as often as is usual":                  {situation{usual: 2}, 4, 6400 * time.Microsecond},
 		"more often than is usual":              {situation{usual: 2}, 5, 2560 * time.Microsecond},
 		"the same where all are always":         {situation{usual: 40}, 81, 36 * ms},

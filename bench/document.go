@@ -22,7 +22,8 @@ import (
 //
 // With across instead of columns each scenario is a column, and a cell has all figures
 // that are named there. A figure of several seeds is their median, with the least and the
-// greatest of them behind it.
+// greatest of them behind it. With worlds="log-normal, stalls" a row is also that of its
+// scenario in these, as rowsInWorlds says.
 var (
 	marked  = regexp.MustCompile(`(?s)(<!-- table ([^\n]*) -->\n).*?(<!-- end of table -->)`)
 	setting = regexp.MustCompile(`(\w+)="([^"]*)"`)
@@ -45,15 +46,21 @@ func fillTable(mark, folder string) (string, error) {
 	for _, found := range setting.FindAllStringSubmatch(mark, -1) {
 		asked[found[1]] = found[2]
 	}
-	rows, err := rowsOf(filepath.Join(folder, asked["from"]), asked["scenario"], asked["contender"])
-	if err != nil {
-		return "", fmt.Errorf("table %s: %w", mark, err)
-	}
 	names := func(list string) (names []string) {
 		for name := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
 			names = append(names, strings.TrimSpace(name))
 		}
 		return names
+	}
+	file, read := filepath.Join(folder, asked["from"]), rowsOf
+	if asked["worlds"] != "" {
+		read = func(file, scenario, contender string) ([]measured, error) {
+			return rowsInWorlds(file, scenario, contender, names(asked["worlds"]))
+		}
+	}
+	rows, err := read(file, asked["scenario"], asked["contender"])
+	if err != nil {
+		return "", fmt.Errorf("table %s: %w", mark, err)
 	}
 	if asked["across"] != "" {
 		return across(rows, names(asked["across"]))

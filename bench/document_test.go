@@ -139,20 +139,28 @@ func TestTablesOfDocuments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "s.csv"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	text = "scenario,contender,changes/s,\"changes/s, range\",requests\none,a,200,190 to 204,1\n\"one, log-normal\",a,100,80 to 110,2\n\"one, stalls\",b,4,4 to 4,3\n"
+	if err := os.WriteFile(filepath.Join(folder, "w.csv"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	text = "goos: linux\nBenchmarkJobs/10_processes,_limit_1-2 \t 1 \t 31.25 jobs/s\t 2.000 RU/job\nBenchmarkJobs/idle-2 \t 1 \t 72.00 requests/min\nPASS\n"
 	if err := os.WriteFile(filepath.Join(folder, "r.txt"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for mark, want := range map[string]string{
-		`from="r.csv" scenario="one" contender="" columns="p99 ms, changes/s"`:   "|  | p99 ms | changes/s |\n| --- | --- | --- |\n| a | 2 | 1 |\n| b | 4 | 3 |\n",
-		`from="r.csv" scenario="" contender="a" across="changes/s; p99 ms"`:      "|  | one | two |\n| --- | --- | --- |\n| a | 1; 2 | 5; 6 |\n",
-		`from="r.csv" scenario="" contender="" columns="changes/s"`:              "|  |  | changes/s |\n| --- | --- | --- |\n| one | a | 1 |\n|  | b | 3 |\n| two | a | 5 |\n",
-		`from="r.csv" scenario="three" contender="" columns="changes/s"`:         "no row matches",
-		`from="r.csv" scenario="" contender="" columns="p50"`:                    "no column",
-		`from="s.csv" scenario="" contender="" across="changes/s"`:               "|  | one |\n| --- | --- |\n| a | 2 (1–3) |\n| b | 4 |\n",
-		`from="r.txt" scenario="Jobs" contender="limit" columns="jobs/s,RU/job"`: "|  | jobs/s | RU/job |\n| --- | --- | --- |\n| 10 processes, limit 1 | 31.2 | 2.00 |\n",
-		`from="none.csv" scenario="" contender="" columns="changes/s"`:           "no such file",
-		`from="r.csv" scenario="(" contender="" columns="changes/s"`:             "missing closing",
+		`from="r.csv" scenario="one" contender="" columns="p99 ms, changes/s"`:                                "|  | p99 ms | changes/s |\n| --- | --- | --- |\n| a | 2 | 1 |\n| b | 4 | 3 |\n",
+		`from="r.csv" scenario="" contender="a" across="changes/s; p99 ms"`:                                   "|  | one | two |\n| --- | --- | --- |\n| a | 1; 2 | 5; 6 |\n",
+		`from="r.csv" scenario="" contender="" columns="changes/s"`:                                           "|  |  | changes/s |\n| --- | --- | --- |\n| one | a | 1 |\n|  | b | 3 |\n| two | a | 5 |\n",
+		`from="r.csv" scenario="three" contender="" columns="changes/s"`:                                      "no row matches",
+		`from="r.csv" scenario="" contender="" columns="p50"`:                                                 "no column",
+		`from="s.csv" scenario="" contender="" across="changes/s"`:                                            "|  | one |\n| --- | --- |\n| a | 2 (1–3) |\n| b | 4 |\n",
+		`from="w.csv" scenario="^one$" contender="" worlds="log-normal" across="changes/s; requests; spread"`: "|  | one |\n| --- | --- |\n| a | 200/100; 1; ±20% |\n",
+		`from="w.csv" scenario="^one$" contender="" worlds="stalls" across="changes/s"`:                       "stalls of one was not measured: a",
+		`from="w.csv" scenario="two" contender="" worlds="stalls" across="changes/s"`:                         "no row matches",
+		`from="r.csv" scenario="" contender="a" worlds="Pareto" across="changes/s"`:                           "was not measured",
+		`from="r.txt" scenario="Jobs" contender="limit" columns="jobs/s,RU/job"`:                              "|  | jobs/s | RU/job |\n| --- | --- | --- |\n| 10 processes, limit 1 | 31.2 | 2.00 |\n",
+		`from="none.csv" scenario="" contender="" columns="changes/s"`:                                        "no such file",
+		`from="r.csv" scenario="(" contender="" columns="changes/s"`:                                          "missing closing",
 	} {
 		document, err := fill("before\n<!-- table "+mark+" -->\nold\n<!-- end of table -->\nafter\n", folder)
 		if err != nil {

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// rowsInWorlds are the rows of scenarios that match, one for what happened in the even world
+// and in some others: 1614/1402/1511. Only the figures whose spread over the seeds is known
+// are told of each world. Column "spread" is that of the rates, in all of them: how far from
+// the median a seed was at most.
+func rowsInWorlds(file, scenario, contender string, others []string) (rows []measured, err error) {
+	scenarios, err := regexp.Compile(scenario)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rowsOf(file, "", contender)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range all {
+		elsewhere := slices.ContainsFunc(worlds[1:], func(w world) bool { return strings.HasSuffix(row["scenario"], w.where) })
+		if elsewhere || !scenarios.MatchString(row["scenario"]) {
+			continue
+		}
+		inEach := []measured{row}
+		for _, other := range others {
+			there := slices.IndexFunc(all, func(r measured) bool {
+				return r["scenario"] == row["scenario"]+", "+other && r["contender"] == row["contender"]
+			})
+			if there < 0 {
+				return nil, fmt.Errorf("%s of %s was not measured: %s", other, row["scenario"], row["contender"])
+			}
+			inEach = append(inEach, all[there])
+		}
+		one, err := inOne(inEach)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, one)
+	}
+	if len(rows) == 0 {
+		return nil, errors.New("no row matches")
+	}
+	return rows, nil
+}
+
+// inOne puts what happened in several worlds into one row, that of the first of them.
+func inOne(inEach []measured) (one measured, err error) {
+	one, furthest := measured{}, 0.0
+	for column, cell := range inEach[0] {
+		if inEach[0][column+", range"] != "" {
+			var cells []string
+			for _, w := range inEach {
+				cells = append(cells, w[column])
+			}
+			cell = strings.Join(cells, "/")
+		}
+		if !strings.HasSuffix(column, ", range") {
+			one[column] = cell
+		}
+	}
+	for _, w := range inEach {
+		var middle, least, most float64
+		if _, err := fmt.Sscanf(w["changes/s"]+" "+w["changes/s, range"], "%g %g to %g", &middle, &least, &most); err != nil {
+			return nil, fmt.Errorf("the spread of %s is not known: %s", w["scenario"], w["contender"])
+		}
+		furthest = max(furthest, most/middle-1, 1-least/middle)
+	}
+	one["spread"] = fmt.Sprintf("±%.0f%%", 100*furthest)
+	return one, nil
+}

@@ -41,12 +41,9 @@ type admission struct {
 	mu      sync.Mutex
 	taken   map[spot]bool // guarded by mu
 	waiting []*pass       // guarded by mu: in the order of coming
-	asked   map[any]int   // guarded by mu: items of a client, in all its passes that have not ended
 }
 
-var passes = newAdmission()
-
-func newAdmission() *admission { return &admission{taken: map[spot]bool{}, asked: map[any]int{}} }
+var passes = admission{taken: map[spot]bool{}}
 
 // ask waits for a pass, which ends with its return whether it was given or not; waited says
 // that time has passed.
@@ -54,7 +51,6 @@ func (a *admission) ask(ctx context.Context, spots []spot) (p *pass, waited bool
 	p = &pass{spots: spots, given: make(chan struct{})}
 	a.mu.Lock()
 	a.waiting = append(a.waiting, p)
-	a.count(p, 1)
 	a.admit()
 	a.mu.Unlock()
 	select {
@@ -76,7 +72,6 @@ func (a *admission) ask(ctx context.Context, spots []spot) (p *pass, waited bool
 func (a *admission) end(p *pass) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.count(p, -1)
 	select {
 	case <-p.given:
 		for _, s := range p.spots {
@@ -98,32 +93,6 @@ func (a *admission) followed(p *pass) bool {
 		}
 	}
 	return false
-}
-
-// alone reports whether no other of its process has asked for a pass: others may be at
-// other items, and come to these next.
-func (a *admission) alone(p *pass) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	own := map[any]int{}
-	for _, s := range p.spots {
-		own[s.client]++
-	}
-	for client, items := range own {
-		if a.asked[client] > items {
-			return false
-		}
-	}
-	return true
-}
-
-// count notes that a pass is asked for, or has ended. It is called with mu locked.
-func (a *admission) count(p *pass, n int) {
-	for _, s := range p.spots {
-		if a.asked[s.client] += n; a.asked[s.client] == 0 {
-			delete(a.asked, s.client) // else it kept each client for good
-		}
-	}
 }
 
 // admit gives passes to those who can have them now. It is called with mu locked.

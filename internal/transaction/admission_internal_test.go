@@ -8,28 +8,6 @@ import (
 	"time"
 )
 
-// Who is alone is told by all passes of its client, whatever their items are and whether
-// they are given.
-func TestAlone(t *testing.T) {
-	a := newAdmission()
-	first, _ := a.ask(t.Context(), passOf("ab").spots)
-	foreign, _ := a.ask(t.Context(), []spot{{"another client", "a"}})
-	if !a.alone(first) || !a.alone(foreign) {
-		t.Error("one of each client is not alone")
-	}
-	second, _ := a.ask(t.Context(), passOf("c").spots)
-	if a.alone(first) || a.alone(second) || !a.alone(foreign) {
-		t.Error("two of a client are alone, or are company for one of another")
-	}
-	a.end(second)
-	if !a.alone(first) {
-		t.Error("one is not alone when the other has ended")
-	}
-	if a.end(first); len(a.asked) != 1 {
-		t.Errorf("clients without a pass are kept: %v", a.asked)
-	}
-}
-
 // passOf wants the items that letters name.
 func passOf(letters string) *pass {
 	p := &pass{given: make(chan struct{})}
@@ -101,7 +79,7 @@ func TestNobodyIsPassedOverForGood(t *testing.T) {
 // whatever became of the waiting, nothing is taken when all have gone.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission()
+		a := admission{taken: map[spot]bool{}}
 		wait := func(ctx context.Context) (*pass, time.Duration, bool) {
 			began := time.Now()
 			p, waited := a.ask(ctx, passOf("ab").spots)

@@ -288,10 +288,7 @@ func (c *call) sleep(ctx context.Context, reading int) {
 	at := situation{reading: reading, followed: len(c.held()) > 0}
 	c.mu.Lock()
 	at.tries, c.inRow = c.tries, 0
-	if c.pass != nil {
-		at.followed = at.followed || passes.followed(c.pass)
-		at.alone = passes.alone(c.pass)
-	}
+	at.followed = at.followed || c.pass != nil && passes.followed(c.pass)
 	for _, e := range c.entries {
 		at.usual = max(at.usual, usualOf(&e.core.Refused))
 	}

@@ -10,19 +10,17 @@ import (
 // pause is how long a transaction sleeps after others have refused a request of its own.
 //
 // How often that happened lately to the transactions of this process says how many want the
-// items, and the bound of the random sleep grows by its cube: where it is once or twice,
+// items, and the bound of the random sleep grows by its square: where it is once or twice,
 // others are gone after a moment, and each millisecond is lost; where it is five times,
 // each try stands in the way of all others, and costs as much as one that succeeds.
 // Transactions wait for less then, and so do those who sleep: what is learned falls again.
-// Who is alone in its process sleeps for longer: passes leave one at the items of those of a
-// process that has several callers, but nobody holds back the only one, and where many
-// processes have one each, all of them race.
 // Who has been refused twice as often as is usual sleeps for less, so that it goes before
 // who comes: else who has lost often goes on losing. Who has been refused much more often
 // stands behind a request that takes very long, and each try is in vain.
 //
 // Rejected: bounds by the tries of the call alone. Those that are good for items which
-// all want make the tail of rare conflicts twice as long.
+// all want make the tail of rare conflicts twice as long. And the cube: what is usual takes
+// dozens of calls to show, and where all are refused ten times they sleep for too long then.
 type pause struct {
 	least, most time.Duration
 	taken       int
@@ -33,20 +31,18 @@ type situation struct {
 	usual    float64 // how often transactions are refused at the items, lately
 	tries    int     // how often this one was
 	reading  int     // so many items by one request; 0: it was no reading
-	alone    bool    // no other of its process was refused
 	followed bool    // others wait for what the call holds, or behind it in its process
 }
 
 const (
-	cube      = 800 * time.Microsecond // the bound where a transaction is refused once
-	unlucky   = 2                      // times the usual
-	byItself  = 4                      // times the bound: of who is alone in its process
-	forThem   = 0.4                    // of the bound
-	stuck     = 5                      // times the usual: somebody's request there takes very long
-	manyTries = 80                     // at least before that is believed
-	toBelieve = 8                      // refusals of its own: a process that knows nothing yet learns from them
-	whenLed   = 2                      // times the least bound: of who has others behind it
-	outweighs = 32                     // calls, of a new one in what is usual
+	square    = 2 * time.Millisecond // the bound where a transaction is refused once
+	unlucky   = 2                    // times the usual
+	forThem   = 0.4                  // of the bound
+	stuck     = 5                    // times the usual: somebody's request there takes very long
+	manyTries = 80                   // at least before that is believed
+	toBelieve = 8                    // refusals of its own: a process that knows nothing yet learns from them
+	whenLed   = 2                    // times the least bound: of who has others behind it
+	outweighs = 32                   // calls, of a new one in what is usual
 )
 
 // next is the length of the next sleep.
@@ -66,10 +62,7 @@ func (p *pause) bound(at situation) time.Duration {
 	case at.followed: // they send no other request there meanwhile
 		return min(whenLed*p.least, p.most)
 	}
-	bound := float64(cube) * usual * usual * usual * max(1, float64(at.reading)/2)
-	if at.alone {
-		bound *= byItself
-	}
+	bound := float64(square) * usual * usual * max(1, float64(at.reading)/2)
 	bound = min(bound, float64(p.most))
 	if taken > unlucky*usual {
 		bound *= forThem

@@ -9,15 +9,15 @@ var limits = map[string]int{
 	"localdb":     1_150,
 	"lockedread":  14_400,
 	"mutex":       13_500,
-	"nolock":      19_560,
+	"nolock":      19_520,
 	"once":        12_950,
-	"optimistic":  20_470,
+	"optimistic":  20_450,
 	"pessimistic": 19_900,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,
 	"ticket":      10_300,
-	"txn":         18_040,
+	"txn":         18_000,
 	"unique":      7_650,
 }
 

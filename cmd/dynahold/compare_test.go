@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,13 +49,14 @@ var measuredModes = len(load.Modes()) - 1
 func TestModesOutOfTheQuestionAreNotMeasured(t *testing.T) {
 	for args, want := range map[string]int{
 		"":                     measuredModes,
+		"--real":               measuredModes,
 		"--side-effects":       2,
 		"--side-effects --all": len(load.Modes()),
 		"--every-state":        5,
 	} {
 		f := &fake{}
 		code, out, errs := call(t.Context(), f, append([]string{"compare", "-q", "--rounds", "1"}, strings.Fields(args)...)...)
-		if code != exitOK || len(f.asked) != want {
+		if code != exitOK || len(f.asked) != 2*want {
 			t.Errorf("%q: code %d, %d modes, want %d; %s", args, code, len(f.asked), want, errs)
 		}
 		if said := strings.Contains(strings.Join(strings.Fields(out), " "), "not measured without --all"); said != (want < len(load.Modes())) {
@@ -68,7 +70,7 @@ func TestTableGoesOutAndProgressDoesNot(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "Recommendation: optimistic\n") {
 		t.Errorf("code %d\n%s", code, out)
 	}
-	if n := strings.Count(errs, "round 1 of 1: "); n != measuredModes || strings.Contains(out, "round 1 of 1") {
+	if n := strings.Count(errs, "round 1 of 1: "); n != 2*measuredModes || strings.Count(errs, ": uneven: ") != measuredModes || strings.Contains(out, "round 1 of 1") {
 		t.Errorf("%d lines of progress:\n%s", n, errs)
 	}
 	if strings.ContainsAny(out+errs, "\x1b\r") {
@@ -87,6 +89,15 @@ func TestJSONIsOneDocument(t *testing.T) {
 		Modes          []struct{ Mode string }
 		Prices         map[string]any
 		Recommendation struct{ Mode string }
+		World          string
+		Verdict        struct{ Mode string }
+		Uneven         struct {
+			World    string
+			Modes    []struct{ Mode string }
+			Workload struct {
+				P99 float64 `json:"latency_p99_ms"`
+			}
+		}
 	}
 	if err := d.Decode(&doc); err != nil {
 		t.Fatal(err)
@@ -94,13 +105,18 @@ func TestJSONIsOneDocument(t *testing.T) {
 	if d.More() || len(doc.Modes) != measuredModes || doc.Recommendation.Mode == "" {
 		t.Errorf("%s", out)
 	}
+	if u := doc.Uneven; doc.World != "even" || u.World != "uneven" || len(u.Modes) != measuredModes || u.Workload.P99 != 50 || doc.Verdict.Mode == "" {
+		t.Errorf("%s", out)
+	}
 	if doc.Prices["write_usd_per_million_units"] != 1.25 || doc.Prices["source"] != "given on the command line" {
 		t.Errorf("%v", doc.Prices)
 	}
 
 	// The command in it measures the same once more.
+	even := func(w load.Workload) bool { return w.Latency.P99 == 10*time.Millisecond }
+	uneven := func(w load.Workload) bool { return w.Latency.P99 == 50*time.Millisecond }
 	f := &fake{}
-	if code, _, errs := call(t.Context(), f, append(strings.Fields(doc.Command)[1:], "-q")...); code != exitOK || len(f.asked) != measuredModes {
+	if code, _, errs := call(t.Context(), f, append(strings.Fields(doc.Command)[1:], "-q")...); code != exitOK || len(f.asked) != 2*measuredModes || slices.IndexFunc(f.asked, uneven) < 0 || slices.IndexFunc(f.asked, even) < 0 {
 		t.Errorf("%s: code %d, %s", doc.Command, code, errs)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/dynahold/dynahold/internal/load"
@@ -49,6 +50,7 @@ func exitCode(t *testing.T, err error) int {
 type fake struct {
 	change func(*load.Result)
 	err    error
+	mu     sync.Mutex // worlds are measured at once
 	asked  []load.Workload
 	real   bool
 }
@@ -57,6 +59,8 @@ func (f *fake) Run(ctx context.Context, w load.Workload, c load.Contender, o loa
 	if err := errors.Join(f.err, ctx.Err()); err != nil {
 		return load.Result{}, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, w)
 	f.real = !o.Virtual
 	r := load.Result{

@@ -31,14 +31,13 @@ func newProgress(c *console, quiet bool, rounds int) reporter {
 type lines struct {
 	w      io.Writer
 	rounds int
-	round  int
 }
 
-func (l *lines) Begin(_ string, round int) { l.round = round }
-func (l *lines) Advance(float64)           {}
-func (l *lines) stop()                     {}
-func (l *lines) End(r load.Result) {
-	fmt.Fprintf(l.w, "round %d of %d: %s: %.0f changes/s in %s\n", l.round, l.rounds, r.Contender, r.Rate, compare.FormatTime(r.Measured.Round(time.Second/10)))
+func (l *lines) Begin(string, int) {}
+func (l *lines) Advance(float64)   {}
+func (l *lines) stop()             {}
+func (l *lines) End(r load.Result, round int) {
+	fmt.Fprintf(l.w, "round %d of %d: %s: %.0f changes/s in %s\n", round, l.rounds, r.Contender, r.Rate, compare.FormatTime(r.Measured.Round(time.Second/10)))
 }
 
 // bar is for terminals: one line that changes, and is gone at the end.
@@ -74,5 +73,5 @@ func (b *bar) Begin(mode string, round int) {
 
 // Advance shows all but the end, at which the bar would vanish for good.
 func (b *bar) Advance(share float64) { _ = b.bar.Set(min(int(barTotal*share), barTotal-1)) }
-func (b *bar) End(load.Result)       {}
+func (b *bar) End(load.Result, int)  {}
 func (b *bar) stop()                 { _ = b.bar.Finish() }

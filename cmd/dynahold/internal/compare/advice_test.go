@@ -197,9 +197,19 @@ func TestAdvice(t *testing.T) {
 			choice: "pessimistic", runnerUp: "pessimistic, race", says: []string{"No mode is without fault here"},
 		},
 		{
-			name: "fairness has noise too", settings: hot,
-			modes:  []Mode{mode("optimistic", rated(900), jain(0.75), spreads(0.2)), mode("pessimistic", jain(0.85), spreads(0.2))},
+			name: "fair in each round, however far they are apart", settings: hot,
+			modes:  []Mode{mode("optimistic", rated(900), jain(0.8), spreads(0.2)), mode("pessimistic", jain(0.85), spreads(0.2))},
 			choice: "optimistic", runnerUp: "pessimistic", not: []string{"same share"},
+		},
+		{
+			name: "fair on average, but not in each round", settings: hot,
+			modes:  []Mode{mode("optimistic", rated(900), jain(0.95), leastFair(0.79)), mode("pessimistic")},
+			choice: "pessimistic", says: []string{`"optimistic" (unfair in one of the rounds`},
+		},
+		{
+			name: "how fair they are is open only of modes that were measured in all rounds", settings: hot,
+			modes:  []Mode{mode("optimistic", jain(0.6), turns(2), func(m *Mode) { m.Rounds = 1 }), mode("pessimistic")},
+			choice: "pessimistic", says: []string{"too few turns"}, not: []string{"A longer --time-limit"},
 		},
 		{
 			name: "who began no change has no percentile, and not the best one", settings: hot,

@@ -20,8 +20,8 @@ var hot = Settings{
 // says.
 func mode(name string, change ...func(*Mode)) Mode {
 	m := Mode{
-		Name: name, Changes: 1000, Rate: 200, Requests: 2, Writes: 1, WriteUnits: 1, ReadUnits: 0.5, Cost: 1,
-		P50: 10 * time.Millisecond, P99: 100 * time.Millisecond, Jain: 1, Turns: 50, Measured: 2 * time.Second, PartitionMax: math.Inf(1),
+		Name: name, Rounds: 3, Changes: 1000, Rate: 200, Requests: 2, Writes: 1, WriteUnits: 1, ReadUnits: 0.5, Cost: 1,
+		P50: 10 * time.Millisecond, P99: 100 * time.Millisecond, Jain: 1, JainLeast: 1, Turns: 50, Measured: 2 * time.Second, PartitionMax: math.Inf(1),
 	}
 	for _, c := range change {
 		c(&m)
@@ -32,10 +32,25 @@ func mode(name string, change ...func(*Mode)) Mode {
 // of is what Measure would have found.
 func of(modes ...Mode) Measured { return Measured{Modes: modes, Rounds: 3} }
 
+// findings of a hot workload, in one world or in both.
+func findings(s Settings, worlds ...Measured) Findings {
+	f := Findings{Tool: "v1.2.3"}
+	names := s.InBothWorlds()
+	for i, m := range worlds {
+		if len(worlds) > 1 {
+			s = names[i]
+		}
+		f.Worlds = append(f.Worlds, NewReport(s, m))
+	}
+	f.Verdict = Decide(f.Worlds)
+	return f
+}
+
 func rated(r float64) func(*Mode)      { return func(m *Mode) { m.Rate = r } }
 func costs(usd float64) func(*Mode)    { return func(m *Mode) { m.Cost = usd } }
 func tail(d time.Duration) func(*Mode) { return func(m *Mode) { m.P99 = d } }
-func jain(j float64) func(*Mode)       { return func(m *Mode) { m.Jain = j } }
+func jain(j float64) func(*Mode)       { return func(m *Mode) { m.Jain, m.JainLeast = j, j } }
+func leastFair(j float64) func(*Mode)  { return func(m *Mode) { m.JainLeast = j } }
 func loses(n int) func(*Mode)          { return func(m *Mode) { m.Lost = n } }
 func doubles(n int) func(*Mode)        { return func(m *Mode) { m.Extra = n } }
 func fails(n int) func(*Mode)          { return func(m *Mode) { m.Failed = n } }

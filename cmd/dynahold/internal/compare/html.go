@@ -19,6 +19,7 @@ var pageTemplate = template.Must(template.New("report").Parse(pageSource))
 
 type page struct {
 	Title    string
+	World    string // empty: the only one
 	Advice   Advice
 	RunnerUp string
 	Heads    []string
@@ -46,9 +47,30 @@ type drawing struct {
 
 // HTML writes a page that stands by itself: no script, and nothing that is
 // loaded from elsewhere. It is well-formed XML too.
-func (r Report) HTML(w io.Writer) error {
+func (f Findings) HTML(w io.Writer) error {
+	all := struct {
+		Title  string
+		Code   string
+		Mode   string
+		Advice []string
+		Worlds []page
+	}{Title: f.Worlds[0].title(), Mode: f.Verdict.Mode, Code: f.Verdict.Code}
+	if len(f.Worlds) > 1 {
+		all.Advice = f.advice()
+	}
+	for _, r := range f.Worlds {
+		p, err := r.page()
+		if err != nil {
+			return err
+		}
+		all.Worlds = append(all.Worlds, p)
+	}
+	return pageTemplate.Execute(w, all)
+}
+
+func (r Report) page() (page, error) {
 	p := page{
-		Title: r.title(), Advice: r.Advice, RunnerUp: r.runnerUp(),
+		Title: r.title(), World: r.Settings.World, Advice: r.Advice, RunnerUp: r.runnerUp(),
 		Legend: r.legend(), Command: r.Settings.Command(),
 	}
 	for _, c := range r.columns() {
@@ -75,9 +97,9 @@ func (r Report) HTML(w io.Writer) error {
 	for _, c := range charts {
 		svg, err := c.svg(r)
 		if err != nil {
-			return err
+			return page{}, err
 		}
 		p.Charts = append(p.Charts, drawing{c.Title, svg})
 	}
-	return pageTemplate.Execute(w, p)
+	return p, nil
 }

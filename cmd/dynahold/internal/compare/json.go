@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"io"
 	"math"
 	"time"
@@ -24,6 +25,15 @@ type document struct {
 	Modes          []modeJSON     `json:"modes"`
 	Skipped        []Skipped      `json:"modes_not_measured"`
 	Recommendation recommendation `json:"recommendation"`
+	World          string         `json:"world"`             // even, uneven or given
+	Verdict        *verdictJSON   `json:"verdict,omitempty"` // of all worlds
+	Uneven         *document      `json:"uneven,omitempty"`  // that world too, without a verdict of its own
+}
+
+type verdictJSON struct {
+	Mode *string `json:"mode"` // null: none is in question in every world
+	Go   string  `json:"go"`
+	Same bool    `json:"same_in_all_worlds"`
 }
 
 type engineJSON struct {
@@ -64,6 +74,7 @@ type modeJSON struct {
 	Options       []string `json:"options"`
 	Rank          *int     `json:"rank"` // null: excluded
 	Excluded      string   `json:"excluded_because,omitempty"`
+	Rounds        int      `json:"rounds_measured"`
 	MeasuredMS    float64  `json:"measured_ms_per_round"`
 	Rate          float64  `json:"changes_per_second"`
 	RateSpread    float64  `json:"changes_per_second_spread_ratio"`
@@ -82,6 +93,7 @@ type modeJSON struct {
 	P99Spread     float64  `json:"p99_spread_ratio"`
 	Jain          *float64 `json:"fairness_jain"`
 	JainSpread    float64  `json:"fairness_spread_ratio"`
+	JainLeast     *float64 `json:"fairness_jain_of_least_fair_round"`
 	Turns         float64  `json:"turns_per_process_and_round"`
 	FairnessKnown bool     `json:"fairness_judged"` // false: too few turns
 	Changes       int      `json:"changes"`
@@ -101,12 +113,23 @@ type recommendation struct {
 	Notes        []string `json:"notes"`
 }
 
-// JSON writes one document.
-func (r Report) JSON(w io.Writer) error {
+// JSON writes one document, of the first world; the other one is in it.
+func (f Findings) JSON(w io.Writer) error {
+	d := f.Worlds[0].document(f.Tool)
+	v := f.Verdict
+	d.Verdict = &verdictJSON{Mode: known(v.Mode != "", v.Mode), Go: v.Code, Same: v.Same}
+	if len(f.Worlds) > 1 {
+		uneven := f.Worlds[1].document(f.Tool)
+		d.Uneven = &uneven
+	}
+	return shown.JSON(w, d, "  ")
+}
+
+func (r Report) document(tool string) document {
 	s := r.Settings
 	l := s.Workload
 	d := document{
-		Schema: schema, Tool: r.Tool, Command: s.Command(), RoundsMeasured: r.Rounds,
+		Schema: schema, Tool: tool, World: cmp.Or(s.World, givenWorld), Command: s.Command(), RoundsMeasured: r.Rounds,
 		Engine: engineJSON{Kind: "embedded"}, Skipped: append([]Skipped{}, r.Skipped...), Modes: []modeJSON{},
 		Workload: workloadJSON{
 			Processes: l.Processes, WorkersPerProcess: l.Workers, Items: l.Items, ZipfExponent: l.Zipf, ItemBytes: l.Size,
@@ -126,19 +149,19 @@ func (r Report) JSON(w io.Writer) error {
 	for _, m := range r.Modes {
 		d.Modes = append(d.Modes, r.mode(m))
 	}
-	return shown.JSON(w, d, "  ")
+	return d
 }
 
 func (r Report) mode(m Mode) modeJSON {
 	did, began := m.Changes > 0, m.P99 > 0
 	rank := r.rank(m.Name)
 	return modeJSON{
-		Mode: m.Name, Rank: known(rank > 0, rank), PartitionMax: known(!math.IsInf(m.PartitionMax, 0), m.PartitionMax), Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name], MeasuredMS: ms(m.Measured),
+		Mode: m.Name, Rank: known(rank > 0, rank), PartitionMax: known(!math.IsInf(m.PartitionMax, 0), m.PartitionMax), Strategy: m.strategy(), Options: orEmpty(m.options()), Excluded: r.Advice.Out[m.Name], Rounds: m.Rounds, MeasuredMS: ms(m.Measured),
 		Rate: m.Rate, RateSpread: m.RateSpread, EffectiveRate: m.effectiveRate(),
 		Requests: known(did, m.Requests), Reads: known(did, m.Reads), Writes: known(did, m.Writes), Wasted: known(did, m.Wasted),
 		WriteUnits: known(did, m.WriteUnits), ReadUnits: known(did, m.ReadUnits), Cost: known(did, m.Cost), CostSpread: m.CostSpread,
 		P50: known(began, ms(m.P50)), P99: known(began, ms(m.P99)), P99Spread: m.P99Spread,
-		Jain: known(did, m.Jain), JainSpread: m.JainSpread, Turns: m.Turns, FairnessKnown: m.fairnessKnown(r.Settings),
+		Jain: known(did, m.Jain), JainSpread: m.JainSpread, JainLeast: known(did, m.JainLeast), Turns: m.Turns, FairnessKnown: m.fairnessKnown(r.Settings),
 		Changes: m.Changes, Failed: m.Failed, Lost: m.Lost, Extra: m.Extra, Error: m.Error,
 	}
 }

@@ -24,7 +24,7 @@ type Progress interface {
 	// fall: a mode may turn out to need a longer run.
 	Advance(share float64)
 	// End is called after each run of a mode.
-	End(r load.Result)
+	End(r load.Result, round int)
 }
 
 // Measured is what Measure has found.
@@ -48,12 +48,13 @@ var errTime = errors.New("the time limit is over")
 // are skipped.
 //
 // In the first round a mode works until there is enough to judge it by, see
-// stretch; the other rounds are as long as that one was for it.
+// stretch; the other rounds are as long as that one was for it. Who is far behind
+// after its first run does not work again.
 func Measure(ctx context.Context, h Runner, contenders []load.Contender, s Settings, p Progress) (Measured, error) {
 	contenders, skipped := s.inQuestion(contenders)
-	ctx, cancel := context.WithTimeoutCause(ctx, s.TimeLimit, errTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit(), errTime)
 	defer cancel()
-	m := &measurement{runner: h, settings: s, progress: p, end: time.Now().Add(s.TimeLimit)}
+	m := &measurement{runner: h, settings: s, progress: p, end: time.Now().Add(s.limit())}
 	for _, c := range contenders {
 		m.slots = append(m.slots, &slot{contender: c, workload: s.workload()})
 	}
@@ -62,7 +63,7 @@ func Measure(ctx context.Context, h Runner, contenders []load.Contender, s Setti
 		m.rounds = 1
 	}
 	for err == nil && m.rounds < s.Rounds {
-		if err = m.each(ctx, m.slots); err == nil {
+		if err = m.each(ctx, m.running()); err == nil {
 			m.rounds++
 		}
 	}
@@ -75,7 +76,7 @@ func Measure(ctx context.Context, h Runner, contenders []load.Contender, s Setti
 	}
 	found := Measured{Skipped: skipped, Rounds: m.rounds}
 	for _, l := range m.slots {
-		found.Modes = append(found.Modes, sum(l.results[:m.rounds], s))
+		found.Modes = append(found.Modes, sum(l.results[:min(m.rounds, len(l.results))], s))
 	}
 	return found, nil
 }
@@ -101,6 +102,7 @@ type slot struct {
 	workload  load.Workload
 	results   []load.Result // of complete rounds, and of the one under way
 	tooShort  bool          // the result of the first round is to be replaced
+	behind    bool          // so far that it does not work again
 	took      time.Duration // the last run, in real time
 }
 
@@ -108,6 +110,14 @@ type slot struct {
 func (m *measurement) first(ctx context.Context) error {
 	if err := m.each(ctx, m.slots); err != nil {
 		return err
+	}
+	var modes []Mode
+	for _, l := range m.slots {
+		modes = append(modes, sum(l.results, m.settings))
+	}
+	behind := farBehind(m.settings, modes)
+	for _, l := range m.slots {
+		l.behind = slices.Contains(behind, l.contender.Name)
 	}
 	for {
 		longer := m.stretch()
@@ -120,13 +130,18 @@ func (m *measurement) first(ctx context.Context) error {
 	}
 }
 
+// running are the slots that work again.
+func (m *measurement) running() []*slot {
+	return slices.DeleteFunc(slices.Clone(m.slots), func(l *slot) bool { return l.behind })
+}
+
 // stretch lengthens the runs that were too short, as far as the time allows for
 // all rounds, and returns their slots.
 func (m *measurement) stretch() (longer []*slot) {
 	left := time.Until(m.end).Seconds() * timeForRuns
 	var wanted float64 // seconds for what is to be lengthened
 	factors := map[*slot]float64{}
-	for _, l := range m.slots {
+	for _, l := range m.running() {
 		r := l.results[0]
 		if f := m.settings.stretch(l.workload, r); f > 1 {
 			factors[l] = f
@@ -135,7 +150,7 @@ func (m *measurement) stretch() (longer []*slot) {
 			left -= l.took.Seconds() * float64(m.settings.Rounds-1)
 		}
 	}
-	for _, l := range m.slots {
+	for _, l := range m.running() {
 		f, short := factors[l]
 		if wanted > left {
 			f *= left / wanted
@@ -176,7 +191,7 @@ func (m *measurement) each(ctx context.Context, slots []*slot) error {
 		}
 		l.took = time.Since(began)
 		l.results, l.tooShort = append(l.results[:m.rounds], r), false
-		m.progress.End(r)
+		m.progress.End(r, m.rounds+1)
 		m.progress.Advance(m.done(nil, 0))
 	}
 	return nil
@@ -186,6 +201,10 @@ func (m *measurement) each(ctx context.Context, slots []*slot) error {
 func (m *measurement) done(now *slot, share float64) float64 {
 	var done, all float64
 	for _, l := range m.slots {
+		rounds := m.settings.Rounds
+		if l.behind {
+			rounds = 1
+		}
 		runs := float64(len(l.results))
 		if l.tooShort {
 			runs--
@@ -195,7 +214,7 @@ func (m *measurement) done(now *slot, share float64) float64 {
 		}
 		span := l.workload.Span.Seconds()
 		done += runs * span
-		all += float64(m.settings.Rounds) * span
+		all += float64(rounds) * span
 	}
 	return done / all
 }

@@ -43,7 +43,7 @@ func (f *fake) Run(ctx context.Context, w load.Workload, c load.Contender, o loa
 
 func (f *fake) Begin(mode string, _ int) { f.begun = append(f.begun, mode) }
 func (f *fake) Advance(share float64)    { f.progress = append(f.progress, share) }
-func (f *fake) End(load.Result)          { f.ended++ }
+func (f *fake) End(load.Result, int)     { f.ended++ }
 
 func TestMeasureSumsUpRounds(t *testing.T) {
 	f := &fake{results: []load.Result{
@@ -63,8 +63,8 @@ func TestMeasureSumsUpRounds(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	want := Mode{
-		Name: "pessimistic", Changes: 400, Rate: 200, Requests: 3.5, Reads: 1, Writes: 2.5, Wasted: 1.5, WriteUnits: 1.75, ReadUnits: 1, Cost: 1.75*0.625 + 0.125,
-		P50: 15 * time.Millisecond, P99: 2 * time.Second, Jain: 0.75, Turns: 30, Measured: time.Second, PartitionMax: 1000 / 1.75,
+		Name: "pessimistic", Rounds: 2, Changes: 400, Rate: 200, Requests: 3.5, Reads: 1, Writes: 2.5, Wasted: 1.5, WriteUnits: 1.75, ReadUnits: 1, Cost: 1.75*0.625 + 0.125,
+		P50: 15 * time.Millisecond, P99: 2 * time.Second, Jain: 0.75, JainLeast: 0.5, Turns: 30, Measured: time.Second, PartitionMax: 1000 / 1.75,
 		RateSpread: 1, CostSpread: 2 * 0.625 / (2*0.125 + 3*0.625), P99Spread: 1, JainSpread: 0.5 / 0.75,
 	}
 	if got := modes[0]; got != want {
@@ -164,7 +164,7 @@ func TestTimeLimit(t *testing.T) {
 		if err != nil || found.Rounds != rounds || found.Modes[1].Changes != 200*rounds {
 			t.Errorf("run %d takes too long: %+v, %v", blocks+1, found, err)
 		}
-		if text := strings.Join(NewReport(s, found, "").legend(), " "); !strings.Contains(text, fmt.Sprintf("was over after %d of 3 rounds", rounds)) {
+		if text := strings.Join(NewReport(s, found).legend(), " "); !strings.Contains(text, fmt.Sprintf("was over after %d of 3 rounds", rounds)) {
 			t.Error(text)
 		}
 	}
@@ -227,5 +227,38 @@ func TestFigures(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
+	}
+}
+
+// Who is far behind the best one without fault is not measured again.
+func TestFarBehind(t *testing.T) {
+	slow := mode("pessimistic", tail(900*time.Millisecond)) // nine times
+	for name, c := range map[string]struct {
+		modes []Mode
+		want  string
+	}{
+		"nine times":              {[]Mode{mode("optimistic"), slow}, "pessimistic"},
+		"seven times":             {[]Mode{mode("optimistic"), mode("pessimistic", tail(700*time.Millisecond))}, ""},
+		"in all three together":   {[]Mode{mode("optimistic"), mode("pessimistic", rated(90), costs(2.1), tail(210*time.Millisecond))}, "pessimistic"},
+		"the best one is unfair":  {[]Mode{mode("optimistic", jain(0.7)), slow}, ""},
+		"the best one has failed": {[]Mode{mode("optimistic", fails(1)), slow}, ""},
+		"the best one loses":      {[]Mode{mode("optimistic", loses(1)), slow}, ""},
+		"too little to tell":      {[]Mode{mode("optimistic"), mode("pessimistic", tail(0))}, ""},
+		"unfair, and behind":      {[]Mode{mode("optimistic"), mode("pessimistic", rated(20), jain(0.5))}, "pessimistic"},
+	} {
+		if got := strings.Join(farBehind(hot, c.modes), "; "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	fast := load.Result{Measured: time.Second, Changes: 200, Rate: 200, WriteUnits: 1, Turns: 30, P99: time.Millisecond, Jain: 1}
+	behind := fast
+	behind.P99, behind.Turns = time.Second, 2 // which would be too short a run
+	f := &fake{results: []load.Result{fast, behind, fast, fast}}
+	found, err := Measure(t.Context(), f, []load.Contender{{Name: "optimistic"}, {Name: "pessimistic"}}, hot, f)
+	if err != nil || len(f.asked) != 4 || found.Modes[0].Rounds != 3 || found.Modes[1].Rounds != 1 || f.progress[len(f.progress)-1] != 1 {
+		t.Errorf("%d runs, %+v, %v, progress %v", len(f.asked), found, err, f.progress)
+	}
+	if text := strings.Join(NewReport(hot, found).legend(), " "); !strings.Contains(text, `one round only, being at least 8 times behind the best in rate, cost and p99 together: "pessimistic".`) {
+		t.Error(text)
 	}
 }

@@ -13,6 +13,7 @@ import (
 type Mode struct {
 	Name string
 
+	Rounds       int // those of others, or one: see farBehind
 	Changes      int // acknowledged
 	Failed       int
 	Lost         int // acknowledged, but not in the items
@@ -27,6 +28,7 @@ type Mode struct {
 	Cost         float64       // USD per million changes
 	P50, P99     time.Duration // mean of the rounds; 0: no change began in them
 	Jain         float64       // the same
+	JainLeast    float64       // of the least fair round
 	Turns        float64       // of a process in a round, see load.Result
 	Measured     time.Duration // in a round, on average
 	PartitionMax float64       // changes per second that one partition of DynamoDB lets through
@@ -82,7 +84,7 @@ func (m Mode) tail() string {
 
 // sum makes one mode of its rounds. At least one round is given.
 func sum(rounds []load.Result, s Settings) Mode {
-	m := Mode{Name: rounds[0].Contender}
+	m := Mode{Name: rounds[0].Contender, Rounds: len(rounds)}
 	n := float64(len(rounds))
 	var requests, reads, writes, wasted, writeUnits, readUnits, hotWrite, hotRead float64
 	var rates, costs, medians, tails, shares []float64
@@ -126,6 +128,9 @@ func sum(rounds []load.Result, s Settings) Mode {
 	}
 	m.PartitionMax = partitionMax(s.Workload, capacity{m.WriteUnits, m.ReadUnits}, capacity{hotWrite / per, hotRead / per})
 	m.RateSpread, m.CostSpread, m.P99Spread, m.JainSpread = spread(rates), spread(costs), spread(tails), spread(shares)
+	if len(shares) > 0 {
+		m.JainLeast = slices.Min(shares)
+	}
 	return m
 }
 

@@ -30,7 +30,7 @@ func notes(s Settings, best Mode, ranked []Mode, measured Measured, out map[stri
 		list = append(list, fmt.Sprintf("The embedded engine never throttles, so %s changes per second were measured. One partition of DynamoDB takes %s write units and %s read units a second; that is the limit, for the hottest item in a partition of its own and all others beside it. Modes are judged by it.",
 			rate(best.Rate), thousands(partitionWriteUnits), thousands(partitionReadUnits)))
 	}
-	if n := unknownFairness(s, modes); n != "" {
+	if n := unknownFairness(s, measured); n != "" {
 		list = append(list, n)
 	}
 	if n := heavyQueue(s, ranked); n != "" {
@@ -108,11 +108,11 @@ func events(s Settings) string {
 }
 
 // unknownFairness names the modes that had too few turns for a verdict.
-func unknownFairness(s Settings, modes []Mode) string {
+func unknownFairness(s Settings, measured Measured) string {
 	var list []string
 	fewest := math.Inf(1)
-	for _, m := range modes {
-		if tooFew(s, m) == "" && !m.fairnessKnown(s) {
+	for _, m := range measured.Modes {
+		if m.Rounds == measured.Rounds && tooFew(s, m) == "" && !m.fairnessKnown(s) {
 			list = append(list, quoted(m.Name))
 			fewest = min(fewest, m.Turns)
 		}

@@ -36,7 +36,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, of(measured()...), "v1.2.3").JSON(&b); err != nil {
+	if err := findings(hot, of(measured()...)).JSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "report.json", b.Bytes())
@@ -50,7 +50,7 @@ func TestJSONOfWhatIsNotThere(t *testing.T) {
 	m := of(mode("pessimistic"), mode("optimistic", tail(0), func(m *Mode) { m.Changes = 0 }))
 	m.Skipped = []Skipped{{"nolock", "made for events"}}
 	var b bytes.Buffer
-	if err := NewReport(s, m, "v1.2.3").JSON(&b); err != nil {
+	if err := findings(s, m).JSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -89,7 +89,7 @@ func TestJSONIsDocumented(t *testing.T) {
 // Nothing that is left, and a limit of infinity, are not beyond JSON.
 func TestJSONWithoutChoice(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, of(mode("optimistic", loses(1))), "v1.2.3").JSON(&b); err != nil {
+	if err := findings(hot, of(mode("optimistic", loses(1)))).JSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var d struct {
@@ -109,7 +109,7 @@ func TestJSONWithoutChoice(t *testing.T) {
 
 func TestTableForAPipe(t *testing.T) {
 	var b bytes.Buffer
-	if err := NewReport(hot, of(measured()...), "v1.2.3").Table(&b, 100, false); err != nil {
+	if err := NewReport(hot, of(measured()...)).Table(&b, 100, false); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b\r") {
@@ -133,7 +133,7 @@ func TestTableForTerminals(t *testing.T) {
 		}
 		for _, width := range []int{50, 60, 80, 100, 120} {
 			var b bytes.Buffer
-			if err := NewReport(hot, of(modes...), "v1.2.3").Table(&b, width, true); err != nil {
+			if err := NewReport(hot, of(modes...)).Table(&b, width, true); err != nil {
 				t.Fatal(err)
 			}
 			text := escapes.ReplaceAllString(b.String(), "")
@@ -160,13 +160,13 @@ func TestPage(t *testing.T) {
 	modes := measured()
 	modes[2].PartitionMax = 100 // one more column
 	for name, r := range map[string]Report{
-		"choice":    NewReport(hot, of(modes...), "v1.2.3"),
-		"no choice": NewReport(hot, of(mode("optimistic", loses(1))), "v1.2.3"),
-		"markup":    NewReport(hot, of(mode(`optimistic, <b> & "x"`, loses(1))), "v1.2.3"),
+		"choice":    NewReport(hot, of(modes...)),
+		"no choice": NewReport(hot, of(mode("optimistic", loses(1)))),
+		"markup":    NewReport(hot, of(mode(`optimistic, <b> & "x"`, loses(1)))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := r.HTML(&b); err != nil {
+			if err := (Findings{Worlds: []Report{r}}).HTML(&b); err != nil {
 				t.Fatal(err)
 			}
 			page := b.String()

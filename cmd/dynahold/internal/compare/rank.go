@@ -51,6 +51,25 @@ func score(m Mode) float64 {
 	return math.Log(m.effectiveRate()) - math.Log(m.P99.Seconds()) - math.Log(max(m.Cost, 0.001))
 }
 
+// farBehindAt is twice as bad in rate, cost and tail alike: more than noise makes of them.
+const farBehindAt = 2 * 2 * 2
+
+// farBehind are the modes that no more rounds would bring near the best one without fault.
+func farBehind(s Settings, modes []Mode) (list []string) {
+	best := math.Inf(-1)
+	for _, m := range modes {
+		if !slices.ContainsFunc(rules, func(r rule) bool { return r.out(s, m) != "" }) {
+			best = max(best, score(m))
+		}
+	}
+	for _, m := range modes {
+		if tooFew(s, m) == "" && score(m) < best-math.Log(farBehindAt) {
+			list = append(list, m.Name)
+		}
+	}
+	return list
+}
+
 // A measure is one of the figures by which modes are ranked.
 type measure struct {
 	value  func(Mode) float64

@@ -7,23 +7,16 @@ type Report struct {
 	Settings Settings
 	Measured
 	Advice Advice
-	Tool   string // its version
 }
 
 // NewReport judges what was measured.
-func NewReport(s Settings, m Measured, tool string) Report {
-	return Report{Settings: s, Measured: m, Advice: Advise(s, m), Tool: tool}
+func NewReport(s Settings, m Measured) Report {
+	return Report{Settings: s, Measured: m, Advice: Advise(s, m)}
 }
 
 // Wrong tells whether any mode lost or doubled a change.
 func (r Report) Wrong() bool {
 	return slices.ContainsFunc(r.Modes, func(m Mode) bool { return m.Lost > 0 || m.Extra > 0 })
-}
-
-// Failing tells whether calls of the recommended mode failed.
-func (r Report) Failing() bool {
-	best, _ := find(r.Modes, r.Advice.Choice)
-	return best.Failed > 0
 }
 
 // byMerit are the modes, the choice first and those out of the question last.

@@ -18,8 +18,10 @@ type Settings struct {
 	// TimeLimit is how long everything may take, in real time. What was measured
 	// until then counts, if it is one round at least.
 	TimeLimit time.Duration
-	Endpoint  string // of a given server; empty: the embedded engine
-	All       bool   // modes too that the settings rule out
+	share     time.Duration // of it, for this world; 0: all
+	World     string        // "even" or "uneven"; empty: one that the user has described
+	Endpoint  string        // of a given server; empty: the embedded engine
+	All       bool          // modes too that the settings rule out
 
 	SideEffects bool // a change has effects outside the item: it should not run twice
 	EveryState  bool // readers of the table's stream must see the item after every change
@@ -110,13 +112,15 @@ func (s Settings) Command() string {
 		"--items", strconv.Itoa(w.Items),
 		"--size", FormatSize(w.Size),
 		"--latency", FormatTime(w.Latency.Median),
-		"--p99", FormatTime(w.Latency.P99),
 		"--span", FormatTime(w.Span),
 		"--rounds", strconv.Itoa(s.Rounds),
 		"--time-limit", FormatTime(s.TimeLimit),
 		"--seed", strconv.FormatUint(w.Seed, 10),
 		"--price-write", plain(s.Prices.Write),
 		"--price-read", plain(s.Prices.Read),
+	}
+	if s.World == "" { // else both worlds
+		args = append(args, "--p99", FormatTime(w.Latency.P99))
 	}
 	if w.Zipf != 0 {
 		args = append(args, "--zipf", plain(w.Zipf))
@@ -139,6 +143,14 @@ func (s Settings) Command() string {
 		}
 	}
 	return strings.Join(args, " ")
+}
+
+// limit is the time that there is in this world.
+func (s Settings) limit() time.Duration {
+	if s.share != 0 {
+		return s.share
+	}
+	return s.TimeLimit
 }
 
 // FormatSize writes a number of bytes as the flag --size takes it.

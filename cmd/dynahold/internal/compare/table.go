@@ -23,12 +23,15 @@ type column struct {
 	spare int
 }
 
-const modeHead = "\nmode"
+const (
+	modeHead = "\nmode"
+	rateHead = "changes\n/s"
+)
 
 var columns = []column{
 	{head: "\n#", spare: 3, value: func(r Report, m Mode) string { return place(r.rank(m.Name)) }},
 	{head: modeHead, value: func(_ Report, m Mode) string { return m.Name }},
-	{head: "changes\n/s", value: func(_ Report, m Mode) string { return told(rate(m.Rate), true, m.RateSpread) }},
+	{head: rateHead, value: func(_ Report, m Mode) string { return told(rate(m.Rate), true, m.RateSpread) }},
 	limitColumn,
 	{head: "requests\n/change", spare: 8, value: func(_ Report, m Mode) string { return told(figure(m.Requests), m.Changes > 0, 0) }},
 	{head: "write\nunits", spare: 7, value: func(_ Report, m Mode) string { return told(figure(m.WriteUnits), m.Changes > 0, 0) }},

@@ -65,10 +65,23 @@ func (r Report) legend() []string {
 	if r.limited() {
 		legend = append(legend, "Limit: what the partition of the hottest item lets through. Rates above it, and the p50 and p99 measured at them, are those of an engine without such a limit.")
 	}
+	if once := r.once(); len(once) > 0 {
+		legend = append(legend, fmt.Sprintf("Measured in one round only, being at least %d times behind the best in rate, cost and p99 together: %s.", farBehindAt, enumerate(quotedAll(once))))
+	}
 	if r.Rounds < s.Rounds {
 		legend = append([]string{fmt.Sprintf("The time limit of %s was over after %d of %d rounds; what follows is of these.", FormatTime(s.TimeLimit), r.Rounds, s.Rounds)}, legend...)
 	}
 	return legend
+}
+
+// once are the modes that worked in fewer rounds than others.
+func (r Report) once() (list []string) {
+	for _, m := range r.Modes {
+		if m.Rounds < r.Rounds && !slices.Contains(list, m.Name) {
+			list = append(list, m.Name)
+		}
+	}
+	return list
 }
 
 // engine is what was measured on.

@@ -22,7 +22,7 @@ type dispatcher struct {
 	looked  bool                        // of the same: it has, once
 
 	mu    sync.Mutex
-	free  int              // guarded by mu: workers without a job
+	free  int              // guarded by mu: workers without a job, less those promised whose job is being ended
 	line  []*post          // guarded by mu: resources that may have work
 	dead  []*post          // guarded by mu: resources that have room for none, but may have jobs of the dead
 	turns int              // guarded by mu: in which of the two lines
@@ -103,8 +103,8 @@ func signal(news chan struct{}) {
 // assign gives free workers to the resources in line until ctx is done.
 func (d *dispatcher) assign(ctx context.Context) {
 	for ctx.Err() == nil {
-		if p, r, n, givesWay := d.next(); p != nil {
-			d.all.Go(func() { d.serve(ctx, p, r, n, givesWay) })
+		if p, r, n, how := d.next(); p != nil {
+			d.all.Go(func() { d.serve(ctx, p, r, n, how) })
 			continue
 		}
 		select {
@@ -119,33 +119,41 @@ func (d *dispatcher) assign(ctx context.Context) {
 // can have nothing but jobs of the dead do not hold up the others: they are looked at
 // when there are no others, and in every fourth turn.
 // Work that a look has found is left to others who are at it at the same time.
-func (d *dispatcher) next() (p *post, r resources.Row, n int, givesWay bool) {
+func (d *dispatcher) next() (p *post, r resources.Row, n int, how manner) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.free == 0 || len(d.line)+len(d.dead) == 0 {
-		return nil, r, 0, false
+	if d.free <= 0 || len(d.line)+len(d.dead) == 0 {
+		return nil, r, 0, insists
 	}
 	line := &d.line
 	if d.turns++; len(d.dead) > 0 && (len(d.line) == 0 || d.turns%4 == 0) {
 		line = &d.dead
 	}
 	if p, n = d.take(line); p == nil {
-		return nil, r, 0, false
+		return nil, r, 0, insists
 	}
 	if p.now.Limit > 0 {
 		n = max(min(n, p.now.Limit), 1)
 	}
 	d.free -= n
 	d.counts(p, n)
-	p.begun, p.taking = time.Now(), n
 	p.check = false
-	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
-	return p, p.now, n, p.looked
+	d.begins(p, n)
+	if p.looked {
+		how = givesWay
+	}
+	return p, p.now, n, how
 }
 
-// started ends what next began: n workers were to start jobs of a resource, and
+// begins notes that up to n jobs of a resource are being started. The caller holds mu.
+func (d *dispatcher) begins(p *post, n int) {
+	p.begun, p.taking = time.Now(), n
+	p.inLine, p.starting, p.more, p.less = false, true, 0, 0
+}
+
+// started ends what begins noted: n workers were to start jobs of a resource, and
 // of them so many did.
-func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
+func (d *dispatcher) started(p *post, r resources.Row, n, jobs int, how manner) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.moved(p)
@@ -164,28 +172,37 @@ func (d *dispatcher) started(p *post, r resources.Row, n, jobs int) {
 		d.push(p)
 	}
 	p.again, p.more, p.less = false, 0, 0
+	if how == follows {
+		d.idles()
+	}
 	signal(d.wake)
 }
 
-// ended frees the worker of a job; byUs says that the job was ended by this
-// process.
-func (d *dispatcher) ended(p *post, byUs bool) {
+// ended frees the worker of a job; byUs says that the job was ended by this process,
+// followed that the end has waited for the next start: where that was refused others
+// have the place, and a look tells when there is one again.
+func (d *dispatcher) ended(p *post, byUs, followed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.moved(p)
-	d.free++
 	p.active--
-	if byUs {
+	if byUs && !followed {
 		p.now.Running = max(p.now.Running-1, 0) // good enough, for the start's condition decides
 		p.less++
+		if p.now.Queued > 0 {
+			d.push(p)
+		}
 	}
-	if byUs && p.now.Queued > 0 {
-		d.push(p)
-	}
-	if d.free > 0 && len(d.line) == 0 { // else they have something to do
+	d.free++
+	d.idles()
+	signal(d.wake)
+}
+
+// idles tells who looks for work of a worker that has none. The caller holds mu.
+func (d *dispatcher) idles() {
+	if d.free > 0 && len(d.line) == 0 { // else it has something to do
 		signal(d.freed)
 	}
-	signal(d.wake)
 }
 
 // occupied reports whether there is no worker for more work; freed tells when there is.
@@ -196,7 +213,7 @@ func (d *dispatcher) occupied() bool {
 	case <-d.freed:
 	default:
 	}
-	return d.free == 0
+	return d.free <= 0
 }
 
 // enqueued learns of a job that this process has enqueued.

@@ -169,8 +169,11 @@ const afterwards = "it after the transaction"
 // endOn is end as long as ctx allows; why is the cause of the context's end.
 func (j *job) endOn(ctx context.Context, why error, e *ending) error {
 	c := j.ended(e)
+	c.held = heldIn(ctx)
 	send := func() (ddb.Result, bool) {
-		return j.s.table.Core.Looked(ctx, j.row.key(), j.owns, j.s.submit(ctx, j.resource, c)), false
+		res := j.s.submit(ctx, j.resource, c)
+		c.held = nil // it does not wait twice
+		return j.s.table.Core.Looked(ctx, j.row.key(), j.owns, res), false
 	}
 	err := j.lease.End(ctx, why, send, func(res ddb.Result) error { return j.judge(ctx, e, res) })
 	if err == nil || j.lease.Ended() != nil {

@@ -20,9 +20,9 @@ func TestALookFromBeforeHoldsUpNoJob(t *testing.T) {
 		d := withWorkers(t, 1)
 		d.enqueued("staging")
 		p, _, n, _ := d.next()
-		d.started(p, running, n, 1)
+		d.started(p, running, n, 1, insists)
 		began := d.soFar()
-		d.ended(p, true)
+		d.ended(p, true, false)
 		learns(d, began)
 		if p, r, _, _ := d.next(); p == nil || r.Limit > 0 && r.Full() || r.Queued != 1 {
 			t.Errorf("%s: the job is not started at once: %+v", name, r)
@@ -35,7 +35,7 @@ func TestALookIsBelieved(t *testing.T) {
 	d := withWorkers(t, 1)
 	d.enqueued("staging")
 	p, _, n, _ := d.next()
-	d.started(p, resources.Row{Name: "staging", Limit: 2}, n, 0)
+	d.started(p, resources.Row{Name: "staging", Limit: 2}, n, 0, insists)
 	seen := resources.Row{Name: "staging", Limit: 2, Running: 2, Permits: map[string]resources.Permit{"o_1": {}, "o_2": {}}}
 	for began, moves := range []int{0, d.soFar()} {
 		if d.learn(seen, moves); p.now.Running != 2 {

@@ -80,14 +80,14 @@ func (s *store) startNow(ctx context.Context, r resources.Row) ([]*job, error) {
 	if _, err := s.bringInto(ctx, &r, false); err != nil {
 		return nil, err
 	}
-	jobs, none := s.startSome(ctx, &r, 1, false)
+	jobs, none := s.startSome(ctx, &r, 1, insists)
 	if !errors.Is(none, ErrNoWork) {
 		return jobs, none
 	}
 	if moved, err := s.bringInto(ctx, &r, true); err != nil || !moved {
 		return nil, cmp.Or(err, none)
 	}
-	return s.startSome(ctx, &r, 1, false)
+	return s.startSome(ctx, &r, 1, insists)
 }
 
 // queueUp waits for its turn among the callers of this process who do the same, but not
@@ -101,13 +101,21 @@ func queueUp(ctx context.Context, turn *lease.Exclusive) (done func()) {
 	return turn.Unlock
 }
 
+// manner is how jobs are started beside others who start some of the resource.
+type manner int
+
+const (
+	insists  manner = iota
+	givesWay        // who has found them by a look leaves them to others
+	follows         // together with the end of a job, which waits for it
+)
+
 // readings is how often a line is read that moves.
 const readings = 4
 
 // startSome starts up to n jobs, at least one if err is nil, from what is known of
-// the resource, which may be out of date and is brought up to date. One that gives way
-// leaves the jobs to others who start some at the same time.
-func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay bool) ([]*job, error) {
+// the resource, which may be out of date and is brought up to date.
+func (s *store) startSome(ctx context.Context, r *resources.Row, n int, how manner) ([]*job, error) {
 	st := s.localResource(r.Name)
 	for range readings {
 		if !r.Paused.IsZero() {
@@ -116,7 +124,7 @@ func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay
 		if r.Queued == 0 && r.Jobs() == 0 {
 			break
 		}
-		rows, step, err := s.findRows(ctx, st, r, n)
+		rows, step, err := s.findRows(ctx, st, r, n, how)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +134,7 @@ func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay
 		if step == readAgain {
 			continue
 		}
-		jobs, raced, err := s.start(ctx, r, rows, givesWay)
+		jobs, raced, err := s.start(ctx, r, rows, how)
 		if raced {
 			st.noteRace()
 		}
@@ -134,10 +142,10 @@ func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay
 		if len(jobs) > 0 || err != nil {
 			return jobs, err
 		}
-		if raced && givesWay {
+		if raced && how == givesWay {
 			break
 		}
-		if *r, err = s.table.Read(ctx, r.Name); err != nil {
+		if err = s.renew(ctx, st, r, how); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +153,15 @@ func (s *store) startSome(ctx context.Context, r *resources.Row, n int, givesWay
 		return nil, busy(*r)
 	}
 	return nil, fmt.Errorf("resource %q: %w", r.Name, ErrNoWork)
+}
+
+// renew reads a resource for another try. The jobs whose end waits for this start leave
+// their places to it.
+func (s *store) renew(ctx context.Context, st *localResource, r *resources.Row, how manner) (err error) {
+	if *r, err = s.table.Read(ctx, r.Name); err == nil && how == follows {
+		r.Running = max(r.Running-st.ending(), 0)
+	}
+	return err
 }
 
 // step is what follows a reading of the line.
@@ -172,7 +189,7 @@ func (l *reading) judgeHead() step {
 }
 
 // findRows reads the line for rows that can be started, n at most.
-func (s *store) findRows(ctx context.Context, st *localResource, r *resources.Row, n int) ([]jobRow, step, error) {
+func (s *store) findRows(ctx context.Context, st *localResource, r *resources.Row, n int, how manner) ([]jobRow, step, error) {
 	if err := s.makeRoom(ctx, r); err != nil {
 		return nil, stop, err
 	}
@@ -187,7 +204,7 @@ func (s *store) findRows(ctx context.Context, st *localResource, r *resources.Ro
 			}
 		}
 	}
-	l, err := s.readLine(ctx, st, r, n)
+	l, err := s.readLine(ctx, st, r, n, how)
 	if err != nil {
 		return nil, stop, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/resources"
@@ -31,8 +32,9 @@ type reading struct {
 	s    *store
 	r    *resources.Row
 	st   *localResource
-	want int // jobs wanted
-	room int // of them, how many that wait
+	want int  // jobs wanted
+	room int  // of them, how many that wait
+	each bool // others take one for each place, and not for those that are free alone
 
 	rows  []jobRow  // to be started
 	runs  int       // jobs that run, and whose holders live
@@ -73,18 +75,39 @@ func (l *reading) note(jobs int) {
 	l.st.oldest, l.st.restUntil, l.st.restAt, l.st.restFull = l.since, until, l.r.Changes, full
 }
 
-// readLine finds jobs of a resource to start, at most want.
-func (s *store) readLine(ctx context.Context, st *localResource, r *resources.Row, want int) (*reading, error) {
-	l := &reading{s: s, r: r, st: st, want: want, end: true}
+// newReading is the reading of a line for jobs to start, at most want. spreads says that
+// it finds more, of which some are picked: others start jobs of this line, too, the same if
+// all want the oldest. As many as there is room for are about to be started, in whichever
+// order; beside those who end one and start the next, as many as may run.
+func (s *store) newReading(st *localResource, r *resources.Row, want int, how manner) (l *reading, spreads bool) {
+	l = &reading{s: s, r: r, st: st, want: want, end: true}
 	st.mu.Lock()
-	contended := time.Since(st.raced) < spread
+	spreads = time.Since(st.raced) < spread
 	st.mu.Unlock()
-	if contended {
-		// Others start jobs of this line, too, the same if all want the oldest. As
-		// many as there is room for are about to be started, in whichever order.
+	l.each = spreads && how == follows
+	switch {
+	case l.each:
+		l.want = min(r.Limit, nextPage)
+	case spreads:
 		l.want = min(max(r.Limit-r.Running, want), nextPage)
 	}
-	l.room = max(min(r.Limit-r.Running, l.want), 0)
+	l.room = l.places()
+	return l, spreads
+}
+
+// places is how many of the jobs that wait are looked for.
+func (l *reading) places() int {
+	free := max(l.r.Limit-l.r.Running, 0)
+	if l.each && free > 0 {
+		return l.want
+	}
+	return min(free, l.want)
+}
+
+// readLine finds jobs of a resource to start, at most want.
+func (s *store) readLine(ctx context.Context, st *localResource, r *resources.Row, want int, how manner) (*reading, error) {
+	l, spreads := s.newReading(st, r, want, how)
+	ending := st.ending()
 	jobs := r.Jobs()
 	first := min(jobs+min(l.want, max(l.room, 1))+minPage, nextPage)
 	read := 0
@@ -104,12 +127,16 @@ func (s *store) readLine(ctx context.Context, st *localResource, r *resources.Ro
 			break
 		}
 	}
-	if n := l.runs + len(r.Permits); n > r.Running {
+	if n := l.runs + len(r.Permits) - ending; n > r.Running {
 		r.Running = n // others have started some since the resource was read
-		l.rows = fitting(l.rows, r.Limit-n)
+		l.rows = fitting(l.rows, l.places())
 	}
 	l.note(jobs)
-	if contended && len(l.rows) > want {
+	if l.each && len(l.rows) > 0 { // of the first level alone: what is urgent comes first
+		first := l.rows[0].level()
+		l.rows = slices.DeleteFunc(l.rows, func(j jobRow) bool { return j.level() != first })
+	}
+	if spreads && len(l.rows) > want {
 		at := rand.IntN(len(l.rows))
 		l.rows = append(l.rows[at:], l.rows[:at]...)[:want]
 	}

@@ -111,31 +111,43 @@ func (d *dispatcher) leaveAside(ctx context.Context, resource string, err error)
 }
 
 // serve starts jobs of a resource, up to n, and sees each to its end.
-func (d *dispatcher) serve(ctx context.Context, p *post, r resources.Row, n int, givesWay bool) {
+func (d *dispatcher) serve(ctx context.Context, p *post, r resources.Row, n int, how manner) {
 	var jobs []*job
 	var err error
 	if r.Limit == 0 { // no more than the name is known
 		r, err = d.s.table.Read(ctx, r.Name)
 	}
 	if err == nil {
-		jobs, err = d.s.startSome(ctx, &r, n, givesWay)
+		jobs, err = d.s.startSome(ctx, &r, n, how)
 	}
-	d.started(p, r, n, len(jobs))
+	d.started(p, r, n, len(jobs), how)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoWork) && !errors.Is(err, ErrBusy) {
 		d.trouble(ctx, "starting a job", r.Name, err)
 	}
 	for _, job := range jobs {
-		d.all.Go(func() { d.ended(p, d.handle(ctx, job)) })
+		d.all.Go(func() { d.handle(ctx, p, job) })
 	}
 }
 
-// handle runs one job to its end; true if it was ended by this process.
-func (d *dispatcher) handle(ctx context.Context, job *job) bool {
+// handle runs one job to its end, and frees its worker.
+func (d *dispatcher) handle(ctx context.Context, p *post, job *job) {
+	outside := ctx
 	ctx, span := d.s.table.Core.Observe.Handling(ctx, telemetry.Job, "Handle", resources.Text(job.row.row, aTrace))
 	span.Key(job.Resource)
-	var failed error // the handler's
+	end, failed := d.work(ctx, job)
 	defer span.End(&failed)
-	end := job.Return // for ctx may have ended while the job was started
+	var hold context.Context
+	if end != nil {
+		hold = d.follow(outside, p, job.lease.Left())
+		ctx = context.WithValue(ctx, holdKey{}, hold)
+	}
+	d.ended(p, end != nil && d.finish(ctx, job, end), hold != nil)
+}
+
+// work runs the handler of a job, and returns how to end it; nil: it is over. failed is
+// the handler's error.
+func (d *dispatcher) work(ctx context.Context, job *job) (end func(context.Context) error, failed error) {
+	end = job.Return // for ctx may have ended while the job was started
 	if failed = d.s.read(ctx, job); failed != nil {
 		end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
 	} else if failed = ddb.CtxError(ctx); failed == nil {
@@ -143,7 +155,7 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 		switch {
 		case errors.Is(failed, errLeftBehind):
 			d.s.open.Remove(job) // it is over, or will be by itself
-			return false
+			return nil, failed
 		case failed == nil:
 			end = job.Done
 		case ctx.Err() == nil:
@@ -152,6 +164,11 @@ func (d *dispatcher) handle(ctx context.Context, job *job) bool {
 			end = func(ctx context.Context) error { return job.Fail(ctx, failed) }
 		}
 	}
+	return end, failed
+}
+
+// finish ends a job; true if that was by this process.
+func (d *dispatcher) finish(ctx context.Context, job *job, end func(context.Context) error) bool {
 	grace, cancel := ddb.Cleaning(ctx) // for all tries together
 	defer cancel()
 	backoff := d.s.table.Backoff()

@@ -100,7 +100,7 @@ func (d *dispatcher) waits(first *post) bool {
 func (d *dispatcher) waitedFor() <-chan time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.s.cfg.Resources) == 0 || d.free == 0 || len(d.line) == 0 {
+	if len(d.s.cfg.Resources) == 0 || d.free <= 0 || len(d.line) == 0 {
 		return nil
 	}
 	return time.After(overtake)

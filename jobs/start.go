@@ -70,14 +70,14 @@ const starts = 10
 // start starts jobs, as many of them as can be. raced says that some of them
 // were not as they had been read. What is known of the resource is brought up
 // to date.
-func (s *store) start(ctx context.Context, r *resources.Row, rows []jobRow, givesWay bool) (jobs []*job, raced bool, err error) {
+func (s *store) start(ctx context.Context, r *resources.Row, rows []jobRow, how manner) (jobs []*job, raced bool, err error) {
 	ctx, cancel := ddb.WithGrace(ctx, ddb.Settle)
 	defer cancel()
 	for range starts {
 		if rows = fitting(rows, r.Limit-r.Running); len(rows) == 0 {
 			return nil, raced, nil
 		}
-		b, c := s.starting(*r, rows, givesWay)
+		b, c := s.starting(*r, rows, how == givesWay)
 		res := s.table.Core.Looked(ctx, rows[0].key(), func(row ddb.Item) bool { return resources.Text(row, aOwner) != b.owner }, s.submit(ctx, r.Name, c))
 		switch b.judge(res) {
 		case started:

@@ -29,7 +29,8 @@ type change struct {
 	start  *starting        // makes the writes anew for each transaction; nil: it is none
 	more   func(*ddb.Write) // adds to the write of the resource; nil: nothing
 
-	givesWay bool // it is given up where others are at the resource again and again
+	givesWay bool            // it is given up where others are at the resource again and again
+	held     <-chan struct{} // guarded by localResource.mu: until then it waits for a start, to be sent with it; nil: it does not
 
 	// Of one that is on its way.
 	ctx     context.Context
@@ -88,10 +89,18 @@ func (s *store) submitAll(ctx context.Context, resource string, all []change) (r
 func (s *store) await(ctx context.Context, resource string, st *localResource, c *change) ddb.Result {
 	stuck := time.NewTimer(overtake)
 	defer stuck.Stop()
+	held := c.held
 	for {
 		select {
 		case res := <-c.result:
 			return res
+		case <-held:
+			held = nil
+			st.mu.Lock()
+			if c.held = nil; c.flight == nil && st.flights == 0 {
+				s.launch(resource, st)
+			}
+			st.mu.Unlock()
 		case <-stuck.C:
 			st.mu.Lock()
 			if c.flight == nil {
@@ -148,10 +157,10 @@ func (st *localResource) withdraw(c *change) (res ddb.Result, ok bool) {
 	return res, false
 }
 
-// launch sends the changes that wait, in a transaction of their own. The caller
-// holds mu.
+// launch sends the changes that wait, in a transaction of their own, if one of them
+// does not wait for another. The caller holds mu.
 func (s *store) launch(resource string, st *localResource) {
-	if len(st.waiting) == 0 {
+	if len(st.waiting) == st.held() {
 		return
 	}
 	// The values are those of whoever came first.
@@ -220,7 +229,7 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 		s.answered(ctx, all, &res, span)
 		again, alone := settle(all, res)
 		if !alone {
-			all = again
+			all = st.holdAgain(f, again)
 			continue
 		}
 		for _, c := range again {

@@ -205,4 +205,25 @@ var ofJobs = []mutant{
 		new:  "	w.IfExists(resources.PK)\n	return ddb.DeleteOf",
 		by:   test("jobs", "^TestCancelsMovesAndStartsInAStorm$"),
 	},
+	{
+		name: "an end waits for a start that will not come",
+		file: "jobs/follow.go",
+		old:  "		defer release()\n",
+		new:  "		_ = release\n",
+		by:   test("jobs", "^TestAHeldEndIsSentInTime$"),
+	},
+	{
+		name: "an end waits although its lease ends soon",
+		file: "jobs/follow.go",
+		old:  "	case f.left < leastLeft:\n		return leaseEnds\n",
+		new:  "",
+		by:   test("jobs", "^TestWhetherAnEndWaits$|^TestAHeldEndIsSentInTime$"),
+	},
+	{
+		name: "an end whose start was refused is sent without the next try",
+		file: "jobs/together.go",
+		old:  "st.holdAgain(f, again)",
+		new:  "again",
+		by:   test("jobs", "^TestAHeldEndWaitsForTheNextTry$"),
+	},
 }

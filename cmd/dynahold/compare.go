@@ -25,7 +25,7 @@ type compareCommand struct {
 
 	Span      time.Duration `default:"2s" group:"measuring" help:"How long each mode is measured in each round; longer where that is too short to judge it."`
 	Rounds    int           `default:"3" group:"measuring" help:"Rounds; how far they are apart tells what is noise."`
-	TimeLimit time.Duration `default:"5m" group:"measuring" help:"How long all may take in real time. Then complete rounds count."`
+	TimeLimit time.Duration `default:"10m" group:"measuring" help:"How long all may take in real time. Then complete rounds count."`
 	Seed      uint64        `default:"1" group:"measuring" help:"Seed of latencies and choices."`
 	Real      bool          `group:"measuring" help:"Measure in real time. Default is virtual time, in which waiting costs none and a busy machine changes nothing."`
 	All       bool          `group:"measuring" help:"Measure also the modes that the flags below or the library's own rules leave out."`

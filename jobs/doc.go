@@ -53,7 +53,7 @@
 // A job of up to 1 KB costs 4 write units to enqueue, 4 to start and 4 to end: its row and the
 // counters of its resource, in one transaction. With a limit above 1 a worker of [Queue.Run]
 // that no other resource needs ends a job and starts the next in one, 2 less: the end waits for
-// a reading of the line, 250 ms at most. Jobs enqueued, started or ended together share the
+// a query of what is queued, 250 ms at most. Jobs enqueued, started or ended together share the
 // write of the resource: by [Queue.EnqueueMany] and with a limit of 8, one costs 7.3. [WithID]
 // and [Unique] are 2 more at both ends, [Keep] 2, a time 6 when it has come. Next reads 2 units,
 // however many jobs are queued or for later; an idle dispatcher 36 a minute, in some 72 requests.

@@ -70,10 +70,12 @@ func (p *pause) bound(at situation) time.Duration {
 	return max(time.Duration(bound), p.least)
 }
 
-// learn takes in how often a transaction was refused.
+// learn takes in how often a transaction was refused. One that stood behind a request which
+// takes very long says little of how many want the items.
 func learn(usual *atomic.Uint64, times int) {
 	before := usualOf(usual) // what another one learns at this moment may be lost
-	usual.Store(math.Float64bits(before + (float64(times)-before)/outweighs))
+	sample := min(float64(times), stuck*before+toBelieve)
+	usual.Store(math.Float64bits(before + (sample-before)/outweighs))
 }
 
 func usualOf(usual *atomic.Uint64) float64 { return math.Float64frombits(usual.Load()) }

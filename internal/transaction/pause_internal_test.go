@@ -57,7 +57,7 @@ func TestPauseIsRandom(t *testing.T) {
 // What is usual follows what happens to some ten calls, and one says little.
 func TestLearn(t *testing.T) {
 	var usual atomic.Uint64
-	if learn(&usual, 32); usualOf(&usual) != 1 {
+	if learn(&usual, 8); usualOf(&usual) != 0.25 {
 		t.Errorf("one call makes it %v", usualOf(&usual))
 	}
 	for range 200 {
@@ -65,5 +65,8 @@ func TestLearn(t *testing.T) {
 	}
 	if got := usualOf(&usual); got < 5.9 || got > 6 {
 		t.Errorf("after 200 calls with 6 refusals each it is %v", got)
+	}
+	if learn(&usual, 500); usualOf(&usual) > 7.1 {
+		t.Errorf("one call behind a stalled request makes it %v", usualOf(&usual))
 	}
 }

@@ -74,8 +74,7 @@ func (p *pause) bound(at situation) time.Duration {
 // takes very long says little of how many want the items.
 func learn(usual *atomic.Uint64, times int) {
 	before := usualOf(usual) // what another one learns at this moment may be lost
-	sample := min(float64(times), stuck*before+toBelieve)
-	usual.Store(math.Float64bits(before + (sample-before)/outweighs))
+	usual.Store(math.Float64bits(before + (min(float64(times), stuck*before+toBelieve)-before)/outweighs))
 }
 
 func usualOf(usual *atomic.Uint64) float64 { return math.Float64frombits(usual.Load()) }

@@ -100,17 +100,20 @@ func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
 			{"uneven", "32 processes, stalls", "pessimistic"}, {"uneven", "32 processes, stalls", "version by hand"},
 		},
 		"several processes of many": {
-			{"uneven-8-of-8", "8 processes of 8", "optimistic, warm, combine, fair"}, {"uneven-8-of-8", "8 processes of 8", "version by hand"},
-			{"uneven-8-of-8", "8 processes of 8, log-normal", "optimistic, warm, combine, fair"}, {"uneven-8-of-8", "8 processes of 8, log-normal", "version by hand"},
-			{"uneven-8-of-8", "8 processes of 8, stalls", "optimistic, warm, combine, fair"}, {"uneven-8-of-8", "8 processes of 8, stalls", "version by hand"},
+			{"hot-item", "8 processes of 8", "optimistic, warm, combine, fair"}, {"hot-item", "8 processes of 8", "version by hand"},
+			{"hot-item", "8 processes of 8, log-normal", "optimistic, warm, combine, fair"}, {"hot-item", "8 processes of 8, log-normal", "version by hand"},
+			{"hot-item", "8 processes of 8, stalls", "optimistic, warm, combine, fair"}, {"hot-item", "8 processes of 8, stalls", "version by hand"},
 		},
 		"the same, and changes": {{"work", "8 processes of 8, 20 ms work", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work", "version by hand"}},
 		"32 processes and":      {{"zipf", "32 processes, 1,000 items", "pessimistic"}, {"zipf", "32 processes, 1,000 items", "version by hand"}},
 		"transactions over items": {
 			{"few-hot-items", "2 of 20 items, 8 processes of 8", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8", "transactions by hand"},
+			{"few-hot-items", "2 of 20 items, 8 processes of 8, log-normal", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8, log-normal", "transactions by hand"},
+			{"few-hot-items", "2 of 20 items, 8 processes of 8, stalls", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8, stalls", "transactions by hand"},
 		},
 		"transactions of which": {
-			{"several-items", "transfers, Zipf, 8 processes of 8", "txn, optimistic, fair, prefetch"}, {"several-items", "transfers, Zipf, 8 processes of 8", "transactions by hand"},
+			{"transactions", "transfers, Zipf, 8 processes of 8", "txn, optimistic, fair, prefetch"}, {"transactions", "transfers, Zipf, 8 processes of 8", "transactions by hand"},
+			{"transactions", "transfers, Zipf, 8 processes of 8, log-normal", "txn, optimistic, fair, prefetch"}, {"transactions", "transfers, Zipf, 8 processes of 8, log-normal", "transactions by hand"},
 		},
 	} {
 		_, line, _ := strings.Cut(string(document), "\n| "+row)

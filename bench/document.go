@@ -52,13 +52,13 @@ func fillTable(mark, folder string) (string, error) {
 		}
 		return names
 	}
-	file, read := filepath.Join(folder, asked["from"]), rowsOf
-	if asked["worlds"] != "" {
-		read = func(file, scenario, contender string) ([]measured, error) {
-			return rowsInWorlds(file, scenario, contender, names(asked["worlds"]))
-		}
+	var rows []measured
+	var err error
+	if file := filepath.Join(folder, asked["from"]); asked["worlds"] != "" {
+		rows, err = rowsInWorlds(file, asked["scenario"], asked["contender"], names(asked["worlds"]))
+	} else {
+		rows, err = rowsOf(file, asked["scenario"], asked["contender"])
 	}
-	rows, err := read(file, asked["scenario"], asked["contender"])
 	if err != nil {
 		return "", fmt.Errorf("table %s: %w", mark, err)
 	}
@@ -71,9 +71,31 @@ func fillTable(mark, folder string) (string, error) {
 // A measured row has the cells of one contender in one scenario, by column.
 type measured map[string]string
 
-// rowsOf reads the rows that match from what a run has written: results.csv of this
-// program, or what go test -bench prints.
-func rowsOf(file, scenario, contender string) (rows []measured, err error) {
+// rowsOf reads the rows that match from what a run has written.
+func rowsOf(file, scenario, contender string) ([]measured, error) {
+	rows, err := readRows(file)
+	if err != nil {
+		return nil, err
+	}
+	return matching(rows, scenario, contender)
+}
+
+// readRows reads what a run has written: results.csv of this program, or what
+// go test -bench prints.
+func readRows(file string) ([]measured, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if filepath.Ext(file) == ".csv" {
+		return readCSV(f)
+	}
+	return readBenchmarks(f)
+}
+
+// matching are the rows whose scenario and contender match; there is at least one.
+func matching(rows []measured, scenario, contender string) (some []measured, err error) {
 	scenarios, err := regexp.Compile(scenario)
 	if err != nil {
 		return nil, err
@@ -82,26 +104,15 @@ func rowsOf(file, scenario, contender string) (rows []measured, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
+	for _, r := range rows {
+		if scenarios.MatchString(r["scenario"]) && contenders.MatchString(r["contender"]) {
+			some = append(some, r)
+		}
 	}
-	defer f.Close()
-	if filepath.Ext(file) == ".csv" {
-		rows, err = readCSV(f)
-	} else {
-		rows, err = readBenchmarks(f)
-	}
-	if err != nil {
-		return nil, err
-	}
-	rows = slices.DeleteFunc(rows, func(r measured) bool {
-		return !scenarios.MatchString(r["scenario"]) || !contenders.MatchString(r["contender"])
-	})
-	if len(rows) == 0 {
+	if len(some) == 0 {
 		return nil, errors.New("no row matches")
 	}
-	return rows, nil
+	return some, nil
 }
 
 func readCSV(f io.Reader) (rows []measured, err error) {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,19 +11,18 @@ import (
 // are told of each world. Column "spread" is that of the rates, in all of them: how far from
 // the median a seed was at most.
 func rowsInWorlds(file, scenario, contender string, others []string) (rows []measured, err error) {
-	scenarios, err := regexp.Compile(scenario)
+	all, err := readRows(file)
 	if err != nil {
 		return nil, err
 	}
-	all, err := rowsOf(file, "", contender)
+	elsewhere := func(r measured) bool {
+		return slices.ContainsFunc(worlds[1:], func(w world) bool { return strings.HasSuffix(r["scenario"], w.where) })
+	}
+	wanted, err := matching(slices.DeleteFunc(slices.Clone(all), elsewhere), scenario, contender)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range all {
-		elsewhere := slices.ContainsFunc(worlds[1:], func(w world) bool { return strings.HasSuffix(row["scenario"], w.where) })
-		if elsewhere || !scenarios.MatchString(row["scenario"]) {
-			continue
-		}
+	for _, row := range wanted {
 		inEach := []measured{row}
 		for _, other := range others {
 			there := slices.IndexFunc(all, func(r measured) bool {
@@ -41,9 +38,6 @@ func rowsInWorlds(file, scenario, contender string, others []string) (rows []mea
 			return nil, err
 		}
 		rows = append(rows, one)
-	}
-	if len(rows) == 0 {
-		return nil, errors.New("no row matches")
 	}
 	return rows, nil
 }

@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -22,29 +20,20 @@ func (f Findings) Table(w io.Writer, width int, terminal bool) error {
 	if len(f.Worlds) == 1 {
 		return f.Worlds[0].Table(w, width, terminal)
 	}
-	heading := fmt.Sprint
-	if terminal {
-		heading = text.Bold.Sprint
-	}
-	var b strings.Builder
-	paragraphs := func(bullet string, list ...string) {
-		for _, s := range list {
-			b.WriteString(indent(s, bullet, width))
-		}
-	}
+	b := sheet{width: width, terminal: terminal}
 	first := f.Worlds[0]
-	paragraphs("", first.title()+" where it is even, p99 "+FormatTime(f.Worlds[1].Settings.Workload.Latency.P99)+" where it is uneven")
+	b.paragraphs("", first.title()+" where it is even, p99 "+FormatTime(f.Worlds[1].Settings.Workload.Latency.P99)+" where it is uneven")
 	if f.Verdict.Mode != "" {
-		b.WriteString("\n" + heading("Recommendation: "+f.Verdict.Mode) + "\n\n    " + f.Verdict.Code + "\n\n")
+		b.WriteString("\n" + b.heading("Recommendation: "+f.Verdict.Mode) + "\n\n    " + f.Verdict.Code + "\n\n")
 	} else {
-		b.WriteString("\n" + heading("No recommendation") + "\n\n")
+		b.WriteString("\n" + b.heading("No recommendation") + "\n\n")
 	}
-	paragraphs("- ", f.advice()...)
+	b.paragraphs("- ", f.advice()...)
 	b.WriteString("\n" + f.figures(width, terminal) + "\n\n")
-	paragraphs("- ", f.notes()...)
+	b.paragraphs("- ", f.notes()...)
 	b.WriteString("\n")
-	paragraphs("", f.merged().legend()...)
-	paragraphs("", "More about one world by its --p99; about both by --html and -o json.")
+	b.paragraphs("", f.merged().legend()...)
+	b.paragraphs("", "More about one world by its --p99; about both by --html and -o json.")
 	b.WriteString("\nOnce more:\n\n    " + first.Settings.Command() + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -87,14 +76,13 @@ func (f Findings) figures(width int, bold bool) string {
 			list = append(list, c)
 		}
 	}
-	for {
-		drawn := f.draw(list, bold)
-		most := slices.MaxFunc(list, func(a, b column) int { return cmp.Compare(a.spare, b.spare) }).spare
-		if most == 0 || text.LongestLineLen(f.draw(list, false)) <= width {
-			return drawn
+	for text.LongestLineLen(f.draw(list, false)) > width {
+		var left bool
+		if list, left = withoutSpare(list); !left {
+			break
 		}
-		list = slices.DeleteFunc(list, func(c column) bool { return c.spare == most })
 	}
+	return f.draw(list, bold)
 }
 
 // draw the columns of each world, side by side, below the name of the world.

@@ -100,54 +100,73 @@ func (r Report) fitting(width int) (list []column, gap string) {
 			gap = " "
 			continue
 		}
-		most := slices.MaxFunc(list, func(a, b column) int { return cmp.Compare(a.spare, b.spare) }).spare
-		if most == 0 {
+		var left bool
+		if list, left = withoutSpare(list); !left {
 			break
 		}
-		list = slices.DeleteFunc(list, func(c column) bool { return c.spare == most })
 	}
 	return list, gap
+}
+
+// withoutSpare leaves out the columns that are most to spare; false: there is none.
+func withoutSpare(list []column) ([]column, bool) {
+	most := slices.MaxFunc(list, func(a, b column) int { return cmp.Compare(a.spare, b.spare) }).spare
+	if most == 0 {
+		return list, false
+	}
+	return slices.DeleteFunc(list, func(c column) bool { return c.spare == most }), true
+}
+
+// sheet is text of a width. Only a terminal gets bold letters.
+type sheet struct {
+	strings.Builder
+
+	width    int
+	terminal bool
+}
+
+func (s *sheet) heading(line string) string {
+	if s.terminal {
+		return text.Bold.Sprint(line)
+	}
+	return line
+}
+
+func (s *sheet) paragraphs(bullet string, list ...string) {
+	for _, one := range list {
+		s.WriteString(indent(one, bullet, s.width))
+	}
 }
 
 // limited tells whether a mode was faster than DynamoDB allows.
 func (r Report) limited() bool { return slices.ContainsFunc(r.Modes, Mode.capped) }
 
-// Table writes the figures and the advice as text. Only a terminal gets bold
-// letters.
+// Table writes the figures and the advice as text.
 func (r Report) Table(w io.Writer, width int, terminal bool) error {
-	heading := fmt.Sprint
 	columns, gap := r.fitting(width)
-	if terminal {
-		heading = text.Bold.Sprint
-	}
-	var b strings.Builder
-	paragraphs := func(bullet string, list ...string) {
-		for _, s := range list {
-			b.WriteString(indent(s, bullet, width))
-		}
-	}
-	paragraphs("", r.title())
+	b := sheet{width: width, terminal: terminal}
+	b.paragraphs("", r.title())
 	b.WriteString("\n" + r.figures(columns, gap, terminal) + "\n\n")
 	if len(columns) < len(r.columns()) {
-		paragraphs("", "More columns in a wider terminal, by --html, and by -o json.")
+		b.paragraphs("", "More columns in a wider terminal, by --html, and by -o json.")
 	}
-	paragraphs("", r.legend()...)
+	b.paragraphs("", r.legend()...)
 	b.WriteString("\nOnce more:\n\n    " + r.Settings.Command() + "\n\n") // in one line, for who copies it
 
 	a := r.Advice
 	if a.Choice != "" {
-		b.WriteString(heading("Recommendation: "+a.Choice) + "\n\n    " + a.Code + "\n\n")
+		b.WriteString(b.heading("Recommendation: "+a.Choice) + "\n\n    " + a.Code + "\n\n")
 	} else {
-		b.WriteString(heading("No recommendation") + "\n\n")
+		b.WriteString(b.heading("No recommendation") + "\n\n")
 	}
-	paragraphs("- ", a.Reasons...)
+	b.paragraphs("- ", a.Reasons...)
 	if a.RunnerUp != "" {
 		b.WriteString("\n")
-		paragraphs("", "Runner-up: "+a.RunnerUp+". "+r.runnerUp())
+		b.paragraphs("", "Runner-up: "+a.RunnerUp+". "+r.runnerUp())
 	}
 	if len(a.Notes) > 0 {
 		b.WriteString("\n")
-		paragraphs("- ", a.Notes...)
+		b.paragraphs("- ", a.Notes...)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

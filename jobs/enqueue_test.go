@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -162,6 +163,8 @@ func TestEndsOutliveTheirContextsByThreeSeconds(t *testing.T) {
 			go func() { _ = p.Extend(forever) }() // others' calls go on for long
 			go func() { _ = j.Done(forever) }()
 			go func() { _ = p.Release(forever) }()
+			var all sync.WaitGroup
+			defer all.Wait()
 			for what, call := range map[string]func(context.Context) error{
 				"Done":    j.Done,
 				"Fail":    func(ctx context.Context) error { return j.Fail(ctx, nil) },
@@ -171,17 +174,19 @@ func TestEndsOutliveTheirContextsByThreeSeconds(t *testing.T) {
 				"Acquire": func(ctx context.Context) error { _, err := s.Acquire(ctx, "printer"); return err },
 				"Discard": func(ctx context.Context) error { return s.Discard(ctx, "staging", "x") },
 			} {
-				ended := make(chan error, 1)
-				ctx, cancel := context.WithCancel(context.Background())
-				go func() { ended <- call(ctx) }()
-				cancel()
-				start := time.Now()
-				select {
-				case err := <-ended:
-					_ = err // that it ends is all
-				case <-time.After(8 * time.Second): // far beyond, for a starved machine
-					t.Errorf("%s goes on %v after its context", what, time.Since(start))
-				}
+				all.Go(func() {
+					ended := make(chan error, 1)
+					ctx, cancel := context.WithCancel(context.Background())
+					go func() { ended <- call(ctx) }()
+					cancel()
+					start := time.Now()
+					select {
+					case err := <-ended:
+						_ = err // that it ends is all
+					case <-time.After(8 * time.Second): // far beyond, for a starved machine
+						t.Errorf("%s goes on %v after its context", what, time.Since(start))
+					}
+				})
 			}
 		})
 	}

@@ -217,15 +217,21 @@ func TestEndsThatStartJobsOverABadNetwork(t *testing.T) {
 						}))
 					})
 				}
-				time.Sleep(5 * time.Minute)
+				handled := func() (n int) {
+					for range done.Range {
+						n++
+					}
+					return n
+				}
+				for end := time.Now().Add(5 * time.Minute); handled() < count && time.Now().Before(end); {
+					time.Sleep(time.Second)
+				}
+				time.Sleep(10 * time.Second) // the last answers and copies come
 				cancel()
 				all.Wait()
 				wantResource(t, f.open(t, jobs.Config{}), "work", 0, 0, 0)
 				audit(t, f.open(t, jobs.Config{}))
-				n := 0
-				for range done.Range {
-					n++
-				}
+				n := handled()
 				if n != count || faults.Load() == 0 {
 					t.Errorf("%d jobs of %d are done, after %d faults in %d transactions", n, count, faults.Load(), together.Load())
 				}

@@ -296,7 +296,7 @@ func TestCancelsMovesAndStartsInAStorm(t *testing.T) {
 				s.all.Go(func() { f.operate(ctx, t, q, rng, ids, ids[10*i:10*i+10]) })
 			}
 			kills := []func(){start(), start()}
-			for range 6 {
+			for range rig.Share(3, 6) {
 				time.Sleep(s.between(time.Second, 10*time.Second))
 				i := s.rng.IntN(2)
 				kills[i]()

@@ -18,7 +18,7 @@ import (
 // first writes that would carry them are lost: each is applied once in the end, however
 // often it comes, and the item stays small.
 func TestIDsOfCommandsAtAnyRate(t *testing.T) {
-	const each, rounds = 150, 3
+	const each, rounds = 80, 3
 	b := rig.New(t)
 	p := open(t, b)
 	rig.Must(p.items.Create(t.Context(), product{Shop: "s", ID: "apple", Stock: each * rounds}))(t)

@@ -128,7 +128,7 @@ func TestTicksInAStorm(t *testing.T) {
 					return s.worker(s.between(-time.Second/2, time.Second/2), jobs.Config{Lease: 5 * time.Second}, ticking(policy), r.handle)
 				}
 				kills := []func(){start(), start(), start(), start()}
-				for range rig.Share(20, 600) {
+				for range rig.Share(12, 600) {
 					time.Sleep(s.between(time.Second, 2*everyTick*time.Second))
 					i := s.rng.IntN(len(kills))
 					kills[i]()
@@ -169,7 +169,7 @@ func TestTicksOfClocksFarApart(t *testing.T) {
 		r := &runs{jobs: map[int64]map[string]time.Duration{}}
 		ahead := []time.Duration{0, 3 * time.Minute, -time.Hour}
 		var kills []func()
-		for i := range rig.Share(15, 240) {
+		for i := range rig.Share(10, 240) {
 			kills = append(kills, s.worker(ahead[i%3], jobs.Config{Lease: 5 * time.Second}, ticking(jobs.CatchUpAll), r.handle))
 			time.Sleep(s.between(time.Second, time.Minute))
 			if i >= 3 { // there are four of them

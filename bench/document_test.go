@@ -72,7 +72,7 @@ func TestTheBillOfAMonthFollowsFromItsFigures(t *testing.T) {
 			continue
 		}
 		contended++
-		rows, err := rowsOf("../docs/results/one-item.csv", "^32 processes$", "^"+strings.Trim(strings.Fields(cells[1])[0], "`")+"$")
+		rows, err := rowsOf("../docs/results/hot-item.csv", "^32 processes$", "^"+strings.Trim(strings.Fields(cells[1])[0], "`")+"$")
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
@@ -92,7 +92,11 @@ func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, want := range map[string][][3]string{
-		"many callers of a process": {{"one-item", "1 process of 256", "optimistic, warm, combine"}, {"one-item", "1 process of 256", "version by hand"}},
+		"many callers of a process": {
+			{"hot-item", "1 process of 256", "optimistic, warm, combine"}, {"hot-item", "1 process of 256", "version by hand"},
+			{"hot-item", "1 process of 256, log-normal", "optimistic, warm, combine"}, {"hot-item", "1 process of 256, log-normal", "version by hand"},
+			{"hot-item", "1 process of 256, stalls", "optimistic, warm, combine"}, {"hot-item", "1 process of 256, stalls", "version by hand"},
+		},
 		"several processes that want": {
 			{"uneven", "32 processes", "pessimistic"}, {"uneven", "32 processes", "version by hand"},
 			{"uneven", "32 processes, log-normal", "pessimistic"}, {"uneven", "32 processes, log-normal", "version by hand"},

@@ -108,8 +108,16 @@ func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
 			{"hot-item", "8 processes of 8, log-normal", "optimistic, warm, combine, fair"}, {"hot-item", "8 processes of 8, log-normal", "version by hand"},
 			{"hot-item", "8 processes of 8, stalls", "optimistic, warm, combine, fair"}, {"hot-item", "8 processes of 8, stalls", "version by hand"},
 		},
-		"the same, and changes": {{"work", "8 processes of 8, 20 ms work", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work", "version by hand"}},
-		"32 processes and":      {{"zipf", "32 processes, 1,000 items", "pessimistic"}, {"zipf", "32 processes, 1,000 items", "version by hand"}},
+		"the same, and changes": {
+			{"work", "8 processes of 8, 20 ms work", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work", "version by hand"},
+			{"work", "8 processes of 8, 20 ms work, log-normal", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work, log-normal", "version by hand"},
+			{"work", "8 processes of 8, 20 ms work, stalls", "optimistic, warm, combine, fair"}, {"work", "8 processes of 8, 20 ms work, stalls", "version by hand"},
+		},
+		"32 processes and": {
+			{"zipf", "32 processes, 1,000 items", "optimistic, short sleeps"}, {"zipf", "32 processes, 1,000 items", "version by hand"},
+			{"zipf", "32 processes, 1,000 items, log-normal", "optimistic, short sleeps"}, {"zipf", "32 processes, 1,000 items, log-normal", "version by hand"},
+			{"zipf", "32 processes, 1,000 items, stalls", "optimistic, short sleeps"}, {"zipf", "32 processes, 1,000 items, stalls", "version by hand"},
+		},
 		"transactions over items": {
 			{"few-hot-items", "2 of 20 items, 8 processes of 8", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8", "transactions by hand"},
 			{"few-hot-items", "2 of 20 items, 8 processes of 8, log-normal", "txn, optimistic, prefetch"}, {"few-hot-items", "2 of 20 items, 8 processes of 8, log-normal", "transactions by hand"},

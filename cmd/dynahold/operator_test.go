@@ -41,6 +41,7 @@ type night struct {
 	turn     *ticket.Turn              // its owner does not come back
 }
 
+// newNight opens it. The leases are so long that nothing is renewed while a test looks twice.
 func newNight(t *testing.T) *night {
 	t.Helper()
 	engine, err := localdb.Start(t.Context(), localdb.Config{})
@@ -70,7 +71,7 @@ func newNight(t *testing.T) *night {
 	n.jobs, err = jobs.New[map[string]int](n.client, "jobs", jobs.Config{Retry: jobs.Retry{Attempts: 1}})
 	n.is(err)
 	n.is(n.jobs.EnsureTable(ctx))
-	n.permits, err = semaphore.New(n.client, "jobs", semaphore.Config{})
+	n.permits, err = semaphore.New(n.client, "jobs", semaphore.Config{Lease: time.Hour})
 	n.is(err)
 	n.job, err = n.jobs.Enqueue(ctx, "orders", map[string]int{"order": 7})
 	n.is(err)
@@ -85,12 +86,12 @@ func newNight(t *testing.T) *night {
 	_, err = mailer.Enqueue(ctx, "mails", map[string]int{"order": 9})
 	n.is(err)
 
-	queue, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-1"})
+	queue, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-1", Lease: time.Hour})
 	n.is(err)
 	n.is(queue.EnsureTable(ctx))
 	n.turn, err = queue.Lock(ctx, "printer")
 	n.is(err)
-	second, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-2"})
+	second, err := ticket.New(n.client, "queues", ticket.Config{Owner: "press-2", Lease: time.Hour})
 	n.is(err)
 	_, err = second.Join(ctx, "printer")
 	n.is(err)

@@ -136,9 +136,9 @@ func TestAdviceHasTheFiguresOfRuns(t *testing.T) {
 			if err != nil || len(rows) != 1 {
 				t.Fatalf("%v: %d rows, %v", of, len(rows), err)
 			}
-			figures = append(figures, rows[0]["changes/s"]+"; "+rows[0]["p99 ms"])
+			figures = append(figures, rows[0]["changes/s"]+"/"+rows[0]["p99 ms"])
 		}
-		if got := regexp.MustCompile(`[\d.]+; [\d.]+`).FindAllString(line, -1); !slices.Equal(got, figures) {
+		if got := regexp.MustCompile(`[\d.]+/[\d.]+`).FindAllString(line, -1); !slices.Equal(got, figures) {
 			t.Errorf("%s: the figures are %q, measured were %q", row, got, figures)
 		}
 	}

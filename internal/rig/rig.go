@@ -63,7 +63,7 @@ func runSideBySide() {
 	asked := false
 	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
 	if !asked {
-		_ = flag.Set("test.parallel", "16")
+		_ = flag.Set("test.parallel", "8")
 	}
 }
 

@@ -99,7 +99,7 @@ func TestTicksOfKilledProcesses(t *testing.T) {
 			}
 		})
 	}
-	want := rig.Share(4, 60)
+	want := rig.Share(3, 60)
 	rig.Await(t, "ticks come", func() bool {
 		time.Sleep(100 * time.Millisecond)
 		return rig.Must(q.Resource(t.Context(), "ticks"))(t).Queued >= want

@@ -128,7 +128,7 @@ func TestTicksInAStorm(t *testing.T) {
 					return s.worker(s.between(-time.Second/2, time.Second/2), jobs.Config{Lease: 5 * time.Second}, ticking(policy), r.handle)
 				}
 				kills := []func(){start(), start(), start(), start()}
-				for range rig.Share(12, 600) {
+				for range rig.Share(8, 600) {
 					time.Sleep(s.between(time.Second, 2*everyTick*time.Second))
 					i := s.rng.IntN(len(kills))
 					kills[i]()

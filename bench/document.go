@@ -144,27 +144,41 @@ var benchmark = regexp.MustCompile(`(?m)^Benchmark([^/\s]+)/?(\S*?)(?:-\d+)?\s+\
 
 // readBenchmarks takes the first part of a benchmark's name for the scenario, and the
 // rest of it for the contender. A unit is a column; one that was not measured is empty.
+// Lines of one name, as -count makes them, are one row: that of their medians.
 func readBenchmarks(f io.Reader) (rows []measured, err error) {
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return nil, err
 	}
-	var units []string
+	var names, units []string
+	runs := map[string]map[string][]float64{} // by name and unit
 	for _, line := range benchmark.FindAllStringSubmatch(string(text), -1) {
-		row := measured{"scenario": line[1], "contender": strings.ReplaceAll(line[2], "_", " ")}
+		name := line[1] + "/" + line[2]
+		if runs[name] == nil {
+			names, runs[name] = append(names, name), map[string][]float64{}
+		}
 		for pair := range slices.Chunk(strings.Fields(line[3]), 2) {
 			value, err := strconv.ParseFloat(pair[0], 64)
 			if err != nil || len(pair) < 2 {
 				return nil, fmt.Errorf("%q is no line of go test -bench", line[0])
 			}
-			row[pair[1]], units = figures(value), append(units, pair[1])
+			runs[name][pair[1]], units = append(runs[name][pair[1]], value), append(units, pair[1])
 		}
-		rows = append(rows, row)
 	}
-	for _, row := range rows {
+	for _, name := range names {
+		row := measured{}
+		row["scenario"], row["contender"], _ = strings.Cut(strings.ReplaceAll(name, "_", " "), "/")
 		for _, unit := range units {
 			row[unit] += "" // the column is there
 		}
+		for unit, values := range runs[name] {
+			slices.Sort(values)
+			row[unit] = figures(values[(len(values)-1)/2])
+			if last := len(values) - 1; last > 0 {
+				row[unit+", range"] = figures(values[0]) + " to " + figures(values[last])
+			}
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }

@@ -144,6 +144,11 @@ func TestTablesOfDocuments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "r.txt"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	text = "BenchmarkJobs/one-2 1 20 jobs/s 3 RU/job\nBenchmarkJobs/one-2 1 10 jobs/s 2 RU/job\nBenchmarkJobs/one-2 1 11 jobs/s 2 RU/job\n" +
+		"BenchmarkJobs/one,_stalls-2 1 5 jobs/s 4 RU/job\nBenchmarkJobs/one,_stalls-2 1 4 jobs/s 4 RU/job\n"
+	if err := os.WriteFile(filepath.Join(folder, "w.txt"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for mark, want := range map[string]string{
 		`from="r.csv" scenario="one" contender="" columns="p99 ms, changes/s"`:                                "|  | p99 ms | changes/s |\n| --- | --- | --- |\n| a | 2 | 1 |\n| b | 4 | 3 |\n",
 		`from="r.csv" scenario="" contender="a" across="changes/s; p99 ms"`:                                   "|  | one | two |\n| --- | --- | --- |\n| a | 1; 2 | 5; 6 |\n",
@@ -156,6 +161,8 @@ func TestTablesOfDocuments(t *testing.T) {
 		`from="w.csv" scenario="two" contender="" worlds="stalls" across="changes/s"`:                         "no row matches",
 		`from="r.csv" scenario="" contender="a" worlds="Pareto" across="changes/s"`:                           "was not measured",
 		`from="r.txt" scenario="Jobs" contender="limit" columns="jobs/s,RU/job"`:                              "|  | jobs/s | RU/job |\n| --- | --- | --- |\n| 10 processes, limit 1 | 31.2 | 2.00 |\n",
+		`from="w.txt" scenario="Jobs" contender="stalls" columns="jobs/s"`:                                    "|  | jobs/s |\n| --- | --- |\n| one, stalls | 4.00 (4.00–5.00) |\n",
+		`from="w.txt" scenario="Jobs" contender="" worlds="stalls" columns="jobs/s, RU/job, spread"`:          "|  | jobs/s | RU/job | spread |\n| --- | --- | --- | --- |\n| one | 11.0/4.00 | 2.00/4.00 | ±82% |\n",
 		`from="none.csv" scenario="" contender="" columns="changes/s"`:                                        "no such file",
 		`from="r.csv" scenario="(" contender="" columns="changes/s"`:                                          "missing closing",
 	} {

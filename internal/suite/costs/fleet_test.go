@@ -41,19 +41,26 @@ func inFleet(b *testing.B, name string, run func(f *fleet, report func(float64, 
 	inWorld(b, name, nil, run)
 }
 
-// unevenly runs a part of a benchmark where latency is uneven: with the median and the
-// 99th percentile of the bench's worlds.
-func unevenly(b *testing.B, name string, run func(f *fleet, report func(float64, string))) {
+// inEveryWorld runs it as well where latency is uneven: with the median and the 99th
+// percentile of the bench's worlds. Each run of -count draws by another seed.
+func inEveryWorld(b *testing.B, name string, run func(f *fleet, report func(float64, string))) {
 	tail := load.Latency{Median: trip, P99: 50 * time.Millisecond}
 	pareto, stalls := tail, load.Latency{Median: trip, P99: 10 * time.Millisecond, Stall: time.Second}
 	pareto.Pareto = true
-	inWorld(b, name+", log-normal", tail.Draws(1), run)
-	inWorld(b, name+", Pareto", pareto.Draws(1), run)
-	inWorld(b, name+", stalls", stalls.Draws(1), run)
+	inFleet(b, name, run)
+	inWorld(b, name+", log-normal", &tail, run)
+	inWorld(b, name+", Pareto", &pareto, run)
+	inWorld(b, name+", stalls", &stalls, run)
 }
 
-func inWorld(b *testing.B, name string, delay func() time.Duration, run func(f *fleet, report func(float64, string))) {
+// inWorld runs it with latencies that are drawn; nil: each request takes a trip.
+func inWorld(b *testing.B, name string, drawn *load.Latency, run func(f *fleet, report func(float64, string))) {
+	var seed uint64
 	b.Run(name, func(b *testing.B) {
+		var delay func() time.Duration
+		if seed++; drawn != nil {
+			delay = drawn.Draws(seed)
+		}
 		table, client := "jobs-"+rand.Text(), rig.Client()
 		figures := map[string]float64{}
 		test := testing.InternalTest{Name: name, F: func(t *testing.T) {

@@ -27,23 +27,21 @@ func BenchmarkJobsAtScale(b *testing.B) {
 		inFleet(b, fmt.Sprintf("one of %d resources has room", resources), func(f *fleet, report func(float64, string)) { f.full(resources, report) })
 	}
 	for _, dispatchers := range []int{1, 8, 50} {
-		inFleet(b, fmt.Sprintf("1000 jobs, 100 resources, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
+		inEveryWorld(b, fmt.Sprintf("1000 jobs, 100 resources, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
 			f.drain(100, 1000, 1, dispatchers, 1, work, report)
 		})
 	}
 	for _, dispatchers := range []int{1, 8, 50} {
-		name, drain := fmt.Sprintf("400 jobs, 1 resource, limit 8, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
+		inEveryWorld(b, fmt.Sprintf("400 jobs, 1 resource, limit 8, %d processes of 1", dispatchers), func(f *fleet, report func(float64, string)) {
 			f.drain(1, 400, 8, dispatchers, 1, work, report)
-		}
-		inFleet(b, name, drain)
-		unevenly(b, name, drain)
+		})
 	}
 	for _, limit := range []int{1, 2, 8, 64} {
-		inFleet(b, fmt.Sprintf("1 resource, 8 processes of 8, limit %d", limit), func(f *fleet, report func(float64, string)) {
+		inEveryWorld(b, fmt.Sprintf("1 resource, 8 processes of 8, limit %d", limit), func(f *fleet, report func(float64, string)) {
 			f.drain(1, 200+60*limit, limit, 8, 8, work, report)
 		})
 	}
-	inFleet(b, "10000 jobs, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
+	inEveryWorld(b, "10000 jobs, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {
 		f.drain(100, 10_000, 1, 10, 5, work, report)
 	})
 	inFleet(b, "200 jobs a second of another process, 100 resources, 10 processes of 5", func(f *fleet, report func(float64, string)) {

@@ -21,7 +21,7 @@ import (
 // come, in virtual time as in JobsAtScale.
 func BenchmarkJobsLater(b *testing.B) {
 	for _, later := range []int{0, 10_000, 1_000_000} {
-		inFleet(b, fmt.Sprintf("1 job a second, %d due tomorrow", later), func(f *fleet, report func(float64, string)) {
+		inEveryWorld(b, fmt.Sprintf("1 job a second, %d due tomorrow", later), func(f *fleet, report func(float64, string)) {
 			f.tomorrow(100, later)
 			f.flow(100, 200, time.Second, 10, 5, 20*time.Millisecond, report)
 		})
@@ -40,7 +40,7 @@ func BenchmarkJobsLater(b *testing.B) {
 		})
 	}
 	for _, dispatchers := range []int{1, 8, 50} {
-		inFleet(b, fmt.Sprintf("1 job a second, each at its time, %d processes", dispatchers), func(f *fleet, report func(float64, string)) {
+		inEveryWorld(b, fmt.Sprintf("1 job a second, each at its time, %d processes", dispatchers), func(f *fleet, report func(float64, string)) {
 			f.timed(200, dispatchers, report)
 		})
 	}

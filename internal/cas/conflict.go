@@ -107,6 +107,7 @@ func (u *update) conflict(ctx context.Context, image ddb.Item) (ddb.Item, error)
 	}
 	u.Conflicts++
 	core.Observe.Conflict(ctx, u.Kind)
+	core.Raced(u.waiter.Raw)
 	if u.FailFast {
 		return nil, lock.ErrContended
 	}

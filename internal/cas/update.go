@@ -93,12 +93,8 @@ func (u *update) run(ctx context.Context) (item any, err error) {
 	u.assumed = image != nil
 	for {
 		if image == nil {
-			// Others of the process wait behind it.
-			if image, err = u.waiter.Core.GetFor(ctx, u.waiter.Raw, ddb.Options{Holding: true}); err != nil {
+			if image, err = u.read(ctx); err != nil {
 				return item, err
-			}
-			if image == nil {
-				image = ddb.Item{}
 			}
 			if u.Read == nil {
 				u.Read = image
@@ -114,6 +110,25 @@ func (u *update) run(ctx context.Context) (item any, err error) {
 		}
 		image, u.assumed = next, false
 	}
+}
+
+// rereads is how often a call reads again, in a row, what was shown to it too late.
+const rereads = 2
+
+// read reads the item, and again if the answer was late and others write there: who starts
+// from what is no more loses, and may not even hear of it in time.
+func (u *update) read(ctx context.Context) (image ddb.Item, err error) {
+	for again := 0; ; again++ {
+		asked := time.Now()
+		image, err = u.waiter.Core.GetFor(ctx, u.waiter.Raw, ddb.Options{Holding: true}) // others of the process wait behind it
+		if err != nil || again == rereads || !u.waiter.Stale(asked) {
+			break
+		}
+	}
+	if err == nil && image == nil {
+		image = ddb.Item{}
+	}
+	return image, err
 }
 
 // errAgain asks for another attempt.

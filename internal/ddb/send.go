@@ -25,6 +25,7 @@ type call struct {
 	between int               // attempts made before that, which the policy does not count
 	ended   time.Time         // when the policy gave the call up
 	why     error             // with what it did
+	judged  bool              // the present attempt has ended with ErrJudged
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -61,6 +62,11 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			_ = c.release(nil)
 			break
 		}
+		if c.judged {
+			c.res.Clean = false
+			c.giveUp(c.res.Err)
+			break
+		}
 		if !c.repeats(ctx, n) {
 			c.res.Err = Join(CtxError(c.caller), c.res.Err) // who has left hears of both
 			break
@@ -90,6 +96,11 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	defer hurry(actx, cancel)()
 	var item Item
 	var err error
+	if c.opt.Beside != nil {
+		beside, end := c.opt.Beside(actx)
+		defer end()
+		actx = beside
+	}
 	if hedges := c.advance(); hedges {
 		c.seen, item, err = c.hedged(actx)
 	} else {
@@ -126,9 +137,13 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
 		return true
 	}
-	res.Err = err
+	res.Err, c.judged = err, errors.Is(context.Cause(actx), ErrJudged)
 	return false
 }
+
+// ErrJudged is the cause with which Options.Beside ends an attempt of which the caller has
+// a verdict: there is no other.
+var ErrJudged = errors.New("the write is judged")
 
 // cancelled ends a call whose context is done. If a write may have landed, one
 // short attempt on a detached context finds out: repeating it is harmless, and

@@ -3,6 +3,7 @@ package protocol
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/recent"
@@ -17,7 +18,8 @@ type Core struct {
 	witness *witness
 	sights  *sights
 	done    *recent.Memory[bool] // ids of own writes that are judged
-	Refused atomic.Uint64        // how often others have refused a transaction at these items, lately
+	pulse   *pulse
+	Refused atomic.Uint64 // how often others have refused a transaction at these items, lately
 
 	lock  lockTemplates
 	queue queueTemplates
@@ -31,6 +33,7 @@ func Of(t *stored.Table) *Core {
 			Table:   t,
 			witness: &witness{writes: map[WriteID][]*Evidence{}},
 			sights:  &sights{memory: recent.New[Sight](sightsKept)},
+			pulse:   &pulse{raced: recent.New[time.Time](racedKept)},
 			done:    recent.New[bool](judgedKept),
 		}
 		c.lock, c.queue = newTemplates(c.Attr, c.Partition)

@@ -12,11 +12,13 @@ import (
 // Update sends a write of the call, the one that it expects. Clean of the result is about
 // everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
+	opt.Beside = t.beside
 	return t.looked(ctx, t.sent(t.Core.Update(ctx, in, opt)), false)
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
+	opt.Beside = t.beside
 	return t.looked(ctx, t.sent(t.Core.Delete(ctx, in, opt)), true)
 }
 

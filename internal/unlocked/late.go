@@ -1,0 +1,58 @@
+package unlocked
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/protocol"
+)
+
+// beside looks at the item while an attempt to write is late and others write there: each
+// of eight writes takes a place in the ring, so who waits for long is told nothing by the
+// image that refuses it. What a look shows in time is a verdict, and ends the attempt.
+func (t *Call) beside(ctx context.Context) (_ context.Context, end func()) {
+	ctx, told := context.WithCancelCause(ctx)
+	every, began, over := t.Core.Late(), time.Now(), make(chan struct{})
+	late := time.AfterFunc(every, func() {
+		defer close(over)
+		if every > 0 && t.Core.IsRaced(t.Raw) {
+			t.lookUntil(ctx, every, told)
+		}
+	})
+	return ctx, func() {
+		t.Core.Took(time.Since(began))
+		if told(nil); !late.Stop() {
+			<-over
+		}
+	}
+}
+
+// lookUntil looks at the item until it has told of the write, or ctx ends. The looks may
+// be late too, so they do not wait for each other.
+func (t *Call) lookUntil(ctx context.Context, every time.Duration, told context.CancelCauseFunc) {
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	next := time.NewTicker(every)
+	defer next.Stop()
+	for ctx.Err() == nil {
+		looks.Go(func() {
+			t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
+			if v, _ := t.Seen(); v != protocol.Undecided {
+				told(ddb.ErrJudged)
+			}
+		})
+		select {
+		case <-ctx.Done():
+		case <-next.C:
+		}
+	}
+}
+
+// Stale reports whether an answer to what was asked then is likely to show the item as it
+// is no more: it was late, and others write there.
+func (t *Call) Stale(asked time.Time) bool {
+	late := t.Core.Late()
+	return late > 0 && time.Since(asked) > late && t.Core.IsRaced(t.Raw)
+}

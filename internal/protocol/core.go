@@ -18,7 +18,7 @@ type Core struct {
 	witness *witness
 	sights  *sights
 	done    *recent.Memory[bool] // ids of own writes that are judged
-	pulse   *pulse
+	pulse   pulse
 	Refused atomic.Uint64 // how often others have refused a transaction at these items, lately
 
 	lock  lockTemplates
@@ -33,7 +33,7 @@ func Of(t *stored.Table) *Core {
 			Table:   t,
 			witness: &witness{writes: map[WriteID][]*Evidence{}},
 			sights:  &sights{memory: recent.New[Sight](sightsKept)},
-			pulse:   &pulse{raced: recent.New[time.Time](racedKept)},
+			pulse:   pulse{raced: recent.New[time.Time](racedKept)},
 			done:    recent.New[bool](judgedKept),
 		}
 		c.lock, c.queue = newTemplates(c.Attr, c.Partition)

@@ -1,41 +1,40 @@
 package protocol
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
-	"github.com/dynahold/dynahold/internal/pace"
 	"github.com/dynahold/dynahold/internal/recent"
 )
 
 // pulse is what a process knows of how fast a table is, and of where others write.
 type pulse struct {
+	trip  atomic.Int64              // how long a write takes, there and back; 0: not known
 	raced *recent.Memory[time.Time] // by item: when others last wrote first
-
-	mu     sync.Mutex
-	writes pace.Forecast // guarded by mu: how long they take, there and back
 }
 
 const (
-	lateTrips = 3 // whose answer takes so many trips is late
+	lateTrips = 4 // whose answer takes so many trips is late
 	racedKept = 1_000
 	racedFor  = 10 * time.Second // longer than what stalls takes
 )
 
-// Took notes how long a write took.
-func (c *Core) Took(trip time.Duration) {
-	c.pulse.mu.Lock()
-	defer c.pulse.mu.Unlock()
-	c.pulse.writes.Took(trip)
+// Took notes how long a write took. The estimate falls fast and rises slowly: one that took
+// long says little of the next. What another one notes at this moment may be lost.
+func (c *Core) Took(d time.Duration) {
+	switch trip := time.Duration(c.pulse.trip.Load()); {
+	case trip == 0:
+		c.pulse.trip.Store(int64(d))
+	case d < trip:
+		c.pulse.trip.Store(int64(trip - (trip-d)/4))
+	default:
+		c.pulse.trip.Store(int64(trip + (min(d, 2*trip)-trip)/16))
+	}
 }
 
 // Late is how long an answer takes at least that is late; 0: nobody knows.
-func (c *Core) Late() time.Duration {
-	c.pulse.mu.Lock()
-	defer c.pulse.mu.Unlock()
-	return lateTrips * c.pulse.writes.Trip
-}
+func (c *Core) Late() time.Duration { return lateTrips * time.Duration(c.pulse.trip.Load()) }
 
 // Raced notes that others wrote first at an item.
 func (c *Core) Raced(key ddb.Item) {

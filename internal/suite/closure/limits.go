@@ -3,21 +3,21 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_180,
+	"delegate":    17_290,
 	"history":     355,
 	"jobs":        15_400,
 	"localdb":     1_150,
-	"lockedread":  14_400,
+	"lockedread":  14_430,
 	"mutex":       13_500,
-	"nolock":      19_520,
-	"once":        12_950,
-	"optimistic":  20_450,
-	"pessimistic": 19_900,
+	"nolock":      19_640,
+	"once":        13_000,
+	"optimistic":  20_540,
+	"pessimistic": 19_960,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,
 	"ticket":      10_300,
-	"txn":         18_000,
+	"txn":         18_110,
 	"unique":      7_650,
 }
 

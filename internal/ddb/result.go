@@ -1,9 +1,6 @@
 package ddb
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Outcome is what became of a conditional write.
 type Outcome int
@@ -49,9 +46,6 @@ type Options struct {
 	// very long is everybody's time. Its repetition may be refused by its own copy, so the
 	// image must tell. 0: no bound.
 	First time.Duration
-	// Beside runs beside each attempt, until end, and gives it its context: with ErrJudged
-	// as its cause that one ends the call, as one whose outcome is unknown.
-	Beside func(context.Context) (of context.Context, end func())
 	// Hedge sends the first attempt twice if its answer is late; see there.
 	Hedge   Hedge
 	NoGrace bool // on cancellation in mid-write, do not repeat to settle it

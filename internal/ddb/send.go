@@ -25,7 +25,6 @@ type call struct {
 	between int               // attempts made before that, which the policy does not count
 	ended   time.Time         // when the policy gave the call up
 	why     error             // with what it did
-	judged  bool              // the present attempt has ended with ErrJudged
 	ongoing int               // attempts that a transaction under way has refused
 	soon    Backoff           // after those
 	res     Result
@@ -62,11 +61,6 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 			_ = c.release(nil)
 			break
 		}
-		if c.judged {
-			c.res.Clean = false
-			c.giveUp(c.res.Err)
-			break
-		}
 		if !c.repeats(ctx, n) {
 			c.res.Err = Join(CtxError(c.caller), c.res.Err) // who has left hears of both
 			break
@@ -96,11 +90,6 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	defer hurry(actx, cancel)()
 	var item Item
 	var err error
-	if c.opt.Beside != nil {
-		beside, end := c.opt.Beside(actx)
-		defer end()
-		actx = beside
-	}
 	if hedges := c.advance(); hedges {
 		c.seen, item, err = c.hedged(actx)
 	} else {
@@ -137,12 +126,12 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
 		return true
 	}
-	res.Err, c.judged = err, errors.Is(context.Cause(actx), ErrJudged)
+	res.Err = err
 	return false
 }
 
-// ErrJudged is the cause with which Options.Beside ends an attempt of which the caller has
-// a verdict: there is no other.
+// ErrJudged is the cause with which the context of a write ends of which its caller has a
+// verdict, and need not hear any more: its outcome is unknown, whatever was sent.
 var ErrJudged = errors.New("the write is judged")
 
 // cancelled ends a call whose context is done. If a write may have landed, one
@@ -150,6 +139,11 @@ var ErrJudged = errors.New("the write is judged")
 // its answer is the verdict on all attempts.
 func (c *call) cancelled(ctx context.Context) {
 	cause := CtxError(c.caller)
+	if errors.Is(context.Cause(c.caller), ErrJudged) {
+		c.res.Clean = false
+		c.giveUp(ErrJudged)
+		return
+	}
 	if unsent := (*UnsentError)(nil); errors.As(c.res.Err, &unsent) && c.res.Clean {
 		unsent.Cancelled = c.leaves()
 		c.giveUp(Join(cause, c.res.Err)) // with what it waited for

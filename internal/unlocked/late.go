@@ -9,10 +9,11 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// beside looks at the item while an attempt to write is late and others write there: each
-// of eight writes takes a place in the ring, so who waits for long is told nothing by the
-// image that refuses it. What a look shows in time is a verdict, and ends the attempt.
-func (t *Call) beside(ctx context.Context) (_ context.Context, end func()) {
+// beside looks at the item while a write is late, or sleeps because it was throttled, and
+// others write there: each of eight writes takes a place in the ring, so who waits for long
+// is told nothing by the image that refuses it. What a look shows in time is a verdict, and
+// ends the write, whose context is the one returned.
+func (t *Call) beside(ctx context.Context) (_ context.Context, end func(ddb.Result)) {
 	ctx, told := context.WithCancelCause(ctx)
 	every, began, over := t.Core.Late(), time.Now(), make(chan struct{})
 	late := time.AfterFunc(every, func() {
@@ -21,8 +22,10 @@ func (t *Call) beside(ctx context.Context) (_ context.Context, end func()) {
 			t.lookUntil(ctx, every, told)
 		}
 	})
-	return ctx, func() {
-		t.Core.Took(time.Since(began))
+	return ctx, func(res ddb.Result) {
+		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+			t.Core.Took(time.Since(began))
+		}
 		if told(nil); !late.Stop() {
 			<-over
 		}

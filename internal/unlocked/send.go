@@ -12,14 +12,18 @@ import (
 // Update sends a write of the call, the one that it expects. Clean of the result is about
 // everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	opt.Beside = t.beside
-	return t.looked(ctx, t.sent(t.Core.Update(ctx, in, opt)), false)
+	judged, end := t.beside(ctx)
+	res := t.Core.Update(judged, in, opt)
+	end(res)
+	return t.looked(ctx, t.sent(res), false)
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	opt.Beside = t.beside
-	return t.looked(ctx, t.sent(t.Core.Delete(ctx, in, opt)), true)
+	judged, end := t.beside(ctx)
+	res := t.Core.Delete(judged, in, opt)
+	end(res)
+	return t.looked(ctx, t.sent(res), true)
 }
 
 // sent notes what came of a write of the call.

@@ -53,13 +53,9 @@ func (t *Call) lookUntil(ctx context.Context, every time.Duration, told context.
 	}
 }
 
-// longer is how many times as long as what is late an answer takes behind which everybody
-// may have written, those of the own process too.
-const longer = 5
-
 // Stale reports whether an answer to what was asked then is likely to show the item as it
-// is no more: it was late, and others write there, or it took very long.
+// is no more: it was late, and others write there.
 func (t *Call) Stale(asked time.Time) bool {
-	took, late := time.Since(asked), t.Core.Late()
-	return late > 0 && (took > longer*late || took > late && t.Core.IsRaced(t.Raw))
+	late := t.Core.Late()
+	return late > 0 && time.Since(asked) > late && t.Core.IsRaced(t.Raw)
 }

@@ -33,23 +33,19 @@ func (t *Call) beside(ctx context.Context) (_ context.Context, end func(ddb.Resu
 }
 
 // lookUntil looks at the item until it has told of the write, or ctx ends. The looks may
-// be late too, so they do not wait for each other.
+// be late too, so they do not wait for each other; each one waits twice as long as the one
+// before, for a write that never ends must not read for ever.
 func (t *Call) lookUntil(ctx context.Context, every time.Duration, told context.CancelCauseFunc) {
 	var looks sync.WaitGroup
 	defer looks.Wait()
-	next := time.NewTicker(every)
-	defer next.Stop()
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; every *= 2 {
 		looks.Go(func() {
 			t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
 			if v, _ := t.Seen(); v != protocol.Undecided {
 				told(ddb.ErrJudged)
 			}
 		})
-		select {
-		case <-ctx.Done():
-		case <-next.C:
-		}
+		ddb.Sleep(ctx, every)
 	}
 }
 

@@ -172,10 +172,9 @@ func readBenchmarks(f io.Reader) (rows []measured, err error) {
 			row[unit] += "" // the column is there
 		}
 		for unit, values := range runs[name] {
-			slices.Sort(values)
-			row[unit] = figures(values[(len(values)-1)/2])
-			if last := len(values) - 1; last > 0 {
-				row[unit+", range"] = figures(values[0]) + " to " + figures(values[last])
+			least, middle, most := sorted(values)
+			if row[unit] = figures(middle); len(values) > 1 {
+				row[unit+", range"] = spread{Seeds: len(values), RateLeast: least, RateMost: most}.rates()
 			}
 		}
 		rows = append(rows, row)

@@ -46,14 +46,21 @@ func merge(of []result) result {
 func byRate(a, b result) int { return cmp.Compare(a.Rate, b.Rate) }
 func byTail(a, b result) int { return cmp.Compare(a.P99, b.P99) }
 
-// median of a figure; of an even number of results the lower one of the two.
+// median of a figure.
 func median[T cmp.Ordered](of []result, figure func(result) T) T {
 	var all []T
 	for _, r := range of {
 		all = append(all, figure(r))
 	}
+	_, middle, _ := sorted(all)
+	return middle
+}
+
+// sorted sorts some values, and returns the least, the middle and the greatest of them; of
+// an even number the lower one of the two in the middle.
+func sorted[T cmp.Ordered](all []T) (least, middle, most T) {
 	slices.Sort(all)
-	return all[(len(all)-1)/2]
+	return all[0], all[(len(all)-1)/2], all[len(all)-1]
 }
 
 // rates shows how far apart the rates are; empty: there was one seed.

@@ -38,11 +38,14 @@
 // If the condition fails, the image tells: our id among the writers means that
 // an earlier attempt was applied; the newest id that we had read, still in
 // sight without ours after it, means not applied; else the outcome is unknown
-// if an attempt had no answer, or others have written eight times. Whatever image any
-// caller of the process gets in the meantime is evidence too: where others wrote first in
-// the last 10 s the item is read beside a write that takes four times as long as is usual,
-// until that tells, and read again where the read took so long. The image of a conflict is the input of the next
-// attempt, at once; after a sleep it would be stale, and the item is read again.
+// if an attempt had no answer, or others have written eight times. Whatever image
+// any caller of the process gets in the meantime is evidence too. Where others
+// wrote first in the last 10 s the process looks for it: it reads the item beside a
+// write that takes four times as long as is usual, until that tells, and again
+// where a read took so long.
+//
+// The image of a conflict is the input of the next attempt, at once; after a sleep
+// it would be stale, and the item is read again.
 //
 // A delete leaves no evidence: one whose answer was lost, and that then finds
 // no item, ends in ErrOutcomeUnknown.

@@ -13,19 +13,18 @@ import (
 // others write there: each of eight writes takes a place in the ring, so who waits for long
 // is told nothing by the image that refuses it. What a look shows in time is a verdict, and
 // ends the write, whose context is the one returned.
-func (t *Call) beside(ctx context.Context) (_ context.Context, end func(ddb.Result)) {
+func (t *Call) beside(ctx context.Context) (_ context.Context, end func()) {
+	every := t.Core.Late()
+	if every == 0 || !t.Core.IsRaced(t.Raw) {
+		return ctx, func() {}
+	}
 	ctx, told := context.WithCancelCause(ctx)
-	every, began, over := t.Core.Late(), time.Now(), make(chan struct{})
+	over := make(chan struct{})
 	late := time.AfterFunc(every, func() {
 		defer close(over)
-		if every > 0 && t.Core.IsRaced(t.Raw) {
-			t.lookUntil(ctx, every, told)
-		}
+		t.lookUntil(ctx, every, told)
 	})
-	return ctx, func(res ddb.Result) {
-		if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
-			t.Core.Took(time.Since(began))
-		}
+	return ctx, func() {
 		if told(nil); !late.Stop() {
 			<-over
 		}

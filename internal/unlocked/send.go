@@ -2,6 +2,7 @@ package unlocked
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -12,18 +13,23 @@ import (
 // Update sends a write of the call, the one that it expects. Clean of the result is about
 // everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	judged, end := t.beside(ctx)
-	res := t.Core.Update(judged, in, opt)
-	end(res)
-	return t.looked(ctx, t.sent(res), false)
+	return t.send(ctx, false, func(ctx context.Context) ddb.Result { return t.Core.Update(ctx, in, opt) })
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	judged, end := t.beside(ctx)
-	res := t.Core.Delete(judged, in, opt)
-	end(res)
-	return t.looked(ctx, t.sent(res), true)
+	return t.send(ctx, true, func(ctx context.Context) ddb.Result { return t.Core.Delete(ctx, in, opt) })
+}
+
+func (t *Call) send(ctx context.Context, deletes bool, request func(context.Context) ddb.Result) ddb.Result {
+	began := time.Now()
+	until, end := t.beside(ctx)
+	res := request(until)
+	end()
+	if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+		t.Core.Took(time.Since(began))
+	}
+	return t.looked(ctx, t.sent(res), deletes)
 }
 
 // sent notes what came of a write of the call.

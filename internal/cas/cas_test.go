@@ -34,13 +34,19 @@ var (
 // shelf is a table with a client of its own, and how its items are changed.
 type shelf struct {
 	*rig.Rig
+	others *dynamodb.Client
 	table  *typed.Table
 	policy Policy
 }
 
 func open(t *testing.T) *shelf {
 	t.Helper()
-	s := &shelf{Rig: rig.New(t)}
+	return openOver(t, rig.New(t), rig.Client())
+}
+
+func openOver(t *testing.T, r *rig.Rig, others *dynamodb.Client) *shelf {
+	t.Helper()
+	s := &shelf{Rig: r, others: others}
 	table := rig.Must(repo.NewTable[tin](s.Client, s.Table, repo.TableConfig{}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	s.table = typed.TableOf(table)
@@ -51,7 +57,7 @@ func open(t *testing.T) *shelf {
 
 func (s *shelf) put(t *testing.T, item ddb.Item) {
 	t.Helper()
-	rig.Must(rig.Client().PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: item}))(t)
+	rig.Must(s.others.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &s.Table, Item: item}))(t)
 }
 
 // stored puts an item of version 3, with what else is given.
@@ -135,19 +141,23 @@ func TestRunAgainstOthers(t *testing.T) {
 // too.
 func TestReadsBehindSleeps(t *testing.T) {
 	for most, want := range map[time.Duration]int{eager: 2, eager + 1: 5} { // of 7 tries
-		s := open(t)
-		s.stored(t, nil)
-		s.policy.Attempts, s.policy.Wait.Max = 8, most
-		runs := 0
-		_, _, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(func(ctx context.Context, b *tin) error {
-			runs++
-			s.writeOnce(t, runs, 6)
-			return add(ctx, b)
-		})})
-		rig.Is(t, err)
-		if reads := s.Count.Counts()["GetItem"]; reads != want || runs != 7 {
-			t.Errorf("sleeps up to %v: %d reads for %d tries, want %d for 7", most, reads, runs, want)
-		}
+		r := rig.New(t)
+		rig.InVirtualTime(t, 4, func(t *testing.T, network fault.Doer) { // where nothing is late
+			count := fault.NewCounter(network)
+			s := openOver(t, &rig.Rig{Table: r.Table, Client: rig.Client(rig.Over(count))}, rig.Client(rig.Over(network)))
+			s.stored(t, nil)
+			s.policy.Attempts, s.policy.Wait.Max = 8, most
+			runs := 0
+			_, _, err := Run(t.Context(), s.table, &s.policy, key, raw, typed.Request{Change: typed.ChangeOf(func(ctx context.Context, b *tin) error {
+				runs++
+				s.writeOnce(t, runs, 6)
+				return add(ctx, b)
+			})})
+			rig.Is(t, err)
+			if reads := count.Count("GetItem"); reads != want || runs != 7 {
+				t.Errorf("sleeps up to %v: %d reads for %d tries, want %d for 7", most, reads, runs, want)
+			}
+		})
 	}
 }
 
@@ -165,7 +175,7 @@ func (s *shelf) storedAt(t *testing.T, nth, at int, more ddb.Item) {
 }
 
 func (s *shelf) delete(t *testing.T) {
-	rig.Must(rig.Client().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: raw}))(t)
+	rig.Must(s.others.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Table, Key: raw}))(t)
 }
 
 // An item that this process believes in is no evidence: what a change says of it

@@ -17,7 +17,11 @@ type pulse struct {
 const (
 	lateTrips = 4 // whose answer takes so many trips is late
 	racedKept = 1_000
-	racedFor  = 10 * time.Second // longer than what stalls takes
+	racedFor  = 10 * time.Second // longer than most stalls
+
+	// eightWrites is how long as many of one item take at least, by what a partition lets
+	// through: sooner nothing has gone out of sight.
+	eightWrites = 8 * time.Millisecond
 )
 
 // Took notes how long a write took. The estimate falls fast and rises slowly: one that took
@@ -34,7 +38,13 @@ func (c *Core) Took(d time.Duration) {
 }
 
 // Late is how long an answer takes at least that is late; 0: nobody knows.
-func (c *Core) Late() time.Duration { return lateTrips * time.Duration(c.pulse.trip.Load()) }
+func (c *Core) Late() time.Duration {
+	trip := time.Duration(c.pulse.trip.Load())
+	if trip == 0 {
+		return 0
+	}
+	return max(lateTrips*trip, eightWrites)
+}
 
 // Raced notes that others wrote first at an item.
 func (c *Core) Raced(key ddb.Item) {

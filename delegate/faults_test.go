@@ -208,6 +208,7 @@ func (p *process) disturb(ctx context.Context, t *testing.T, each <-chan struct{
 // Processes die at any step of what they do, leaders too. What they were told is true, and
 // those who live go on at once.
 func TestProcessesDie(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(rig.Share(3, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			b := rig.New(t)

@@ -18,6 +18,7 @@ import (
 // first writes that would carry them are lost: each is applied once in the end, however
 // often it comes, and the item stays small.
 func TestIDsOfCommandsAtAnyRate(t *testing.T) {
+	t.Parallel()
 	const each, rounds = 80, 3
 	b := rig.New(t)
 	p := open(t, b)

@@ -15,6 +15,7 @@ import (
 // and is not taken for gone meanwhile: processes that all lead would ask all of them again
 // and again.
 func TestManyProcessesWithMoreIDsThanTheItemHas(t *testing.T) {
+	t.Parallel()
 	b := rig.New(t)
 	first := start(t, b.Client, b.Table)
 	rig.Is(t, first.items.Table().EnsureTable(t.Context()))

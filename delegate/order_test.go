@@ -57,6 +57,7 @@ func (p *posts) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 // A second mail of a slot would cover the first, of which nobody could say then whether it
 // was served: before each mail is put, the item or the row says what became of the last.
 func TestASenderHasOneMailAtATime(t *testing.T) {
+	t.Parallel()
 	b := rig.New(t)
 	first := start(t, b.Client, b.Table)
 	rig.Is(t, first.items.Table().EnsureTable(t.Context()))

@@ -17,6 +17,7 @@ import (
 // While mail keeps coming the leader carries out the commands of its own callers, too: they
 // would else wait for as long as that lasts.
 func TestProcessesGetTheSame(t *testing.T) {
+	t.Parallel()
 	b := rig.New(t)
 	first := start(t, b.Client, b.Table)
 	rig.Is(t, first.items.Table().EnsureTable(t.Context()))
@@ -52,6 +53,7 @@ func TestProcessesGetTheSame(t *testing.T) {
 // where requests are met with silence, before or after they have arrived, the
 // others do not wait for that, and nothing is applied twice.
 func TestSilenceHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	b := rig.New(t)
 	first := start(t, b.Client, b.Table)
 	rig.Is(t, first.items.Table().EnsureTable(t.Context()))

@@ -183,6 +183,7 @@ func TestAProcessDiesWithAHeldEnd(t *testing.T) {
 // Whatever befalls the transaction of an end and a start, each job is handled, one that was
 // told done no more, and no more run at once than may.
 func TestEndsThatStartJobsOverABadNetwork(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []fault.Kind{fault.DropRequest, fault.LoseResponse, fault.Resend, fault.LateDuplicate, fault.DelayResponse, fault.Error500After, fault.Throttle, fault.TransactionConflict, fault.NoImage} {
 		t.Run(kind.String(), func(t *testing.T) {
 			inFleet(t, func(t *testing.T, f *fleet) {
@@ -242,6 +243,7 @@ func TestEndsThatStartJobsOverABadNetwork(t *testing.T) {
 
 // Processes that are more than the limit leave those alone who have a place.
 func TestManyProcessesAtOneResource(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		const processes, limit, count = 50, 8, 300
 		enqueue(t, f.open(t, jobs.Config{Limit: limit}), "work", count)

@@ -196,6 +196,7 @@ func TestCancelAndStartRace(t *testing.T) {
 // A job of another process is started at its time, by a dispatcher that knew nothing of it,
 // and 50 of them send no more for that than a look each.
 func TestAJobIsStartedAtItsTime(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		s, sent := f.process(t, jobs.Config{})
 		producer, produced := f.process(t, jobs.Config{})
@@ -233,6 +234,7 @@ func TestAJobIsStartedAtItsTime(t *testing.T) {
 // Jobs for tomorrow, and jobs that wait for their retry, cost a dispatcher a look in half a
 // minute for their shard, and the jobs of today nothing.
 func TestJobsForLaterCostNothing(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		producer, _ := f.process(t, jobs.Config{Retry: jobs.Retry{Min: 2 * time.Hour, Max: 2 * time.Hour}})
 		measure := func() (all, looks, lines int) {
@@ -280,6 +282,7 @@ func TestAMarkOfATimeIsLost(t *testing.T) {
 
 // Many that are due at the same time are all started once, by several processes.
 func TestManyAreDueAtOnce(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		producer, _ := f.process(t, jobs.Config{Limit: 1000})
 		const count = 150

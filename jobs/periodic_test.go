@@ -52,6 +52,7 @@ func (k *ticks) periodically(t *testing.T, s *queue, schedule jobs.Schedule) (en
 // Each tick has one job over several processes, of which some die at any moment, and lose
 // answers; nobody waits for them.
 func TestEachTickHasOneJob(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		k := &ticks{seen: map[int64]int{}}
 		cron := rig.Must(jobs.Cron("* * * * *"))(t)
@@ -82,6 +83,7 @@ func TestEachTickHasOneJob(t *testing.T) {
 
 // Ticks that nobody saw are made up for as the schedule says.
 func TestMissedTicks(t *testing.T) {
+	t.Parallel()
 	for catchUp, want := range map[jobs.CatchUp]int{jobs.CatchUpLast: 1, jobs.CatchUpNone: 0, jobs.CatchUpAll: 10} {
 		t.Run(fmt.Sprint(catchUp), func(t *testing.T) {
 			inFleet(t, func(t *testing.T, f *fleet) {
@@ -110,6 +112,7 @@ func TestMissedTicks(t *testing.T) {
 // Of two schedules under one name that of the process which began last holds, while it is
 // there.
 func TestAScheduleChanges(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		before, after := &ticks{seen: map[int64]int{}}, &ticks{seen: map[int64]int{}}
 		s, _ := f.process(t, jobs.Config{})

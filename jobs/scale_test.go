@@ -105,6 +105,7 @@ const poll = 2 * time.Second // the default
 // Who does not know whether its job is in the table tells of it all the same: an idle
 // dispatcher of another process starts it as soon as any.
 func TestAJobWhoseEnqueueIsUnknownStartsAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]func(t *testing.T, q *queue, started chan string) error{
 		"Enqueue": func(t *testing.T, q *queue, _ chan string) error {
 			_, err := q.Enqueue(t.Context(), "work", deploy{})
@@ -237,6 +238,7 @@ func TestARequeueMarks(t *testing.T) {
 // Where nothing is due, or all that runs is alive, the line is not read again and again,
 // but at the time when that may change.
 func TestALookThatFoundNothingIsRemembered(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		const later, lease = 8 * time.Minute, 30 * time.Second
 		other, _ := f.process(t, jobs.Config{Limit: 2})
@@ -279,6 +281,7 @@ func TestALookThatFoundNothingIsRemembered(t *testing.T) {
 // Resources that are full stand in nobody's way, and cost a dispatcher that comes
 // nothing before it works.
 func TestFullResourcesAreNotWadedThrough(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		other, _ := f.process(t, jobs.Config{Limit: 3})
 		for i := range 60 {

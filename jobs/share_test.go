@@ -15,6 +15,7 @@ import (
 // Starts are shared by weight while all have work and room, whatever else is queued; none
 // waits for more than is said; and what one does not use the others get.
 func TestStartsAreSharedByWeight(t *testing.T) {
+	t.Parallel()
 	const each, workers = 100, 4
 	weights := map[string]int{"a": 6, "b": 3, "c": 1}
 	inFleet(t, func(t *testing.T, f *fleet) {
@@ -71,6 +72,7 @@ func wantShares(t *testing.T, started []string, weights map[string]int) {
 // A resource that had no work for long comes back with one round of credit, and not with all
 // that it has missed.
 func TestWhoHadNoWorkDoesNotStarveTheRest(t *testing.T) {
+	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
 		s, _ := f.process(t, jobs.Config{Limit: 1000, Workers: 1, Resources: map[string]int{"a": 2, "b": 2}})
 		rig.Must(s.EnqueueMany(t.Context(), "a", make([]deploy, 200)))(t)

@@ -120,6 +120,7 @@ func ticking(c jobs.CatchUp) func(*queue) {
 // While some process is alive every tick has one job, soon, whatever else fails; when none
 // was, ticks are made up for as the schedule says.
 func TestTicksInAStorm(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []jobs.CatchUp{jobs.CatchUpLast, jobs.CatchUpNone, jobs.CatchUpAll} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			inStorm(t, uint64(policy)+1, func(t *testing.T, s *storm) {
@@ -165,6 +166,7 @@ func TestTicksInAStorm(t *testing.T) {
 // Clocks that are further apart than Config.ClockSkew bring ticks early, by as much; no tick
 // has two jobs, and where all are to be made up for none is left out.
 func TestTicksOfClocksFarApart(t *testing.T) {
+	t.Parallel()
 	inStorm(t, 11, func(t *testing.T, s *storm) {
 		r := &runs{jobs: map[int64]map[string]time.Duration{}}
 		ahead := []time.Duration{0, 3 * time.Minute, -time.Hour}

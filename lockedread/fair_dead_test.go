@@ -156,6 +156,7 @@ func TestFairOneLostClaim(t *testing.T) {
 // TestFairOrderAfterTheDead: many who died in the queue cost hardly more than
 // one, and those who are alive are served in their order.
 func TestFairOrderAfterTheDead(t *testing.T) {
+	t.Parallel()
 	for name, cfg := range map[string]lockedread.Config{"clocks": {Fair: true}, "no clock": {Fair: true, Clockless: true}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -89,6 +89,7 @@ func (b bench) inTurns(t *testing.T, processes []*watched, times int) time.Durat
 // look after another, which takes half a trip more in every turn. There are never
 // more of them than a partition bears.
 func TestFairLooksOverlap(t *testing.T) {
+	t.Parallel()
 	const trip, processes, times = 4 * time.Millisecond, 6, 20
 	b := newBench(t)
 	inVirtualTime(t, func(t *testing.T, network fault.Doer) {

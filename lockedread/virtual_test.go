@@ -33,6 +33,7 @@ type actor struct {
 // their holds for longer than a lease, under faults, for days of virtual time.
 // Every verdict is compared with the item in the end.
 func TestVirtualDays(t *testing.T) {
+	t.Parallel()
 	span := rig.Share(15*time.Minute, 3*time.Hour)
 	if rig.Soaking() {
 		span = 20 * 24 * time.Hour

@@ -26,6 +26,7 @@ func (b bench) over(t *testing.T, network fault.Doer, cfg mutex.Config) *mutex.L
 // Nobody takes a fail-closed lock over from a dead holder, however it came to it and
 // however long they wait, until an operator breaks it: then the first in the queue has it.
 func TestFairClosedWaitsForADeadHolder(t *testing.T) {
+	t.Parallel()
 	for name, waited := range map[string]bool{"it was alone": false, "it came through the queue": true} {
 		for _, clockless := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestS3_3_SeveralLocksWithoutDeadlock(t *testing.T) {
+	t.Parallel()
 	eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {
 		rig.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) { severalLocks(t, b, network, cfg) })
 	})

@@ -197,6 +197,7 @@ func TestPayload(t *testing.T) {
 }
 
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []fault.Kind{fault.LoseResponse, fault.CutResponse, fault.Truncate, fault.Error500After, fault.Resend, fault.DropRequest, fault.Error500, fault.Throttle} {
 		t.Run(kind.String(), func(t *testing.T) {
 			eachMode(t, func(t *testing.T, b bench, cfg mutex.Config) {

@@ -51,6 +51,14 @@ func TestProcessesThatDieGoingOver(t *testing.T) {
 	}
 }
 
+// unlocked ends the lock that nobody will release, as an operator does.
+func (s *store) unlocked(t *testing.T) {
+	t.Helper()
+	if s.raw(t)["lockedBy"] != nil {
+		s.set(t, "REMOVE lockedBy, lockHeld, lockTime, lockLease SET lockStolen = lockToken", nil)
+	}
+}
+
 func dies(t *testing.T, s *store, ids, last int, end fault.Kind) {
 	for name, do := range taking {
 		s.filled(t, ids)
@@ -72,9 +80,8 @@ func dies(t *testing.T, s *store, ids, last int, end fault.Kind) {
 		_, err := do(ctx, s.once("m"))
 		cancel()
 		s.Always(fault.None)
-		// A lock that the dead process has left is ended by an operator.
-		if err != nil && s.raw(t)["lockedBy"] != nil {
-			s.set(t, "REMOVE lockedBy, lockHeld, lockTime, lockLease SET lockStolen = lockToken", nil)
+		if err != nil {
+			s.unlocked(t)
 		}
 		for {
 			// The operator may have ended a lock that was kept for the next of the process.
@@ -113,6 +120,7 @@ func TestCopiesOfWritesThatGoOver(t *testing.T) {
 				for _, one := range slices.Backward(copies) {
 					_, _ = one.Deliver() // most are refused
 				}
+				s.unlocked(t)
 				rig.Equal(t, s.stock(t), want, "%s: are left", when)
 			}
 			deliver("at once", 7)

@@ -2,7 +2,6 @@ package jobs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -170,7 +169,7 @@ func TestADueJobBehindOthers(t *testing.T) {
 // A table without transactions is refused, by name.
 func TestAGlobalTableWithStrongConsistency(t *testing.T) {
 	b := newBench(t)
-	s := rig.Must(jobs.New[deploy](strong{b.Client}, b.Table, jobs.Config{}))(t)
+	s := rig.Must(jobs.New[deploy](rig.Strong{Client: b.Client}, b.Table, jobs.Config{}))(t)
 	refused := func(err error) {
 		t.Helper()
 		rig.Is(t, err, repo.ErrSchema)
@@ -185,33 +184,7 @@ func TestAGlobalTableWithStrongConsistency(t *testing.T) {
 	_, err = s.Next(t.Context(), "staging")
 	refused(err)
 	refused(s.Run(t.Context(), func(context.Context, *jobs.Job[deploy]) error { return nil }))
-	permits := rig.Must(semaphore.New(strong{b.Client}, b.Table, semaphore.Config{}))(t)
+	permits := rig.Must(semaphore.New(rig.Strong{Client: b.Client}, b.Table, semaphore.Config{}))(t)
 	rig.Is(t, permits.EnsureTable(t.Context()))
 	rig.Is(t, rig.Must(permits.TryAcquire(t.Context(), "printer"))(t).Release(t.Context())) // permits need none
-}
-
-// strong is a client of a table of that kind.
-type strong struct{ *dynamodb.Client }
-
-func (c strong) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, o ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	out, err := c.Client.DescribeTable(ctx, in, o...)
-	if err == nil {
-		out.Table.MultiRegionConsistency = types.MultiRegionConsistencyStrong
-	}
-	return out, err
-}
-
-// TransactWriteItems asks for what no service has, which refuses it as this one
-// would.
-func (c strong) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	bad := *in
-	bad.TransactItems = nil
-	for range 101 {
-		bad.TransactItems = append(bad.TransactItems, in.TransactItems[0])
-	}
-	out, err := c.Client.TransactWriteItems(ctx, &bad, o...)
-	if err == nil {
-		err = errors.New("it was not refused")
-	}
-	return out, err
 }

@@ -359,7 +359,7 @@ func TestJobsBadInput(t *testing.T) {
 			h.line(t, line, 0, 1)
 		})
 	}
-	global := rig.Must(jobs.New[int](strong{w.Client}, w.Table+"-s", jobs.Config{}))(t)
+	global := rig.Must(jobs.New[int](rig.Strong{Client: w.Client}, w.Table+"-s", jobs.Config{}))(t)
 	err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error { _, err := global.In(tx).Enqueue(ctx, line, 1); return err })
 	rig.Is(t, err, repo.ErrSchema)
 	if !strings.Contains(fmt.Sprint(err), "global table with strong consistency") {

@@ -23,6 +23,17 @@ type item struct {
 	Version int64  `dynamodbav:"version" repo:"version"`
 }
 
+// groupOf is a group of these, which draws them one after the other.
+func groupOf(table *typed.Table, parts ...*combine.Participant) *combine.Group {
+	others := parts[1:]
+	return combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
+		if len(others) > 0 {
+			p, others = others[0], others[1:]
+		}
+		return p
+	})
+}
+
 func newTable(t *testing.T) *typed.Table { return tableOf[item](t) }
 
 func tableOf[T any](t *testing.T) *typed.Table {
@@ -148,14 +159,8 @@ func TestWhoseErrorItIs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parts := []*combine.Participant{participant(t.Context(), false, add, nil), participant(t.Context(), false, add, nil)}
 			told := []<-chan verdict{await(parts[0]), await(parts[1])}
-			left := parts[1:]
 			table := newTable(t)
-			b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
-				if len(left) > 0 {
-					p, left = left[0], nil
-				}
-				return p
-			})
+			b := groupOf(table, parts...)
 			work := item{ID: "a", Version: 1}
 			if err := edit(t, table, b, &work); err != nil || work.Count != 2 {
 				t.Fatalf("error %v, item %+v", err, work)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dynahold/dynahold/internal/combine"
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -119,13 +118,7 @@ func TestTheMemoryOfACallerThatWasTold(t *testing.T) {
 		}, nil)
 		toldSecond := make(chan error, 1)
 		go func() { _, err := second.Await(); toldSecond <- err }()
-		others := []*combine.Participant{second}
-		b := combine.NewGroup(table, telemetry.Pessimistic, first, func() (p *combine.Participant) {
-			if len(others) > 0 {
-				p, others = others[0], nil
-			}
-			return p
-		})
+		b := groupOf(table, first, second)
 		work := shelf{ID: "a", Version: 1}
 		rig.Is(t, edit(t, table, b, &work))
 		wantGood(t, work)
@@ -163,13 +156,7 @@ func TestTheMemoryOfAChangeThatDoesNotReturn(t *testing.T) {
 			}, nil)
 			told := make(chan error, 1)
 			go func() { _, err := second.Await(); told <- err }()
-			others := []*combine.Participant{second}
-			b := combine.NewGroup(table, telemetry.Pessimistic, first, func() (p *combine.Participant) {
-				if len(others) > 0 {
-					p, others = others[0], nil
-				}
-				return p
-			})
+			b := groupOf(table, first, second)
 			work := shelf{ID: "a", Version: 1}
 			err := edit(t, table, b, &work)
 			if b.Count() == 0 { // the only caller had ended before the second was drawn
@@ -209,13 +196,7 @@ func TestChangesDoNotShareMemory(t *testing.T) {
 		go func() { s, _ := typed.As[shelf](p.Await()); got <- s }()
 		parts, told = append(parts, p), append(told, got)
 	}
-	others := parts[1:]
-	b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
-		if len(others) > 0 {
-			p, others = others[0], others[1:]
-		}
-		return p
-	})
+	b := groupOf(table, parts...)
 	for range 3 { // conflicts
 		work := shelf{ID: "a", Version: 1}
 		rig.Is(t, edit(t, table, b, &work))
@@ -242,13 +223,7 @@ func TestABatchWritesWhatItsChangesSet(t *testing.T) {
 	for _, p := range []*combine.Participant{set, other} {
 		go func() { _, _ = p.Await() }()
 	}
-	others := []*combine.Participant{other}
-	b := combine.NewGroup(table, telemetry.Pessimistic, set, func() (p *combine.Participant) {
-		if len(others) > 0 {
-			p, others = others[0], nil
-		}
-		return p
-	})
+	b := groupOf(table, set, other)
 	raw := rig.Must(table.Encode(&shelf{ID: "a", Version: 1}))(t)
 	e := rig.Must(b.Edit(b.Context(), rig.Must(typed.SnapshotOf(table, raw))(t)))(t)
 	b.Conclude(nil)
@@ -271,13 +246,7 @@ func TestAChangeThatFailsSpoilsNothing(t *testing.T) {
 	told := make(chan shelf, 1)
 	go func() { _, _ = spoils.Await() }()
 	go func() { s, _ := typed.As[shelf](adds.Await()); told <- s }()
-	others := []*combine.Participant{adds}
-	b := combine.NewGroup(table, telemetry.Pessimistic, spoils, func() (p *combine.Participant) {
-		if len(others) > 0 {
-			p, others = others[0], nil
-		}
-		return p
-	})
+	b := groupOf(table, spoils, adds)
 	work := shelf{ID: "a", Version: 1}
 	newMemory().lend(&work)
 	rig.Is(t, edit(t, table, b, &work))

@@ -39,13 +39,7 @@ func TestEachIsToldItsOwnEnd(t *testing.T) {
 				cancelled, cancel := context.WithCancelCause(t.Context())
 				parts := []*combine.Participant{participant(late, false, add, nil), participant(cancelled, false, add, nil)}
 				told := []<-chan verdict{await(parts[0]), await(parts[1])}
-				others := parts[1:]
-				b := combine.NewGroup(table, telemetry.Pessimistic, parts[0], func() (p *combine.Participant) {
-					if len(others) > 0 {
-						p, others = others[0], nil
-					}
-					return p
-				})
+				b := groupOf(table, parts...)
 				work := item{ID: "a", Version: 1}
 				rig.Is(t, edit(t, table, b, &work)) // the write is under way from here
 				<-late.Done()

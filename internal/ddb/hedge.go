@@ -9,8 +9,9 @@ import (
 // Hedge sends a write once more, with the same bytes, when its attempt has had no answer
 // for a while, and lets both run: where requests take now long and now short, the second
 // one is often there first. The answer to either is the verdict on both, and one of them
-// may have been applied before the other is refused: so the image must tell. It is no
-// attempt that the client's policy counts, and only the first attempt has one.
+// may have been applied before the other is refused: so the image must tell, and where there
+// is none the other answer is waited for. It is no attempt that the client's policy counts,
+// and only the first attempt has one.
 type Hedge struct {
 	After  time.Duration // 0: never
 	Budget *Budget
@@ -86,7 +87,7 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 				c.res.Clean = clean // what is true of the last one its caller finds out
 				return seen, a.item, a.err
 			}
-			if c.decisive(&seen, a.err) {
+			if c.decisive(&seen, a.err) && !foundNothing(a.err) {
 				return seen, a.item, a.err
 			}
 			clean = clean && !c.doubtful(&seen, a.err)
@@ -107,6 +108,13 @@ func (c *call) doubtful(seen *sight, err error) bool {
 	}
 	kind := seen.classify(err)
 	return kind == ambiguous || kind == spent
+}
+
+// foundNothing reports whether an answer says no, and shows no item: if the other attempt was
+// applied before the item was deleted, nothing but its own answer can tell.
+func foundNothing(err error) bool {
+	item, failed := conditionFailed(err)
+	return failed && len(item) == 0
 }
 
 // decisive reports whether an answer is a yes or a no.

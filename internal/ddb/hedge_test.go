@@ -30,6 +30,7 @@ type reply struct {
 var (
 	yes       = reply{10 * time.Millisecond, http.StatusOK, `{"Attributes":{"id":{"S":"p"}}}`}
 	no        = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","Item":{"id":{"S":"p"}}}`}
+	gone      = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}`}
 	broken    = reply{10 * time.Millisecond, http.StatusInternalServerError, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
 	throttled = reply{10 * time.Millisecond, http.StatusBadRequest, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}`}
 )
@@ -73,6 +74,8 @@ func TestHedges(t *testing.T) {
 		"refused in time":                    {[]reply{no}, 1, ddb.Condition, true, 10 * time.Millisecond, 0},
 		"the second is first":                {[]reply{yes.late(), yes}, 2, ddb.Applied, false, 60 * time.Millisecond, 1},
 		"the second is refused by the first": {[]reply{yes.late(), no}, 2, ddb.Condition, false, 60 * time.Millisecond, 1},
+		"the second finds no item":           {[]reply{{after * 3, yes.status, yes.text}, gone}, 2, ddb.Applied, true, after * 3, 0},
+		"neither finds an item":              {[]reply{{after * 3, gone.status, gone.text}, gone}, 2, ddb.Condition, true, after * 3, 0},
 		"the first is first":                 {[]reply{{after + after/2, yes.status, yes.text}, yes.late()}, 2, ddb.Applied, false, after + after/2, 1},
 		"the second is throttled":            {[]reply{{after * 3, no.status, no.text}, throttled}, 2, ddb.Condition, true, after * 3, 0},
 		"both are throttled":                 {[]reply{{after * 2, throttled.status, throttled.text}, throttled}, 2, ddb.Refused, true, after * 2, 0},

@@ -171,6 +171,41 @@ func TestATransactionThatIsGivenUpTakesNobodyAlong(t *testing.T) {
 	})
 }
 
+// A dispatcher that leaves the jobs to others after conflicts holds up nobody: the resource is
+// free for the next call of its process, and Run leaves nothing behind.
+func TestAStartThatGivesWayHoldsUpNobody(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		var conflicts atomic.Int64
+		given := make(chan bool)
+		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+			if op != "TransactWriteItems" {
+				return fault.None
+			}
+			switch conflicts.Add(-1) {
+			case 0:
+				time.AfterFunc(time.Millisecond, func() { close(given) })
+				return fault.TransactionConflict
+			case 1:
+				return fault.TransactionConflict
+			}
+			return fault.None
+		}))
+		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}}))(t)
+		put(t, s, "staging", deploy{"v", 1})
+		put(t, s, "staging", deploy{"v", 2})
+		rig.Is(t, s.SetLimit(t.Context(), "staging", 2))
+		runs := rig.Must(s.Next(t.Context(), "staging"))(t)
+		conflicts.Store(2)
+		_, end := dispatch(t, s)
+		<-given
+		began := time.Now()
+		rig.Is(t, runs.Done(t.Context()))
+		rig.Equal(t, time.Since(began), 0, "the end waited")
+		end()
+	})
+}
+
 // A call whose context ends between two transactions that others are in the way of has
 // changed nothing, and says so.
 func TestCallsThatEndInAConflict(t *testing.T) {

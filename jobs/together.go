@@ -221,7 +221,9 @@ func (s *store) send(ctx context.Context, resource string, st *localResource, f 
 		res := s.table.Core.Transact(ctx, s.client, opt, writes...)
 		if res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {
 			conflicts++
-			all = givenWay(all, conflicts, res)
+			if all = givenWay(all, conflicts, res); len(all) == 0 {
+				return // whoever comes next need not wait until this one would have tried again
+			}
 			ddb.Sleep(ctx, pause.Next(time.Now(), time.Time{}))
 			all = st.reboard(f, all, res)
 			continue

@@ -136,19 +136,29 @@ func TestCallsByHandUnderConflicts(t *testing.T) {
 	})
 }
 
+// refusing is a client whose transactions are refused, where met says so, for those of others.
+func refusing(network fault.Doer, met func() bool) *dynamodb.Client {
+	return rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" && met() {
+			return fault.TransactionConflict
+		}
+		return fault.None
+	}))
+}
+
 // A call that comes while another one's transaction is given up has one of its own.
 func TestATransactionThatIsGivenUpTakesNobodyAlong(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var met func()
-		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "TransactWriteItems" && met != nil {
-				met()
-				met = nil
-				return fault.TransactionConflict
+		client := refusing(network, func() bool {
+			if met == nil {
+				return false
 			}
-			return fault.None
-		}))
+			met()
+			met = nil
+			return true
+		})
 		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}}))(t)
 		put(t, s, "staging", deploy{"v", 1})
 		put(t, s, "staging", deploy{"v", 2})
@@ -178,19 +188,13 @@ func TestAStartThatGivesWayHoldsUpNobody(t *testing.T) {
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var conflicts atomic.Int64
 		given := make(chan bool)
-		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
-			if op != "TransactWriteItems" {
-				return fault.None
-			}
-			switch conflicts.Add(-1) {
-			case 0:
+		client := refusing(network, func() bool {
+			left := conflicts.Add(-1)
+			if left == 0 {
 				time.AfterFunc(time.Millisecond, func() { close(given) })
-				return fault.TransactionConflict
-			case 1:
-				return fault.TransactionConflict
 			}
-			return fault.None
-		}))
+			return left == 0 || left == 1
+		})
 		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}}))(t)
 		put(t, s, "staging", deploy{"v", 1})
 		put(t, s, "staging", deploy{"v", 2})
@@ -212,12 +216,7 @@ func TestCallsThatEndInAConflict(t *testing.T) {
 	b := newBench(t)
 	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
 		var conflicts atomic.Bool
-		client := rig.Client(rig.Over(network), rig.Broken(func(op string, _ int, _ []byte) fault.Kind {
-			if op == "TransactWriteItems" && conflicts.Load() {
-				return fault.TransactionConflict
-			}
-			return fault.None
-		}))
+		client := refusing(network, conflicts.Load)
 		s := rig.Must(jobs.New[deploy](client, b.Table, jobs.Config{
 			Lease: time.Hour, Wait: repo.Wait{Min: time.Hour, Max: time.Hour}, Retry: jobs.Retry{Attempts: 1}}))(t)
 		defer func() {

@@ -87,7 +87,7 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 				c.res.Clean = clean // what is true of the last one its caller finds out
 				return seen, a.item, a.err
 			}
-			if c.decisive(&seen, a.err) && !foundNothing(a.err) {
+			if c.decisive(&seen, a.err) {
 				return seen, a.item, a.err
 			}
 			clean = clean && !c.doubtful(&seen, a.err)
@@ -110,15 +110,10 @@ func (c *call) doubtful(seen *sight, err error) bool {
 	return kind == ambiguous || kind == spent
 }
 
-// foundNothing reports whether an answer says no, and shows no item: if the other attempt was
-// applied before the item was deleted, nothing but its own answer can tell.
-func foundNothing(err error) bool {
-	item, failed := conditionFailed(err)
-	return failed && len(item) == 0
-}
-
-// decisive reports whether an answer is a yes or a no.
+// decisive reports whether an answer is the verdict on both attempts: a yes, or a no that
+// shows an item. If the other one was applied before the item was deleted, nothing but its
+// own answer can tell.
 func (c *call) decisive(seen *sight, err error) bool {
-	_, failed := conditionFailed(err)
-	return (err == nil || failed) && c.unproven(c.op, seen, err) == nil
+	image, failed := conditionFailed(err)
+	return (err == nil || failed && len(image) > 0) && c.unproven(c.op, seen, err) == nil
 }

@@ -209,7 +209,7 @@ func (p *process) disturb(ctx context.Context, t *testing.T, each <-chan struct{
 // those who live go on at once.
 func TestProcessesDie(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(rig.Share(3, 40)) {
+	for seed := range uint64(rig.Share(2, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			b := rig.New(t)
 			first := start(t, b.Client, b.Table)

@@ -84,7 +84,7 @@ func TestNextCostsTheSameBeforeAnyBacklog(t *testing.T) {
 			if of.running == 0 {
 				rig.Is(t, j.Done(t.Context()))
 			}
-			backlog(t, b, "staging", rig.Share(750, 1500), later, of.more)
+			backlog(t, b, "staging", rig.Share(400, 1500), later, of.more)
 			for range 3 {
 				b.Count.Reset()
 				j, err := s.Next(t.Context(), "staging")

@@ -120,7 +120,7 @@ func TestAScheduleChanges(t *testing.T) {
 		time.Sleep(time.Minute)
 		s, _ = f.process(t, jobs.Config{})
 		end := after.periodically(t, s, jobs.Every(20*time.Second))
-		time.Sleep(10 * time.Minute)
+		time.Sleep(5 * time.Minute)
 		count := func() int {
 			before.mu.Lock()
 			defer before.mu.Unlock()
@@ -128,13 +128,13 @@ func TestAScheduleChanges(t *testing.T) {
 			defer after.mu.Unlock()
 			return len(before.seen) + len(after.seen)
 		}
-		if n := count(); n < 5+29 || n > 7+32 {
+		if n := count(); n < 5+14 || n > 7+17 {
 			t.Errorf("%d ticks", n)
 		}
 		end()
 		was := count()
-		time.Sleep(10 * time.Minute) // the first one takes over when a tick is late
-		if n := count() - was; n < 48 || n > 56 {
+		time.Sleep(5 * time.Minute) // the first one takes over when a tick is late
+		if n := count() - was; n < 18 || n > 26 {
 			t.Errorf("%d ticks after that", n)
 		}
 	})

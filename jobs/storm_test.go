@@ -129,7 +129,7 @@ func TestTicksInAStorm(t *testing.T) {
 					return s.worker(s.between(-time.Second/2, time.Second/2), jobs.Config{Lease: 5 * time.Second}, ticking(policy), r.handle)
 				}
 				kills := []func(){start(), start(), start(), start()}
-				for range rig.Share(8, 600) {
+				for range rig.Share(5, 600) {
 					time.Sleep(s.between(time.Second, 2*everyTick*time.Second))
 					i := s.rng.IntN(len(kills))
 					kills[i]()
@@ -298,7 +298,7 @@ func TestCancelsMovesAndStartsInAStorm(t *testing.T) {
 				s.all.Go(func() { f.operate(ctx, t, q, rng, ids, ids[10*i:10*i+10]) })
 			}
 			kills := []func(){start(), start()}
-			for range rig.Share(3, 6) {
+			for range rig.Share(2, 6) {
 				time.Sleep(s.between(time.Second, 10*time.Second))
 				i := s.rng.IntN(2)
 				kills[i]()

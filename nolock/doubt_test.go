@@ -77,6 +77,7 @@ func (l *late) lands(t *testing.T) {
 // repeated, is applied when the lock is released without a change. Whatever the
 // call ends with before that, it may not say that nothing was written.
 func TestAnEventThatMayStillLandIsNotRefused(t *testing.T) {
+	t.Parallel()
 	writes := map[string]func(context.Context, *nolock.Repository[counted]) error{
 		"Put": func(ctx context.Context, r *nolock.Repository[counted]) error {
 			return r.Put(ctx, counted{ID: "o1", Status: "new", At: 5})
@@ -146,6 +147,7 @@ func TestAnEventThatMayStillLandIsNotRefused(t *testing.T) {
 // What the item shows decides: an event in doubt is not called unknown where its
 // id is in the ring, or the ring from before it is.
 func TestEventsInDoubtThatTheItemDecides(t *testing.T) {
+	t.Parallel()
 	later := func(t *testing.T, l *late) {
 		rig.Must(l.locks.Update(t.Context(), key, func(_ context.Context, c *counted) error { c.At = 9; return nil }))(t)
 	}

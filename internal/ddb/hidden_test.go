@@ -19,6 +19,7 @@ import (
 // requests was told, the one before may have been applied: nothing is called
 // refused.
 func TestRepeatsOutOfSight(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for way := range rig.Wrappings(b.client) {
 		for _, last := range []fault.Kind{fault.Throttle, fault.TransactionConflict, fault.Refuse, fault.HoldRequest, fault.Error500, fault.None} {

@@ -120,6 +120,7 @@ func (b *bench) check(t *testing.T, id string, in *fault.Injector, got ddb.Resul
 }
 
 func TestSender(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, group := range map[string]func(*testing.T, *bench){
 		"one fault": oneFault, "the same fault always": sameFault, "contexts": contexts, "never repeated": neverRepeated,

@@ -215,6 +215,15 @@ func TestGrowthHasChartsOfItsOwn(t *testing.T) {
 	if n := strings.Count(text, "<circle") + strings.Count(text, "A3,3"); n < 2*len(results) {
 		t.Errorf("%d marks of %d steps in two panes", n, len(results))
 	}
+	for i, r := range results {
+		results[i].Spread = spread{Seeds: 3, RateLeast: r.Rate / 20, RateMost: r.Rate * 20}
+	}
+	if all, err = charts(report{Virtual: true, Results: results}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(all[0].svg), "<path") - strings.Count(text, "<path"); n < len(results) {
+		t.Errorf("%d more strokes for how far apart the seeds of %d steps are", n, len(results))
+	}
 	for _, g := range growths {
 		if some, at := g.steps(results); (g == inSize) != (len(some) == len(results) && slices.IsSorted(at)) {
 			t.Errorf("%s: %d steps at %v", g.file, len(some), at)

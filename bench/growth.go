@@ -19,6 +19,7 @@ type growth struct {
 type pane struct {
 	title string
 	of    func(result) float64
+	among func(spread) (least, most float64) // of several seeds; nil: that is not known
 }
 
 // What grows: how many want one item, its size, how many items there are, and arguments.
@@ -34,11 +35,13 @@ var (
 
 	growths = []*growth{inProcesses, inSize, inItems, inSkewed, inSenders, inArguments, inCommanded}
 
-	rates      = pane{"changes per second", func(r result) float64 { return r.Rate }}
-	longest    = pane{"p99 in ms", func(r result) float64 { return float64(r.P99) / float64(time.Millisecond) }}
-	requests   = pane{"requests per change", func(r result) float64 { return r.Requests }}
-	writeUnits = pane{"write units per change", func(r result) float64 { return r.WriteUnits }}
-	readUnits  = pane{"read units per change", func(r result) float64 { return r.ReadUnits }}
+	rates = pane{"changes per second", func(r result) float64 { return r.Rate },
+		func(s spread) (least, most float64) { return s.RateLeast, s.RateMost }}
+	longest = pane{"p99 in ms", func(r result) float64 { return inMilliseconds(r.P99) },
+		func(s spread) (least, most float64) { return inMilliseconds(s.P99Least), inMilliseconds(s.P99Most) }}
+	requests   = pane{"requests per change", func(r result) float64 { return r.Requests }, nil}
+	writeUnits = pane{"write units per change", func(r result) float64 { return r.WriteUnits }, nil}
+	readUnits  = pane{"read units per change", func(r result) float64 { return r.ReadUnits }, nil}
 )
 
 // These runs end with fewer requests than others, whoever had how many turns: with
@@ -105,6 +108,8 @@ func count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, one)
 }
+
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // growthOf begins the names of these scenarios.
 const growthOf = "growth, "

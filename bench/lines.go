@@ -55,26 +55,19 @@ func lineChart(g *growth, all []result, short bool) ([]byte, error) {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, marks(at)
 		lowest, highest := math.Inf(1), 0.0
 		for n, name := range names {
-			var points plotter.XYs
-			for k, r := range results {
-				if y := what.of(r); r.Contender == name && y > 0 { // a logarithmic axis has no nought
-					points = append(points, plotter.XY{X: at[k], Y: y})
-					lowest, highest = min(lowest, y), max(highest, y)
-				}
-			}
-			line, dots, err := plotter.NewLinePoints(points)
-			if err != nil && len(points) > 0 {
-				return nil, err
-			}
-			if len(points) == 0 {
+			l := what.line(name, results, at)
+			if len(l.XYs) == 0 {
 				continue
 			}
-			line.Color, line.Width = colors[n], vg.Points(2)
-			dots.Color, dots.Shape, dots.Radius = colors[n], draw.CircleGlyph{}, vg.Points(3)
-			p.Add(line, dots)
-			if i == 0 {
-				legend.Add(name, line, dots)
+			drawn, err := l.draw(p, colors[n])
+			if err != nil {
+				return nil, err
 			}
+			if i == 0 {
+				legend.Add(name, drawn...)
+			}
+			least, most := l.span()
+			lowest, highest = min(lowest, least), max(highest, most)
 		}
 		if highest == 0 {
 			lowest, highest = 1, 1 // nobody has any: an empty pane
@@ -94,6 +87,56 @@ func lineChart(g *growth, all []result, short bool) ([]byte, error) {
 	}
 	legend.Draw(beside)
 	return s.bytes()
+}
+
+// line is a contender's figures, and how far below and above them those of other seeds are.
+type line struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+// line are the figures of a contender.
+func (p *pane) line(name string, results []result, at []float64) (l line) {
+	for k, r := range results {
+		y := p.of(r)
+		if r.Contender != name || y <= 0 { // a logarithmic axis has no nought
+			continue
+		}
+		off := struct{ Low, High float64 }{}
+		if p.among != nil && r.Spread.Seeds > 0 {
+			if least, most := p.among(r.Spread); least > 0 {
+				off.Low, off.High = y-least, most-y
+			}
+		}
+		l.XYs, l.YErrors = append(l.XYs, plotter.XY{X: at[k], Y: y}), append(l.YErrors, off)
+	}
+	return l
+}
+
+// draw adds the line to a plot, and returns what of it stands in a legend.
+func (l line) draw(p *plot.Plot, in color.Color) ([]plot.Thumbnailer, error) {
+	drawn, dots, err := plotter.NewLinePoints(l)
+	if err != nil {
+		return nil, err
+	}
+	drawn.Color, drawn.Width = in, vg.Points(2)
+	dots.Color, dots.Shape, dots.Radius = in, draw.CircleGlyph{}, vg.Points(3)
+	seeds, err := plotter.NewYErrorBars(l)
+	if err != nil {
+		return nil, err
+	}
+	seeds.Color = in
+	p.Add(drawn, dots, seeds)
+	return []plot.Thumbnailer{drawn, dots}, nil
+}
+
+// span is the least and the most that the line shows.
+func (l line) span() (least, most float64) {
+	least = math.Inf(1)
+	for i, at := range l.XYs {
+		least, most = min(least, at.Y-l.YErrors[i].Low), max(most, at.Y+l.YErrors[i].High)
+	}
+	return least, most
 }
 
 // marks are the ticks of an axis: what was run, each once, and nothing between.

@@ -91,7 +91,7 @@ func ratio(x float64) string {
 	return figures(x)
 }
 
-func milliseconds(d time.Duration) string { return figures(float64(d) / float64(time.Millisecond)) }
+func milliseconds(d time.Duration) string { return figures(inMilliseconds(d)) }
 
 // wrong is the column of lost changes, with those that were made unasked.
 func wrong(r result) string {

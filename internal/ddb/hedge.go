@@ -2,6 +2,7 @@ package ddb
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -10,12 +11,19 @@ import (
 // for a while, and lets both run: where requests take now long and now short, the second
 // one is often there first. The answer to either is the verdict on both, and one of them
 // may have been applied before the other is refused: so the image must tell, and where there
-// is none the other answer is waited for. It is no attempt that the client's policy counts,
-// and only the first attempt has one.
+// is none the other answer is waited for, for [Settle]. It is no attempt that the client's
+// policy counts, and only the first attempt has one.
 type Hedge struct {
 	After  time.Duration // 0: never
-	Budget *Budget
+	Budget *Budget       // of what After sends
+	// Lost is after how long without an answer the request is taken for lost: another one
+	// goes out then whatever the budget, and the next after twice as long, and so on, as one
+	// request that takes very long is everybody's time. 0: never.
+	Lost time.Duration
 }
+
+// asked reports whether there may be one.
+func (h *Hedge) asked() bool { return h.After > 0 || h.Lost > 0 }
 
 // Budget bounds what hedges cost: they are a share of the writes that could have one, but
 // for a few at first. The zero value is ready.
@@ -30,8 +38,11 @@ const (
 	hedgesAhead  = 10
 )
 
-// earn notes a write that could have a hedge.
+// earn notes a write that could have a hedge; nil: none could.
 func (b *Budget) earn() {
+	if b == nil {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = max(b.spent-1, 0)
@@ -55,12 +66,12 @@ type answered struct {
 	err  error
 }
 
-// hedged makes the present attempt, which is the first one, and beside it, if it is late,
-// another; then it returns the answer that decides, else the last one. Nothing that it has sent is
+// hedged makes the present attempt, which is the first one, and others beside it while it is
+// late; then it returns the answer that decides, else the last one. Nothing that it has sent is
 // under way any more when it returns.
 func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	answers, underWay := make(chan answered, 2), 0
+	answers, underWay := make(chan answered), 0
 	send := func(a *attempt) {
 		underWay++
 		go func() {
@@ -74,12 +85,13 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 			(<-answers).of.judged()
 		}
 	}()
-	c.opt.Hedge.Budget.earn()
+	hedge := &c.opt.Hedge
+	hedge.Budget.earn()
 	send(c.attempt)
-	late := time.NewTimer(c.opt.Hedge.After)
-	defer late.Stop()
+	late, lost, gone := alarm(hedge.After), alarm(hedge.Lost), alarm(0)
 	clean := c.res.Clean // and what was answered so far leaves no doubt
 	for {
+		again := false
 		select {
 		case a := <-answers:
 			underWay--
@@ -90,14 +102,32 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 			if c.decisive(&seen, a.err) {
 				return seen, a.item, a.err
 			}
-			clean = clean && !c.doubtful(&seen, a.err)
-		case <-late.C:
-			if c.attempt.left() && c.opt.Hedge.Budget.spend() {
-				c.res.Clean = false // one of the two may be applied, whatever the other one hears
-				send(c.attempt.next())
+			if _, refused := conditionFailed(a.err); refused {
+				gone.Reset(Settle)
 			}
+			clean = clean && !c.doubtful(&seen, a.err)
+		case <-gone.C:
+			cancel()
+		case <-late.C:
+			again = c.attempt.left() && hedge.Budget.spend()
+		case <-lost.C:
+			again = c.attempt.left()
+			hedge.Lost *= 2
+			lost.Reset(hedge.Lost)
+		}
+		if again {
+			c.res.Clean = false // one of them may be applied, whatever another one hears
+			send(c.attempt.next())
 		}
 	}
+}
+
+// alarm is a timer; after no time it never goes off.
+func alarm(after time.Duration) *time.Timer {
+	if after == 0 {
+		after = math.MaxInt64
+	}
+	return time.NewTimer(after)
 }
 
 // doubtful reports whether an attempt that was not answered by a yes or a no may have been

@@ -111,6 +111,40 @@ func TestHedgesAreNotRepeated(t *testing.T) {
 	})
 }
 
+// A request that may be lost has others beside it, whatever the budget, each after twice as
+// long, and what became of it is in doubt. Where one of them finds no item, the answers to
+// the others are waited for, for a while.
+func TestLostRequestsHaveOthersBesideThem(t *testing.T) {
+	const lost, timeout = 50 * time.Millisecond, 10 * time.Second
+	never := yes
+	never.after = time.Hour
+	for name, c := range map[string]struct {
+		script  []reply
+		timeout time.Duration
+		sent    int
+		outcome ddb.Outcome
+		took    time.Duration
+	}{
+		"in time":                      {[]reply{yes}, timeout, 1, ddb.Applied, yes.after},
+		"all are lost":                 {[]reply{never}, timeout, 8, ddb.Unknown, timeout}, // 50, 100, ... 6,400 ms between them
+		"the time-out is shorter":      {[]reply{never}, lost / 2, 1, ddb.Unknown, lost / 2},
+		"the third is answered":        {[]reply{never, never, yes}, timeout, 3, ddb.Applied, 3*lost + yes.after},
+		"the first is answered late":   {[]reply{{2 * lost, yes.status, yes.text}, never}, timeout, 2, ddb.Applied, 2 * lost},
+		"the second finds none":        {[]reply{{2 * lost, yes.status, yes.text}, gone}, timeout, 2, ddb.Applied, 2 * lost},
+		"and the first is never heard": {[]reply{never, gone, never}, timeout, 5, ddb.Unknown, lost + gone.after + ddb.Settle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net, began := &scripted{script: c.script}, time.Now()
+				res := table(1, net).Update(t.Context(), (&bench{table: "t"}).add("p"), ddb.Options{Single: true, Timeout: c.timeout, Hedge: ddb.Hedge{Lost: lost}})
+				if res.Outcome != c.outcome || res.Clean && c.outcome == ddb.Unknown || len(net.bodies) != c.sent || time.Since(began) != c.took {
+					t.Errorf("%d requests, outcome %v, clean %v after %v: %v", len(net.bodies), res.Outcome, res.Clean, time.Since(began), res.Err)
+				}
+			})
+		})
+	}
+}
+
 // Hedges are a fifth of the writes that could have one, and ten ahead of that.
 func TestHedgesKeepToTheirBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

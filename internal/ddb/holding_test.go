@@ -124,45 +124,6 @@ func TestACallerThatLeavesBetweenAttempts(t *testing.T) {
 	})
 }
 
-// A first attempt that may not last long is repeated soon, with twice as much time each,
-// and what became of it is then in doubt. Others have all the time that there is.
-func TestFirstAttemptsAreShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const first, attempts = 50 * time.Millisecond, 4
-		for _, c := range []struct {
-			opt  ddb.Options
-			want time.Duration // of the nth attempt
-		}{
-			{ddb.Options{First: first, Holding: true}, first},
-			{ddb.Options{First: first, Timeout: first / 2, Holding: true}, 0}, // as the time-out says
-			{ddb.Options{Holding: true}, 0},
-		} {
-			var lasted []time.Duration
-			s := table(attempts, doer(func(req *http.Request) (*http.Response, error) {
-				began := time.Now()
-				<-req.Context().Done()
-				lasted = append(lasted, time.Since(began))
-				return nil, req.Context().Err()
-			}))
-			res := s.Update(t.Context(), (&bench{table: "t"}).add("p"), c.opt)
-			if len(lasted) != attempts || res.Outcome != ddb.Unknown || res.Clean {
-				t.Fatalf("%+v: %d requests, outcome %v, clean %v", c.opt, len(lasted), res.Outcome, res.Clean)
-			}
-			for n, d := range lasted {
-				want := c.want << n
-				if want == 0 {
-					if want = s.Timeout; c.opt.Timeout > 0 {
-						want = c.opt.Timeout
-					}
-				}
-				if d != want {
-					t.Errorf("%+v: attempt %d lasts %v, want %v", c.opt, n+1, d, want)
-				}
-			}
-		}
-	})
-}
-
 // doer is a network.
 type doer func(*http.Request) (*http.Response, error)
 

@@ -115,12 +115,9 @@ func (c *call) decides(ctx context.Context, n int, err error) bool {
 	return true
 }
 
-// patience is how long the nth attempt may last.
-func (c *call) patience(n int) time.Duration {
+// patience is how long an attempt may last.
+func (c *call) patience() time.Duration {
 	most := c.timeout
-	if c.opt.First > 0 {
-		most = min(most, c.opt.First<<min(n-1, 10))
-	}
 	if c.attempt != nil { // the first one may be as slow as it likes
 		most = min(most, c.opt.Sending.left())
 	}

@@ -41,12 +41,7 @@ func (r Result) Shown() Item {
 // Options changes how one call is sent.
 type Options struct {
 	Timeout time.Duration // of one attempt, if shorter than the sender's
-	// First bounds the first attempt, and twice that the second one, and so on, where
-	// Timeout does not: the usual answer is there by then, and one request that takes
-	// very long is everybody's time. Its repetition may be refused by its own copy, so the
-	// image must tell. 0: no bound.
-	First time.Duration
-	// Hedge sends the first attempt twice if its answer is late; see there.
+	// Hedge sends the first attempt again, beside itself, if its answer is late; see there.
 	Hedge   Hedge
 	NoGrace bool // on cancellation in mid-write, do not repeat to settle it
 	Once    bool // never repeat an attempt that may have been applied

@@ -57,7 +57,7 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		if c.tooLate() {
 			break
 		}
-		if c.once(ctx, c.patience(n)) {
+		if c.once(ctx, c.patience()) {
 			_ = c.release(nil)
 			break
 		}
@@ -80,7 +80,7 @@ func (c *call) advance() (hedges bool) {
 		return false
 	}
 	c.attempt = &c.first
-	return c.opt.Hedge.After > 0
+	return c.opt.Hedge.asked()
 }
 
 // once makes one attempt; true means that it was answered by a yes or a no.

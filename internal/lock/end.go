@@ -83,8 +83,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		return nil, err
 	}
 	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true, Stands: h.standsIn}
-	known := h.learned(how)
-	opt.First, opt.Hedge = patience(how, known), h.locker.hedge(known)
+	opt.Hedge = h.locker.hedge(how, h.learned(how))
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {
@@ -93,7 +92,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		} else {
 			res = core.Update(ctx, e.update, opt)
 		}
-		opt.First, opt.Hedge = 0, ddb.Hedge{} // the network is slow, rather than one request
+		opt.Hedge = ddb.Hedge{} // the network is slow, rather than one request
 		again = e.refusedByQueue(&res) || e.sendsAgain(ctx, &repetition, &res)
 	}
 	if err := e.judge(res); err != nil {

@@ -23,7 +23,7 @@ const (
 // whose turn is near. That place may be another's, for entries are short, so it was left,
 // and its caller comes again under another.
 func (q *queued) enter(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	patience := max(late(q.forecast.Learned, enqueueTripsEven, enqueueTripsUneven), leastPatience)
+	patience := max(late(q.forecast.Learned, enqueueTripsEven, enqueueTripsUneven), leastLost)
 	if q.forecast.Trip == 0 || patience >= opt.Timeout {
 		return q.Core.Update(ctx, in, opt) // nothing is known
 	}

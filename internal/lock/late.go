@@ -8,16 +8,16 @@ import (
 )
 
 // A write that gives the lock to the next in the queue is everybody's time. It may be
-// lost, or stall: it is sent again when it has had no answer for so many trips. Requests
-// that are merely slow are answered by then.
+// lost, or stall: another is sent beside it when it has had no answer for so many trips.
+// Requests that are merely slow are answered by then.
 const (
-	patientTrips  = 8
-	leastPatience = 100 * time.Millisecond
+	lostTrips = 8
+	leastLost = 100 * time.Millisecond
 )
 
-// And it may be slow: then the same goes out once more beside it. Where trips are even, one
-// that takes so many of them is not slow but stalled, and hardly any is sent twice. Where
-// they are not, as many are as the budget allows, and many are answered sooner by that.
+// And it may be slow: then the same goes out sooner. Where trips are even, one that takes so
+// many of them is not slow but stalled, and hardly any is sent twice. Where they are not, as
+// many are as the budget allows, and many are answered sooner by that.
 const (
 	lateTripsEven   = 5.0
 	lateTripsUneven = 1.5
@@ -32,18 +32,14 @@ func (h *Lock) learned(how End) pace.Learned {
 	return h.locker.HoldTimes.Get(h.locker.Core.KeyText(h.raw()))
 }
 
-// patience is how long the first attempt may last. 0: for as long as any, for nothing is
-// known, or the lock is for the next of this process.
-func patience(how End, known pace.Learned) time.Duration {
-	if known.Trip == 0 || how.KeepLocal {
-		return 0
+// hedge is when the write that ends the hold in this way has others beside it. It is not
+// taken for lost where the lock is for the next of this process.
+func (t *Locker) hedge(how End, known pace.Learned) ddb.Hedge {
+	hedge := ddb.Hedge{After: late(known, lateTripsEven, lateTripsUneven), Budget: &t.hedges}
+	if known.Trip > 0 && !how.KeepLocal {
+		hedge.Lost = max(lostTrips*known.Trip, leastLost)
 	}
-	return max(patientTrips*known.Trip, leastPatience)
-}
-
-// hedge is when it has a second one beside it.
-func (t *Locker) hedge(known pace.Learned) ddb.Hedge {
-	return ddb.Hedge{After: late(known, lateTripsEven, lateTripsUneven), Budget: &t.hedges}
+	return hedge
 }
 
 // late is after how long an answer is late: after so many trips, where they are even.

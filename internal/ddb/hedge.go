@@ -1,8 +1,8 @@
 package ddb
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"sync"
 	"time"
 )
@@ -14,16 +14,15 @@ import (
 // is none the other answer is waited for, for [Settle]. It is no attempt that the client's
 // policy counts, and only the first attempt has one.
 type Hedge struct {
-	After  time.Duration // 0: never
-	Budget *Budget       // of what After sends
+	After  time.Duration // 0: there is no hedge
+	Budget *Budget       // of what is sent then
 	// Lost is after how long without an answer the request is taken for lost: another one
 	// goes out then whatever the budget, and the next after twice as long, and so on, as one
 	// request that takes very long is everybody's time. 0: never.
 	Lost time.Duration
 }
 
-// asked reports whether there may be one.
-func (h *Hedge) asked() bool { return h.After > 0 || h.Lost > 0 }
+const never = 1 << 62 // 146 years
 
 // Budget bounds what hedges cost: they are a share of the writes that could have one, but
 // for a few at first. The zero value is ready.
@@ -38,11 +37,8 @@ const (
 	hedgesAhead  = 10
 )
 
-// earn notes a write that could have a hedge; nil: none could.
+// earn notes a write that could have a hedge.
 func (b *Budget) earn() {
-	if b == nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = max(b.spent-1, 0)
@@ -88,7 +84,8 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 	hedge := &c.opt.Hedge
 	hedge.Budget.earn()
 	send(c.attempt)
-	late, lost, gone := alarm(hedge.After), alarm(hedge.Lost), alarm(0)
+	late, lost := time.After(hedge.After), time.After(cmp.Or(hedge.Lost, never))
+	var gone <-chan time.Time
 	clean := c.res.Clean // and what was answered so far leaves no doubt
 	for {
 		again := false
@@ -103,31 +100,23 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 				return seen, a.item, a.err
 			}
 			if _, refused := conditionFailed(a.err); refused {
-				gone.Reset(Settle)
+				gone = time.After(Settle)
 			}
 			clean = clean && !c.doubtful(&seen, a.err)
-		case <-gone.C:
+		case <-gone:
 			cancel()
-		case <-late.C:
+		case <-late:
 			again = c.attempt.left() && hedge.Budget.spend()
-		case <-lost.C:
+		case <-lost:
 			again = c.attempt.left()
 			hedge.Lost *= 2
-			lost.Reset(hedge.Lost)
+			lost = time.After(hedge.Lost)
 		}
 		if again {
 			c.res.Clean = false // one of them may be applied, whatever another one hears
 			send(c.attempt.next())
 		}
 	}
-}
-
-// alarm is a timer; after no time it never goes off.
-func alarm(after time.Duration) *time.Timer {
-	if after == 0 {
-		after = math.MaxInt64
-	}
-	return time.NewTimer(after)
 }
 
 // doubtful reports whether an attempt that was not answered by a yes or a no may have been

@@ -136,7 +136,7 @@ func TestLostRequestsHaveOthersBesideThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				net, began := &scripted{script: c.script}, time.Now()
-				res := table(1, net).Update(t.Context(), (&bench{table: "t"}).add("p"), ddb.Options{Single: true, Timeout: c.timeout, Hedge: ddb.Hedge{Lost: lost}})
+				res := table(1, net).Update(t.Context(), (&bench{table: "t"}).add("p"), ddb.Options{Single: true, Timeout: c.timeout, Hedge: ddb.Hedge{After: time.Hour, Budget: new(ddb.Budget), Lost: lost}})
 				if res.Outcome != c.outcome || res.Clean && c.outcome == ddb.Unknown || len(net.bodies) != c.sent || time.Since(began) != c.took {
 					t.Errorf("%d requests, outcome %v, clean %v after %v: %v", len(net.bodies), res.Outcome, res.Clean, time.Since(began), res.Err)
 				}

@@ -80,7 +80,7 @@ func (c *call) advance() (hedges bool) {
 		return false
 	}
 	c.attempt = &c.first
-	return c.opt.Hedge.asked()
+	return c.opt.Hedge.After > 0
 }
 
 // once makes one attempt; true means that it was answered by a yes or a no.

@@ -83,7 +83,7 @@ func (h *Lock) End(ctx context.Context, how End) (next *Lock, err error) {
 		return nil, err
 	}
 	core, opt := h.locker.Core, ddb.Options{Timeout: h.locker.Lease / 3, NoGrace: how.NoGrace, Holding: true, Absence: true, Stands: h.standsIn}
-	opt.Hedge = h.locker.hedge(how, h.learned(how))
+	opt.Hedge = h.locker.hedge(h.learned(how))
 	repetition := ddb.Repetition{Pause: ddb.Backoff{Min: h.locker.Wait.Min, Max: h.locker.Wait.Max}, Clean: !h.inDoubt, Late: h.Expired}
 	var res ddb.Result
 	for again := true; again; {

@@ -32,14 +32,9 @@ func (h *Lock) learned(how End) pace.Learned {
 	return h.locker.HoldTimes.Get(h.locker.Core.KeyText(h.raw()))
 }
 
-// hedge is when the write that ends the hold in this way has others beside it. It is not
-// taken for lost where the lock is for the next of this process.
-func (t *Locker) hedge(how End, known pace.Learned) ddb.Hedge {
-	hedge := ddb.Hedge{After: late(known, lateTripsEven, lateTripsUneven), Budget: &t.hedges}
-	if known.Trip > 0 && !how.KeepLocal {
-		hedge.Lost = max(lostTrips*known.Trip, leastLost)
-	}
-	return hedge
+// hedge is when it has others beside it.
+func (t *Locker) hedge(known pace.Learned) ddb.Hedge {
+	return ddb.Hedge{After: late(known, lateTripsEven, lateTripsUneven), Budget: &t.hedges, Lost: max(lostTrips*known.Trip, leastLost)}
 }
 
 // late is after how long an answer is late: after so many trips, where they are even.

@@ -48,23 +48,22 @@ func TestAStalledEndHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// Where nobody waits, or the lock stays in the process, an end has all the time there is.
-func TestPatienceIsForQueues(t *testing.T) {
+// Where nobody waits, or the end is a delete, nothing goes out beside it.
+func TestHedgesAreForEndsThatHandOver(t *testing.T) {
 	p := open(t, Config{Fair: true})
 	h := p.take(t)
-	lost := func(h *Lock, how End) time.Duration { return p.hedge(how, h.learned(how)).Lost }
-	rig.Equal(t, lost(h, End{As: Commit}), 0, "alone")
+	late := func(h *Lock, how End) time.Duration { return p.hedge(h.learned(how)).After }
+	rig.Equal(t, late(h, End{As: Commit}), 0, "alone")
 	first := p.other(t).enqueue(t.Context(), t, Request{})
 	second := p.other(t).enqueue(t.Context(), t, Request{})
 	rig.Must(h.End(t.Context(), End{}))(t)
 	rig.Is(t, <-first.err)
 	mine := <-first.got
-	for as, bounded := range map[Ending]bool{Commit: true, Release: true, Drop: false, Delete: false} {
-		if d := lost(mine, End{As: as}); (d >= leastLost) != bounded {
+	for as, hedged := range map[Ending]bool{Commit: true, Release: true, Drop: false, Delete: false} {
+		if d := late(mine, End{As: as}); d > 0 != hedged {
 			t.Errorf("%s: %v", endings[as], d)
 		}
 	}
-	rig.Equal(t, lost(mine, End{As: Commit, KeepLocal: true}), 0, "for the next of the process")
 	rig.Must(mine.End(t.Context(), End{}))(t)
 	rig.Is(t, <-second.err)
 	rig.Must((<-second.got).End(t.Context(), End{}))(t)
@@ -98,6 +97,6 @@ func TestHedgesAreForQueues(t *testing.T) {
 		"and are alike":   {pace.Learned{Trip: trip, Off: trip / 4}, 5 * trip},
 		"turns are known": {pace.Learned{Turn: trip}, 0},
 	} {
-		rig.Equal(t, locker.hedge(End{}, c.known).After, c.after, "%s: after", name)
+		rig.Equal(t, locker.hedge(c.known).After, c.after, "%s: after", name)
 	}
 }

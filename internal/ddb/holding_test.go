@@ -3,7 +3,6 @@ package ddb_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,8 +122,3 @@ func TestACallerThatLeavesBetweenAttempts(t *testing.T) {
 		}
 	})
 }
-
-// doer is a network.
-type doer func(*http.Request) (*http.Response, error)
-
-func (d doer) Do(req *http.Request) (*http.Response, error) { return d(req) }

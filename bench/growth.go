@@ -109,8 +109,6 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, one)
 }
 
-func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // growthOf begins the names of these scenarios.
 const growthOf = "growth, "
 

@@ -93,6 +93,8 @@ func ratio(x float64) string {
 
 func milliseconds(d time.Duration) string { return figures(inMilliseconds(d)) }
 
+func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
 // wrong is the column of lost changes, with those that were made unasked.
 func wrong(r result) string {
 	text := strconv.Itoa(r.Lost)

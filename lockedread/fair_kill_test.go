@@ -82,11 +82,15 @@ func TestFairDeadWaiter(t *testing.T) {
 	cmd, _ := startHolder(t, b)
 	ctx := soon(t)
 	b.queued(t, 1)
+	var served []int // guarded by the lock under test: the race detector looks
 	var waiting sync.WaitGroup
 	for i := range 2 {
 		l := b.locker(t, lockedread.Config{Fair: true})
 		waiting.Go(func() {
-			_, err := l.Update(ctx, key, addOne)
+			_, err := l.Update(ctx, key, func(ctx context.Context, s *stock) error {
+				served = append(served, i)
+				return addOne(ctx, s)
+			})
 			rig.Is(t, err)
 		})
 		b.queued(t, i+2)
@@ -94,6 +98,7 @@ func TestFairDeadWaiter(t *testing.T) {
 	kill(t, cmd)
 	rig.Is(t, holder.Release(t.Context()))
 	waiting.Wait()
+	rig.Equal(t, len(served), 2, "served")
 	wantCount(t, b, 12)
 	wantClean(t, b)
 }

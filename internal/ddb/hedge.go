@@ -99,8 +99,8 @@ func (c *call) hedged(ctx context.Context) (seen sight, item Item, err error) {
 			if c.decisive(&seen, a.err) {
 				return seen, a.item, a.err
 			}
-			if _, refused := conditionFailed(a.err); refused {
-				gone = time.After(Settle)
+			if _, refused := conditionFailed(a.err); refused && gone == nil {
+				late, lost, gone = nil, nil, time.After(Settle) // more of them would find no item either
 			}
 			clean = clean && !c.doubtful(&seen, a.err)
 		case <-gone:
@@ -129,8 +129,8 @@ func (c *call) doubtful(seen *sight, err error) bool {
 	return kind == ambiguous || kind == spent
 }
 
-// decisive reports whether an answer is the verdict on both attempts: a yes, or a no that
-// shows an item. If the other one was applied before the item was deleted, nothing but its
+// decisive reports whether an answer is the verdict on all attempts: a yes, or a no that
+// shows an item. If another one was applied before the item was deleted, nothing but its
 // own answer can tell.
 func (c *call) decisive(seen *sight, err error) bool {
 	image, failed := conditionFailed(err)

@@ -67,6 +67,7 @@ func TestHedgesAreForEndsThatHandOver(t *testing.T) {
 	rig.Must(mine.End(t.Context(), End{}))(t)
 	rig.Is(t, <-second.err)
 	rig.Must((<-second.got).End(t.Context(), End{}))(t)
+	rig.Equal(t, p.hedge(pace.Learned{Trip: 20 * time.Millisecond}).Lost, 160*time.Millisecond, "lost where trips are long")
 }
 
 // An enqueue is not repeated before those whom a lock waits for are taken for dead: only
@@ -98,5 +99,6 @@ func TestHedgesAreForQueues(t *testing.T) {
 		"turns are known": {pace.Learned{Turn: trip}, 0},
 	} {
 		rig.Equal(t, locker.hedge(c.known).After, c.after, "%s: after", name)
+		rig.Equal(t, locker.hedge(c.known).Lost, 100*time.Millisecond, "%s: lost", name)
 	}
 }

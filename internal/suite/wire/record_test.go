@@ -18,17 +18,21 @@ type request struct {
 }
 
 // record runs an operation on tables of its own, and returns the requests that
-// it sent and how it ended. The answer of the request with the number lose is
-// lost; -1 loses none.
+// it sent, without those that chance adds, and how it ended. The answer of the
+// one with the number lose is lost; -1 loses none.
 func record(t *testing.T, c operation, lose int) (sent []request, err error) {
 	t.Helper()
 	b := newBench(t)
 	do := c.prepare(t, b)
 	var mu sync.Mutex
 	n := 0
+	kept := c.kept()
 	b.Faults(func(op string, _ int, body []byte) fault.Kind {
 		mu.Lock()
 		defer mu.Unlock()
+		if !kept(texts(t, []request{{op, body}})[0]) {
+			return fault.None
+		}
 		sent = append(sent, request{op, body})
 		n++
 		if n-1 == lose {
@@ -54,7 +58,7 @@ func block(t *testing.T, c operation) string {
 		return out.String()
 	}
 	said := map[string]int{} // requests by their text, in the order of first sending
-	plain := c.kept(texts(t, sent))
+	plain := texts(t, sent)
 	if c.anyOrder {
 		plain = sorted(plain)
 	}
@@ -72,7 +76,7 @@ func block(t *testing.T, c operation) string {
 		if c.anyOrder {
 			fmt.Fprintf(&out, "%d requests\n", len(sent))
 		} else {
-			write(&out, c.kept(texts(t, sent)), said)
+			write(&out, texts(t, sent), said)
 		}
 		if err != nil {
 			fmt.Fprintf(&out, "error: %s\n", verdict(err))
@@ -85,14 +89,14 @@ func isRead(text string) bool {
 	return strings.HasPrefix(text, "GetItem") || strings.HasPrefix(text, "Query")
 }
 
-// kept are requests without reads that repeat one, if these are a matter of chance.
-func (c operation) kept(all []string) []string {
+// kept reports whether a request is no read that repeats one, if these are a matter of chance.
+func (c operation) kept() func(text string) bool {
 	read := map[string]bool{}
-	return slices.DeleteFunc(all, func(text string) bool {
+	return func(text string) bool {
 		twice := c.again && isRead(text) && read[text]
 		read[text] = true
-		return twice
-	})
+		return !twice
+	}
 }
 
 func write(out *strings.Builder, requests []string, said map[string]int) {

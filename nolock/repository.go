@@ -29,7 +29,7 @@ type Config struct {
 	// than SQS can keep a message.
 	Tombstone time.Duration
 	// Attempts bounds how often Update is tried when others write first. From 32 on it
-	// takes the item's lock after half of them: three writes in the place of one.
+	// takes the item's lock after three quarters of them: three writes in the place of one.
 	// Default 64.
 	Attempts int
 	// FailLocked gives up at once with ErrLocked when somebody holds the

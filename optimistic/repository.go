@@ -19,7 +19,7 @@ import (
 // safest.
 type Config struct {
 	// Attempts bounds how often a change is tried when others write first. From 32 on,
-	// after half of them, a change takes the item's lock: three writes in the place of
+	// after three quarters of them, a change takes the item's lock: three writes in the place of
 	// one, and it does not lose again. Default 64.
 	Attempts int
 	// FailLocked gives up at once with ErrLocked when somebody holds the

@@ -27,17 +27,16 @@ const (
 	eagerAtOnce = 4
 )
 
-// A call that has used up half of its attempts, if those are so many, takes the item's
-// lock: whose change takes longer than the others', or who comes to each state of the item
-// later than a process that passes it on in memory, would else lose every try. It comes
-// late, for the lock costs two writes more, and all the others wait for it. Who does not
-// wait for locks goes on without.
-const leastBeforeLock = 16
+// A call that has used up three quarters of its attempts, if those are so many, takes the
+// item's lock: whose change takes longer than the others', or who comes to each state of the
+// item later than a process that passes it on in memory, would else lose every try. It comes
+// late, for the lock costs two writes more, and all the others wait for it: after half of
+// them, 32 writers made a tenth fewer changes. Who does not wait for locks goes on without.
+const leastAttemptsOfLock = 32
 
 // takesLock reports whether the call takes the lock before its next attempt.
 func (u *update) takesLock() bool {
-	after := u.Attempts / 2
-	return u.tries == after && after >= leastBeforeLock && u.Wait.Attempts != 1
+	return u.tries == u.Attempts-u.Attempts/4 && u.Attempts >= leastAttemptsOfLock && u.Wait.Attempts != 1
 }
 
 // update is one call under way.

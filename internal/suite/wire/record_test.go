@@ -26,14 +26,15 @@ func record(t *testing.T, c operation, lose int) (sent []request, err error) {
 	do := c.prepare(t, b)
 	var mu sync.Mutex
 	n := 0
-	kept := c.kept()
+	keeps := c.keeps(t)
 	b.Faults(func(op string, _ int, body []byte) fault.Kind {
 		mu.Lock()
 		defer mu.Unlock()
-		if !kept(texts(t, []request{{op, body}})[0]) {
+		r := request{op, body}
+		if !keeps(r) {
 			return fault.None
 		}
-		sent = append(sent, request{op, body})
+		sent = append(sent, r)
 		n++
 		if n-1 == lose {
 			return fault.LoseResponse
@@ -89,11 +90,15 @@ func isRead(text string) bool {
 	return strings.HasPrefix(text, "GetItem") || strings.HasPrefix(text, "Query")
 }
 
-// kept reports whether a request is no read that repeats one, if these are a matter of chance.
-func (c operation) kept() func(text string) bool {
+// keeps reports whether a request is no read that repeats one, if these are a matter of chance.
+func (c operation) keeps(t *testing.T) func(r request) bool {
 	read := map[string]bool{}
-	return func(text string) bool {
-		twice := c.again && isRead(text) && read[text]
+	return func(r request) bool {
+		if !c.again || !isRead(r.op) {
+			return true
+		}
+		text := texts(t, []request{r})[0] // the bytes of one and the same read differ
+		twice := read[text]
 		read[text] = true
 		return !twice
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -278,7 +279,7 @@ func TestStrategiesMixOnOneItem(t *testing.T) {
 func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
-		long := string(make([]byte, 2049))
+		long := strings.Repeat("x", 2049)
 		for name, key := range map[string]repo.Key{
 			"zero":        {},
 			"no sort":     {Partition: "p"},
@@ -309,12 +310,12 @@ func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
 	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		ctx, key := t.Context(), repo.Key{Partition: "big", Sort: 1}
-		_, err := r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1, Note: string(make([]byte, 409_000))})
+		_, err := r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1, Note: strings.Repeat("x", 409_000)})
 		rig.Is(t, err, repo.ErrTooLarge)
 		rig.Must(r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1}))(t)
-		_, err = r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = string(make([]byte, 409_000)); return nil })
+		_, err = r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 409_000); return nil })
 		rig.Is(t, err, repo.ErrTooLarge)
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = string(make([]byte, 400_000)); return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 400_000); return nil }))(t)
 		rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
 		_ = got
 	})

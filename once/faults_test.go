@@ -66,6 +66,7 @@ func (alone) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 // A process that is killed in the middle of a run leaves the id to others when its lease
 // is over.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	c := rig.Child(t, s.Table)
 	rig.Is(t, c.Start())

@@ -226,6 +226,7 @@ func TestOnlyTheHolderCompletes(t *testing.T) {
 
 // A lease that cannot be renewed ends the context of the run, with the cause.
 func TestALostLeaseEndsTheRun(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	cut := s.Peer()
 	mine := s.open(t, cut.Client, once.Config{Lease: time.Second})
@@ -241,6 +242,7 @@ func TestALostLeaseEndsTheRun(t *testing.T) {
 
 // A completion whose answers are all lost has been made: nothing takes it back.
 func TestACompletionInDoubtStays(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	cut := s.Peer()
 	mine := s.open(t, cut.Client, once.Config{Lease: 2 * time.Second})

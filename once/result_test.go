@@ -133,6 +133,7 @@ var trials = map[string]trial{
 // Each result, and what all callers are told of it; with the first answer of the
 // completion lost, too. Whatever is told, the operation has run once, if it has run.
 func TestWhatResultsBecome(t *testing.T) {
+	t.Parallel()
 	s := newStore(t)
 	for name, c := range trials {
 		for _, lose := range []bool{false, true} {

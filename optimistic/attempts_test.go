@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/optimistic"
@@ -50,7 +51,7 @@ func TestWhoAlwaysLosesTakesTheLock(t *testing.T) {
 	t.Parallel()
 	const attempts = 32
 	for _, combine := range []bool{false, true} {
-		r, table := open(t, optimistic.Config{Combine: combine, Attempts: attempts})
+		r, table := open(t, optimistic.Config{Combine: combine, Attempts: attempts, Wait: repo.Wait{Max: 10 * time.Millisecond}})
 		other := rig.Must(optimistic.New(table, optimistic.Config{FailLocked: true}))(t)
 		rig.Must(r.Create(t.Context(), customer{ID: "c1"}))(t)
 		runs := 0

@@ -107,7 +107,8 @@ func TestPermitsOfTheDeadAreTakenOverOneByOne(t *testing.T) {
 	rig.Is(t, s.SetLimit(t.Context(), "printer", 1))
 	var dead []*semaphore.Permit
 	for range 2 {
-		p := rig.Must(dying.short(t).Acquire(t.Context(), "printer"))(t)
+		soon := dying.open(t, semaphore.Config{Lease: 1500 * time.Millisecond, ClockSkew: -1})
+		p := rig.Must(soon.Acquire(t.Context(), "printer"))(t)
 		dying.Always(fault.DropRequest)
 		rig.Is(t, rig.Ended(p.Context(), t), repo.ErrLockExpired)
 		dying.Faults(nil)
@@ -126,7 +127,7 @@ func TestPermitsRenewThemselves(t *testing.T) {
 	b := newBench(t)
 	s := b.short(t)
 	p := rig.Must(s.TryAcquire(t.Context(), "printer"))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // longer than the lease
+	ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond) // longer than the lease
 	defer cancel()
 	_, err := s.Acquire(ctx, "printer")
 	rig.Is(t, err, semaphore.ErrBusy, repo.ErrLocked, context.DeadlineExceeded)

@@ -45,6 +45,7 @@ func TestBreakOfATurn(t *testing.T) {
 // A waiting ticket that is broken ends there; who waits by Lock stands at the end of
 // the line.
 func TestBreakOfATicketThatWaits(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	q, operator := b.queue(t, ticket.Config{}), b.queue(t, ticket.Config{})
 	turn := lock(t, q, "door")

@@ -134,29 +134,32 @@ func TestLateCopyOfAJoinStallsTheLineForALease(t *testing.T) {
 func TestContextEndsWhileTheRequestToJoinHasNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fault.Kind{fault.HoldResponse, fault.HoldRequest} {
-		b := newBench(t)
-		q := b.queue(t, ticket.Config{})
-		b.first("if_not_exists", kind)
-		ctx, cancel := context.WithCancel(t.Context())
-		got := make(chan error, 1)
-		go func() {
-			_, err := q.Lock(ctx, "door")
-			got <- err
-		}()
-		<-b.Net.Held()
-		cancel()
-		rig.Is(t, <-got, context.Canceled)
-		wantEmpty(t, b, "door")
-		// The same while the queue is closed.
-		b.first("if_not_exists", kind)
-		go func() {
-			_, err := q.Lock(t.Context(), "door")
-			got <- err
-		}()
-		<-b.Net.Held()
-		rig.Is(t, q.Close(t.Context()))
-		rig.Is(t, <-got, ticket.ErrClosed)
-		wantEmpty(t, b, "door")
+		t.Run(kind.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			q := b.queue(t, ticket.Config{})
+			b.first("if_not_exists", kind)
+			ctx, cancel := context.WithCancel(t.Context())
+			got := make(chan error, 1)
+			go func() {
+				_, err := q.Lock(ctx, "door")
+				got <- err
+			}()
+			<-b.Net.Held()
+			cancel()
+			rig.Is(t, <-got, context.Canceled)
+			wantEmpty(t, b, "door")
+			// The same while the queue is closed.
+			b.first("if_not_exists", kind)
+			go func() {
+				_, err := q.Lock(t.Context(), "door")
+				got <- err
+			}()
+			<-b.Net.Held()
+			rig.Is(t, q.Close(t.Context()))
+			rig.Is(t, <-got, ticket.ErrClosed)
+			wantEmpty(t, b, "door")
+		})
 	}
 }
 

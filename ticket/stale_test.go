@@ -96,7 +96,7 @@ func TestS4_4_ClocklessWithClocksMinutesApart(t *testing.T) {
 func TestS4_4_ClocklessNeverPassesOverTheLiving(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	cfg := ticket.Config{Lease: 4 * time.Second, ClockSkew: time.Millisecond, Clockless: true}
+	cfg := ticket.Config{Lease: 3 * time.Second, ClockSkew: time.Millisecond, Clockless: true}
 	q := b.queue(t, cfg)
 	q.SetClock(-time.Hour) // its times look long past
 	turn := lock(t, q, "door")

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,8 +22,9 @@ func Wrappings(client *dynamodb.Client) map[string]*Wrapped {
 		return &Wrapped{client, func(o []func(*dynamodb.Options)) []func(*dynamodb.Options) { return append(o[:len(o):len(o)], last) }}
 	}
 	given := client.Options()
+	given.Retryer = retry.AddWithMaxBackoffDelay(given.Retryer, 20*time.Millisecond) // else it sleeps for seconds
 	return map[string]*Wrapped{
-		"options dropped": {client, func([]func(*dynamodb.Options)) []func(*dynamodb.Options) { return nil }},
+		"options dropped": {dynamodb.New(given), func([]func(*dynamodb.Options)) []func(*dynamodb.Options) { return nil }},
 		"a retryer of its own": after(func(o *dynamodb.Options) {
 			o.Retryer = retry.AddWithMaxAttempts(given.Retryer, 3)
 		}),

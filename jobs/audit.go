@@ -57,10 +57,10 @@ const audits = 5
 // changed meanwhile is counted again. A resource whose row cannot be read comes
 // with ErrSchema, and the audit goes on. It reads the whole table, at least 32
 // requests and three per resource.
-func (s *store) Audit(ctx context.Context) iter.Seq2[Tally, error] {
+func (q calls) Audit(ctx context.Context) iter.Seq2[Tally, error] {
 	return func(yield func(Tally, error) bool) {
 		for shard := range resources.Shards {
-			for t, err := range s.auditShard(ctx, shard) {
+			for t, err := range q.s.auditShard(ctx, shard) {
 				if !yield(t, err) || err != nil && !errors.Is(err, repo.ErrSchema) {
 					return
 				}

@@ -26,32 +26,32 @@ import (
 // ends the job, as ErrLockLost. Until then another may work on the job beside it, under
 // a greater token. If an answer was lost, the resource tells whether the job was
 // broken, by this call or another's. With the context of the job itself it is ErrNested.
-func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) error {
+func (q calls) BreakJob(ctx context.Context, resource, id string, token int64) error {
 	missing := fmt.Errorf("%w: job %q of resource %q does not run under the token %d", repo.ErrNotHeld, id, resource, token)
-	j, err := s.findToBreak(ctx, resource, id, token)
+	j, err := q.s.findToBreak(ctx, resource, id, token)
 	switch {
 	case err != nil:
 		return err
 	case j.state != running || j.token != token || token == 0:
 		return missing
 	}
-	r, err := s.table.Read(ctx, resource)
+	r, err := q.s.table.Read(ctx, resource)
 	if err != nil {
 		return err
 	}
-	w := s.table.Core.NewWrite()
+	w := q.s.table.Core.NewWrite()
 	w.Set(aState, ddb.Text(queued))
 	w.Remove(aUntil, aOwner, aNotBefore)
 	w.IfEqual(aState, ddb.Text(running))
 	w.IfEqual(aToken, ddb.Integer(token))
 	name := strconv.FormatInt(token, 10)
 	c := change{counts: resources.Counts{Running: -1, Queued: 1}, size: j.size, writes: []types.TransactWriteItem{ddb.UpdateOf(resources.Update(w, j.key()))},
-		more: func(w *ddb.Write) { s.table.LeaveEvidence(w, r, name, j.row[aUntil]) }}
-	res := s.submitFor(ctx, resource, c, j.key(), func(row ddb.Item) bool {
+		more: func(w *ddb.Write) { q.s.table.LeaveEvidence(w, r, name, j.row[aUntil]) }}
+	res := q.s.submitFor(ctx, resource, c, j.key(), func(row ddb.Item) bool {
 		return resources.Text(row, aState) == running && ddb.Equal(row[aToken], ddb.Integer(token))
 	})
 	if res.Outcome == ddb.Condition {
-		r, err = s.table.Read(ctx, resource)
+		r, err = q.s.table.Read(ctx, resource)
 		switch {
 		case err == nil && r.WasBroken(name):
 			res.Outcome = ddb.Applied
@@ -64,8 +64,8 @@ func (s *store) BreakJob(ctx context.Context, resource, id string, token int64) 
 	if err := resources.Plain(resource, res); err != nil {
 		return err
 	}
-	s.table.Core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
-	s.wake(resource)
+	q.s.table.Core.Observe.Broken(ctx, telemetry.Job, telemetry.Operator, slog.String("resource", resource), slog.String("job", id), slog.Int64("lost", token))
+	q.s.wake(resource)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (s *store) deadRow(resource string, j jobRow, why string) ddb.Item {
 // on; every other error ends it.
 func (q *Queue[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J], error] {
 	return func(yield func(Dead[J], error) bool) {
-		for j, err := range q.jobRows(ctx, deadPrefix, resource) {
+		for j, err := range q.s.jobRows(ctx, deadPrefix, resource) {
 			d := Dead[J]{ID: j.id, Attempts: j.attempts, Error: j.failure, Enqueued: j.enqueued(), Died: j.died}
 			if err == nil {
 				value, unreadable := decode[J](resources.Text(j.row, aJob))
@@ -73,28 +73,28 @@ func (q *Queue[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J],
 // Requeue puts a dead letter at the end of its resource's line, with all its
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
-func (s *store) Requeue(ctx context.Context, resource, id string) error {
-	place := s.nextPlace()
+func (q calls) Requeue(ctx context.Context, resource, id string) error {
+	place := q.s.nextPlace()
 	trace := ddb.Item{}
-	err := s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
+	err := q.s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0
 		row := j.waiting(resource, place)
 		trace[resources.PK], trace[resources.SK] = row[resources.PK], row[resources.SK]
-		c.counts.Queued, c.writes = 1, append(c.writes, s.table.Core.PutOf(row))
+		c.counts.Queued, c.writes = 1, append(c.writes, q.s.table.Core.PutOf(row))
 	}, trace)
 	if err == nil {
-		s.wake(resource)
-		s.mark(ctx, resource)
+		q.s.wake(resource)
+		q.s.mark(ctx, resource)
 	}
 	return err
 }
 
 // Discard removes a dead letter. ErrNotFound if there is none with this id. Two
 // requests.
-func (s *store) Discard(ctx context.Context, resource, id string) error {
-	return s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
-		s.unmark(c, resource, j)
-		c.keep(s.kept(resource, j, StateDiscarded))
+func (q calls) Discard(ctx context.Context, resource, id string) error {
+	return q.s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
+		q.s.unmark(c, resource, j)
+		c.keep(q.s.kept(resource, j, StateDiscarded))
 	}, nil)
 }
 

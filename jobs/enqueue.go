@@ -71,7 +71,7 @@ const (
 // every 15 s for each of 16 shards of resources, by which dispatchers of other processes
 // hear of it. Calls in one process for one resource follow each other.
 func (q *Queue[J]) Enqueue(ctx context.Context, resource string, job J, options ...Option) (id string, err error) {
-	return q.enqueue(ctx, resource, job, options)
+	return q.s.enqueue(ctx, resource, job, options)
 }
 
 func (s *store) enqueue(ctx context.Context, resource string, job any, given []Option) (id string, err error) {

@@ -132,23 +132,23 @@ func (s *store) locked(resource string, j jobRow) error {
 // without a time, stands elsewhere in the line than its id says: a read of the resource and
 // one request for each megabyte before it. ErrOutcomeUnknown where an answer was lost and
 // the job is gone: it may have been started, and done, before.
-func (s *store) Cancel(ctx context.Context, resource, id string) error {
+func (q calls) Cancel(ctx context.Context, resource, id string) error {
 	if err := nesting.Effect(ctx, "jobs.Cancel", "In(tx).Cancel"); err != nil {
 		return err
 	}
 	for range starts {
-		j, err := s.findWaiting(ctx, resource, id)
+		j, err := q.s.findWaiting(ctx, resource, id)
 		if err != nil {
 			return err
 		}
-		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j)}}
-		s.gone(&c, resource, j)
-		c.keep(s.kept(resource, j, StateCancelled))
-		if res := s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
+		c := change{counts: j.counted(), size: j.size, writes: []types.TransactWriteItem{q.s.taken(q.s.table.Core.NewWrite(), j)}}
+		q.s.gone(&c, resource, j)
+		c.keep(q.s.kept(resource, j, StateCancelled))
+		if res := q.s.submitFor(ctx, resource, c, j.key(), isThere); !hasMoved(res) {
 			return resources.Plain(resource, res)
 		}
 	}
-	return s.restless(resource, id)
+	return q.s.restless(resource, id)
 }
 
 // findWaiting is findJob for a job that must not run.

@@ -166,16 +166,16 @@ func (s Status) Result(v any) error {
 // knows nothing of its id: it never had such a job, or [Keep] was not given, or is over, or
 // a program of a version without Keep has ended it. One request for one that has ended,
 // half a read unit and more; otherwise two, and those of [Queue.Cancel] that look for it.
-func (s *store) Status(ctx context.Context, resource, id string) (Status, error) {
-	if _, err := s.jobKey(keptPrefix, resource, id); err != nil {
+func (q calls) Status(ctx context.Context, resource, id string) (Status, error) {
+	if _, err := q.s.jobKey(keptPrefix, resource, id); err != nil {
 		return Status{}, err
 	}
-	if st, err := s.ended(ctx, resource, id); err != nil || st.State != "" {
+	if st, err := q.s.ended(ctx, resource, id); err != nil || st.State != "" {
 		return st, err
 	}
-	j, err := s.findJob(ctx, resource, id)
+	j, err := q.s.findJob(ctx, resource, id)
 	if errors.Is(err, repo.ErrNotFound) { // it may have ended between the two
-		if st, ended := s.ended(ctx, resource, id); ended != nil || st.State != "" {
+		if st, ended := q.s.ended(ctx, resource, id); ended != nil || st.State != "" {
 			return st, ended
 		}
 		return Status{}, err

@@ -54,5 +54,5 @@ func withWorkers(t *testing.T, free int) *dispatcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &dispatcher{s: q.store, free: free, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+	return &dispatcher{s: q.s, free: free, posts: map[string]*post{}, wake: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }

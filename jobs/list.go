@@ -37,9 +37,9 @@ type JobInfo struct {
 // resource, one request per megabyte of jobs, one read unit per 4 KB; where jobs wait for
 // their time, those of the 16th of all resources that have the same shard are read, up to
 // the last of them.
-func (s *store) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
+func (q calls) Jobs(ctx context.Context, resource string) iter.Seq2[JobInfo, error] {
 	return func(yield func(JobInfo, error) bool) {
-		for j, err := range s.waitingRows(ctx, resource) {
+		for j, err := range q.s.waitingRows(ctx, resource) {
 			info := JobInfo{ID: j.id, Running: j.state == running, Priority: j.level(), Attempts: j.attempts, Error: j.failure, NotBefore: j.notBefore, Enqueued: j.enqueued()}
 			if info.Running {
 				by := stored.Record{By: j.owner}

@@ -36,7 +36,7 @@ func (e *ManyError) Unwrap() error { return e.Err }
 // is wrong, or a job too large (ErrTooLarge). WithID and Unique are for one job. Two write
 // units for a job of up to 1 KB, and two for each transaction.
 func (q *Queue[J]) EnqueueMany(ctx context.Context, resource string, jobs []J, options ...Option) (ids []string, err error) {
-	return q.enqueueMany(ctx, resource, len(jobs), func(i int) any { return jobs[i] }, options)
+	return q.s.enqueueMany(ctx, resource, len(jobs), func(i int) any { return jobs[i] }, options)
 }
 
 func (s *store) enqueueMany(ctx context.Context, resource string, count int, job func(int) any, given []Option) (ids []string, err error) {

@@ -25,7 +25,7 @@ import (
 // and goes to the dead letters in the end; the next one is taken instead. A row
 // that cannot be read goes to the dead letters, too, and is logged.
 func (q *Queue[J]) Next(ctx context.Context, resource string) (*Job[J], error) {
-	j, err := q.startNext(ctx, resource)
+	j, err := q.s.startNext(ctx, resource)
 	if err != nil {
 		return nil, err
 	}

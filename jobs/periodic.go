@@ -61,9 +61,9 @@ func (q *Queue[J]) Periodic(name string, schedule Schedule, job func(tick time.T
 	if job != nil {
 		p.job = func(tick time.Time) (string, any, error) { return job(tick) }
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.periodics = append(slices.DeleteFunc(q.periodics, func(o *periodic) bool { return o.name == name }), p)
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	q.s.periodics = append(slices.DeleteFunc(q.s.periodics, func(o *periodic) bool { return o.name == name }), p)
 }
 
 // checkPeriodics refuses schedules that make no sense.

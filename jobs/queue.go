@@ -19,8 +19,12 @@ import (
 // Queue keeps queued work for resources, in one table. J is what travels with a job: any
 // value that encoding/json can write and read. It is safe for concurrent use.
 type Queue[J any] struct {
-	*store // knows nothing of J, and so is compiled once for all types of jobs
+	calls
 }
+
+// calls are those that know nothing of J. They are compiled once for all types of jobs, and
+// a queue of each type has these methods alone.
+type calls struct{ s *store }
 
 // store is the table of a queue, and what the callers of this process share of it.
 type store struct {
@@ -64,7 +68,7 @@ func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) 
 	if err := s.checkResources(); err != nil {
 		return nil, err
 	}
-	return &Queue[J]{s}, nil
+	return &Queue[J]{calls{s}}, nil
 }
 
 // checkJob refuses types whose values would not arrive as they are.
@@ -76,13 +80,13 @@ func checkJob[J any]() error {
 }
 
 // Format prints the queue's table.
-func (s *store) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "jobs of %v", s.table.Keys) }
+func (q calls) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "jobs of %v", q.s.table.Keys) }
 
 // EnsureTable creates the table if it does not exist (partition key "pk", sort key "sk",
 // strings; TTL on expiresAt), waits until it is active, and verifies the key schema of an
 // existing one (ErrSchema). A global table with strong consistency is refused, for it has
 // no transactions.
-func (s *store) EnsureTable(ctx context.Context) error { return s.table.Keys.EnsureTable(ctx) }
+func (q calls) EnsureTable(ctx context.Context) error { return q.s.table.Keys.EnsureTable(ctx) }
 
 // Resource is what the table knows of a resource.
 type Resource struct {
@@ -105,11 +109,11 @@ func busy(r resources.Row) error {
 
 // Resource reads one resource: zero counters and its limit if nobody has used
 // it. One request.
-func (s *store) Resource(ctx context.Context, resource string) (Resource, error) {
-	if err := s.table.CheckName(resource); err != nil {
+func (q calls) Resource(ctx context.Context, resource string) (Resource, error) {
+	if err := q.s.table.CheckName(resource); err != nil {
 		return Resource{}, err
 	}
-	r, err := s.table.Read(ctx, resource)
+	r, err := q.s.table.Read(ctx, resource)
 	return public(r), err
 }
 
@@ -117,9 +121,9 @@ func (s *store) Resource(ctx context.Context, resource string) (Resource, error)
 // their counters. One whose row cannot be read comes with its name and
 // ErrSchema, and the iteration goes on; every other error ends it. At least 16
 // requests, one for each shard; one read unit per 4 KB.
-func (s *store) Resources(ctx context.Context) iter.Seq2[Resource, error] {
+func (q calls) Resources(ctx context.Context) iter.Seq2[Resource, error] {
 	return func(yield func(Resource, error) bool) {
-		for r, err := range s.table.All(ctx) {
+		for r, err := range q.s.table.All(ctx) {
 			if !yield(public(r), err) {
 				return
 			}
@@ -131,8 +135,8 @@ func (s *store) Resources(ctx context.Context) iter.Seq2[Resource, error] {
 // from now on and for all programs; it registers a new resource. What runs goes
 // on, also where it is more. One request. ErrOutcomeUnknown where others have set another
 // since, and an answer was lost or their clock is ahead.
-func (s *store) SetLimit(ctx context.Context, resource string, limit int) error {
-	return s.table.SetLimit(ctx, resource, limit)
+func (q calls) SetLimit(ctx context.Context, resource string, limit int) error {
+	return q.s.table.SetLimit(ctx, resource, limit)
 }
 
 // Pause stops a resource, for operators: no job is started or taken over, and no permit of
@@ -141,15 +145,15 @@ func (s *store) SetLimit(ctx context.Context, resource string, limit int) error 
 // resource that is paused stays so since then; one that nobody has used is registered. One
 // request; where an answer was lost, or others were quicker, the row tells:
 // ErrOutcomeUnknown if they have set it otherwise since.
-func (s *store) Pause(ctx context.Context, resource string) error {
-	return s.table.Pause(ctx, resource)
+func (q calls) Pause(ctx context.Context, resource string) error {
+	return q.s.table.Pause(ctx, resource)
 }
 
 // Resume lets a paused resource go on; one that is not paused stays as it is.
 // Dispatchers notice it with their next look for work, after Config.Poll at the latest.
 // One request, and errors, as of Pause.
-func (s *store) Resume(ctx context.Context, resource string) error {
-	return s.table.Resume(ctx, resource)
+func (q calls) Resume(ctx context.Context, resource string) error {
+	return q.s.table.Resume(ctx, resource)
 }
 
 // Forget removes a resource that nobody uses any more, with the limit that
@@ -159,8 +163,8 @@ func (s *store) Resume(ctx context.Context, resource string) error {
 // begin anew with the clock of who does, which must not be behind. After a permit or a
 // job of the resource was broken, wait until the lease of its holder is over: the row is
 // what would tell it. A pause ends. One request.
-func (s *store) Forget(ctx context.Context, resource string) error {
-	return s.table.Forget(ctx, resource, ErrBusy)
+func (q calls) Forget(ctx context.Context, resource string) error {
+	return q.s.table.Forget(ctx, resource, ErrBusy)
 }
 
 // Close ends every [Queue.Run] with ErrClosed, whose handlers are told by their contexts,
@@ -170,6 +174,6 @@ func (s *store) Forget(ctx context.Context, resource string) error {
 // over after its lease; calling Close again tries them again. Afterwards the queue starts
 // no jobs; what is only read or written goes on. One request for jobs of one resource
 // together.
-func (s *store) Close(ctx context.Context) error {
-	return s.open.Close(ctx, func(j *job) error { return j.endOnClose(ctx) })
+func (q calls) Close(ctx context.Context) error {
+	return q.s.open.Close(ctx, func(j *job) error { return j.endOnClose(ctx) })
 }

@@ -20,27 +20,27 @@ import (
 // Where the new time is not the one that the id of the job has, the id gets a row of its
 // own, or keeps it, as one of the caller's own does: two write units more now, and two when
 // the job ends.
-func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
+func (q calls) Reschedule(ctx context.Context, resource, id string, at time.Time) error {
 	if err := nesting.Effect(ctx, "jobs.Reschedule", "In(tx).Reschedule"); err != nil {
 		return err
 	}
 	for range starts {
-		j, err := s.findToMove(ctx, resource, id, at)
+		j, err := q.s.findToMove(ctx, resource, id, at)
 		if err != nil {
 			return err
 		}
-		n, err := s.movedTo(resource, j, at)
+		n, err := q.s.movedTo(resource, j, at)
 		if err != nil {
 			return err
 		}
-		c := change{counts: j.counted(), size: 2 * j.size, writes: []types.TransactWriteItem{s.taken(s.table.Core.NewWrite(), j), s.table.Core.PutOf(n.row)}}
+		c := change{counts: j.counted(), size: 2 * j.size, writes: []types.TransactWriteItem{q.s.taken(q.s.table.Core.NewWrite(), j), q.s.table.Core.PutOf(n.row)}}
 		n.count(&c.counts)
 		if !n.due.IsZero() {
 			c.writes = append(c.writes, n.pointer())
 		}
-		res := s.submitFor(ctx, resource, c, j.key(), isThere)
+		res := q.s.submitFor(ctx, resource, c, j.key(), isThere)
 		if res.Outcome == ddb.Condition && !res.Clean {
-			if s.wasMade(ctx, s.table.Core.Key(n.row)) {
+			if q.s.wasMade(ctx, q.s.table.Core.Key(n.row)) {
 				res.Outcome = ddb.Applied // by an earlier attempt, or a copy of it
 			}
 		}
@@ -51,7 +51,7 @@ func (s *store) Reschedule(ctx context.Context, resource, id string, at time.Tim
 			return resources.Plain(resource, res)
 		}
 	}
-	return s.restless(resource, id)
+	return q.s.restless(resource, id)
 }
 
 // findToMove is findWaiting where a job can have the time.

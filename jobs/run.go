@@ -45,10 +45,10 @@ func (q *Queue[J]) Run(ctx context.Context, handler func(ctx context.Context, jo
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", repo.ErrConfig)
 	}
-	if err := q.checkPeriodics(); err != nil {
+	if err := q.s.checkPeriodics(); err != nil {
 		return err
 	}
-	return q.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
+	return q.s.run(ctx, func(ctx context.Context, j *job) error { return handler(ctx, &Job[J]{j}) })
 }
 
 func (s *store) run(ctx context.Context, handler func(ctx context.Context, job *job) error) error {

@@ -23,8 +23,8 @@ type ScheduleInfo struct {
 // those that no program has any more. One whose row cannot be read comes with its name and
 // ErrSchema, and the iteration goes on; every other error ends it. One request, one read
 // unit per 4 KB.
-func (s *store) Schedules(ctx context.Context) iter.Seq2[ScheduleInfo, error] {
-	return resources.Parsed(s.table.Rows(ctx, schedulesKey, resources.Page{}), parseSchedule)
+func (q calls) Schedules(ctx context.Context) iter.Seq2[ScheduleInfo, error] {
+	return resources.Parsed(q.s.table.Rows(ctx, schedulesKey, resources.Page{}), parseSchedule)
 }
 
 func parseSchedule(row ddb.Item) (ScheduleInfo, error) {
@@ -42,20 +42,20 @@ func parseSchedule(row ddb.Item) (ScheduleInfo, error) {
 // ForgetSchedule removes a schedule that no program has any more. A program that has it makes
 // it anew with its next look, and if a tick has come meanwhile leaves that out. ErrNotFound if
 // there is none, ErrBusy if it moves on meanwhile. Two requests.
-func (s *store) ForgetSchedule(ctx context.Context, name string) error {
-	if _, err := s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: name}); err != nil {
+func (q calls) ForgetSchedule(ctx context.Context, name string) error {
+	if _, err := q.s.table.Keys.EncodeKey(repo.Key{Partition: schedulesKey, Sort: name}); err != nil {
 		return err
 	}
-	row, err := s.table.Core.Get(ctx, resources.RowKey(schedulesKey, name))
+	row, err := q.s.table.Core.Get(ctx, resources.RowKey(schedulesKey, name))
 	if err != nil {
 		return err
 	}
 	if len(row) == 0 {
 		return fmt.Errorf("%w: schedule %q", repo.ErrNotFound, name)
 	}
-	w := s.table.Core.NewWrite()
+	w := q.s.table.Core.NewWrite()
 	w.IfSeen(row, aSpec, aNext) // a copy that comes late must not remove what was made since
-	res := s.table.Core.Delete(ctx, w.Delete(resources.RowKey(schedulesKey, name)), ddb.Options{})
+	res := q.s.table.Core.Delete(ctx, w.Delete(resources.RowKey(schedulesKey, name)), ddb.Options{})
 	switch {
 	case res.Outcome == ddb.Condition && len(res.Image) == 0:
 		return nil // by an attempt before it, a copy of it, or somebody else

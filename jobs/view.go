@@ -23,7 +23,7 @@ type View[J any] struct {
 
 // In is the queue inside a transaction, for jobs that the change of items brings
 // about: they are queued if the transaction is applied, and only then.
-func (q *Queue[J]) In(tx repo.Tx) *View[J] { return &View[J]{q.store, tx} }
+func (q *Queue[J]) In(tx repo.Tx) *View[J] { return &View[J]{q.s, tx} }
 
 // Enqueue puts a job at the end of a resource's line when the transaction is applied.
 // It is [Queue.Enqueue] otherwise, and sends nothing itself: in the commit it is

@@ -12,7 +12,6 @@ import (
 	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/lockedread"
-	"github.com/dynahold/dynahold/repo"
 )
 
 // inVirtualTime runs a test in virtual time, on the real engine.
@@ -20,10 +19,14 @@ func inVirtualTime(t *testing.T, run func(t *testing.T, network fault.Doer)) {
 	rig.InVirtualTime(t, 16, run)
 }
 
+// within is the bench behind a network, as in virtual time.
+func (b bench) within(network fault.Doer) bench {
+	return bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+}
+
 // over is a locker with a network of its own.
 func (b bench) over(t *testing.T, network fault.Doer, cfg lockedread.Config) *lockedread.Locker[stock] {
-	client := rig.Client(rig.Over(network))
-	return rig.Must(lockedread.New(rig.Must(repo.NewTable[stock](client, b.Table, repo.TableConfig{}))(t), cfg))(t)
+	return b.within(network).locker(t, cfg)
 }
 
 // killed is a process in virtual time with some workers that change the item.

@@ -88,7 +88,7 @@ func TestFairQueueThatFillsTheItem(t *testing.T) {
 func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
 	b := newBench(t)
 	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
-		here := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+		here := b.within(network)
 		here.putDeadWithoutRoom(t)
 		cfg := lockedread.Config{Fair: true, Lease: time.Second, Owner: "x"}
 		slow := &rig.Intercept{Client: here.Client,
@@ -115,7 +115,7 @@ func TestALookWithoutAnAnswerWhileThereIsNoRoom(t *testing.T) {
 func TestALookWithoutAnAnswerAfterThereWasNoRoom(t *testing.T) {
 	b := newBench(t)
 	inVirtualTime(t, func(t *testing.T, network fault.Doer) {
-		here := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+		here := b.within(network)
 		held := func() map[string]types.AttributeValue { // for so long that looks are sent
 			return lockAttributes(time.Now().Add(20*time.Second), 30)
 		}
@@ -149,7 +149,7 @@ func TestFairQueueOfTheDeadThatFillsTheItem(t *testing.T) {
 	for name, clockless := range map[string]bool{"by the clock": false, "clockless": true} {
 		t.Run(name, func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, network fault.Doer) {
-				here := bench{&rig.Rig{Table: b.Table, Client: rig.Client(rig.Over(network))}}
+				here := b.within(network)
 				here.putDeadWithoutRoom(t)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()

@@ -42,8 +42,9 @@ func (c *call) repeats(ctx context.Context, n int) bool {
 	case meanwhile:
 		c.between++
 		c.sleepShortly(ctx, n, time.Until(c.slept))
+		return !c.judged(ctx)
 	case byPolicy:
-		return c.asPolicySays(ctx, n)
+		return c.asPolicySays(ctx, n) && !c.judged(ctx)
 	case beyondThat:
 		return c.decides(ctx, n, c.res.Err)
 	}
@@ -95,6 +96,16 @@ func (c *call) asPolicySays(ctx context.Context, n int) bool {
 	default:
 		c.sleep(ctx, n, delay)
 	}
+	return true
+}
+
+// judged asks whether a throttled write need not be sent again, and ends it then.
+func (c *call) judged(ctx context.Context) bool {
+	if c.opt.Judge == nil || !Throttled(c.res.Err) || c.left(ctx) || !c.opt.Judge.Judged(ctx) {
+		return false
+	}
+	c.res.Clean = false
+	c.giveUp(ErrJudged)
 	return true
 }
 
@@ -157,6 +168,10 @@ func (c *call) left(ctx context.Context) bool {
 // over before a busy partition has room, and with short ones alone a call would give
 // up much sooner than its client's policy says.
 const shortest = 20 * time.Millisecond
+
+// shortestJudged bounds the first sleep of a write that is judged before it is sent
+// again: it looks at the item while its place in the ring of eight writes is there.
+const shortestJudged = shortest / 8
 
 // MostOngoing is how often a write is repeated because a transaction is at its item.
 // That takes milliseconds: the policy, which begins with a second, and ends after

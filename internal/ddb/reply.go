@@ -69,13 +69,8 @@ func (r *reply) Read(p []byte) (int, error) {
 	if r.keeps() {
 		r.kept = append(r.kept, p[:n]...)
 	}
-	for _, b := range p[:n] {
-		if r.first != 0 {
-			break
-		}
-		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			r.first = b
-		}
+	if text := bytes.TrimLeft(p[:n], " \t\r\n"); r.first == 0 && len(text) > 0 {
+		r.first = text[0]
 	}
 	r.end = r.end || errors.Is(err, io.EOF)
 	return n, err

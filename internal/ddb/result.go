@@ -1,6 +1,9 @@
 package ddb
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Outcome is what became of a conditional write.
 type Outcome int
@@ -70,6 +73,9 @@ type Options struct {
 	// applied. With it a write that was given up unjudged is judged by the item, which costs
 	// one read; see [Table.Looked].
 	Stands func(Item) bool
+	// Judge is asked before a throttled write is sent again: true ends it, with
+	// [ErrJudged].
+	Judge interface{ Judged(context.Context) bool }
 	// OnItem says that the condition can fail only on an item that is there: an
 	// endpoint that then shows none cannot be used.
 	OnItem bool

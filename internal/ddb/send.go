@@ -40,6 +40,9 @@ func (t *Table) send(ctx context.Context, op string, opt Options, do func(contex
 		c.timeout = opt.Timeout
 	}
 	c.short = Backoff{Min: shortest, Max: c.timeout}
+	if opt.Judge != nil {
+		c.short.Min = shortestJudged
+	}
 	c.soon = Backoff{Min: shortest / 2, Max: 5 * shortest}
 	c.begin()
 	ctx, c.told = t.Observe.Request(ctx, op)
@@ -103,31 +106,26 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	}
 	var image Item
 	var images []Image
-	var failed, cancelled bool
 	if err != nil {
+		var failed, cancelled bool
 		image, failed = conditionFailed(err)
-		images, cancelled = transactionFailed(err)
+		if images, cancelled = transactionFailed(err); !failed && !cancelled {
+			res.Err = err
+			return false
+		}
 	}
-	if err == nil || failed || cancelled {
-		// A client that repeats out of sight, or by itself, answers for the last
-		// request alone.
-		res.Clean = res.Clean && !c.seen.hidden()
-	}
-	if (err == nil || failed || cancelled) && !c.endpoint.grants.Load() {
+	// A client that repeats out of sight, or by itself, answers for the last
+	// request alone.
+	res.Clean = res.Clean && !c.seen.hidden()
+	if !c.endpoint.grants.Load() {
 		c.endpoint.grants.Store(true)
 	}
-	if err == nil {
-		c.saw(item)
-		res.Outcome, res.Item, res.Err, res.Again = Applied, item, nil, false
-		return true
+	res.Outcome, res.Item, res.Image, res.Images, res.Err, res.Again = Applied, item, image, images, nil, false
+	if err != nil {
+		res.Outcome, res.Item, item = Condition, nil, image
 	}
-	if failed || cancelled {
-		c.saw(image)
-		res.Outcome, res.Image, res.Images, res.Err, res.Again = Condition, image, images, nil, false
-		return true
-	}
-	res.Err = err
-	return false
+	c.saw(item)
+	return true
 }
 
 // ErrJudged is the cause with which the context of a write ends of which its caller has a

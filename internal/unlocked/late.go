@@ -39,13 +39,23 @@ func (t *Call) lookUntil(ctx context.Context, every time.Duration, told context.
 	defer looks.Wait()
 	for ; ctx.Err() == nil; every *= 2 {
 		looks.Go(func() {
-			t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
-			if v, _ := t.Seen(); v != protocol.Undecided {
+			if t.Judged(ctx) {
 				told(ddb.ErrJudged)
 			}
 		})
 		ddb.Sleep(ctx, every)
 	}
+}
+
+// Judged looks at the item where others write too, and reports whether the write has a
+// verdict then.
+func (t *Call) Judged(ctx context.Context) bool {
+	if !t.Core.IsRaced(t.Raw) {
+		return false
+	}
+	t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
+	v, _ := t.Seen()
+	return v != protocol.Undecided
 }
 
 // Stale reports whether an answer to what was asked then is likely to show the item as it

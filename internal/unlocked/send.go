@@ -13,11 +13,13 @@ import (
 // Update sends a write of the call, the one that it expects. Clean of the result is about
 // everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
+	opt.Judge = t
 	return t.send(ctx, false, func(ctx context.Context) ddb.Result { return t.Core.Update(ctx, in, opt) })
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
+	opt.Judge = t
 	return t.send(ctx, true, func(ctx context.Context) ddb.Result { return t.Core.Delete(ctx, in, opt) })
 }
 
@@ -26,7 +28,7 @@ func (t *Call) send(ctx context.Context, deletes bool, request func(context.Cont
 	until, end := t.beside(ctx)
 	res := request(until)
 	end()
-	if res.Outcome == ddb.Applied || res.Outcome == ddb.Condition {
+	if !res.Unjudged && (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) {
 		t.Core.Took(time.Since(began))
 	}
 	return t.looked(ctx, t.sent(res), deletes)

@@ -73,6 +73,42 @@ func TestAWriteThatIsLateAmongOthers(t *testing.T) {
 	}
 }
 
+// A throttled write is sent again only while the item tells that it must be: eight writes
+// of others hide that. No answer is late here, so nothing else looks.
+func TestAThrottledWriteAmongOthers(t *testing.T) {
+	t.Parallel()
+	f, _ := fixture.NewWith(t, fixture.Key)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		add := func() { // of a process of its own, which keeps no ids of others in sight
+			other := rig.Must(optimistic.New(f.Items(t, rig.Client(rig.Over(network))), optimistic.Config{}))(t)
+			rig.Must(other.Update(t.Context(), fixture.Key, fixture.AddOne))(t)
+		}
+		throttled := 0
+		mine := rig.Must(optimistic.New(f.Items(t, rig.Client(rig.Over(network), rig.Broken(func(op string, n int, _ []byte) fault.Kind {
+			if op != "UpdateItem" || n < 3 || throttled == 2 {
+				return fault.None
+			}
+			throttled++
+			for range 6 {
+				add()
+			}
+			return fault.Throttle
+		}))), optimistic.Config{}))(t)
+		for range 2 { // the first one learns that others write there, by its first try
+			tries := 0
+			rig.Must(mine.Update(t.Context(), fixture.Key, func(ctx context.Context, a *fixture.Account) error {
+				if tries++; tries == 1 && a.Balance == 0 {
+					add()
+				}
+				return fixture.AddOne(ctx, a)
+			}))(t)
+		}
+		if got := rig.Must(mine.Get(t.Context(), fixture.Key))(t); throttled != 2 || got.Balance != 15 {
+			t.Errorf("%+v after %d refusals", got, throttled)
+		}
+	})
+}
+
 // What a read shows too late, while others write, is read again instead of being written
 // over in vain.
 func TestAReadThatIsLateAmongOthers(t *testing.T) {

@@ -87,6 +87,13 @@ var ofAnswers = []mutant{
 		by:   test("internal/ddb", "^TestHedges$"),
 	},
 	{
+		name: "a throttled write is sent again unjudged",
+		file: "internal/ddb/policy.go",
+		old:  `c.left(ctx) || !c.opt.Judge.Judged(ctx)`,
+		new:  `true || !c.opt.Judge.Judged(ctx)`,
+		by:   suite("faults", "^TestAThrottledWriteAmongOthers$"),
+	},
+	{
 		name: "hedges have no bound",
 		file: "internal/ddb/hedge.go",
 		old:  `if b.spent > (hedgesAhead-1)*writesAHedge {`,

@@ -99,7 +99,7 @@ func (f *fleet) retries(failed, count int, report func(float64, string)) {
 // timed measures jobs that another process has enqueued for a time, one a second.
 func (f *fleet) timed(count, dispatchers int, report func(float64, string)) {
 	producer, ctx := f.process(jobs.Config{}), f.t.Context()
-	first := time.Now().Add(5 * time.Minute)
+	first := time.Now().Add(time.Minute)
 	at := func(i int) time.Time { return first.Add(time.Duration(i) * time.Second) }
 	for i := range count {
 		rig.Must(producer.Enqueue(ctx, fmt.Sprint("r", i%100), i, jobs.At(at(i))))(f.t)

@@ -43,7 +43,7 @@ var layout = []row{
 	{folder: "internal/beside", may: []string{"internal/ddb", "internal/protocol", "internal/stored"}, tests: []string{"internal/lockless"}, why: "what an item remembers of ids of operations, and the rows beside it for which it has no room"},
 	{folder: "internal/lockless", may: []string{"internal/ddb", "internal/stored", "internal/protocol", "internal/beside"}, why: "the same for writers without the lock and for transactions, so that the lock compiles none of it; their models"},
 	{folder: "internal/link", may: []string{"internal/ddb", "internal/stored"}, why: "what engines need of a table and users must not see"},
-	{folder: "repo", may: []string{"internal/redact", "internal/ddb", "internal/stored", "internal/link", "internal/telemetry"}, tests: []string{"semaphore", "jobs", "optimistic"}, why: "the vocabulary of users and engines; knows no strategy"},
+	{folder: "repo", may: []string{"internal/redact", "internal/ddb", "internal/stored", "internal/link", "internal/telemetry"}, why: "the vocabulary of users and engines; knows no strategy"},
 	{folder: "unique", may: []string{"repo", "internal/ddb", "internal/stored", "internal/link"}, tests: []string{"optimistic"}, why: "the rows that keep values unique, listed and mended: what no program needs that only writes items"},
 	{folder: "internal/settings", may: []string{"repo"}, why: "what all configurations have in common: defaults, bounds and the words of their errors"},
 	// Keeping, and what is memory or arithmetic only.
@@ -102,7 +102,7 @@ var layout = []row{
 	{folder: "internal/fault", testOnly: true, why: "faulty transport for tests"},
 	{folder: "internal/rig", may: []string{"internal/fault", "internal/bridge", "localdb"}, testOnly: true, why: "an engine, a table and a client that can be broken, for tests"},
 	{folder: "internal/fixture", may: []string{"public", "internal/rig", "internal/local"}, testOnly: true, why: "what the suites and generics_test.go run over: an item, the strategies, the kinds of lock; waits for callers where internal/local lets them wait"},
-	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "mutex", "once", "ticket", "semaphore", "jobs"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
+	{folder: "internal/suite/documents", tests: []string{"repo", "txn", "nolock", "optimistic", "pessimistic", "lockedread", "delegate", "mutex", "once", "ticket", "semaphore", "jobs", "internal/link"}, module: "internal/suite", testOnly: true, why: "the programs that documents show"},
 	{folder: "internal/suite/conformance", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of all strategies beside generics_test.go"},
 	{folder: "internal/suite/coalescing", may: []string{"public"}, tests: []string{"internal/local"}, module: "internal/suite", testOnly: true, why: "many callers of one process on one item"},
 	{folder: "internal/suite/fair", may: []string{"public"}, module: "internal/suite", testOnly: true, why: "the promises of everything that waits in turn"},

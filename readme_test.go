@@ -110,10 +110,10 @@ func TestTheDocumentOnTestingShowsWhatIsRun(t *testing.T) {
 
 // docs/tables.md shows the types of an example, which runs.
 func TestTablesShowsWhatIsRun(t *testing.T) {
-	_, code, _ := strings.Cut(read(t, "repo/example_roles_test.go"), "// shown\n")
+	_, code, _ := strings.Cut(read(t, "optimistic/example_roles_test.go"), "// shown\n")
 	code, _, ended := strings.Cut(code, "// end of what is shown\n")
 	if !ended || !strings.Contains(read(t, "docs/tables.md"), "```go\n"+strings.TrimSpace(code)+"\n```\n") {
-		t.Error("docs/tables.md does not show what repo/example_roles_test.go runs")
+		t.Error("docs/tables.md does not show what optimistic/example_roles_test.go runs")
 	}
 }
 

@@ -57,12 +57,24 @@ func Try[T any](ctx context.Context, s *Store, id string, fn func(ctx context.Co
 
 const try = "Try"
 
-// do is the call of a name.
+// do is the call of a name: the part of it that knows the type of the result.
 func do[T any](ctx context.Context, s *Store, name, id string, fn func(ctx context.Context, run Run) (T, error)) (result T, err error) {
 	if fn == nil {
 		return result, fmt.Errorf("%w: the operation is nil", repo.ErrConfig)
 	}
-	if err := s.check(reflect.TypeFor[T]()); err != nil {
+	got, err := s.do(ctx, name, id, reflect.TypeFor[T](), func(ctx context.Context, run Run) (reflect.Value, error) {
+		made, err := fn(ctx, run)
+		return reflect.ValueOf(&made).Elem(), err
+	})
+	if got.IsValid() {
+		result = *got.Addr().Interface().(*T)
+	}
+	return result, err
+}
+
+// do returns a variable of the type of the result; the zero Value where there is none.
+func (s *Store) do(ctx context.Context, name, id string, as reflect.Type, fn func(ctx context.Context, run Run) (reflect.Value, error)) (result reflect.Value, err error) {
+	if err := s.check(as); err != nil {
 		return result, err
 	}
 	key := repo.Key{Partition: id}
@@ -84,7 +96,7 @@ func do[T any](ctx context.Context, s *Store, name, id string, fn func(ctx conte
 	var made *completed
 	switch {
 	case errors.As(err, &made):
-		return readResult[T](s, id, made)
+		return s.readResult(id, as, made)
 	case errors.Is(err, repo.ErrMismatch):
 		return result, fmt.Errorf("id %q: %w", id, err)
 	case err != nil:
@@ -99,17 +111,15 @@ func do[T any](ctx context.Context, s *Store, name, id string, fn func(ctx conte
 	inner, cancel := ddb.Merge(ctx, hold.Context())
 	defer cancel()
 	if result, err = fn(nesting.Holding(inner, item, "", hold.Cause), Run{id, hold.Token(), hold}); err != nil {
-		var zero T
-		return zero, err
+		return reflect.Value{}, err
 	}
 	done = true // whatever comes of it: fn has done its work
-	kept, read, why := keep(s.coding, result)
+	kept, read, why := s.coding.keep(result)
 	if why == nil {
 		result = read // as others get it
 	}
 	if why, err = s.complete(ctx, hold, kept, why); err != nil {
-		var zero T
-		return zero, err
+		return reflect.Value{}, err
 	}
 	if why != nil {
 		return result, fmt.Errorf("id %q: %w", id, why)
@@ -188,11 +198,11 @@ func madeBy(row ddb.Item, token int64) protocol.Verdict {
 }
 
 // readResult is the result of a run that has completed the id.
-func readResult[T any](s *Store, id string, made *completed) (result T, err error) {
+func (s *Store) readResult(id string, as reflect.Type, made *completed) (result reflect.Value, err error) {
 	if made.result == nil {
 		err = whyNone(made.reason)
 	} else {
-		result, err = decode[T](s.coding, made.result)
+		result, err = s.coding.decode(as, made.result)
 	}
 	if err != nil {
 		err = fmt.Errorf("id %q: %w", id, err)

@@ -99,19 +99,19 @@ const maxResult = 396 << 10
 
 // keep is a result as it is kept, and as all callers get it, the first one too: so it
 // comes back as others read it, or nobody is given it for theirs.
-func keep[T any](c *coding, result T) (kept types.AttributeValue, read T, why *unkept) {
+func (c *coding) keep(result reflect.Value) (kept types.AttributeValue, read reflect.Value, why *unkept) {
+	value := result.Interface()
 	defer func() { // what fn has done is done: it must not run again
 		if p := recover(); p != nil {
-			kept, why = nil, unlike("%T cannot be encoded or decoded: %v", result, redact.Panic(p))
+			kept, why = nil, unlike("%T cannot be encoded or decoded: %v", value, redact.Panic(p))
 		}
 	}()
-	before := reflect.ValueOf(&result).Elem()
-	if c.facts(before.Type()).endless && c.deeper(before, maxSteps) {
+	if c.facts(result.Type()).endless && c.deeper(result, maxSteps) {
 		return nil, read, unlike("it has more than %d levels", maxLevels)
 	}
-	raw, err := c.encode(before)
+	raw, err := c.encode(result)
 	if err != nil {
-		return nil, read, unlike("%T cannot be encoded: %v", result, redact.Encoding(err))
+		return nil, read, unlike("%T cannot be encoded: %v", value, redact.Encoding(err))
 	}
 	if kept, err = stored(raw, 1); err != nil {
 		return nil, read, unlike("DynamoDB does not take it: %v", err)
@@ -119,19 +119,19 @@ func keep[T any](c *coding, result T) (kept types.AttributeValue, read T, why *u
 	if size := protocol.Size(ddb.Item{"": kept}); size > maxResult {
 		return nil, read, &unkept{repo.ErrTooLarge, fmt.Sprintf("it has about %d bytes, at most %d are kept", size, maxResult)}
 	}
-	if err := c.decoder.Decode(ddb.CopyValue(kept), &read); err != nil {
-		return nil, read, unlike("it is encoded, but not decoded to a %T: %v", result, redact.Error(err))
+	read = reflect.New(result.Type()).Elem()
+	if err := c.decoder.Decode(ddb.CopyValue(kept), read.Addr().Interface()); err != nil {
+		return nil, read, unlike("it is encoded, but not decoded to a %T: %v", value, redact.Error(err))
 	}
-	after := reflect.ValueOf(&read).Elem()
-	again, err := c.encode(after)
+	again, err := c.encode(read)
 	if err == nil {
 		again, err = stored(again, 1)
 	}
 	if err != nil || !ddb.Equal(kept, again) {
-		return nil, read, unlike("what is decoded of a %T is encoded to something else", result)
+		return nil, read, unlike("what is decoded of a %T is encoded to something else", value)
 	}
-	if lost := c.differ(before, after, ""); lost != "" {
-		return nil, read, unlike("%T is decoded to something else at %s", result, lost)
+	if lost := c.differ(result, read, ""); lost != "" {
+		return nil, read, unlike("%T is decoded to something else at %s", value, lost)
 	}
 	return kept, read, nil
 }
@@ -150,27 +150,27 @@ func (c *coding) encode(v reflect.Value) (types.AttributeValue, error) {
 	return c.encoder.Encode(v.Addr().Interface())
 }
 
-// decode reads what is kept.
-func decode[T any](c *coding, kept types.AttributeValue) (result T, err error) {
-	var zero T
+// decode reads what is kept into a variable of a type.
+func (c *coding) decode(as reflect.Type, kept types.AttributeValue) (result reflect.Value, err error) {
 	defer func() { // bytes that are longer than the array they are for, for example
 		if p := recover(); p != nil {
-			result, err = zero, unfit(zero)
+			result, err = reflect.Value{}, unfit(as)
 		}
 	}()
-	if as, err := stored(kept, 1); err == nil {
-		kept = as
+	if plain, err := stored(kept, 1); err == nil {
+		kept = plain
 	}
-	if err := c.decoder.Decode(kept, &result); err != nil {
-		return zero, unfit(zero) // its text may have parts of the result
+	result = reflect.New(as).Elem()
+	if err := c.decoder.Decode(kept, result.Addr().Interface()); err != nil {
+		return reflect.Value{}, unfit(as) // its text may have parts of the result
 	}
-	again, err := c.encode(reflect.ValueOf(&result).Elem())
+	again, err := c.encode(result)
 	if err != nil || reflect.TypeOf(again) != reflect.TypeOf(kept) {
-		return zero, unfit(zero)
+		return reflect.Value{}, unfit(as)
 	}
 	return result, nil
 }
 
-func unfit(zero any) error {
-	return unlike("the result that is kept does not fit %T", zero)
+func unfit(as reflect.Type) error {
+	return unlike("the result that is kept does not fit %T", reflect.Zero(as).Interface())
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/telemetry"
-	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
-	"github.com/dynahold/dynahold/semaphore"
 )
 
 // declined is an error of a user who names it for telemetry.
@@ -26,10 +24,6 @@ func TestErrorType(t *testing.T) {
 	}{
 		{fmt.Errorf("key: %w", repo.ErrConflict), "conflict"},
 		{errors.Join(context.Canceled, repo.ErrOutcomeUnknown), "outcome_unknown"},
-		{&semaphore.BusyError{Resource: "r", Limit: 1}, "locked"}, // for those who wait
-		{&jobs.BusyError{Resource: "r", Limit: 1}, "locked"},
-		{fmt.Errorf("%w: it has jobs", semaphore.ErrBusy), "busy"},
-		{jobs.ErrNoWork, "no_work"},
 		{fmt.Errorf("%w: %w", telemetry.NoResult, repo.ErrTooLarge), "no_result"}, // the latter is why
 		{fmt.Errorf("pay: %w", declined{errors.New("no")}), "card_declined"},
 		{errors.Join(declined{errors.New("no")}, repo.ErrLockLost), "lock_lost"},

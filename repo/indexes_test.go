@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/rig"
-	"github.com/dynahold/dynahold/optimistic"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -30,9 +29,8 @@ func TestIndexes(t *testing.T) {
 	table := rig.Must(repo.NewTable[parcel](r.Client, r.Table, repo.TableConfig{Indexes: []repo.IndexSchema{byCustomer, byDepot}}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	rig.Is(t, table.EnsureTable(t.Context()))
-	parcels := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
 	for _, p := range []parcel{{ID: "a", Customer: "ann", Sent: 2}, {ID: "b", Customer: "ann", Sent: 1}, {ID: "c", Customer: "bob", Sent: 3}} {
-		rig.Must(parcels.Create(t.Context(), p))(t)
+		rig.Must(r.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &r.Table, Item: rig.Must(table.Encode(p))(t)}))(t)
 	}
 	var found []string
 	for p, err := range table.Query(t.Context(), "ann", repo.Index("byCustomer", "customer", "sent")) {
@@ -60,12 +58,12 @@ func TestIndexes(t *testing.T) {
 
 // filling is a table whose index is being filled, for some looks.
 type filling struct {
-	described
+	rig.Described
 	looks *int
 }
 
 func (f filling) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
-	desc := f.table
+	desc := f.Table
 	*f.looks++
 	status := types.IndexStatusCreating
 	if *f.looks > 2 {
@@ -82,9 +80,9 @@ func (f filling) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiv
 // An index that is being filled, which takes long where the table is large, is waited for.
 func TestIndexesThatAreBeingFilled(t *testing.T) {
 	looks := 0
-	f := filling{globalTable("", "id"), &looks}
-	f.table.Replicas = nil
-	f.table.AttributeDefinitions = append(f.table.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("customer"), AttributeType: "S"})
+	f := filling{rig.GlobalTable("", "id"), &looks}
+	f.Table.Replicas = nil
+	f.Table.AttributeDefinitions = append(f.Table.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("customer"), AttributeType: "S"})
 	table := rig.Must(repo.NewTable[parcel](f, "table", repo.TableConfig{Indexes: []repo.IndexSchema{{Name: "byCustomer", Partition: repo.KeyAttribute{Name: "customer"}}}}))(t)
 	rig.Is(t, table.EnsureTable(t.Context()))
 	rig.Equal(t, looks, 3, "looks")

@@ -10,7 +10,7 @@ var limits = map[string]int{
 	"lockedread":  14_440,
 	"mutex":       13_500,
 	"nolock":      19_650,
-	"once":        13_000,
+	"once":        13_010,
 	"optimistic":  20_560,
 	"pessimistic": 19_980,
 	"repo":        7_400,

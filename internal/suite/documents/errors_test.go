@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/dynahold/dynahold/delegate"
+	"github.com/dynahold/dynahold/internal/link"
+	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/mutex"
 	"github.com/dynahold/dynahold/nolock"
@@ -102,4 +105,19 @@ func declared(t *testing.T, folder string) (names []string) {
 		}
 	}
 	return names
+}
+
+// What telemetry calls the errors of resources.
+func TestErrorTypes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&semaphore.BusyError{Resource: "r", Limit: 1}, "locked"}, // for those who wait
+		{&jobs.BusyError{Resource: "r", Limit: 1}, "locked"},
+		{fmt.Errorf("%w: it has jobs", semaphore.ErrBusy), "busy"},
+		{jobs.ErrNoWork, "no_work"},
+	} {
+		rig.Equal(t, link.ErrorType(c.err), c.want, "%v", c.err)
+	}
 }

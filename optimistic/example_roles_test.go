@@ -1,4 +1,4 @@
-package repo_test
+package optimistic_test
 
 import (
 	"context"

@@ -240,7 +240,7 @@ func TestARequeueMarks(t *testing.T) {
 func TestALookThatFoundNothingIsRemembered(t *testing.T) {
 	t.Parallel()
 	inFleet(t, func(t *testing.T, f *fleet) {
-		const later, lease = 8 * time.Minute, 30 * time.Second
+		const later, lease = 5 * time.Minute, 30 * time.Second
 		other, _ := f.process(t, jobs.Config{Limit: 2})
 		far := num(fmt.Sprint(time.Now().Add(later).Unix()))
 		for i := range 5 {
@@ -258,7 +258,7 @@ func TestALookThatFoundNothingIsRemembered(t *testing.T) {
 		defer end()
 		time.Sleep(time.Minute)
 		sent.reset()
-		const leases = 8
+		const leases = 5
 		time.Sleep(leases * lease)
 		// Each lease, of five resources each a look, or two.
 		if n := sent.of(`"JOBS#full`); n < 5*leases || n > 5*leases*3 {

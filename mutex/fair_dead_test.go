@@ -48,7 +48,7 @@ func TestFairClosedWaitsForADeadHolder(t *testing.T) {
 					net.Dead.Store(true) // the moment that it has the lock
 
 					next := b.over(t, network, cfg)
-					ctx, leave := context.WithTimeout(t.Context(), 10*time.Minute)
+					ctx, leave := context.WithTimeout(t.Context(), rig.Share(2*time.Minute, 10*time.Minute)) // many leases
 					defer leave()
 					_, err := next.Lock(ctx, "printer")
 					rig.Is(t, err, repo.ErrLocked, context.DeadlineExceeded)

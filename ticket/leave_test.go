@@ -26,9 +26,9 @@ func TestADrawThatIsGivenUp(t *testing.T) {
 			b := newBench(t)
 			client := rig.NewLate(b.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
 			q := rig.Must(ticket.New(client, b.Table, ticket.Config{}))(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { <-client.Sent; cancel() }()
 			turn, err := ask(q, ctx, "door")
-			cancel()
 			if err == nil {
 				done(t, turn)
 			}

@@ -118,9 +118,9 @@ func TestAnAcquireThatIsGivenUp(t *testing.T) {
 		rig.Must(rig.Must(optimistic.New(table, optimistic.Config{}))(t).Create(t.Context(), fixture.Account{ID: "p", Seq: 1, At: 1}))(t)
 		client := rig.NewLate(w.Client, "UpdateItem", 1, func() { time.Sleep(50 * time.Millisecond) })
 		l := w.Locker(t, client, cfg)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-client.Sent; cancel() }()
 		held, err := l.Acquire(ctx, fixture.Key)
-		cancel()
 		if err == nil {
 			err = held.Release(t.Context())
 		}

@@ -6,11 +6,7 @@
 // find a broken promise in it, else it would not find one in the protocol either.
 package search
 
-import (
-	"os"
-	"runtime/debug"
-	"slices"
-)
+import "slices"
 
 // Emit takes one step that is possible: its name, the state after it, and which promise is
 // broken there, if any.
@@ -35,9 +31,6 @@ const tooMany = 30_000_000
 // All visits all states that can be reached, those that take few steps first. Names are kept
 // of no step: the way to a broken promise is walked again for them.
 func All[S comparable, N any](starts []S, next func(*S, Emit[S, N])) (found Found[S, N]) {
-	if os.Getenv("GOGC") == "" { // memory is spent for a third of the time: all that is seen stays
-		debug.SetGCPercent(400)
-	}
 	type node struct{ before, nth int32 } // nth step from the state before
 	var nodes []node
 	var queue []S

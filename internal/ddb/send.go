@@ -104,15 +104,18 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 		res.Err = unproven
 		return false
 	}
-	var image Item
-	var images []Image
 	if err != nil {
-		var failed, cancelled bool
-		image, failed = conditionFailed(err)
-		if images, cancelled = transactionFailed(err); !failed && !cancelled {
+		image, failed := conditionFailed(err)
+		images, cancelled := transactionFailed(err)
+		if !failed && !cancelled {
 			res.Err = err
 			return false
 		}
+		c.saw(image)
+		res.Outcome, res.Image, res.Images = Condition, image, images
+	} else {
+		c.saw(item)
+		res.Outcome, res.Item = Applied, item
 	}
 	// A client that repeats out of sight, or by itself, answers for the last
 	// request alone.
@@ -120,11 +123,7 @@ func (c *call) once(ctx context.Context, timeout time.Duration) bool {
 	if !c.endpoint.grants.Load() {
 		c.endpoint.grants.Store(true)
 	}
-	res.Outcome, res.Item, res.Image, res.Images, res.Err, res.Again = Applied, item, image, images, nil, false
-	if err != nil {
-		res.Outcome, res.Item, item = Condition, nil, image
-	}
-	c.saw(item)
+	res.Err, res.Again = nil, false
 	return true
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 )
 
-// beside looks at the item while a write is late, or sleeps because it was throttled, and
-// others write there: each of eight writes takes a place in the ring, so who waits for long
+// beside looks at the item while a write is late, or sleeps because it was throttled, where
+// others write: each of eight writes takes a place in the ring, so who waits for long
 // is told nothing by the image that refuses it. What a look shows in time is a verdict, and
 // ends the write, whose context is the one returned.
 func (t *Call) beside(ctx context.Context) (_ context.Context, end func()) {
 	every := t.Core.Late()
-	if every == 0 || !t.Core.IsRaced(t.Raw) {
+	if every == 0 {
 		return ctx, func() {}
 	}
 	ctx, told := context.WithCancelCause(ctx)
@@ -47,12 +47,8 @@ func (t *Call) lookUntil(ctx context.Context, every time.Duration, told context.
 	}
 }
 
-// Judged looks at the item where others write too, and reports whether the write has a
-// verdict then.
+// Judged looks at the item, and reports whether the write has a verdict then.
 func (t *Call) Judged(ctx context.Context) bool {
-	if !t.Core.IsRaced(t.Raw) {
-		return false
-	}
 	t.Core.Read(ctx, t.Raw, ddb.Options{Single: true})
 	v, _ := t.Seen()
 	return v != protocol.Undecided

@@ -13,20 +13,24 @@ import (
 // Update sends a write of the call, the one that it expects. Clean of the result is about
 // everything that the call has sent and that is not settled.
 func (t *Call) Update(ctx context.Context, in *dynamodb.UpdateItemInput, opt ddb.Options) ddb.Result {
-	opt.Judge = t
-	return t.send(ctx, false, func(ctx context.Context) ddb.Result { return t.Core.Update(ctx, in, opt) })
+	return t.send(ctx, opt, false, func(ctx context.Context, opt ddb.Options) ddb.Result { return t.Core.Update(ctx, in, opt) })
 }
 
 // Delete sends a delete of the call, as Update does a write.
 func (t *Call) Delete(ctx context.Context, in *dynamodb.DeleteItemInput, opt ddb.Options) ddb.Result {
-	opt.Judge = t
-	return t.send(ctx, true, func(ctx context.Context) ddb.Result { return t.Core.Delete(ctx, in, opt) })
+	return t.send(ctx, opt, true, func(ctx context.Context, opt ddb.Options) ddb.Result { return t.Core.Delete(ctx, in, opt) })
 }
 
-func (t *Call) send(ctx context.Context, deletes bool, request func(context.Context) ddb.Result) ddb.Result {
+// send looks at the item where others write too: beside the write while it is late, and
+// before it is sent again where it was throttled.
+func (t *Call) send(ctx context.Context, opt ddb.Options, deletes bool, request func(context.Context, ddb.Options) ddb.Result) ddb.Result {
 	began := time.Now()
-	until, end := t.beside(ctx)
-	res := request(until)
+	until, end := ctx, func() {}
+	if t.Core.IsRaced(t.Raw) {
+		opt.Judge = t
+		until, end = t.beside(ctx)
+	}
+	res := request(until, opt)
 	end()
 	if !res.Unjudged && (res.Outcome == ddb.Applied || res.Outcome == ddb.Condition) {
 		t.Core.Took(time.Since(began))

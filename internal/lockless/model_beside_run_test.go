@@ -95,6 +95,7 @@ func (m *besideModel) call(w besideWorld, i int, out emit[besideWorld]) {
 	}
 	switch c.phase {
 	case notYet:
+		m.ahead(w, i, out)
 		on := w
 		c := &on.who[i]
 		c.open, c.mine = false, false
@@ -120,6 +121,27 @@ func (m *besideModel) call(w besideWorld, i int, out emit[besideWorld]) {
 		m.end(&on, i, "its context ends", out)
 	case awaiting:
 		m.answer(w, i, out)
+	}
+}
+
+// ahead is that the process of call i sees a mark, and that the call asks for the row, before
+// it sees the item.
+func (m *besideModel) ahead(w besideWorld, i int, out emit[besideWorld]) {
+	c := &w.who[i]
+	seen := c.under != besideItem{}
+	switch {
+	case !m.early[i] || c.asked && seen:
+	case !seen && w.item.rows && (c.asked || !m.marksLater):
+		c.under = w.item
+		c.under.writes, c.under.present, c.under.past = 0, 0, 0
+		out(ids[i+1], "its process sees the mark", w, "")
+	case !c.asked && (seen || m.marksLater && w.item.rows):
+		of := c.under
+		if !seen {
+			of = w.item
+		}
+		c.asked, c.inRow = true, m.inRow(of, w.row[0], m.epoch(&w, i))
+		out(ids[i+1], "it asks ahead", w, "")
 	}
 }
 
@@ -248,6 +270,7 @@ func (m *besideModel) told(w *besideWorld, i int, v protocol.Verdict, what strin
 func besideRuns() map[string]besideRules {
 	base := besideRules{clocks: 2, writes: 3, comes: 1}
 	runs := map[string]besideRules{}
+	runs["they ask ahead"] = besideRules{clocks: 2, writes: 4, comes: 1, reads: [maxBeside]bool{true, true}, early: [maxBeside]bool{true, false}}
 	for name, reads := range map[string][maxBeside]bool{"both read": {true, true}, "one reads": {true, false}, "none reads": {}} {
 		r := base
 		r.reads = reads
@@ -301,6 +324,8 @@ func TestModelBesideMutants(t *testing.T) {
 		{"the row is not read by one that writes unread", "none reads", func(r *besideRules) { r.neverAsks = true }},
 		{"the row is read before the item", "both read", func(r *besideRules) { r.asksFirst = true }},
 		{"the row is read under another mark", "none reads", func(r *besideRules) { r.keepsAnswer = true }},
+		{"the row that was read ahead is believed under another mark", "they ask ahead", func(r *besideRules) { r.keepsAnswer = true }},
+		{"the row is read ahead of the mark", "they ask ahead", func(r *besideRules) { r.marksLater = true }},
 		{"an unread write is bound to no mark", "none reads", func(r *besideRules) { r.unbound = true }},
 		{"rows are put behind the write", "both read", func(r *besideRules) { r.putsLater = true }},
 		{"a move leaves the mark", "none reads", func(r *besideRules) { r.oneMark = true }},

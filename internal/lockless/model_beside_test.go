@@ -97,6 +97,7 @@ type besideWorld struct {
 // besideRules are the bounds of a search and the rules that a mutant breaks.
 type besideRules struct {
 	reads, old [maxBeside]bool
+	early      [maxBeside]bool // it may ask for the row before it sees the item
 	slow       [maxBeside]bool
 	clocks     int8
 	writes     int8
@@ -105,6 +106,7 @@ type besideRules struct {
 	// Mutants.
 	neverAsks   bool // the row is not read
 	asksFirst   bool // it is read before the item
+	marksLater  bool // it is read before the mark is seen under which it is believed
 	keepsAnswer bool // what it said is believed under another mark
 	unbound     bool // a write that has not read the item does not demand the mark
 	putsLater   bool // whoever moves ids puts their rows behind the write, or never

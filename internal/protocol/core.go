@@ -5,10 +5,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/recent"
 	"github.com/dynahold/dynahold/internal/stored"
 )
+
+// marksKept is of how many items of a table the process remembers the mark.
+const marksKept = 1_000
 
 // Core is a table to those who write its items: what is stored there, the texts of the
 // requests, and what this process knows of its own writes.
@@ -20,6 +25,8 @@ type Core struct {
 	done    *recent.Memory[bool] // ids of own writes that are judged
 	pulse   pulse
 	Refused atomic.Uint64 // how often others have refused a transaction at these items, lately
+	// Marks are those of items with ids in rows beside them, as this process has seen them last.
+	Marks *recent.Memory[types.AttributeValue]
 
 	lock  lockTemplates
 	queue queueTemplates
@@ -35,6 +42,7 @@ func Of(t *stored.Table) *Core {
 			sights:  &sights{memory: recent.New[Sight](sightsKept)},
 			pulse:   pulse{raced: recent.New[time.Time](racedKept)},
 			done:    recent.New[bool](judgedKept),
+			Marks:   recent.New[types.AttributeValue](marksKept),
 		}
 		c.lock, c.queue = newTemplates(c.Attr, c.Partition)
 		for s, expr := range map[*template]string{

@@ -14,6 +14,7 @@ import (
 // the same mark.
 type beside struct {
 	mark    types.AttributeValue
+	asking  <-chan struct{} // closed when Ahead has its answer; nil: it does not ask
 	asked   bool
 	entries [][]byte   // that its row has
 	move    *rows.Move // what was moved there from the item; nil: nothing
@@ -58,13 +59,54 @@ func (o *Once) Consult(ctx context.Context, core *protocol.Core, item ddb.Item) 
 	if b.asked || !core.MarkOf(item).Beside(epoch) || core.Recall(item, o.id, o.print) == protocol.Made {
 		return nil
 	}
-	entries, err := rows.Entries(ctx, core, item, o.id, epoch)
-	if err != nil {
-		return err
+	core.Marks.Change(core.KeyText(item), func(types.AttributeValue) (types.AttributeValue, bool) { return b.mark, true })
+	if b.asking != nil {
+		select {
+		case <-b.asking:
+		case <-ctx.Done():
+		}
+		if b = o.beside(core, item); b.asked {
+			return nil
+		}
 	}
-	b.asked, b.entries = true, entries
+	return o.ask(ctx, core, item, b, epoch)
+}
+
+// ask reads the row.
+func (o *Once) ask(ctx context.Context, core *protocol.Core, item ddb.Item, b beside, epoch int64) (err error) {
+	b.entries, err = rows.Entries(ctx, core, item, o.id, epoch)
+	if err == nil {
+		b.asked = true
+		o.knows(core, item, b)
+	}
+	return err
+}
+
+// Ahead reads the row beside an item, as Consult does, while its caller waits for the item
+// or reads it: under the mark that this process has seen there last. While the item has that
+// mark no id goes from it to a row, so what the row says then is as true as if it were read
+// now. Where it has another one, or the row cannot be read, Consult reads.
+func (o *Once) Ahead(ctx context.Context, core *protocol.Core, key ddb.Item) (end func()) {
+	if o == nil || core.Once[2] == "" {
+		return func() {}
+	}
+	item := core.Key(key)
+	if mark := core.Marks.Get(core.KeyText(key)); mark != nil {
+		item[core.Once[2]] = mark
+	}
+	epoch := core.Epoch(core.Clock())
+	if !core.MarkOf(item).Beside(epoch) {
+		return func() {}
+	}
+	ctx, end = context.WithCancel(ctx)
+	answered := make(chan struct{})
+	b := beside{mark: item[core.Once[2]], asking: answered}
 	o.knows(core, item, b)
-	return nil
+	go func() {
+		defer close(answered)
+		_ = o.ask(ctx, core, item, b, epoch)
+	}()
+	return end
 }
 
 // Made reports whether an item remembers the id, as it is stored or as changes have left it

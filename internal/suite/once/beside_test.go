@@ -2,14 +2,20 @@ package once_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -136,4 +142,69 @@ func TestAFullItemGoesOver(t *testing.T) {
 		}
 		rig.Equal(t, s.stock(t), 100-12, "are left")
 	})
+}
+
+// overtaken is a network on which others come between a row's reading and the item's.
+type overtaken struct {
+	fault.Doer
+	row     chan struct{} // closed when the row was read
+	read    sync.Once
+	coming  atomic.Bool // until they have come
+	between func()
+}
+
+func (n *overtaken) Do(req *http.Request) (*http.Response, error) {
+	if !n.coming.Load() {
+		return n.Doer.Do(req)
+	}
+	body, err := fault.Body(req)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(body), "dynahold:once") {
+		resp, err := n.Doer.Do(req)
+		n.read.Do(func() { close(n.row) })
+		return resp, err
+	}
+	select {
+	case <-n.row:
+	case <-time.After(rig.Patience):
+		return nil, errors.New("the row is read behind the item")
+	}
+	if n.coming.CompareAndSwap(true, false) {
+		n.between()
+	}
+	return n.Doer.Do(req)
+}
+
+// A row is read beside the item. What another process has put there meanwhile is found all
+// the same.
+func TestARowIsReadAhead(t *testing.T) {
+	for name, open := range strategies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, net := &store{Rig: rig.New(t)}, &overtaken{row: make(chan struct{})}
+			others, _ := open(t, rig.Must(repo.NewTable[product](s.Client, s.Table, repo.TableConfig{}))(t), lease)
+			client := rig.Client(func(o *dynamodb.Options) { net.Doer, o.HTTPClient = o.HTTPClient, net })
+			s.table = rig.Must(repo.NewTable[product](client, s.Table, repo.TableConfig{}))(t)
+			rig.Is(t, s.table.EnsureTable(t.Context()))
+			s.once, s.plain = open(t, s.table, lease)
+			rig.Must(s.plain.Create(t.Context(), product{SKU: "apple", Stock: 10}))(t)
+			s.filled(t, many)
+			for _, id := range []string{"a", "b"} { // goes over, and sees that
+				rig.Must(s.once(id).Update(t.Context(), key, take))(t)
+			}
+			net.between = func() {
+				for i := range 2 * 64 {
+					rig.Must(others(fmt.Sprint("m", i)).Update(t.Context(), key, func(context.Context, *product) error { return nil }))(t)
+				}
+			}
+			net.coming.Store(true)
+			v := s.once("m0")
+			if rig.Must(v.Update(t.Context(), key, take))(t); !v.Repeated() || entries(s.raw(t)) > 64 {
+				t.Errorf("what another one has made was made again (%v), or has not gone to a row: %d are there", !v.Repeated(), entries(s.raw(t)))
+			}
+			rig.Equal(t, s.stock(t), 8, "are left")
+		})
+	}
 }

@@ -228,7 +228,7 @@ func (c *Call[A, R]) Once(id string) *Call[A, R] {
 // the item at the same time: one write of a unit or more, some reads, and a share of the
 // leader's.
 //
-// nil: applied. *[RefusedError]: the command refused, nothing was applied. ErrRepeated: see
+// nil: applied; repo.ErrDone: too, but the result does not fit R. *[RefusedError]: the command refused, nothing was applied. ErrRepeated: see
 // Once. repo.ErrNotFound: there is no item. repo.ErrOutcomeUnknown: nobody can tell. Every
 // other error, the context's too: not applied.
 func (c *Call[A, R]) Do(ctx context.Context, key repo.Key, args A) (result R, err error) {
@@ -247,7 +247,7 @@ func (c *Call[A, R]) Do(ctx context.Context, key repo.Key, args A) (result R, er
 		return result, err
 	}
 	if err := json.Unmarshal([]byte(answer), &result); err != nil {
-		return result, fmt.Errorf("the command was applied, but its result does not fit %T: %w", result, errors.Join(repo.ErrSchema, redact.Error(err)))
+		return result, fmt.Errorf("%w: %w: the result of command %q does not fit %T: %w", repo.ErrDone, repo.ErrSchema, c.name, result, redact.Error(err))
 	}
 	return result, nil
 }

@@ -143,11 +143,11 @@ func (c *called) end() {
 	c.recorder.add(c.call)
 }
 
-// verdict is what the caller was told: every error but one says that nothing was written.
+// verdict is what the caller was told: with most errors that nothing was written.
 // What a panic has left is not said.
 func verdict(failed bool, typ string) string {
 	switch {
-	case !failed:
+	case !failed, typ == "done", typ == "no_result":
 		return Done
 	case typ == "outcome_unknown", typ == "panic":
 		return Unknown

@@ -30,6 +30,7 @@ func (l *locker) change(ctx context.Context, key repo.Key, create bool, change f
 		return item, err
 	}
 	defer once.Ahead(ctx, l.line.Core, raw)()
+	defer func() { err = once.Unread(ctx, l.line.Core, raw, err) }()
 	change = typed.Inside(l.table, raw, change)
 	var p *local.Place
 	var part *combine.Participant

@@ -237,6 +237,10 @@ func TestDo(t *testing.T) {
 		return rig.Ended(ctx, t)
 	})
 	rig.Is(t, err, repo.ErrLockLost, repo.ErrNotHeld)
+	err = l.Do(t.Context(), "job", func(_ context.Context, held *mutex.Lock) error { return l.Break(t.Context(), "job", held.Token()) })
+	if rig.Is(t, err, repo.ErrDone, repo.ErrLockLost); repo.VerdictOf(err) != repo.Written || repo.Retryable(err) {
+		t.Errorf("what is done would be done again: %v", err)
+	}
 	func() {
 		defer func() { _ = recover() }()
 		_ = l.Do(t.Context(), "job", func(context.Context, *mutex.Lock) error { panic("boom") })

@@ -116,7 +116,8 @@ func (r *Repository[T]) Delete(ctx context.Context, key repo.Key) (err error) {
 // Conditions, if given, must all hold: else *repo.ConditionError (ErrCondition),
 // and the item as it is. ErrNotFound where there is no item. The update must leave
 // the key, the version, event time and id, and the library's attributes alone
-// (ErrFixed), and name attributes that T has (ErrConfig; TableConfig.AnyAttribute).
+// (ErrFixed), and name attributes that T has (ErrConfig; TableConfig.AnyAttribute). Where the
+// item as written does not fit T, the error is repo.ErrDone.
 //
 // A request whose answer is lost is not repeated, for it could be applied twice. A
 // read then looks for its traces; ErrOutcomeUnknown where a later write has covered

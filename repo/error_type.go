@@ -15,6 +15,7 @@ var errorTypes = []struct {
 	err  error
 	name string
 }{
+	{ErrDone, "done"}, // wraps what came behind it
 	{ErrOutcomeUnknown, "outcome_unknown"},
 	{telemetry.NoResult, "no_result"}, // wraps why it was not kept
 	{ErrNested, "nested"},             // wrapped by whatever a change or a closure makes of it

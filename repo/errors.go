@@ -38,6 +38,10 @@ var (
 	// ErrOutcomeUnknown: the write may or may not have been applied, and no
 	// evidence is left. Never returned as a guess.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrDone: the change is written, or the function of a Do has run to its end, and what
+	// failed came behind that: the item cannot be read ([ErrSchema] beside it), a result does
+	// not fit its type (the same), or what was held was lost before it was given back.
+	ErrDone = errors.New("done, but for what came behind it")
 	// ErrSchema: the table, the item or the type are not what they should be. See
 	// [TypeError].
 	ErrSchema = errors.New("schema mismatch")

@@ -29,10 +29,10 @@ func (v Verdict) String() string {
 // VerdictOf tells by the error of a call what became of its change: whoever keeps
 // accounts of what was done needs no more than this. It knows the errors of all
 // packages of this module; nil is Written, also where the change had nothing to
-// write, and so are once.ErrNoResult and delegate.ErrRepeated.
+// write, and so are ErrDone, once.ErrNoResult and delegate.ErrRepeated.
 func VerdictOf(err error) Verdict {
 	switch {
-	case err == nil, errors.Is(err, telemetry.NoResult): // of the latter the result alone is missing
+	case err == nil, errors.Is(err, ErrDone), errors.Is(err, telemetry.NoResult): // of the latter the result alone is missing
 		return Written
 	case errors.Is(err, ErrOutcomeUnknown):
 		return Unknown

@@ -20,6 +20,8 @@ func TestVerdicts(t *testing.T) {
 		{nil, repo.Written, false},
 		{repo.ErrOutcomeUnknown, repo.Unknown, false},
 		{fmt.Errorf("%w: %w", repo.ErrOutcomeUnknown, &types.InternalServerError{}), repo.Unknown, false},
+		{fmt.Errorf("%w: %w", repo.ErrDone, repo.ErrOutcomeUnknown), repo.Written, false},
+		{fmt.Errorf("%w: %w", repo.ErrDone, repo.ErrLockLost), repo.Written, false},
 		{&repo.ConflictError{}, repo.NotWritten, true},
 		{&repo.LockedError{}, repo.NotWritten, true},
 		{fmt.Errorf("%w: %w", &repo.LockedError{}, context.DeadlineExceeded), repo.NotWritten, true},

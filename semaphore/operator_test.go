@@ -1,6 +1,7 @@
 package semaphore_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestBreakPermit(t *testing.T) {
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", ""), repo.ErrNotHeld)
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", h.ID()))
 	rig.Is(t, other.BreakPermit(t.Context(), "staging", h.ID()), repo.ErrNotHeld)
+	rig.Is(t, other.Do(t.Context(), "staging", func(_ context.Context, p *semaphore.Permit) error {
+		return other.BreakPermit(t.Context(), "staging", p.ID())
+	}), repo.ErrDone, repo.ErrLockLost)
 	next := rig.Must(other.TryAcquire(t.Context(), "staging"))(t)
 	if next.Token() <= h.Token() {
 		t.Errorf("token %d after %d", next.Token(), h.Token())

@@ -121,8 +121,8 @@ func (q *Queue) call(ctx context.Context, operation, entity string, draw func(ct
 
 // Do calls fn in its turn. The context of fn ends with ctx or with the turn,
 // and then carries the turn's cause. Done follows, also when fn panics; its
-// error is joined to that of fn. An error that is repo.ErrLockLost after fn
-// has run says that others may have been served while it ran. Inside fn a Lock of the same
+// error is joined to that of fn, and is repo.ErrDone too where fn has none: with
+// repo.ErrLockLost others may have been served while it ran. Inside fn a Lock of the same
 // entity, with its context, is ErrNested.
 func (q *Queue) Do(ctx context.Context, entity string, fn func(ctx context.Context, turn *Turn) error) error {
 	return lease.Do(ctx, func(ctx context.Context) (*Turn, error) { return q.Lock(ctx, entity) }, inside(fn), (*Turn).Done)

@@ -154,7 +154,7 @@ func TestDoReportsEverything(t *testing.T) {
 		rig.Is(t, context.Cause(ctx), repo.ErrLockLost)
 		return nil
 	})
-	rig.Is(t, err, repo.ErrLockLost)
+	rig.Is(t, err, repo.ErrDone, repo.ErrLockLost)
 
 	ended, cancel := context.WithCancel(t.Context())
 	err = q.Do(ended, "door", func(ctx context.Context, _ *ticket.Turn) error {

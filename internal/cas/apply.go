@@ -20,7 +20,8 @@ import (
 
 // Apply makes a change that is written as an expression, on the item as it is then,
 // in one request: it reads nothing. It returns the item as written, and its image; with
-// *repo.ConditionError the item that did not meet the conditions.
+// *repo.ConditionError the item that did not meet the conditions, with repo.ErrDone the
+// image alone, which does not fit the type.
 //
 // Nothing binds the request to a state of the item, so the same request could be
 // applied twice: it is not repeated once it may have been applied. The ring of
@@ -58,6 +59,9 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 		return a.shown, nil, err
 	}
 	item, err := t.Decode(image)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", repo.ErrDone, err)
+	}
 	return item, image, err
 }
 

@@ -53,7 +53,8 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 		return nil, err
 	}
 	if c.made != nil {
-		return t.Decode(c.made)
+		item, err := t.Decode(c.made)
+		return item, once.Unread(ctx, core, c.made, err)
 	}
 	return t.WithVersion(item, 1), nil
 }

@@ -11,7 +11,7 @@ import (
 
 // Do runs fn with what take takes. The context of fn ends with ctx, and, with the
 // cause, when what is held is lost. release follows, also when fn panics; its
-// error is joined to that of fn.
+// error is joined to that of fn, or, where that has none, to repo.ErrDone.
 func Do[H interface{ Context() context.Context }](ctx context.Context, take func(context.Context) (H, error), fn func(context.Context, H) error, release func(H, context.Context) error) (err error) {
 	if fn == nil {
 		return fmt.Errorf("%w: the function is nil", repo.ErrConfig)
@@ -20,8 +20,17 @@ func Do[H interface{ Context() context.Context }](ctx context.Context, take func
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release(held, ctx)) }()
+	done := false // fn has not panicked, nor failed
+	defer func() {
+		over := release(held, ctx)
+		if done && over != nil {
+			over = fmt.Errorf("%w: %w", repo.ErrDone, over)
+		}
+		err = errors.Join(err, over)
+	}()
 	work, cancel := ddb.Merge(ctx, held.Context()) // the release needs ctx itself
 	defer cancel()
-	return fn(work, held)
+	err = fn(work, held)
+	done = err == nil
+	return err
 }

@@ -267,7 +267,7 @@ func (h *Lock) judge(res ddb.Result) error {
 		return nil
 	case protocol.Expired:
 		h.Expire()
-		return fmt.Errorf("%s, token %d: %w: the lease of %v was over; nothing was written", h.locker.Core.ItemName(h.key), h.token, repo.ErrLockExpired, h.locker.Lease)
+		return fmt.Errorf("%s, token %d: %w: the lease of %v was over; this wrote nothing", h.locker.Core.ItemName(h.key), h.token, repo.ErrLockExpired, h.locker.Lease)
 	case protocol.Lost:
 		return h.lost()
 	}
@@ -275,4 +275,4 @@ func (h *Lock) judge(res ddb.Result) error {
 	return UnknownOutcome(h.locker.Core.Table, h.key, h.undecided(l, res.Image))
 }
 
-func (h *Lock) lost() error { return fmt.Errorf("%w: nothing was written", h.Lose()) }
+func (h *Lock) lost() error { return fmt.Errorf("%w: this wrote nothing", h.Lose()) }

@@ -2,6 +2,7 @@ package typed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,20 @@ func (o *Once) Refuse(core *protocol.Core, item ddb.Item) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the operation %q was made for a request with another fingerprint; nothing of this one was written", repo.ErrMismatch, o.Text)
+}
+
+// Unread is err, but where it is of the item that cannot be read, with repo.ErrDone if that
+// remembers the id: the change was made, by this call or one before.
+func (o *Once) Unread(ctx context.Context, core *protocol.Core, key ddb.Item, err error) error {
+	var unreadable *repo.ItemError
+	if o == nil || !errors.As(err, &unreadable) || errors.Is(err, repo.ErrDone) {
+		return err
+	}
+	image, failed := core.Get(ctx, core.Key(key))
+	if failed != nil || core.Hidden(image) || !o.Shows(ctx, core, image) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", repo.ErrDone, err)
 }
 
 // Note notes whether another call in place of this one has found the id.

@@ -237,3 +237,62 @@ func TestWarmItemsFollow(t *testing.T) {
 		t.Errorf("%+v after %v", got, s.Count.Counts())
 	}
 }
+
+// What Apply has written it has written, also where the item does not fit the type then.
+func TestAnItemThatDoesNotFitAfterwards(t *testing.T) {
+	type narrow struct {
+		SKU     string `dynamodbav:"sku" repo:"pk"`
+		Stock   uint8  `dynamodbav:"stock"`
+		Version int64  `dynamodbav:"version" repo:"version"`
+	}
+	type once interface {
+		repo.Repository[narrow]
+		Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (narrow, error)
+	}
+	for name, open := range map[string]func(*repo.Table[narrow]) (once, func(id string) once){
+		"optimistic": func(table *repo.Table[narrow]) (once, func(string) once) {
+			r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+			return r, func(id string) once { return r.Once(id) }
+		},
+		"optimistic, combining": func(table *repo.Table[narrow]) (once, func(string) once) {
+			r := rig.Must(optimistic.New(table, optimistic.Config{Combine: true}))(t)
+			return r, func(id string) once { return r.Once(id) }
+		},
+		"pessimistic": func(table *repo.Table[narrow]) (once, func(string) once) {
+			r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
+			return r, func(id string) once { return r.Once(id) }
+		},
+		"pessimistic, combining": func(table *repo.Table[narrow]) (once, func(string) once) {
+			r := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t)
+			return r, func(id string) once { return r.Once(id) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rig.New(t)
+			table := rig.Must(repo.NewTable[narrow](s.Client, s.Table, repo.TableConfig{}))(t)
+			rig.Is(t, table.EnsureTable(t.Context()))
+			plain, under := open(table)
+			rig.Must(plain.Create(t.Context(), narrow{SKU: "apple"}))(t)
+			done := func(_ narrow, err error) {
+				t.Helper()
+				rig.Is(t, err, repo.ErrDone, repo.ErrSchema)
+				if repo.VerdictOf(err) != repo.Written || repo.Retryable(err) {
+					t.Errorf("%v: %v, retryable %v", err, repo.VerdictOf(err), repo.Retryable(err))
+				}
+			}
+			step := func(_ context.Context, n *narrow) error { n.Stock++; return nil }
+			done(plain.Apply(t.Context(), key, add(-1)))
+			done(under("m").Apply(t.Context(), key, add(-1)))
+			done(under("m").Apply(t.Context(), key, add(-1)))
+			done(under("m").Update(t.Context(), key, step))
+			done(under("m").Upsert(t.Context(), key, step))
+			done(under("m").Create(t.Context(), narrow{SKU: "apple"}))
+			_, err := under("n").Update(t.Context(), key, step)
+			if repo.VerdictOf(err) != repo.NotWritten {
+				t.Errorf("%v", err)
+			}
+			item := s.Item(t, map[string]types.AttributeValue{"sku": &types.AttributeValueMemberS{Value: "apple"}})
+			rig.Equal(t, item["stock"].(*types.AttributeValueMemberN).Value, "-2", "stock")
+		})
+	}
+}

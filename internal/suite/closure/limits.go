@@ -3,27 +3,27 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_310,
+	"delegate":    17_420,
 	"history":     355,
-	"jobs":        15_400,
+	"jobs":        15_430,
 	"localdb":     1_150,
-	"lockedread":  14_440,
+	"lockedread":  14_510,
 	"mutex":       13_500,
-	"nolock":      19_650,
-	"once":        13_010,
-	"optimistic":  20_560,
-	"pessimistic": 19_980,
+	"nolock":      19_740,
+	"once":        13_030,
+	"optimistic":  20_650,
+	"pessimistic": 20_070,
 	"repo":        7_400,
 	"repotest":    10_000,
 	"semaphore":   10_300,
 	"ticket":      10_300,
-	"txn":         18_130,
+	"txn":         18_220,
 	"unique":      7_650,
 }
 
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 79_100
+const testsLimit = 79_400
 
 const margin = 0.03

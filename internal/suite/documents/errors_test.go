@@ -28,7 +28,7 @@ import (
 var sentinels = map[string]error{
 	"ErrNotFound": repo.ErrNotFound, "ErrExists": repo.ErrExists, "ErrConflict": repo.ErrConflict, "ErrCondition": repo.ErrCondition, "ErrStale": repo.ErrStale, "ErrMismatch": repo.ErrMismatch, "ErrNotUnique": repo.ErrNotUnique,
 	"ErrLocked": repo.ErrLocked, "ErrLockExpired": repo.ErrLockExpired, "ErrLockLost": repo.ErrLockLost, "ErrReleased": repo.ErrReleased, "ErrNotHeld": repo.ErrNotHeld,
-	"ErrOutcomeUnknown": repo.ErrOutcomeUnknown, "ErrSchema": repo.ErrSchema, "ErrKey": repo.ErrKey, "ErrPage": repo.ErrPage, "ErrFixed": repo.ErrFixed,
+	"ErrOutcomeUnknown": repo.ErrOutcomeUnknown, "ErrDone": repo.ErrDone, "ErrSchema": repo.ErrSchema, "ErrKey": repo.ErrKey, "ErrPage": repo.ErrPage, "ErrFixed": repo.ErrFixed,
 	"ErrTooLarge": repo.ErrTooLarge, "ErrNoTable": repo.ErrNoTable, "ErrDenied": repo.ErrDenied, "ErrConfig": repo.ErrConfig, "ErrNested": repo.ErrNested, "ErrNoTransactions": repo.ErrNoTransactions,
 	"semaphore.ErrBusy": semaphore.ErrBusy, "semaphore.ErrClosed": semaphore.ErrClosed,
 	"jobs.ErrBusy": jobs.ErrBusy, "jobs.ErrNoWork": jobs.ErrNoWork, "jobs.ErrClosed": jobs.ErrClosed,

@@ -118,7 +118,7 @@ func TestCopiesOfWritesThatGoOver(t *testing.T) {
 			copies := sent()
 			deliver := func(when string, want int) {
 				for _, one := range slices.Backward(copies) {
-					_, _ = one.Deliver() // most are refused
+					_, _ = one.Deliver() //nolint:bodyclose // read, and in memory; most are refused
 				}
 				s.unlocked(t)
 				rig.Equal(t, s.stock(t), want, "%s: are left", when)

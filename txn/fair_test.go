@@ -2,6 +2,8 @@ package txn_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -234,4 +236,44 @@ func TestPrefetchInsideAChangeOfTheItem(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("it waited for itself")
 	}
+}
+
+// A call is about to wait in the queues of items that others were at, and nothing more
+// arrives: what it has sent may still.
+func TestALineUpThatIsNotSent(t *testing.T) {
+	client, copier := rig.Copied()
+	r, out := rig.New(t), false
+	items := rig.Must(repo.NewTable[counted](client, r.Table, repo.TableConfig{}))(t)
+	rig.Is(t, items.EnsureTable(t.Context()))
+	s := rig.Must(optimistic.New(items, optimistic.Config{Fair: true}))(t)
+	for _, id := range []string{"a", "b"} {
+		rig.Must(s.Create(t.Context(), counted{ID: id}))(t)
+	}
+	var sent *fault.Copy
+	copier.On(func(c *fault.Copy) (*http.Response, error) {
+		switch c.Op {
+		case "UpdateItem":
+			if out {
+				return nil, errors.New("connection reset")
+			}
+		case "TransactWriteItems":
+			out, sent = sent != nil, c
+			return c.Met("TransactionConflict", 0), nil
+		}
+		return c.Deliver()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := txn.Config{}.Run(ctx, func(ctx context.Context, tx *txn.Tx) error {
+		for _, id := range []string{"a", "b"} {
+			if _, err := s.In(tx).Update(ctx, key(id), more); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	_, err = sent.Deliver() //nolint:bodyclose // it is read, and in memory
+	rig.Is(t, err)
+	rig.Equal(t, rig.Must(s.Get(t.Context(), key("a")))(t).N, 1, "the copy was applied, and the item has")
 }

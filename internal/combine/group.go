@@ -232,7 +232,7 @@ func affectsAll(err error) bool {
 	if errors.Is(err, repo.ErrOutcomeUnknown) {
 		return true // it may have been applied: nothing of it may run again
 	}
-	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrDenied} {
+	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrDenied, repo.ErrNotUnique} {
 		if errors.Is(err, e) {
 			return false // policies can be about attributes, too
 		}

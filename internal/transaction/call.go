@@ -11,6 +11,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/lease"
+	"github.com/dynahold/dynahold/internal/lock"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/telemetry"
@@ -42,6 +43,8 @@ type call struct {
 	waits   []wait            // guarded by mu: of operations inside changes for others
 	moments int64             // guarded by mu: counts reads and locks
 	old     time.Time         // guarded by mu: what was read before is stale
+
+	perhaps *commit // whose request may be applied yet, until a lock that is wanted is taken; nil: none
 
 	requests []*sent // guarded by mu: all that were sent to commit a run
 }
@@ -194,16 +197,25 @@ func (c *call) prepare(ctx context.Context) error {
 		case errors.Is(err, errQueue):
 			e.wanted = true // others have come into its queue meanwhile
 		case err != nil:
-			return fail(e.failure(err))
+			return c.unprepared(e, err)
 		}
 	}
 	for _, e := range c.inOrder(wanted) {
 		e.wanted = false
 		if err := e.lock(ctx, c); err != nil && !errors.Is(err, repo.ErrNotFound) {
-			return fail(e.failure(err))
+			return c.unprepared(e, err)
 		}
+		c.perhaps = nil // what its request demands has moved
 	}
 	return nil
+}
+
+// unprepared is why there is no other run.
+func (c *call) unprepared(e *entry, err error) error {
+	if c.perhaps != nil {
+		return fail(c.perhaps.all(err, lock.UnknownOutcome)...)
+	}
+	return fail(e.failure(err))
 }
 
 // letGo gives all locks back.

@@ -27,6 +27,7 @@ const (
 func writeClaiming(ctx context.Context, w typed.Claiming) (image ddb.Item, err error) {
 	core := w.Table.Core
 	c := &call{Config: Config{Attempts: claimAttempts, Observe: core.Observe}, entries: map[string]*entry{}, pause: pause{least: leastClaimWait, most: mostClaimWait}}
+	defer c.depart()
 	e, err := c.entryOf(member{by: w.Table, core: core, Settings: w.Settings}, w.Key, w.Raw)
 	if err != nil {
 		return nil, err

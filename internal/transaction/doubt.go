@@ -41,6 +41,9 @@ func (m *commit) among(ctx context.Context, res ddb.Result) (lockless.Step, erro
 		return step, why
 	case step == lockless.SendOther || step == lockless.SendSame && waits:
 		// The lock that is waited for ends what the request demands.
+		if step == lockless.SendSame {
+			c.perhaps = m
+		}
 		for i, e := range bound {
 			e.readAs(images[i], moment)
 		}

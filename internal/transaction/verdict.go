@@ -187,7 +187,9 @@ func (m *commit) unlocked() (items []*entry) {
 }
 
 // bound reports whether the request demands that the item is as it was read.
-func (p *part) bound() bool { return p.known && !p.moment.assumed() && p.locker == nil }
+func (p *part) bound() bool {
+	return p.known && !p.moment.assumed() && p.locker == nil && p.turn == nil
+}
 
 // expect looks for the request in what the process gets to see of an item that it
 // writes: one that is evidence for it, or against it, is that for the whole.

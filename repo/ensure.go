@@ -23,7 +23,7 @@ import (
 // in which its creator may switch TTL on. A global table with eventually consistent replicas is refused unless
 // TableConfig.AllowReplicas is set. One with strong consistency, which has neither
 // TTL nor transactions, is refused for what needs them: types with an event time,
-// whose tombstones TTL removes, and the jobs of package semaphore (ErrSchema).
+// whose tombstones TTL removes, and the queues of package jobs (ErrSchema).
 func (t *KeyTable) EnsureTable(ctx context.Context) error {
 	desc, err := t.describe(ctx)
 	created := errors.Is(err, ErrNoTable) || err == nil && desc.TableStatus == types.TableStatusCreating

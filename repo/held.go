@@ -8,7 +8,7 @@ type Tx interface {
 }
 
 // Held is something held that a transaction can require: a *mutex.Lock or
-// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, a *semaphore.Job, or a once.Run.
+// *mutex.Group, a *ticket.Turn, a *semaphore.Permit, a *jobs.Job, or a once.Run.
 type Held interface {
 	// RequireIn is Require of txn.Tx, of this one. ErrConfig if tx is not from
 	// txn.Run.

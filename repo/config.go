@@ -125,7 +125,7 @@ type Attributes struct {
 	// they are the present ones, or S, that and where others lie. Default "once"
 	Once      string
 	Tombstone string // BOOL: deleted, kept so that late events stay out. Default "tombstone"
-	TTL       string // N: when DynamoDB may remove a stub, a tombstone, or a row beside an item; T may map it too. Default "expiresAt"
+	TTL       string // N: when DynamoDB may remove a stub, a tombstone, or a row beside an item; T may map it too, as a number. Default "expiresAt"
 }
 
 func (a Attributes) withDefaults() Attributes {

@@ -28,7 +28,7 @@
 // docs/protocol.md. The partition key must be no number; nolock and Apply refuse.
 //
 // Only the attributes that T maps are written; others are kept, on the item's top level,
-// and the library's own, named by [Attributes]. A time.Time as a key does not sort by time.
+// and the library's own, named by [Attributes]. A time.Time is no key: its text does not sort.
 //
 // created is set when an item is made, updated by each write that counts the version, by
 // the clock of the process. A change that alters them, or the type, is ErrFixed. Several

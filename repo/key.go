@@ -2,6 +2,7 @@ package repo
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -119,14 +120,6 @@ func checkPart(which string, av types.AttributeValue, f field, limit int) error 
 	return nil
 }
 
-func kindName(kind string) string {
-	switch kind {
-	case "S":
-		return "a string"
-	case "N":
-		return "a number"
-	case "B":
-		return "bytes"
-	}
-	return "type " + kind
-}
+var kindNames = map[string]string{"S": "a string", "N": "a number", "B": "bytes"}
+
+func kindName(kind string) string { return cmp.Or(kindNames[kind], "type "+kind) }

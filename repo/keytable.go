@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"fmt"
@@ -41,10 +42,7 @@ type KeyAttribute struct {
 }
 
 func (a KeyAttribute) field(which string, attrs Attributes) (field, error) {
-	f := field{name: a.Name, goName: which + " key", kind: string(a.Type)}
-	if f.kind == "" {
-		f.kind = "S"
-	}
+	f := field{name: a.Name, goName: which + " key", kind: cmp.Or(string(a.Type), "S")}
 	if f.kind != "S" && f.kind != "N" && f.kind != "B" {
 		return f, fmt.Errorf("%w: the %s key %q has the type %q: use S, N or B", ErrConfig, which, a.Name, a.Type)
 	}
@@ -93,9 +91,7 @@ func newKeyTable(client Client, name string, s *schema, cfg TableConfig) (*KeyTa
 	if cfg.AttemptTimeout < 0 {
 		return nil, fmt.Errorf("%w: AttemptTimeout is negative (%v)", ErrConfig, cfg.AttemptTimeout)
 	}
-	if cfg.AttemptTimeout == 0 {
-		cfg.AttemptTimeout = 10 * time.Second
-	}
+	cfg.AttemptTimeout = cmp.Or(cfg.AttemptTimeout, 10*time.Second)
 	switch {
 	case cfg.Remember == 0:
 		cfg.Remember = time.Hour

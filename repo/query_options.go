@@ -148,7 +148,9 @@ func SortPrefix(prefix string) QueryOption {
 	})
 }
 
-// SortBetween keeps items whose sort key is from lo to hi, both included.
+// SortBetween keeps items whose sort key is from lo to hi, both included. Of an index whose
+// sort key is a time.Time, texts are compared, in which fractions of seconds vary in length:
+// an integer sorts, such as that of the role created with a unit.
 func SortBetween(lo, hi any) QueryOption {
 	return narrowed(func(c *codec, sk field) (cond expression.KeyConditionBuilder, _ error) {
 		from, err := c.encodePart("sort", lo, sk, maxSort)

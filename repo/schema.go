@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/internal/ddb"
 	"github.com/dynahold/dynahold/internal/stored"
@@ -112,7 +113,11 @@ func assign(fields []field, c *codec) (*schema, error) {
 func (s *schema) collisions(fields []field, attrs Attributes) error {
 	for _, f := range fields {
 		role := attrs.roleOf(f.name)
-		if role != "" && (role != "TTL" || f.role.name != "") { // the TTL may be the user's own
+		if role == "TTL" && f.role.name == "" { // it may be the user's own
+			if !s.codec.isNumber(f) {
+				return fmt.Errorf("field %s maps attribute %q, by which DynamoDB removes items, but would not be stored as a number, and they would never be removed: use an integer of Unix seconds, or a time.Time with the option unixtime, as in `dynamodbav:\"%s,unixtime\"`; if it means something else, set TableConfig.Attributes.TTL to another name", f.goName, f.name, f.name)
+			}
+		} else if role != "" {
 			return fmt.Errorf("field %s maps attribute %q, which the library keeps for itself: rename the attribute, or set TableConfig.Attributes.%s to another name", f.goName, f.name, role)
 		}
 	}
@@ -123,18 +128,22 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 	unixTimeType = reflect.TypeFor[attributevalue.UnixTime]()
 	marshaler    = reflect.TypeFor[attributevalue.Marshaler]()
+	aTime        = time.Unix(0, 1e8).UTC()
 )
 
 func (c *codec) isInteger(t reflect.Type) bool {
-	if c.marshals(t) {
-		return false
+	return reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64 && !c.marshals(t)
+}
+
+// isNumber reports whether a field is stored as a number, if it is stored.
+func (c *codec) isNumber(f field) bool {
+	t, _ := pointed(f.typ)
+	if f.has("unixtime") && t.ConvertibleTo(timeType) {
+		t = unixTimeType
 	}
-	switch t.Kind() {
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return true
-	}
-	return false
+	av, err := encodeValue(c.encoder, keySample(t))
+	kind := ddb.TypeName(av)
+	return err == nil && !f.has("string") && (kind == "N" || kind == "NULL" && c.marshals(t))
 }
 
 func (c *codec) checkKeyField(f field) (field, error) {
@@ -153,6 +162,9 @@ func (c *codec) checkKeyField(f field) (field, error) {
 		return f, fmt.Errorf("field %s is a key of type %v, which cannot be encoded: %w", f.goName, f.typ, err)
 	}
 	f.kind = ddb.TypeName(av)
+	if s, ok := av.(*types.AttributeValueMemberS); ok && s.Value == aTime.Format(time.RFC3339Nano) && (f.role.name == "pk" || f.role.name == "sk") {
+		return f, fmt.Errorf("field %s is a key and would be stored as RFC 3339 text, which does not sort (fractions of seconds vary in length), and is another key in another zone: use an integer of milliseconds, attributevalue.UnixTime, or a string", f.goName)
+	}
 	if f.role.prefix != "" && f.kind != "S" {
 		return f, fmt.Errorf("field %s is a key of type %v and has a prefix: only texts can have one", f.goName, f.typ)
 	}
@@ -163,10 +175,12 @@ func (c *codec) checkKeyField(f field) (field, error) {
 }
 
 // keySample is a value of a key's type that encodes to its proper type: nil
-// slices and empty strings may encode to NULL.
+// slices and empty strings may encode to NULL. A time has a fraction.
 func keySample(t reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
 	switch {
+	case t == timeType:
+		v.Set(reflect.ValueOf(aTime))
 	case t.Kind() == reflect.String:
 		v.SetString("x")
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:

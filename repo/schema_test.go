@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/repo"
 )
@@ -82,6 +83,20 @@ func TestDefinitionsThatWork(t *testing.T) {
 			keyed
 			Ends int64 `dynamodbav:"expiresAt,omitempty"`
 		}](repo.TableConfig{}),
+		"a time as own TTL": define[struct {
+			keyed
+			Ends *time.Time `dynamodbav:"expiresAt,unixtime"`
+		}](repo.TableConfig{}),
+		"a key of whole seconds": define[struct {
+			P attributevalue.UnixTime `repo:"pk"`
+		}](repo.TableConfig{}),
+		"a key of times that sort": define[struct {
+			P time.Time `repo:"pk"`
+		}](repo.TableConfig{EncoderOptions: func(o *attributevalue.EncoderOptions) {
+			o.EncodeTime = func(at time.Time) (types.AttributeValue, error) {
+				return &types.AttributeValueMemberS{Value: at.UTC().Format("2006-01-02T15:04:05.000")}, nil
+			}
+		}}),
 		"renamed": define[struct {
 			keyed
 			LockedBy string `dynamodbav:"lockedBy"`
@@ -217,6 +232,18 @@ func TestWrongDefinitionsSayHowToMendThem(t *testing.T) {
 		"key named as the TTL": {define[struct {
 			ID string `dynamodbav:"expiresAt" repo:"pk"`
 		}](repo.TableConfig{}), "TableConfig.Attributes.TTL"},
+		"a time as the TTL": {define[struct {
+			keyed
+			Ends time.Time `dynamodbav:"expiresAt"`
+		}](repo.TableConfig{}), "`dynamodbav:\"expiresAt,unixtime\"`"},
+		"a text as the TTL": {define[struct {
+			keyed
+			Ends int `dynamodbav:"ends,string"`
+		}](repo.TableConfig{Attributes: repo.Attributes{TTL: "ends"}}), "TableConfig.Attributes.TTL"},
+		"a time as sort key": {define[struct {
+			keyed
+			At time.Time `repo:"sk"`
+		}](repo.TableConfig{}), "attributevalue.UnixTime"},
 		"one attribute twice": {define[struct {
 			keyed
 			A int `dynamodbav:"x"`

@@ -11,7 +11,8 @@ import (
 )
 
 // Check is the error of a type that JSON has nothing for, or of which it would leave out a
-// field without being told to (json:"-"). What is in an interface cannot be known.
+// field without being told to (json:"-"). What is in an interface cannot be known, and one with
+// methods can only be written.
 func Check(t reflect.Type) error {
 	if t == nil {
 		return nil
@@ -37,7 +38,7 @@ func codesItself(t reflect.Type) bool {
 }
 
 func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
-	if seen[t] || codesItself(t) {
+	if seen[t] || t.Kind() != reflect.Interface && codesItself(t) {
 		return "", ""
 	}
 	seen[t] = true
@@ -51,6 +52,10 @@ func check(t reflect.Type, seen map[reflect.Type]bool) (at, why string) {
 		return check(t.Elem(), seen)
 	case reflect.Pointer, reflect.Array, reflect.Slice:
 		return check(t.Elem(), seen)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return "", fmt.Sprintf("has the interface %v, to which nothing can be decoded", t)
+		}
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
 		return "", fmt.Sprintf("has a %v, for which JSON has nothing", t.Kind())
 	}

@@ -1,6 +1,7 @@
 package jsontype_test
 
 import (
+	"encoding/json"
 	"math/big"
 	"reflect"
 	"strings"
@@ -23,6 +24,7 @@ type (
 	deep     struct{ List []map[string]*hidden }
 	loop     struct{ Next *loop }
 	channels struct{ C chan int }
+	failed   struct{ Err error }
 )
 
 func TestCheck(t *testing.T) {
@@ -41,6 +43,9 @@ func TestCheck(t *testing.T) {
 		reflect.TypeFor[deep]():     ": List.b is unexported",
 		reflect.TypeFor[channels](): ": C has a chan",
 		reflect.TypeFor[func()]():   ": has a func",
+		reflect.TypeFor[failed]():   ": Err has the interface error",
+
+		reflect.TypeFor[json.Unmarshaler](): ": has the interface json.Unmarshaler",
 
 		reflect.TypeFor[map[inner]int](): ": has keys of type jsontype_test.inner",
 		reflect.TypeFor[map[bool]int]():  ": has keys of type bool",

@@ -270,5 +270,8 @@ func (s *store) jobKey(prefix, resource, id string) (ddb.Item, error) {
 	if err := s.table.CheckName(resource); err != nil {
 		return nil, err
 	}
+	if id == "" {
+		return nil, fmt.Errorf("%w: the id of the job is empty", repo.ErrKey)
+	}
 	return s.table.Keys.EncodeKey(repo.Key{Partition: prefix + resource, Sort: id})
 }

@@ -149,6 +149,9 @@ func TestHostileInputs(t *testing.T) {
 			} else {
 				rig.Is(t, err, c.want)
 			}
+			if err != nil && strings.Contains(err.Error(), `"sk") is empty`) {
+				t.Errorf("it names an attribute, and not the id: %v", err)
+			}
 			if n := b.Count.Total(); n != 0 {
 				t.Errorf("%d requests", n)
 			}

@@ -53,8 +53,8 @@ func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkJob[J](); err != nil {
-		return nil, err
+	if err := jsontype.Check(reflect.TypeFor[J]()); err != nil {
+		return nil, fmt.Errorf("%w: jobs: %w", repo.ErrSchema, err)
 	}
 	table, err := resources.New(client, tableName, resources.Config{Limit: cfg.Limit, Lease: cfg.Lease, ClockSkew: cfg.ClockSkew, Wait: cfg.Wait, Table: cfg.Table})
 	if err != nil {
@@ -69,14 +69,6 @@ func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) 
 		return nil, err
 	}
 	return &Queue[J]{calls{s}}, nil
-}
-
-// checkJob refuses types whose values would not arrive as they are.
-func checkJob[J any]() error {
-	if err := jsontype.Check(reflect.TypeFor[J]()); err != nil {
-		return fmt.Errorf("%w: jobs: %w", repo.ErrSchema, err)
-	}
-	return nil
 }
 
 // Format prints the queue's table.

@@ -100,20 +100,64 @@ func (t *opened) breakable(ctx context.Context, key repo.Key) error {
 	if err != nil {
 		return err
 	}
-	consistent := true
-	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: raw, ConsistentRead: &consistent})
+	item, err := t.get(ctx, raw)
 	if err != nil {
 		return err
 	}
-	if keys.State(out.Item).Lock.Held {
-		if err := t.carried(ctx, out.Item); err != nil {
+	if keys.State(item).Lock.Held {
+		if err := t.carried(ctx, item); err != nil {
 			return err
 		}
 	}
-	if why := t.misread(keys, out.Item); why != "" {
+	if why := t.misread(keys, item); why != "" {
 		return usage("%s of table %q: %s. The programs have other names in TableConfig.Attributes than these: give theirs by --attribute; nothing was changed", keyWords(key), t.name, why)
 	}
 	return nil
+}
+
+// elsewhere says where a holder of the library stands on an item that nobody holds under the
+// names that were given; "" if none does. What is free has none, and a holder's id has a sum.
+func (t *opened) elsewhere(keys *repo.KeyTable, item map[string]types.AttributeValue) string {
+	if keys.State(item).Lock.Held || t.schema == ofJobs.schema && isJobRow(item) {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(item)) {
+		one := &types.AttributeValueMemberN{Value: "1"}
+		as := map[string]types.AttributeValue{"lockedBy": item[name], "lockTime": one, "lockLease": one, "lockHeld": one, "lockToken": &types.AttributeValueMemberN{Value: "2"}}
+		if carries(t.plain, as, "lockedBy") {
+			return fmt.Sprintf("its attribute %q has a holder: the programs have other names in TableConfig.Attributes than these; give theirs by --attribute, as in --attribute LockedBy=%s", name, name)
+		}
+	}
+	return ""
+}
+
+// freeElsewhere refuses to call a table free whose first page, of up to 1 MB, has an item that
+// is held under other names.
+func (t *opened) freeElsewhere(ctx context.Context) error {
+	keys, err := t.keys()
+	if err != nil {
+		return err
+	}
+	out, err := t.client.Scan(ctx, &dynamodb.ScanInput{TableName: &t.name})
+	if err != nil {
+		return ctx.Err()
+	}
+	for _, item := range out.Items {
+		if why := t.elsewhere(keys, item); why != "" {
+			return usage("nobody holds a lock of table %q under these names, but of %s %s", t.name, keyWords(keys.DecodeKey(item)), why)
+		}
+	}
+	return nil
+}
+
+// get reads an item.
+func (t *opened) get(ctx context.Context, key map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
+	consistent := true
+	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: &consistent})
+	if err != nil {
+		return nil, err
+	}
+	return out.Item, nil
 }
 
 // maxDrawn is how many tokens are drawn by those who wait in line, at most.

@@ -100,6 +100,10 @@ func TestBreakUnderOtherNames(t *testing.T) {
 	n.is(err)
 	n.set("bills", "1", "customer", word("Ann"))
 	n.set("bills", "1", "paid", &types.AttributeValueMemberN{Value: "17"})
+	const hint = "--attribute LockedBy=holder"
+	n.says("item show bills 1", exitOK, "nobody holds it", hint)
+	n.says("locks show bills 1", exitNothing, "nobody holds", hint)
+	n.says("locks list bills", exitUsage, `{"1"}`, hint)
 	line := "locks break bills 1 --yes --token "
 	token := fmt.Sprint(held.Token())
 	for _, with := range []struct{ was, is string }{
@@ -136,6 +140,10 @@ func TestBreakUnderOtherNames(t *testing.T) {
 	_, err = bills.Update(ctx, repo.Key{Partition: "1"}, func(_ context.Context, o *order) error { o.Total++; return nil })
 	n.is(err)
 	n.says("locks break bills 2 --yes --token 1"+flags, exitNothing, "nobody holds")
+	n.says("locks list bills", exitOK, "nobody holds a lock")
+	if _, out, _ := n.call("", "item show bills 1"); strings.Contains(out, hint) {
+		t.Errorf("of a free item: %s", out)
+	}
 }
 
 // bill has attributes that look like a lock's.

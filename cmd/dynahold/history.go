@@ -71,7 +71,7 @@ func (c *console) printHistory(cmd *itemHistoryCommand, key repo.Key, changes []
 		return c.printJSON(map[string]any{"table": cmd.Table, "partition": cmd.Partition, "sort": cmd.Sort, "changes": changes})
 	}
 	if len(changes) == 0 {
-		return c.print(fmt.Sprintf("The stream of table %s has no change of item %s: it keeps 24 hours.\n", cmd.Table, keyWords(key)))
+		return c.print(fmt.Sprintf("The stream of table %s has no change of item %s: it keeps 24 hours%s.\n", cmd.Table, keyWords(key), asStored(key)))
 	}
 	var rows [][]string
 	for _, change := range changes {

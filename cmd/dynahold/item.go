@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/dynahold/dynahold/cmd/dynahold/internal/shown"
@@ -82,16 +81,18 @@ func (cmd *itemShowCommand) Run(ctx context.Context, c *console) error {
 	if err != nil {
 		return err
 	}
-	consistent := true
-	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: raw, ConsistentRead: &consistent})
+	item, err := t.get(ctx, raw)
 	if err != nil {
 		return err
 	}
-	if len(out.Item) == 0 {
-		return outcome{exitNothing, fmt.Errorf("there is no item %s in table %q", keyWords(key), t.name)}
+	if len(item) == 0 {
+		return outcome{exitNothing, fmt.Errorf("there is no item %s in table %q%s", keyWords(key), t.name, asStored(key))}
 	}
-	state, now := keys.State(out.Item), time.Now()
+	state, now := keys.State(item), time.Now()
 	says := explain(state, now)
+	if why := t.elsewhere(keys, item); why != "" {
+		says = append(says, [2]string{"other names", why})
+	}
 	if cmd.Output == "json" {
 		return c.printJSON(itemDocumentOf(cmd, state, says, now))
 	}

@@ -86,6 +86,9 @@ func (cmd *locksListCommand) Run(ctx context.Context, c *console) error {
 		if err := t.noLocks(ctx); err != nil {
 			return err
 		}
+		if err := t.freeElsewhere(ctx); err != nil {
+			return err
+		}
 	}
 	return c.printList(cmd.Output, list, lockHead, rows, "nobody holds a lock", unread)
 }
@@ -122,9 +125,30 @@ func (f *lockFlags) inspect(ctx context.Context) (t *opened, locker *mutex.Locke
 	}
 	info, err = locker.Inspect(ctx, key)
 	if errors.Is(err, repo.ErrNotHeld) {
-		err = outcome{exitNothing, fmt.Errorf("%w %s in table %q", errNobody, keyWords(key), f.Table)}
+		why, problem := t.whyFree(ctx, key)
+		err = cmp.Or(problem, error(outcome{exitNothing, fmt.Errorf("%w %s in table %q%s", errNobody, keyWords(key), f.Table, why)}))
 	}
 	return t, locker, key, info, err
+}
+
+// whyFree says why nobody may seem to hold what somebody holds; "" if nothing speaks for that.
+func (t *opened) whyFree(ctx context.Context, key repo.Key) (string, error) {
+	keys, err := t.keys()
+	if err != nil {
+		return "", err
+	}
+	raw, err := keys.EncodeKey(key)
+	if err != nil {
+		return "", err
+	}
+	item, err := t.get(ctx, raw)
+	if why := t.elsewhere(keys, item); why != "" {
+		return ": " + why, err
+	}
+	if len(item) == 0 && t.schema != ofLocks.schema {
+		return asStored(key), err
+	}
+	return "", err
 }
 
 var errNobody = errors.New("nobody holds")

@@ -120,6 +120,17 @@ func keyWords(key repo.Key) string {
 	return "{" + part(key.Partition) + " " + part(key.Sort) + "}"
 }
 
+// asStored is behind what says that nothing has a key: errors of programs show it without the
+// prefixes that their types give it.
+func asStored(key repo.Key) string {
+	for _, part := range []any{key.Partition, key.Sort} {
+		if _, is := part.(string); is {
+			return "; keys are given as they are stored: with the prefixes of the tags, which errors of programs leave out"
+		}
+	}
+	return ""
+}
+
 // keyText is a part of a key as the command line takes it; "" for none.
 func keyText(part any) string {
 	switch part := part.(type) {

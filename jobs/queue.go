@@ -18,6 +18,10 @@ import (
 
 // Queue keeps queued work for resources, in one table. J is what travels with a job: any
 // value that encoding/json can write and read. It is safe for concurrent use.
+//
+// Give each table one J, or each J resources of its own, by Config.Resources of all programs:
+// a job does not say of which J it is, and is taken by whichever queue comes first. One of
+// another J is then read as far as its fields have the same names.
 type Queue[J any] struct {
 	calls
 }
@@ -47,7 +51,7 @@ type store struct {
 	due       [resources.Shards]dueShard  // guarded by mu: what it knows of jobs that wait for their time
 }
 
-// New checks the settings. It sends and starts nothing.
+// New checks the settings. It sends and starts nothing. One J for a table, or see [Queue].
 func New[J any](client Client, tableName string, cfg Config) (*Queue[J], error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// Run handles the jobs of all resources until ctx is done, Config.Workers at
-// once; any number of processes may do so. handler returns nil for a job that
+// Run handles the jobs of all resources of the table, or of Config.Resources, until ctx is done,
+// Config.Workers at once; any number of processes may do so. Those that another J has enqueued
+// there are handled too: see [Queue]. handler returns nil for a job that
 // is done and an error for one that failed; a panic is a failure too. Its
 // context has the values of ctx, and ends with ctx, when the job is lost, and
 // after Config.HandlerTimeout. A job whose handler returns an error after the

@@ -5,6 +5,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -84,7 +85,7 @@ func Open(ctx context.Context, client *dynamodb.Client) (*Shop, error) {
 	errs = errors.Join(errs, err)
 	s.Steps, err = once.New(client, "steps", once.Config{})
 	errs = errors.Join(errs, err)
-	s.Locks, err = mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen})
+	s.Locks, err = mutex.New(client, "locks", mutex.Config{Mode: mutex.FailOpen, Heartbeat: 10 * time.Second})
 	if errs = errors.Join(errs, err); errs != nil {
 		return nil, errs
 	}

@@ -63,6 +63,15 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 		if next.leaves {
 			return nil, nil
 		}
+		if image == nil { // a transaction has written it, with its claims
+			if image, err = l.read(t.ctx); err != nil {
+				t.failed(r, b, err)
+				return nil, nil
+			}
+			if d = t.follow(image); d.Lead != t.id && d.Lead != "" {
+				return b.yields(d.Lead != before), image
+			}
+		}
 		t.look()
 	}
 }

@@ -188,12 +188,13 @@ func (e *entry) difference(now ddb.Item) (d ddb.Diff) {
 }
 
 // isWritten reports whether a transaction changes an attribute as it was changed in its
-// closure.
+// closure. What delegated commands were carried out is written by who has changed a unique
+// attribute with them.
 func (e *entry) isWritten(name string) bool {
 	if e.core.IsKey(name) {
 		return false
 	}
-	return !e.core.Reserved(name) || e.core.IsOnce(name) || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone
+	return !e.core.Reserved(name) || e.core.IsOnce(name) || name == e.core.Delegated || name == e.core.Attr.LockStub || name == e.core.Attr.Tombstone
 }
 
 // conditionFails reports whether it was its caller's own condition that has refused

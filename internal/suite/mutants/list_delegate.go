@@ -44,4 +44,11 @@ var ofCommands = []mutant{
 		new:  `m.Life != "" && life != "" && m.Seq > known`,
 		by:   check{models, "internal/delegation", "^TestModelDelegation$"},
 	},
+	{
+		name: "commands that change a unique value leave no evidence of what was served",
+		file: "internal/transaction/part.go",
+		old:  ` || name == e.core.Delegated`,
+		new:  ``,
+		by:   test("delegate", "^TestCommandsChangeAUniqueValue$"),
+	},
 }

@@ -28,7 +28,8 @@ var ErrRepeated = fmt.Errorf("the operation was applied before: %w", telemetry.N
 
 // RefusedError says that a command has refused, by an error of its own, or cannot be carried
 // out: nothing of it was applied. errors.Is finds those of Config.Errors, and of package repo
-// ErrTooLarge, ErrFixed, ErrSchema, ErrStale and ErrMismatch; of all others the text is left.
+// ErrTooLarge, ErrFixed, ErrSchema, ErrStale, ErrMismatch and ErrNotUnique; of all others the
+// text is left.
 type RefusedError struct {
 	Command string
 	Text    string
@@ -52,7 +53,7 @@ const (
 // known are the errors that travel by name.
 var known = map[string]error{
 	"repo.TooLarge": repo.ErrTooLarge, "repo.Fixed": repo.ErrFixed, "repo.Schema": repo.ErrSchema,
-	"repo.Stale": repo.ErrStale, "repo.Mismatch": repo.ErrMismatch, "repo.Nested": repo.ErrNested, "repo.Config": repo.ErrConfig,
+	"repo.Stale": repo.ErrStale, "repo.Mismatch": repo.ErrMismatch, "repo.Nested": repo.ErrNested, "repo.Config": repo.ErrConfig, "repo.NotUnique": repo.ErrNotUnique,
 }
 
 // refuse is the answer of a command that has failed.

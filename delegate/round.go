@@ -28,6 +28,7 @@ type round struct {
 	mails  []mail
 	leaves bool // the leader steps down
 	ids    ids  // of operations
+	claims claimers
 
 	// What came of the last edit.
 	ran     bool
@@ -61,6 +62,9 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 		_, trace, err = cas.Run(ctx, e.table, &policy, r.l.key, r.l.raw, typed.Request{
 			From: from, Edit: r.edit, Count: func() int64 { return r.count }, Keep: func() bool { return r.term != nil },
 		})
+		if len(r.mails) > 0 && r.claims.refuse(err) {
+			continue
+		}
 		if !errors.Is(err, errNoRing) {
 			break
 		}
@@ -98,6 +102,7 @@ func (r *round) carryOut(ctx context.Context, from typed.Snapshot) (typed.Edit, 
 		return typed.Edit{}, errElsewhere
 	}
 	r.ran, r.count = true, 0
+	r.claims.begin()
 	r.from.Store(&from.Raw)
 	r.consult(ctx, from.Raw)
 	total := typed.NewTotal(r.l.e.table, from)
@@ -172,6 +177,9 @@ func (r *round) mailed(ctx context.Context, total *typed.Total, orders []order) 
 func (r *round) one(ctx context.Context, total *typed.Total, o order) (answer string) {
 	e := r.l.e
 	edit, result, found, err := r.change(ctx, total, o)
+	if why := r.claims.next(e.core, edit); err == nil {
+		err = why
+	}
 	switch {
 	case err != nil:
 		return e.refuse(err)

@@ -2,6 +2,7 @@ package delegate_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -47,7 +48,7 @@ func (s sleepy) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 }
 
 // Commands that change a unique value are written by a transaction, with the evidence of
-// those that were carried out.
+// those that were carried out. One whose value is another item's is refused alone.
 func TestCommandsChangeAUniqueValue(t *testing.T) {
 	t.Parallel()
 	b := rig.New(t)
@@ -57,6 +58,7 @@ func TestCommandsChangeAUniqueValue(t *testing.T) {
 	lists := opened(b.Client)
 	rig.Is(t, lists.Table().EnsureTable(t.Context()))
 	rig.Must(lists.Create(t.Context(), marked{Shop: "s", ID: "list"}))(t)
+	rig.Must(lists.Create(t.Context(), marked{Shop: "s", ID: "other", Mark: "taken"}))(t)
 	seen := newAudit()
 	b.InVirtualTime(t, 16, func(t *testing.T, network fault.Doer) {
 		client := rig.Client(rig.Over(&rig.Mortal{Next: network, Latency: 2 * time.Millisecond}))
@@ -64,8 +66,11 @@ func TestCommandsChangeAUniqueValue(t *testing.T) {
 		for n := range 4 {
 			commands := rig.Must(delegate.New(opened(sleepy{client}), delegate.Config{}))(t)
 			mark := rig.Must(delegate.Command(commands, "mark/v1", func(_ context.Context, l *marked, op string) (int, error) {
-				if op[len(op)-1]%5 == 0 {
+				switch op[len(op)-1] % 5 {
+				case 0:
 					l.Mark = op
+				case 1:
+					l.Mark = "taken"
 				}
 				l.Ops = append(l.Ops, op)
 				return len(l.Ops), nil
@@ -75,6 +80,9 @@ func TestCommandsChangeAUniqueValue(t *testing.T) {
 					for i := range 10 {
 						op := fmt.Sprintf("%d-%d-%d", n, c, i)
 						_, err := mark.Do(context.Background(), key, op)
+						if errors.Is(err, repo.ErrNotUnique) && i%5 != 3 {
+							t.Errorf("%s: %v", op, err)
+						}
 						seen.record(op, err)
 					}
 				})

@@ -45,7 +45,7 @@ func (l *line) doubtful(b *batch, err error) {
 
 // ofOne reports whether an error may be that of one command of several.
 func ofOne(err error) bool {
-	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale} {
+	for _, e := range []error{repo.ErrTooLarge, repo.ErrSchema, repo.ErrFixed, repo.ErrStale, repo.ErrNotUnique} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -51,4 +51,11 @@ var ofCommands = []mutant{
 		new:  ``,
 		by:   test("delegate", "^TestCommandsChangeAUniqueValue$"),
 	},
+	{
+		name: "a value that is another item's fails the commands of all senders",
+		file: "delegate/round.go",
+		old:  `if len(r.mails) > 0 && r.claims`,
+		new:  `if len(r.mails) < 0 && r.claims`,
+		by:   test("delegate", "^TestCommandsChangeAUniqueValue$"),
+	},
 }

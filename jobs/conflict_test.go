@@ -146,6 +146,25 @@ func refusing(network fault.Doer, met func() bool) *dynamodb.Client {
 	}))
 }
 
+// An id is repeated as long as the service knows its token, which was first sent long ago.
+func TestAnIDIsNotRepeatedPastItsToken(t *testing.T) {
+	b := newBench(t)
+	rig.InVirtualTime(t, 8, func(t *testing.T, network fault.Doer) {
+		first := time.Now()
+		var last time.Duration
+		s := rig.Must(jobs.New[deploy](refusing(network, func() bool { last = time.Since(first); return true }), b.Table, jobs.Config{}))(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		id, err := s.Enqueue(ctx, "mail", deploy{})
+		rig.Is(t, err, repo.ErrOutcomeUnknown)
+		time.Sleep(8*time.Minute + 50*time.Second)
+		_, err = s.Enqueue(t.Context(), "mail", deploy{}, jobs.WithID(id))
+		if rig.Is(t, err, repo.ErrOutcomeUnknown); last < 8*time.Minute || last > 9*time.Minute {
+			t.Errorf("sent again after %v", last)
+		}
+	})
+}
+
 // A call that comes while another one's transaction is given up has one of its own.
 func TestATransactionThatIsGivenUpTakesNobodyAlong(t *testing.T) {
 	b := newBench(t)

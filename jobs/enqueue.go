@@ -160,7 +160,8 @@ func (s *store) putAll(ctx context.Context, j *insertion, token string, actions 
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
 	defer queueUp(ctx, &s.localResource(j.resource).coming)()
-	opt := ddb.Options{Holding: true, Token: token, Sending: ddb.NewSending(token)}
+	made, _ := madeAt(j.id) // the service forgets the token ten minutes after its first request
+	opt := ddb.Options{Holding: true, Token: token, Sending: ddb.NewSending(token, s.table.Clock().Sub(made))}
 	res = s.table.Core.Transact(ctx, s.client, opt, writes...)
 	backoff := s.table.Backoff()
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {

@@ -16,12 +16,17 @@ type Sending struct {
 	body  []byte
 }
 
-// NewSending is a transaction that was not sent yet, under a token; "" makes a new one.
-func NewSending(token string) *Sending {
+// NewSending is a transaction under a token, which somebody may have sent before, for as long
+// as that is known; "" makes a new one.
+func NewSending(token string, known time.Duration) *Sending {
 	if token == "" {
-		token = rand.Text()
+		return &Sending{token: rand.Text()}
 	}
-	return &Sending{token: token}
+	s := &Sending{token: token}
+	if known > 0 {
+		s.first = time.Now().Add(-known)
+	}
+	return s
 }
 
 // The service knows a token again for ten minutes: a repeated transaction that was

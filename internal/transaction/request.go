@@ -127,7 +127,7 @@ func (p *part) beginEnding() {
 func (out *request) choose(single bool) {
 	out.alone = len(out.writes) == 1 && out.writes[0].ConditionCheck == nil && out.writes[0].Put == nil
 	out.opt.Once, out.opt.AwaitAnswer = single && out.alone, single && out.alone
-	out.opt.Sending = ddb.NewSending("")
+	out.opt.Sending = ddb.NewSending("", 0)
 	if out.alone {
 		out.opt.Sending = &ddb.Sending{}
 	}

@@ -103,7 +103,8 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 func mayBeThere(err error) bool { return err == nil || errors.Is(err, repo.ErrOutcomeUnknown) }
 
 // put sends the transaction of an Enqueue. Calls with the same id are one for
-// the service, as long as it remembers them.
+// the service, as long as it remembers them: so what it sends is the same, too, where the key
+// of a job that is to be unique was left by one that is gone.
 func (s *store) put(ctx context.Context, j *insertion) error {
 	actions := []rows.Action{j, &counters{s: s, resource: j.resource, inserts: []*insertion{j}}}
 	token := ""
@@ -112,38 +113,34 @@ func (s *store) put(ctx context.Context, j *insertion) error {
 	} else {
 		token = tokenOf(s.table.Core.Name, j.resource, j.id)
 	}
-	if j.unique() == "" {
-		res, err := s.putAll(ctx, j, token, actions...)
-		if err != nil {
+	last := len(actions)
+	if j.unique() != "" {
+		actions = append(actions, claim{n: j})
+	}
+	for sending := j.sending(token); ; {
+		res, err := s.putAll(ctx, j, sending, actions...)
+		switch {
+		case err != nil:
+			return err
+		case res.Outcome != ddb.Condition, len(res.Images) <= last, // it was looked for, and is there
+			slices.ContainsFunc(res.Images[:last], func(i ddb.Image) bool { return i.Failed }):
+			return s.judgePut(ctx, j, res)
+		}
+		left, err := j.exists(ctx, res.Images[last].Item)
+		if left == "" {
 			return err
 		}
-		return s.judgePut(ctx, j, res)
+		if res := j.clear(ctx, left); res.Err != nil && !ddb.Conflicted(res.Err) {
+			return resources.Plain(j.resource, res)
+		}
 	}
-	return s.putUnique(ctx, j, token, actions)
 }
 
-// putUnique is put for a job that is to be unique.
-func (s *store) putUnique(ctx context.Context, j *insertion, token string, actions []rows.Action) error {
-	last := len(actions)
-	for left, tries := "", 0; ; tries++ {
-		if tries > 0 && token != "" { // it says something else
-			token = tokenOf(s.table.Core.Name, j.resource, j.id, left)
-		}
-		res, err := s.putAll(ctx, j, token, append(actions[:last:last], claim{j, left})...)
-		if err != nil {
-			return err
-		}
-		if res.Outcome == ddb.Condition && len(res.Images) <= last { // it was looked for, and is there
-			return s.judgePut(ctx, j, res)
-		}
-		known := res.Outcome == ddb.Condition && slices.ContainsFunc(res.Images[:last], func(i ddb.Image) bool { return i.Failed })
-		if res.Outcome != ddb.Condition || known || tries == starts {
-			return s.judgePut(ctx, j, res)
-		}
-		if left, err = j.exists(ctx, res.Images[last].Item); left == "" {
-			return err
-		}
-	}
+// sending is the request of a job's Enqueue under a token, which the service forgets some time
+// after it was first sent.
+func (n *insertion) sending(token string) *ddb.Sending {
+	made, _ := madeAt(n.id)
+	return ddb.NewSending(token, n.s.table.Clock().Sub(made))
 }
 
 // tokenOf is the token of a request that says the same whenever it is sent.
@@ -153,15 +150,14 @@ func tokenOf(parts ...string) string {
 }
 
 // putAll sends a transaction of an Enqueue, of which j is a job.
-func (s *store) putAll(ctx context.Context, j *insertion, token string, actions ...rows.Action) (res ddb.Result, err error) {
+func (s *store) putAll(ctx context.Context, j *insertion, sending *ddb.Sending, actions ...rows.Action) (res ddb.Result, err error) {
 	writes, err := s.writes(actions...)
 	if err != nil {
 		return res, err
 	}
 	// All meet on the row of the resource, where DynamoDB would refuse all but one.
 	defer queueUp(ctx, &s.localResource(j.resource).coming)()
-	made, _ := madeAt(j.id) // the service forgets the token ten minutes after its first request
-	opt := ddb.Options{Holding: true, Token: token, Sending: ddb.NewSending(token, s.table.Clock().Sub(made))}
+	opt := ddb.Options{Holding: true, Sending: sending}
 	res = s.table.Core.Transact(ctx, s.client, opt, writes...)
 	backoff := s.table.Backoff()
 	for res.Outcome == ddb.Refused && ddb.Conflicted(res.Err) && ctx.Err() == nil {

@@ -97,7 +97,7 @@ func (s *store) putSome(ctx context.Context, resource string, some []*insertion)
 	for _, n := range some {
 		actions, token = append(actions, n), append(token, n.id)
 	}
-	res, err := s.putAll(ctx, some[0], tokenOf(token...), actions...)
+	res, err := s.putAll(ctx, some[0], some[0].sending(tokenOf(token...)), actions...)
 	if err != nil {
 		return err
 	}

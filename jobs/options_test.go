@@ -198,14 +198,34 @@ func TestUnique(t *testing.T) {
 func TestAKeyThatWasLeftIsTakenOver(t *testing.T) {
 	b := newBench(t)
 	s := b.open(t, jobs.Config{})
+	leave := func(resource, key string) {
+		rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: attrs{"pk": str("UNIQUE#" + resource), "sk": str(key), "id": str("gone")}}))(t)
+	}
 	put(t, s, "mail", deploy{N: 1}, jobs.Unique("17"))
-	rig.Must(b.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &b.Table, Item: attrs{"pk": str("UNIQUE#mail"), "sk": str("18"), "id": str("gone")}}))(t)
+	leave("mail", "18")
 	id := put(t, s, "mail", deploy{N: 2}, jobs.Unique("18"))
 	got, err := s.Enqueue(t.Context(), "mail", deploy{N: 3}, jobs.Unique("18"))
 	if rig.Is(t, err, jobs.ErrExists); got != id {
 		t.Errorf("%s, want %s", got, id)
 	}
 	wantResource(t, s, "mail", 2, 0, 0)
+
+	leave("letters", "19") // the answers of the second request are lost, and it is repeated when the job is done
+	sent := 0
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" {
+			if sent++; sent > 1 {
+				return fault.LoseResponse
+			}
+		}
+		return fault.None
+	})
+	id, err = s.Enqueue(t.Context(), "letters", deploy{}, jobs.Unique("19"))
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	b.Faults(nil)
+	rig.Is(t, rig.Must(s.Next(t.Context(), "letters"))(t).Done(t.Context()))
+	put(t, s, "letters", deploy{}, jobs.Unique("19"), jobs.WithID(id))
+	wantResource(t, s, "letters", 0, 0, 0)
 }
 
 // Of many that enqueue a job under one key over a bad network one is told that it has, and

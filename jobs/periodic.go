@@ -166,7 +166,7 @@ func (s *store) moveOn(ctx context.Context, p *periodic, row ddb.Item, next, tic
 	if err != nil {
 		return err
 	}
-	res, err := s.putAll(ctx, n, "", n, &counters{s: s, resource: resource, inserts: []*insertion{n}}, moved)
+	res, err := s.putAll(ctx, n, n.sending(""), n, &counters{s: s, resource: resource, inserts: []*insertion{n}}, moved)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,13 @@ func (n *insertion) exists(ctx context.Context, image ddb.Item) (left string, er
 	return "", &ExistsError{Resource: n.resource, Key: n.unique(), ID: id}
 }
 
+// clear removes the row of the job's key, which a job has left that is gone.
+func (n *insertion) clear(ctx context.Context, left string) ddb.Result {
+	w := n.s.table.Core.NewWrite()
+	w.IfEqual(aID, ddb.Text(left))
+	return n.s.table.Core.Delete(ctx, w.Delete(n.s.uniqueKey(n.resource, n.unique())), ddb.Options{})
+}
+
 // free removes the row of the key of a job that ends.
 func (s *store) free(c *change, resource string, j jobRow) {
 	if key := resources.Text(j.row, aUnique); key != "" {

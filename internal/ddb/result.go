@@ -85,9 +85,6 @@ type Options struct {
 	// is no item. Until the endpoint has shown an image, that is confirmed by a
 	// read.
 	Absence bool
-	// Token is the ClientRequestToken of a transaction; "" makes a new one. Calls
-	// with the same token and the same writes are one, for ten minutes.
-	Token string
 	// Sending is what was sent of the write by calls before; nil: there were none.
 	Sending *Sending
 	// Conflicts says that the caller sends the write again when another transaction was

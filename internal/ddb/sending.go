@@ -17,7 +17,7 @@ type Sending struct {
 }
 
 // NewSending is a transaction under a token, which somebody may have sent before, for as long
-// as that is known; "" makes a new one.
+// as that is known; "" makes a new one. Calls with one token and the same writes are one.
 func NewSending(token string, known time.Duration) *Sending {
 	if token == "" {
 		return &Sending{token: rand.Text()}

@@ -25,7 +25,7 @@ type Transactor interface {
 // [Result.Images] then has, for each write whose condition failed, its item.
 func (t *Table) Transact(ctx context.Context, client Transactor, opt Options, writes ...types.TransactWriteItem) Result {
 	if opt.Sending == nil {
-		opt.Sending = NewSending(opt.Token, 0)
+		opt.Sending = NewSending("", 0)
 	}
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &opt.Sending.token, TransactItems: writes}
 	res := t.send(ctx, "TransactWriteItems", opt, func(ctx context.Context, a *attempt) (Item, error) {

@@ -74,7 +74,7 @@ func (q *Queue[J]) Dead(ctx context.Context, resource string) iter.Seq2[Dead[J],
 // attempts before it. ErrNotFound if there is no dead letter with this id. Two
 // requests.
 func (q calls) Requeue(ctx context.Context, resource, id string) error {
-	place := q.s.nextPlace()
+	place := q.s.nextPlace(newLot())
 	trace := ddb.Item{}
 	err := q.s.takeDeadLetter(ctx, resource, id, func(c *change, j jobRow) {
 		j.attempts = 0

@@ -23,16 +23,24 @@ import (
 	"github.com/dynahold/dynahold/repo"
 )
 
-// nextPlace makes an id that sorts by time, and within one process by order.
-func (s *store) nextPlace() string {
+// nextPlace makes an id of a lot that sorts by time, and within one process by order.
+func (s *store) nextPlace(lot string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = max(s.last+1, s.table.Clock().UnixMicro())
-	return placeAt(s.last)
+	return placeIn(time.UnixMicro(s.last), lot)
 }
 
 // placeAt is a place in line at a time in microseconds.
-func placeAt(micros int64) string { return fmt.Sprintf("%015x-%s", micros, rand.Text()[:13]) }
+func placeAt(micros int64) string { return placeIn(time.UnixMicro(micros), newLot()) }
+
+// newLot tells the ids of jobs that are enqueued in one transaction from all others. It is
+// what their token is made of: so whoever repeats another part of them than was sent repeats
+// nothing, and is told that he does not know.
+func newLot() string { return rand.Text()[:13] }
+
+// lotIn is the lot of an id that this package made.
+func lotIn(id string) string { return id[16 : 16+13] }
 
 // made are the ids that this package makes: the places at which jobs are enqueued, and behind
 // that the time and the level of a job that has one.
@@ -89,7 +97,7 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 	if err != nil {
 		return n.id, err
 	}
-	err = s.put(ctx, n)
+	err = s.put(ctx, []*insertion{n})
 	if mayBeThere(err) {
 		n.tell(ctx)
 	}
@@ -102,16 +110,20 @@ func (s *store) enqueue(ctx context.Context, resource string, job any, given []O
 // mayBeThere reports whether a job may be in the table, as the error of its Enqueue says.
 func mayBeThere(err error) bool { return err == nil || errors.Is(err, repo.ErrOutcomeUnknown) }
 
-// put sends the transaction of an Enqueue. Calls with the same id are one for
+// put sends the transaction of an Enqueue, of one job or of a lot. Calls with the same id are one for
 // the service, as long as it remembers them: so what it sends is the same, too, where the key
 // of a job that is to be unique was left by one that is gone.
-func (s *store) put(ctx context.Context, j *insertion) error {
-	actions := []rows.Action{j, &counters{s: s, resource: j.resource, inserts: []*insertion{j}}}
-	token := ""
+func (s *store) put(ctx context.Context, some []*insertion) error {
+	j, token := some[0], ""
+	var actions []rows.Action
+	for _, n := range some {
+		actions = append(actions, n)
+	}
+	actions = append(actions, &counters{s: s, resource: j.resource, inserts: some})
 	if j.marked() {
 		actions = append(actions, j.mark())
 	} else {
-		token = tokenOf(s.table.Core.Name, j.resource, j.id)
+		token = tokenOf(s.table.Core.Name, j.resource, lotIn(j.id))
 	}
 	last := len(actions)
 	if j.unique() != "" {
@@ -124,7 +136,7 @@ func (s *store) put(ctx context.Context, j *insertion) error {
 			return err
 		case res.Outcome != ddb.Condition, len(res.Images) <= last, // it was looked for, and is there
 			slices.ContainsFunc(res.Images[:last], func(i ddb.Image) bool { return i.Failed }):
-			return s.judgePut(ctx, j, res)
+			return s.judgePut(ctx, some, res)
 		}
 		left, err := j.exists(ctx, res.Images[last].Item)
 		if left == "" {
@@ -187,29 +199,31 @@ func (s *store) lookedFor(ctx context.Context, j *insertion, res ddb.Result) ddb
 }
 
 // judgePut says what the last answer means: a conflict may be that with a copy of it.
-func (s *store) judgePut(ctx context.Context, j *insertion, res ddb.Result) error {
-	resource, id := j.resource, j.id
+func (s *store) judgePut(ctx context.Context, some []*insertion, res ddb.Result) error {
+	resource, id := some[0].resource, some[0].id
 	var other *types.IdempotentParameterMismatchException
 	switch {
-	case res.Outcome == ddb.Condition:
+	case res.Outcome == ddb.Condition && len(some) == 1:
 		return nil // the id is in the table: by an earlier attempt, or an earlier call
 	case res.Outcome == ddb.Refused && ddb.Conflicted(res.Err):
 		return resources.Unknown(resource, res.Err)
-	case errors.As(res.Err, &other) && s.isThere(ctx, j):
+	case (res.Outcome == ddb.Condition || errors.As(res.Err, &other)) && s.areThere(ctx, some):
 		return nil
 	case errors.As(res.Err, &other):
-		return resources.Unknown(resource, fmt.Errorf("the id %s was enqueued with another value, or by a program with another Limit: %w", id, res.Err))
+		return resources.Unknown(resource, fmt.Errorf("the id %s was enqueued with another value, with other jobs, or by a program with another Limit: %w", id, res.Err))
 	case res.Outcome == ddb.Refused:
 		res.Err = s.explain(ctx, res.Err)
 	}
 	return resources.Plain(resource, res)
 }
 
-// isThere reports whether a job is in the table with the same value. So it is where its id
-// was enqueued by a call with another trace, or a program with another Limit.
-func (s *store) isThere(ctx context.Context, j *insertion) bool {
-	row, err := s.table.Core.Get(ctx, s.table.Core.Key(j.row))
-	return err == nil && len(row) > 0 && ddb.Equal(row[aJob], j.row[aJob])
+// areThere reports whether some jobs are in the table with the same values. So they are where
+// their ids were enqueued by a call with another trace, or a program with another Limit.
+func (s *store) areThere(ctx context.Context, some []*insertion) bool {
+	return !slices.ContainsFunc(some, func(j *insertion) bool {
+		row, err := s.table.Core.Get(ctx, s.table.Core.Key(j.row))
+		return err != nil || len(row) == 0 || !ddb.Equal(row[aJob], j.row[aJob])
+	})
 }
 
 // writes are those of some rows, as in a transaction.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -125,7 +126,7 @@ func (n *insertion) identify(e options) (place string, err error) {
 	if n.due, err = e.time(now); err != nil {
 		return "", err
 	}
-	place = n.s.nextPlace()
+	place = n.s.nextPlace(cmp.Or(e.lot, newLot()))
 	n.id = place
 	if !n.due.IsZero() {
 		n.id = timedID(place, n.due)

@@ -41,14 +41,11 @@ func placeOf(id string) (place string, due time.Time) {
 		return id[:end], due
 	}
 	due = timeIn(id[end+1 : end+1+15])
-	return placeIn(due, id), due
+	return placeIn(due, lotIn(id)), due
 }
 
-// placeIn is the place of a job at a time, told from others by what its id, or its last
-// place, has behind the time.
-func placeIn(at time.Time, id string) string {
-	return fmt.Sprintf("%015x-%s", at.UnixMicro(), id[16:16+13])
-}
+// placeIn is the place of a job at a time, told from others by its lot.
+func placeIn(at time.Time, lot string) string { return fmt.Sprintf("%015x-%s", at.UnixMicro(), lot) }
 
 // later is the job in a row of those that wait for their time.
 func (j jobRow) later(resource, place string) ddb.Item {

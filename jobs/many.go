@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/protocol"
-	"github.com/dynahold/dynahold/internal/rows"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -17,7 +18,7 @@ import (
 type ManyError struct {
 	Resource string
 	Missing  []int // they were not enqueued
-	Unknown  []int // nobody has answered: enqueue them one by one again, with their ids
+	Unknown  []int // nobody has answered: enqueue all of these together again, [WithIDs]
 	Err      error
 }
 
@@ -32,40 +33,42 @@ func (e *ManyError) Unwrap() error { return e.Err }
 // as it takes: about 90 jobs each, fewer where they are large. They come into line in their
 // order. It ends with the first transaction that fails: then the error is a *[ManyError]
 // that says which jobs are not enqueued, and of which it is not known; of the others, and of
-// these, ids has the id, "" of those that are not enqueued. Nothing is sent where an option
-// is wrong, or a job too large (ErrTooLarge). WithID and Unique are for one job. Two write
-// units for a job of up to 1 KB, and two for each transaction.
+// these, ids has the id, "" of those that are not enqueued: so the same call [WithIDs] leaves
+// each job once. Nothing is sent where an option is wrong, or a job too large (ErrTooLarge).
+// WithID and Unique are for one job. Jobs with a time follow each other by a microsecond. Two
+// write units for a job of up to 1 KB, and two for each transaction.
 func (q *Queue[J]) EnqueueMany(ctx context.Context, resource string, jobs []J, options ...Option) (ids []string, err error) {
 	return q.s.enqueueMany(ctx, resource, len(jobs), func(i int) any { return jobs[i] }, options)
 }
 
-func (s *store) enqueueMany(ctx context.Context, resource string, count int, job func(int) any, given []Option) (ids []string, err error) {
-	e, err := optionsOf(given)
+func (s *store) enqueueMany(ctx context.Context, resource string, count int, job func(int) any, o []Option) (ids []string, err error) {
+	e, err := optionsOf(o)
 	if err != nil {
 		return nil, err
 	}
-	if e.given || e.claims {
-		return nil, fmt.Errorf("%w: WithID and Unique are for one job", repo.ErrConfig)
+	given := e.ids
+	if e.given && len(given) != count || e.claims {
+		return given, fmt.Errorf("%w: WithID and Unique are for one job, WithIDs has an id for each", repo.ErrConfig)
 	}
 	if err := s.table.CheckName(resource); err != nil {
-		return nil, err
+		return given, err
 	}
 	if err := nesting.Effect(ctx, "jobs.EnqueueMany", "In(tx).Enqueue"); err != nil {
-		return nil, err
+		return given, err
 	}
 	ctx, span := s.table.Core.Observe.Call(ctx, telemetry.Job, "EnqueueMany")
 	span.Key(func() string { return resource })
 	defer span.End(&err)
-	all := make([]*insertion, count)
-	for i := range all {
-		if all[i], err = s.newJobRow(ctx, resource, job(i), e); err != nil {
-			return nil, fmt.Errorf("job %d of %d: %w", i+1, count, err)
-		}
-		ids = append(ids, all[i].id)
+	lots, err := s.lots(ctx, resource, count, job, e)
+	if err != nil {
+		return given, err
 	}
-	for at := 0; at < count; {
-		some := all[at : at+fitsOne(all[at:])]
-		err := s.putSome(ctx, resource, some)
+	for _, n := range slices.Concat(lots...) {
+		ids = append(ids, n.id)
+	}
+	at := 0
+	for _, some := range lots {
+		err := s.put(ctx, some)
 		if mayBeThere(err) {
 			some[0].tell(ctx)
 			for _, n := range some[1:] {
@@ -73,42 +76,55 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 			}
 		}
 		if err != nil {
-			return ids, missing(resource, ids, at, len(some), err)
+			return ids, missing(resource, ids, given, at, len(some), err)
 		}
 		at += len(some)
 	}
 	return ids, nil
 }
 
-// fitsOne is how many of some jobs, one at least, fit into one transaction.
-func fitsOne(all []*insertion) (n int) {
-	for size := 0; n < min(len(all), maxWrites); n++ {
-		if size += protocol.Size(all[n].row); size > maxSize && n > 0 {
-			break
+// lots makes the rows of some jobs, by the transactions in which they are sent: those of new
+// jobs as large as they can be, those of others as they were.
+func (s *store) lots(ctx context.Context, resource string, count int, job func(int) any, e options) (lots [][]*insertion, err error) {
+	e.given = false
+	for i, n, size := 0, 0, 0; i < count; i++ {
+		if e.ids != nil {
+			e.id = e.ids[i]
+		}
+		switch _, again := madeAt(e.id); {
+		case again:
+			e.lot = ""
+		case e.id != "":
+			return nil, fmt.Errorf("%w: EnqueueMany has not made the id %q of job %d", repo.ErrConfig, e.id, i+1)
+		case e.lot == "":
+			e.lot, n, size = newLot(), 0, 0
+		}
+		e.nth = time.Duration(n) * time.Microsecond
+		j, err := s.newJobRow(ctx, resource, job(i), e)
+		if err != nil {
+			return nil, fmt.Errorf("job %d of %d: %w", i+1, count, err)
+		}
+		size += protocol.Size(j.row)
+		if n++; e.lot != "" && n > 1 && (n > maxWrites || size > maxSize) {
+			e.lot = "" // it is the first of the next
+			i--
+			continue
+		}
+		if last := len(lots) - 1; last >= 0 && lotIn(lots[last][0].id) == lotIn(j.id) {
+			lots[last] = append(lots[last], j)
+		} else {
+			lots = append(lots, []*insertion{j})
 		}
 	}
-	return n
+	return lots, nil
 }
 
-// putSome sends the transaction of some jobs.
-func (s *store) putSome(ctx context.Context, resource string, some []*insertion) error {
-	actions := []rows.Action{&counters{s: s, resource: resource, inserts: some}}
-	token := []string{s.table.Core.Name, resource}
-	for _, n := range some {
-		actions, token = append(actions, n), append(token, n.id)
-	}
-	res, err := s.putAll(ctx, some[0], some[0].sending(tokenOf(token...)), actions...)
-	if err != nil {
-		return err
-	}
-	return s.judgePut(ctx, some[0], res)
-}
-
-// missing is the error about jobs from one on, of which the next n were sent.
-func missing(resource string, ids []string, from, n int, why error) *ManyError {
+// missing is the error about jobs from one on, of which the next n were sent. Of those whose
+// ids were given an earlier call may have been applied.
+func missing(resource string, ids, given []string, from, n int, why error) *ManyError {
 	e := &ManyError{Resource: resource, Err: why}
 	for i := from; i < len(ids); i++ {
-		if i < from+n && errors.Is(why, repo.ErrOutcomeUnknown) {
+		if i < from+n && errors.Is(why, repo.ErrOutcomeUnknown) || len(given) > 0 && given[i] != "" {
 			e.Unknown = append(e.Unknown, i)
 			continue
 		}

@@ -15,6 +15,9 @@ type Option func(*options)
 type options struct {
 	id    string
 	given bool
+	ids   []string      // of many jobs
+	lot   string        // "": the job is alone
+	nth   time.Duration // how far behind the first of its lot
 
 	at    time.Time     // zero: at once, or after
 	after time.Duration // of the queue's clock
@@ -61,7 +64,14 @@ func (e *options) refuse(text string, values ...any) {
 // traced it may return that, too, if another process repeats the id of a job that is done
 // already. The time of a job is in such an id, and goes before At and After.
 func WithID(id string) Option {
-	return func(e *options) { e.id, e.given = id, true }
+	return func(e *options) { e.id, e.ids, e.given = id, nil, true }
+}
+
+// WithIDs is for [Queue.EnqueueMany]: ids that it has returned, one for each of the jobs, "" of
+// those that are new. Jobs that it enqueued together are so again, or not at all: those of
+// [ManyError].Unknown. Else it is [WithID] with ids that were made.
+func WithIDs(ids []string) Option {
+	return func(e *options) { e.id, e.ids, e.given = "", ids, len(ids) > 0 }
 }
 
 // At lets a job start at a time, by the clocks of those who start it, or with their next
@@ -162,5 +172,5 @@ func (e options) time(now time.Time) (due time.Time, err error) {
 	case !due.After(now):
 		return time.Time{}, nil
 	}
-	return due, nil
+	return due.Add(e.nth), nil
 }

@@ -275,7 +275,7 @@ func TestEnqueueMany(t *testing.T) {
 		t.Error("the order is another")
 	}
 	wantLater(t, s, "mail", 200, 0)
-	rig.Must(s.EnqueueMany(t.Context(), "mail", all[:100], jobs.After(time.Hour), jobs.Priority(3)))(t)
+	rig.Must(s.EnqueueMany(t.Context(), "mail", all[:100], jobs.At(time.Now().Add(time.Hour)), jobs.Priority(3)))(t)
 	wantLater(t, s, "mail", 300, 100)
 	if none := rig.Must(s.EnqueueMany(t.Context(), "mail", nil))(t); none != nil {
 		t.Errorf("%q", none)
@@ -300,4 +300,42 @@ func TestEnqueueMany(t *testing.T) {
 	if ids[0] == "" || ids[179] == "" || ids[180] != "" {
 		t.Errorf("%q", ids)
 	}
+	_, err = s.EnqueueMany(ctx, "letters", all, jobs.WithIDs(ids)) // comes no further than before
+	if !errors.As(err, &many) || len(many.Unknown) != 180 || len(many.Missing) != 20 {
+		t.Errorf("%+v", many)
+	}
+}
+
+// Jobs whose EnqueueMany is unknown are repeated together: nobody knows of a part of them.
+func TestManyJobsAreRepeatedTogether(t *testing.T) {
+	b := newBench(t)
+	s := b.open(t, jobs.Config{})
+	all := []deploy{{N: 0}, {N: 1}, {N: 2}}
+	lose := func(resource string, kind fault.Kind) []string {
+		defer b.Faults(nil)
+		b.Faults(func(string, int, []byte) fault.Kind { return kind })
+		ids, err := s.EnqueueMany(t.Context(), resource, all)
+		rig.Is(t, err, repo.ErrOutcomeUnknown)
+		return ids
+	}
+	again := func(resource string, want error, all []deploy, ids ...string) {
+		t.Helper()
+		_, err := s.EnqueueMany(t.Context(), resource, all, jobs.WithIDs(ids))
+		rig.Is(t, err, want)
+	}
+	ids := lose("mail", fault.LoseResponse)
+	for range all {
+		rig.Is(t, rig.Must(s.Next(t.Context(), "mail"))(t).Done(t.Context()))
+	}
+	_, err := s.Enqueue(t.Context(), "mail", all[0], jobs.WithID(ids[0]))
+	rig.Is(t, err, repo.ErrOutcomeUnknown)
+	again("mail", repo.ErrOutcomeUnknown, all[1:], ids[1:]...)
+	again("mail", nil, append(all, deploy{N: 3}), append(ids, "")...)
+	again("mail", repo.ErrConfig, all, "", "", "own")
+	wantResource(t, s, "mail", 1, 0, 0)
+
+	ids = lose("letters", fault.DropRequest)
+	put(t, s, "letters", all[0], jobs.WithID(ids[0]))
+	again("letters", repo.ErrOutcomeUnknown, all, ids...)
+	wantResource(t, s, "letters", 1, 0, 0)
 }

@@ -70,7 +70,7 @@ func (s *store) movedTo(resource string, j jobRow, at time.Time) (*insertion, er
 	}
 	n := &insertion{s: s, resource: resource, id: j.id, due: due}
 	if due.IsZero() {
-		n.row = j.waiting(resource, s.nextPlace())
+		n.row = j.waiting(resource, s.nextPlace(newLot()))
 	} else {
 		j.row[aMarked] = ddb.True()
 		n.row = j.later(resource, placeAt(due.UnixMicro()))

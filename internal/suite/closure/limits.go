@@ -3,9 +3,9 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_420,
+	"delegate":    17_500,
 	"history":     355,
-	"jobs":        15_430,
+	"jobs":        15_490,
 	"localdb":     1_150,
 	"lockedread":  14_510,
 	"mutex":       13_500,
@@ -24,6 +24,6 @@ var limits = map[string]int{
 // testsLimit are the lines of tests of all modules, which somebody has to read too: today's
 // figure. No two of them are one text; what a table over types or packages can say once is
 // to be said there, and shown by internal/suite/mutants not to find less.
-const testsLimit = 79_400
+const testsLimit = 79_800
 
 const margin = 0.03

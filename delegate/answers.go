@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dynahold/dynahold/internal/redact"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -56,7 +55,7 @@ var known = map[string]error{
 	"repo.Stale": repo.ErrStale, "repo.Mismatch": repo.ErrMismatch, "repo.Nested": repo.ErrNested, "repo.Config": repo.ErrConfig, "repo.NotUnique": repo.ErrNotUnique,
 }
 
-// refuse is the answer of a command that has failed.
+// refuse is the answer of a command that has failed. What it asks of an error may panic.
 func (e *engine) refuse(err error) string {
 	var names []string
 	for name, sentinel := range e.errors {
@@ -95,15 +94,4 @@ func (e *engine) read(command, answer string) (result string, err error) {
 		return "", &RefusedError{Command: command, Text: text, is: errors.Join(is...)}
 	}
 	return "", fmt.Errorf("%w: the answer %q", repo.ErrSchema, answer[:1])
-}
-
-// contained runs what is a user's, and makes an error of its panic: other callers' commands
-// run beside it.
-func contained(command string, run func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("command %q: %w", command, redact.Panic(v))
-		}
-	}()
-	return run()
 }

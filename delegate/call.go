@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/lock"
+	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/internal/typed"
 	"github.com/dynahold/dynahold/repo"
@@ -28,8 +30,12 @@ func (e *engine) do(ctx context.Context, key repo.Key, o order) (answer string, 
 	if err := ddb.CtxError(ctx); err != nil {
 		return "", err
 	}
+	text := e.core.KeyText(raw)
+	if e.inside(text) { // with another context than the command's
+		return "", nesting.Own(nesting.ItemOf(e.core.Table, raw), key)
+	}
 	c := &caller{order: o, ctx: ctx, end: make(chan verdict, 1)}
-	l := e.join(key, raw, c)
+	l := e.join(key, raw, text, c)
 	if l == nil {
 		return "", fmt.Errorf("%w: the commands are closed", repo.ErrConfig)
 	}
@@ -55,9 +61,21 @@ func (e *engine) do(ctx context.Context, key repo.Key, o order) (answer string, 
 	}
 }
 
+// inside reports whether a call at an item comes from a command on it, for which it would
+// wait.
+func (e *engine) inside(text string) bool {
+	e.mu.Lock()
+	l := e.lines[text]
+	e.mu.Unlock()
+	if l == nil {
+		return false
+	}
+	at := l.hands.Load()
+	return at != 0 && at == goroutine.Number()
+}
+
 // join adds a caller to the line of its item, and begins one where there is none.
-func (e *engine) join(key repo.Key, raw ddb.Item, c *caller) *line {
-	text := e.core.KeyText(raw)
+func (e *engine) join(key repo.Key, raw ddb.Item, text string, c *caller) *line {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

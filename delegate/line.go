@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynahold/dynahold/internal/ddb"
@@ -21,6 +22,7 @@ type line struct {
 	text string
 	base string // of the rows of mail
 	place
+	hands atomic.Int64 // the goroutine in which commands run; 0: none does
 
 	waiting []*caller     // guarded by engine.mu
 	inside  *batch        // guarded by engine.mu: at work

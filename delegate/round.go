@@ -29,6 +29,7 @@ type round struct {
 	leaves bool // the leader steps down
 	ids    ids  // of operations
 	claims claimers
+	hands  hands
 
 	// What came of the last edit.
 	ran     bool
@@ -84,6 +85,8 @@ func (r *round) run(ctx context.Context) (after ddb.Item, err error) {
 
 // edit carries out commands on the item as it is, if it has a ring.
 func (r *round) edit(ctx context.Context, from typed.Snapshot) (typed.Edit, error) {
+	r.hands.of = r.l
+	defer r.hands.end()
 	edit, err := r.carryOut(ctx, from)
 	if err == nil && r.needsRing(from.Raw, edit) {
 		r.ran, err = false, errNoRing
@@ -176,46 +179,51 @@ func (r *round) mailed(ctx context.Context, total *typed.Total, orders []order) 
 // one carries out one command on what those before it have left.
 func (r *round) one(ctx context.Context, total *typed.Total, o order) (answer string) {
 	e := r.l.e
-	edit, result, found, err := r.change(ctx, total, o)
-	if why := r.claims.next(e.core, edit); err == nil {
-		err = why
+	var edit typed.Edit
+	err := r.hands.run(o.command, func() {
+		var err error
+		if edit, answer, err = r.change(ctx, total, o); err != nil {
+			edit, answer = typed.Edit{}, e.refuse(err)
+		}
+	})
+	if err != nil {
+		edit, answer = typed.Edit{}, refused+"\x00"+err.Error()
+		_ = r.hands.run(o.command, func() { answer = e.refuse(err) })
 	}
-	switch {
-	case err != nil:
-		return e.refuse(err)
-	case found:
-		return repeated
-	case edit.Diff.Empty():
-		return done + result
+	if err := r.claims.next(e.core, edit); err != nil {
+		edit, answer = typed.Edit{}, e.refuse(err)
 	}
-	total.Add(edit.Diff, edit.After, e.table.Version(edit.Item)+1)
-	r.count++
-	return done + result
+	if !edit.Diff.Empty() {
+		total.Add(edit.Diff, edit.After, e.table.Version(edit.Item)+1)
+		r.count++
+	}
+	return answer
 }
 
 // change runs a command on a copy of the item.
-func (r *round) change(ctx context.Context, total *typed.Total, o order) (edit typed.Edit, result string, found bool, err error) {
+func (r *round) change(ctx context.Context, total *typed.Total, o order) (edit typed.Edit, answer string, err error) {
 	e := r.l.e
 	start, err := total.Next()
 	if err != nil {
-		return edit, "", false, err
+		return edit, "", err
 	}
 	run := typed.Inside(e.table, r.l.raw, func(ctx context.Context, item any) error {
-		return contained(o.command, func() (err error) {
-			result, err = e.command(o.command).run(ctx, item, o.args)
-			return err
-		})
+		answer, err = e.command(o.command).run(ctx, item, o.args)
+		answer = done + answer
+		return err
 	})
 	once := r.ids[o.once]
 	edit, err = typed.ChangeOnce(ctx, e.table, start, run, once)
-	found = once.Found()
+	if once.Found() {
+		answer = repeated
+	}
 	if err == nil && edit.Remove {
 		err = fmt.Errorf("%w: a command cannot remove the item", repo.ErrConfig)
 	}
 	if err == nil {
 		err = typed.CheckNotStale(e.core, start.Raw, edit.After)
 	}
-	return edit, result, found, err
+	return edit, answer, err
 }
 
 // next is what a write of the leader leaves: what it has served, and what is not forgotten.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -57,6 +58,9 @@ func TestWhatACommandDoesWrong(t *testing.T) {
 		"removes":          {func(*product) (any, error) { return nil, repo.Remove }, repo.ErrConfig},
 		"result too large": {func(p *product) (any, error) { p.Stock = 0; return strings.Repeat("x", delegate.MostResult), nil }, repo.ErrTooLarge},
 		"result is none":   {func(p *product) (any, error) { p.Stock = 0; return math.NaN(), nil }, repo.ErrSchema},
+		"ends":             {func(*product) (any, error) { runtime.Goexit(); return nil, nil }, nil},
+		"has no text":      {func(*product) (any, error) { var err *repo.NotUniqueError; return nil, err }, nil},
+		"waits for itself": {func(*product) (any, error) { return p.take.Do(context.Background(), apple, take{1}) }, repo.ErrNested},
 		"calls the item":   {func(*product) (any, error) { return nil, repo.ErrNested }, repo.ErrNested},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,13 +1,11 @@
 package transaction
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"strconv"
 
+	"github.com/dynahold/dynahold/internal/goroutine"
 	"github.com/dynahold/dynahold/internal/nesting"
 	"github.com/dynahold/dynahold/repo"
 )
@@ -59,7 +57,7 @@ func (e *entry) item() nesting.Item { return nesting.ItemOf(e.core.Table, e.raw)
 // context, and, where a call inside it uses another one, by its goroutine.
 func (e *entry) inside(change func(context.Context, any) error) func(context.Context, any) error {
 	return func(ctx context.Context, item any) error {
-		e.changer.Store(goroutine())
+		e.changer.Store(goroutine.Number())
 		defer e.changer.Store(0)
 		return nesting.Change(ctx, e.item(), func(ctx context.Context) error { return change(ctx, item) })
 	}
@@ -67,7 +65,7 @@ func (e *entry) inside(change func(context.Context, any) error) func(context.Con
 
 // around are the items inside whose changes an operation is.
 func (c *call) around(ctx context.Context) []*entry {
-	items, mine := nesting.Changing(ctx), goroutine()
+	items, mine := nesting.Changing(ctx), goroutine.Number()
 	return c.inOrder(func(e *entry) bool {
 		changer := e.changer.Load()
 		return changer != 0 && changer == mine || slices.ContainsFunc(items, e.item().Is)
@@ -102,15 +100,4 @@ func (c *call) endWait(around []*entry, on *entry) {
 		i := slices.Index(c.waits, wait{e, on})
 		c.waits = slices.Delete(c.waits, i, i+1)
 	}
-}
-
-// goroutine is the number of the present one, as its stack's first line has it; 0 if it
-// is not there. Some microseconds; a call inside a change that uses another context than
-// the change's would wait for itself without it.
-func goroutine() int64 {
-	var line [32]byte
-	text := line[:runtime.Stack(line[:], false)]
-	number, _, _ := bytes.Cut(bytes.TrimPrefix(text, []byte("goroutine ")), []byte(" "))
-	n, _ := strconv.ParseInt(string(number), 10, 64)
-	return n
 }

@@ -52,7 +52,7 @@ func (h *hands) serve(work <-chan func()) {
 func (h *hands) end() {
 	if h.work != nil {
 		close(h.work)
-		<-h.ended
+		<-h.ended //nolint:errcheck // nothing ran
 		h.work = nil
 	}
 }

@@ -27,8 +27,8 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 	defer t.end()
 	defer l.e.gauges.Leads()()
 	for claimed := false; ; {
-		if t.passedOver(b) && !l.retract(b) {
-			return nil, nil // it is decided
+		if t.isDecided(b) {
+			return nil, nil
 		}
 		next, wait := t.gather(b, d, claimed)
 		b = next.undecided
@@ -52,7 +52,7 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 		if err != nil {
 			image, d = r.foreign, t.follow(r.foreign)
 			l.overtook(before != "" && before == d.Lead)
-			if d.Lead != t.id && d.Lead != "" || next.leaves {
+			if t.deposed(d) || next.leaves {
 				return b.yields(d.Lead != before), image
 			}
 			continue
@@ -63,23 +63,41 @@ func (l *line) lead(b *batch, image ddb.Item) (*batch, ddb.Item) {
 		if next.leaves {
 			return nil, nil
 		}
-		if image == nil { // a transaction has written it, with its claims
-			if image, err = l.read(t.ctx); err != nil {
-				t.failed(r, b, err)
-				return nil, nil
-			}
-			if d = t.follow(image); d.Lead != t.id && d.Lead != "" {
-				return b.yields(d.Lead != before), image
-			}
+		if image, d, err = t.after(image, d); err != nil {
+			t.failed(r, b, err)
+			return nil, nil
+		}
+		if t.deposed(d) {
+			return b.yields(d.Lead != before), image
 		}
 		t.look()
 	}
+}
+
+// deposed reports whether another one leads.
+func (t *term) deposed(d delegation.Evidence) bool { return d.Lead != t.id && d.Lead != "" }
+
+// after is the item behind a round. One that was written by a transaction, with its claims,
+// is read: others may have served mail since.
+func (t *term) after(image ddb.Item, d delegation.Evidence) (ddb.Item, delegation.Evidence, error) {
+	if image != nil {
+		return image, d, nil
+	}
+	image, err := t.l.read(t.ctx)
+	if err != nil {
+		return nil, d, err
+	}
+	return image, t.follow(image), nil
 }
 
 // passedOver reports whether this leader cannot carry out its own mail, for whatever reason.
 func (t *term) passedOver(b *batch) bool {
 	return b != nil && b.posted && time.Since(t.began) > 2*t.l.patience()
 }
+
+// isDecided takes back the mail of a batch that this leader cannot carry out, and reports
+// whether it was decided otherwise.
+func (t *term) isDecided(b *batch) bool { return t.passedOver(b) && !t.l.retract(b) }
 
 // follow begins a new stretch with the item as others have left it.
 func (t *term) follow(image ddb.Item) delegation.Evidence {

@@ -3,7 +3,7 @@ package main
 // limits are the lines that one import may compile. The tests allow 3 % more, so that not
 // every change moves this table; who goes beyond says in the commit why it is worth it.
 var limits = map[string]int{
-	"delegate":    17_500,
+	"delegate":    17_530,
 	"history":     355,
 	"jobs":        15_490,
 	"localdb":     1_150,

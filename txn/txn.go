@@ -99,8 +99,8 @@ type Operation struct {
 }
 
 // Once is a transaction under the id of an operation, such as that of a message: it is
-// applied once, however often it is run. See "Under an id" in the package
-// documentation.
+// applied once, however often it is run, if it writes an item. See "Under an id" in the
+// package documentation.
 func Once(id string) *Operation { return Config{}.Once(id) }
 
 // Once is the function Once with settings.

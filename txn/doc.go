@@ -55,7 +55,6 @@
 // [Once] applies a transaction once for an id, such as a message's: every item that it
 // writes remembers the id (as Once of its repository does), and a run that finds it
 // writes nothing and returns nil. What is only read or deleted remembers nothing, nor does
-// a job that is queued: touch first what every run writes, and where that is no item give
-// the jobs ids (jobs.WithID), or they are queued again. An id has no owner: a client's goes with the client, and
-// [Operation.WithFingerprint] tells two requests apart.
+// a job: touch first what every run writes, or give jobs ids (jobs.WithID). An id has no
+// owner: a client's goes with the client; [Operation.WithFingerprint] parts requests.
 package txn

@@ -58,11 +58,17 @@ func Apply(ctx context.Context, t *typed.Table, s lock.Settings, key repo.Key, u
 	if err != nil {
 		return a.shown, nil, err
 	}
+	item, err := decodeDone(t, image)
+	return item, image, err
+}
+
+// decodeDone is the item of an image behind a change that was made.
+func decodeDone(t *typed.Table, image ddb.Item) (any, error) {
 	item, err := t.Decode(image)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", repo.ErrDone, err)
 	}
-	return item, image, err
+	return item, err
 }
 
 // applying is one such call.

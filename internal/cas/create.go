@@ -53,8 +53,7 @@ func Create(ctx context.Context, t *typed.Table, item any, s lock.Settings, once
 		return nil, err
 	}
 	if c.made != nil {
-		item, err := t.Decode(c.made)
-		return item, once.Unread(ctx, core, c.made, err)
+		return decodeDone(t, c.made)
 	}
 	return t.WithVersion(item, 1), nil
 }

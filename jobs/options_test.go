@@ -194,6 +194,19 @@ func TestUnique(t *testing.T) {
 	audit(t, s)
 }
 
+// loseBehindTheFirst loses the answers of all transactions but the next one.
+func loseBehindTheFirst(b bench) {
+	sent := 0
+	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
+		if op == "TransactWriteItems" {
+			if sent++; sent > 1 {
+				return fault.LoseResponse
+			}
+		}
+		return fault.None
+	})
+}
+
 // A key that an older program has left behind, with a job that is gone, is taken over.
 func TestAKeyThatWasLeftIsTakenOver(t *testing.T) {
 	b := newBench(t)
@@ -211,15 +224,7 @@ func TestAKeyThatWasLeftIsTakenOver(t *testing.T) {
 	wantResource(t, s, "mail", 2, 0, 0)
 
 	leave("letters", "19") // the answers of the second request are lost, and it is repeated when the job is done
-	sent := 0
-	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-		if op == "TransactWriteItems" {
-			if sent++; sent > 1 {
-				return fault.LoseResponse
-			}
-		}
-		return fault.None
-	})
+	loseBehindTheFirst(b)
 	id, err = s.Enqueue(t.Context(), "letters", deploy{}, jobs.Unique("19"))
 	rig.Is(t, err, repo.ErrOutcomeUnknown)
 	b.Faults(nil)
@@ -281,15 +286,7 @@ func TestEnqueueMany(t *testing.T) {
 		t.Errorf("%q", none)
 	}
 
-	sent := 0
-	b.Faults(func(op string, _ int, _ []byte) fault.Kind {
-		if op == "TransactWriteItems" {
-			if sent++; sent > 1 {
-				return fault.LoseResponse
-			}
-		}
-		return fault.None
-	})
+	loseBehindTheFirst(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	ids, err := s.EnqueueMany(ctx, "letters", all)

@@ -249,29 +249,22 @@ func TestAnItemThatDoesNotFitAfterwards(t *testing.T) {
 		repo.Repository[narrow]
 		Apply(ctx context.Context, key repo.Key, update expression.UpdateBuilder, conditions ...expression.ConditionBuilder) (narrow, error)
 	}
-	for name, open := range map[string]func(*repo.Table[narrow]) (once, func(id string) once){
-		"optimistic": func(table *repo.Table[narrow]) (once, func(string) once) {
-			r := rig.Must(optimistic.New(table, optimistic.Config{}))(t)
+	strategies := map[string]func(*repo.Table[narrow], bool) (once, func(id string) once){
+		"optimistic": func(table *repo.Table[narrow], combine bool) (once, func(string) once) {
+			r := rig.Must(optimistic.New(table, optimistic.Config{Combine: combine}))(t)
 			return r, func(id string) once { return r.Once(id) }
 		},
-		"optimistic, combining": func(table *repo.Table[narrow]) (once, func(string) once) {
-			r := rig.Must(optimistic.New(table, optimistic.Config{Combine: true}))(t)
+		"pessimistic": func(table *repo.Table[narrow], combine bool) (once, func(string) once) {
+			r := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: combine}))(t)
 			return r, func(id string) once { return r.Once(id) }
 		},
-		"pessimistic": func(table *repo.Table[narrow]) (once, func(string) once) {
-			r := rig.Must(pessimistic.New(table, pessimistic.Config{}))(t)
-			return r, func(id string) once { return r.Once(id) }
-		},
-		"pessimistic, combining": func(table *repo.Table[narrow]) (once, func(string) once) {
-			r := rig.Must(pessimistic.New(table, pessimistic.Config{Combine: true}))(t)
-			return r, func(id string) once { return r.Once(id) }
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	}
+	for name, open := range strategies {
+		test := func(t *testing.T, combine bool) {
 			s := rig.New(t)
 			table := rig.Must(repo.NewTable[narrow](s.Client, s.Table, repo.TableConfig{}))(t)
 			rig.Is(t, table.EnsureTable(t.Context()))
-			plain, under := open(table)
+			plain, under := open(table, combine)
 			rig.Must(plain.Create(t.Context(), narrow{SKU: "apple"}))(t)
 			done := func(_ narrow, err error) {
 				t.Helper()
@@ -293,6 +286,8 @@ func TestAnItemThatDoesNotFitAfterwards(t *testing.T) {
 			}
 			item := s.Item(t, map[string]types.AttributeValue{"sku": &types.AttributeValueMemberS{Value: "apple"}})
 			rig.Equal(t, item["stock"].(*types.AttributeValueMemberN).Value, "-2", "stock")
-		})
+		}
+		t.Run(name, func(t *testing.T) { test(t, false) })
+		t.Run(name+", combining", func(t *testing.T) { test(t, true) })
 	}
 }

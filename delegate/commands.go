@@ -228,9 +228,10 @@ func (c *Call[A, R]) Once(id string) *Call[A, R] {
 // the item at the same time: one write of a unit or more, some reads, and a share of the
 // leader's.
 //
-// nil: applied; repo.ErrDone: too, but the result does not fit R. *[RefusedError]: the command refused, nothing was applied. ErrRepeated: see
-// Once. repo.ErrNotFound: there is no item. repo.ErrOutcomeUnknown: nobody can tell. Every
-// other error, the context's too: not applied.
+// nil: applied; repo.ErrDone: too, but the result does not fit R. *[RefusedError]: the
+// command refused, nothing was applied. ErrRepeated: see Once. repo.ErrNotFound: there is no
+// item. repo.ErrOutcomeUnknown: nobody can tell. Every other error, the context's too: not
+// applied.
 func (c *Call[A, R]) Do(ctx context.Context, key repo.Key, args A) (result R, err error) {
 	text, err := encode("arguments", c.name, args, MostArgs)
 	if err != nil {

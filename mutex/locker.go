@@ -124,8 +124,8 @@ func (l *Locker) lock(ctx context.Context, operation string, name any, once bool
 // Do runs fn while it holds the lock of a name. The context of fn ends with
 // ctx, and, with the cause, when the lock is lost. The errors of fn and of the
 // unlock are joined; where fn has none that is repo.ErrDone too. An unlock that fails with
-// ErrLockLost means that others may have run beside the last part of fn. Inside fn a Lock of the same name, with its
-// context, is ErrNested.
+// ErrLockLost means that others may have run beside the last part of fn. Inside fn a Lock of
+// the same name, with its context, is ErrNested.
 func (l *Locker) Do(ctx context.Context, name any, fn func(ctx context.Context, lock *Lock) error) error {
 	return lease.Do(ctx, func(ctx context.Context) (*Lock, error) { return l.Lock(ctx, name) }, inside(fn), (*Lock).Unlock)
 }

@@ -38,8 +38,8 @@ func (s *Semaphore) TryAcquire(ctx context.Context, resource string) (*Permit, e
 
 // Do runs fn while it holds a permit of a resource. The context of fn ends with
 // ctx, and, with the cause, when the permit is lost: an error of the release alone is
-// repo.ErrDone too. An Acquire of the same resource inside
-// fn, with its context, is ErrNested if the limit is used up by what that holds.
+// repo.ErrDone too. An Acquire of the same resource inside fn, with its context, is ErrNested
+// if the limit is used up by what that holds.
 func (s *Semaphore) Do(ctx context.Context, resource string, fn func(ctx context.Context, p *Permit) error) error {
 	return lease.Do(ctx, func(ctx context.Context) (*Permit, error) { return s.Acquire(ctx, resource) }, inside(fn), (*Permit).Release)
 }

@@ -10,10 +10,11 @@ import (
 // Sending is one write over several calls that send it: the bytes, and the token of a
 // transaction, stay the same, so that whatever of it arrives, and however often, is one.
 type Sending struct {
-	token string    // "": the write is no transaction
-	first time.Time // when its first attempt was sent; zero: none was
-	doubt bool      // an attempt may have been applied
-	body  []byte
+	token    string    // "": the write is no transaction
+	first    time.Time // when its first attempt was sent; zero: none was
+	doubt    bool      // an attempt may have been applied
+	unjudged bool      // see [Result.Unjudged]
+	body     []byte
 }
 
 // NewSending is a transaction under a token, which somebody may have sent before, for as long
@@ -62,7 +63,7 @@ func (c *call) begin() {
 	if s == nil {
 		return
 	}
-	c.res.Clean = !s.doubt
+	c.res.Clean, c.res.Unjudged = !s.doubt, s.unjudged
 	if s.first.IsZero() {
 		s.first = c.res.Sent
 	}
@@ -75,7 +76,7 @@ func (c *call) end() {
 	if s == nil {
 		return
 	}
-	s.doubt = s.doubt || !c.res.Clean
+	s.doubt, s.unjudged = s.doubt || !c.res.Clean, s.unjudged || c.res.Unjudged
 	if c.attempt != nil {
 		s.body = c.attempt.replay.stored()
 	}

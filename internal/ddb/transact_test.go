@@ -140,6 +140,22 @@ func TestTransactConflict(t *testing.T) {
 	}
 }
 
+// What one call of a sending has met the next one knows, also if it sends nothing any more: of
+// a copy that came first a conflict says nothing.
+func TestASendingRemembersAConflict(t *testing.T) {
+	b := newBench(t)
+	s, in := b.sender(t, always(fault.TransactionConflict))
+	client, _ := s.Client.(*dynamodb.Client)
+	opt := ddb.Options{Conflicts: true, Sending: ddb.NewSending("", 0)}
+	s.Transact(t.Context(), client, opt, both(t, b, s, "x", "y")...)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	res := s.Transact(over, client, opt, both(t, b, s, "x", "y")...)
+	if res.Outcome != ddb.Refused || !res.Clean || !res.Unjudged || in.Requests() != 1 {
+		t.Errorf("outcome %v, unjudged %v, after %d requests: %v", res.Outcome, res.Unjudged, in.Requests(), res.Err)
+	}
+}
+
 func TestTransactGet(t *testing.T) {
 	b := newBench(t)
 	plain, _ := b.sender(t, always(fault.None))

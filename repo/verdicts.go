@@ -29,9 +29,13 @@ func (v Verdict) String() string {
 // VerdictOf tells by the error of a call what became of its change: whoever keeps
 // accounts of what was done needs no more than this. It knows the errors of all
 // packages of this module; nil is Written, also where the change had nothing to
-// write, and so are ErrDone, once.ErrNoResult and delegate.ErrRepeated.
+// write, and so are ErrDone, once.ErrNoResult and delegate.ErrRepeated. What a change's own
+// function returns is NotWritten, also where it is one of these, of another call.
 func VerdictOf(err error) Verdict {
+	var returned *telemetry.Returned
 	switch {
+	case errors.As(err, &returned):
+		return NotWritten
 	case err == nil, errors.Is(err, ErrDone), errors.Is(err, telemetry.NoResult): // of the latter the result alone is missing
 		return Written
 	case errors.Is(err, ErrOutcomeUnknown):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/telemetry"
 	"github.com/dynahold/dynahold/repo"
 )
 
@@ -37,6 +38,8 @@ func TestVerdicts(t *testing.T) {
 		{fmt.Errorf("GetItem: %w", context.DeadlineExceeded), repo.NotWritten, false},
 		{fmt.Errorf("%w: %w", context.DeadlineExceeded, &types.ProvisionedThroughputExceededException{}), repo.NotWritten, true},
 		{errors.New("my own"), repo.NotWritten, false},
+		{fmt.Errorf("x: %w", telemetry.Return(repo.ErrDone)), repo.NotWritten, false},
+		{telemetry.Return(fmt.Errorf("%w: %w", repo.ErrOutcomeUnknown, &types.InternalServerError{})), repo.NotWritten, true},
 	} {
 		if v, again := repo.VerdictOf(c.err), repo.Retryable(c.err); v != c.verdict || again != c.again {
 			t.Errorf("%v: %v, again %v; want %v, %v", c.err, v, again, c.verdict, c.again)

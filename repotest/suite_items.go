@@ -78,6 +78,13 @@ func (c *check[T]) failingChanges() {
 	c.is("Update whose change fails", err, mine)
 	_, err = c.plain.Upsert(c.soon(), key, func(_ context.Context, item *T) error { c.Add(item); return mine })
 	c.is("Upsert whose change fails", err, mine)
+	for _, of := range []error{repo.ErrDone, repo.ErrOutcomeUnknown, repo.ErrConflict, repo.ErrLocked, repo.ErrLockLost, repo.ErrNotFound} {
+		_, err := c.plain.Update(c.soon(), key, func(_ context.Context, item *T) error { c.Add(item); return fmt.Errorf("another call: %w", of) })
+		c.is("Update whose change returns the error of another call", err, of)
+		if v := repo.VerdictOf(err); v != repo.NotWritten {
+			c.Errorf("Update whose change returns the error of another call: %v: %v", err, v)
+		}
+	}
 	_, err = c.plain.Update(c.soon(), key, func(_ context.Context, item *T) error {
 		other, _ := c.fresh()
 		*item = other

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/pessimistic"
+	"github.com/dynahold/dynahold/repo"
 	"github.com/dynahold/dynahold/txn"
 )
 
@@ -34,6 +35,22 @@ func TestAnErrorKeptFromATransactionThatWasMade(t *testing.T) {
 		t.Errorf("error %v, repeated %v, though nothing was written", err, other.Repeated())
 	}
 	has(t, s, y, -1)
+}
+
+// What a closure says of another call is no verdict on the transaction.
+func TestAClosureReturnsAnotherCallsError(t *testing.T) {
+	w := newWorld(t)
+	s, x := w.stores["optimistic"], w.id("x")
+	for _, of := range []error{repo.ErrOutcomeUnknown, repo.ErrDone} {
+		err := txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+			return errors.Join(s.in(tx).create(ctx, x, 1), of)
+		})
+		rig.Is(t, err, of)
+		if v := repo.VerdictOf(err); v != repo.NotWritten {
+			t.Errorf("%v: %v", of, v)
+		}
+	}
+	has(t, s, x, -1)
 }
 
 // Nor does one that a closure has kept from an earlier run of its own ask for another one.

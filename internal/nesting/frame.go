@@ -3,6 +3,9 @@ package nesting
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/dynahold/dynahold/internal/telemetry"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // frame is one of the things that a context is inside of.
@@ -43,7 +46,16 @@ func (f *frame) under(ctx context.Context) context.Context {
 func Change(ctx context.Context, item Item, change func(context.Context) error) error {
 	f := &frame{item: &item}
 	defer f.over.Store(true)
-	return change(f.under(ctx))
+	return Returned(change(f.under(ctx)))
+}
+
+// Returned is the error that a function of the program has returned inside a call: it says
+// nothing of what that has written.
+func Returned(err error) error {
+	if err == nil || repo.VerdictOf(err) == repo.NotWritten {
+		return err
+	}
+	return telemetry.Return(err)
 }
 
 // Holding is the context of what is held, as long as ended is nil. name tells which hold of

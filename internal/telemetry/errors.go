@@ -19,3 +19,12 @@ var (
 	// NoWork is semaphore.ErrNoWork: there may be some later.
 	NoWork = NewError("no_work", "no work")
 )
+
+// Returned is an error that a change's function, of the program, has returned: what it says of
+// what was written it says of another call.
+type Returned struct{ error }
+
+func (r *Returned) Unwrap() error { return r.error }
+
+// Return marks such an error.
+func Return(err error) error { return &Returned{err} }

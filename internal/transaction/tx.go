@@ -49,7 +49,7 @@ type insideKey struct{}
 // way any more.
 func (tx *Tx) run(fn func(context.Context, *Tx) error) error {
 	defer tx.end()
-	return fn(tx.ctx, tx)
+	return nesting.Returned(fn(tx.ctx, tx))
 }
 
 func (tx *Tx) end() {

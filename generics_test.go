@@ -306,7 +306,7 @@ func TestBadKeysAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	})
 }
 
-func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
+func TestAnItemThatBecomesTooLargeIsRefused(t *testing.T) {
 	fixture.EachStrategy(t, func(t *testing.T, w *fixture.Fixture, s fixture.Strategy) {
 		r := s.Open(t, w, w.Client)
 		ctx, key := t.Context(), repo.Key{Partition: "big", Sort: 1}
@@ -315,9 +315,11 @@ func TestItemTooLargeToBeLockedIsRefused(t *testing.T) {
 		rig.Must(r.Create(ctx, fixture.Account{ID: "big", Seq: 1, At: 1}))(t)
 		_, err = r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 409_000); return nil })
 		rig.Is(t, err, repo.ErrTooLarge)
-		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 400_000); return nil }))(t)
-		rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
-		_ = got
+		rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Note = strings.Repeat("x", 400_000); return nil }))(t)
+		got := rig.Must(r.Update(ctx, key, func(_ context.Context, a *fixture.Account) error { a.Balance++; return nil }))(t)
+		if got.Balance != 1 || len(got.Note) != 400_000 {
+			t.Errorf("balance %d, a note of %d bytes", got.Balance, len(got.Note))
+		}
 	})
 }
 

@@ -87,7 +87,13 @@ func (s *store) enqueueMany(ctx context.Context, resource string, count int, job
 // jobs as large as they can be, those of others as they were.
 func (s *store) lots(ctx context.Context, resource string, count int, job func(int) any, e options) (lots [][]*insertion, err error) {
 	e.given = false
-	for i, n, size := 0, 0, 0; i < count; i++ {
+	n, size := 0, 0 // of the present lot
+	begin := func() { e.lot, n, size = newLot(), 0, 0 }
+	row := func(i int) (*insertion, error) {
+		e.nth = time.Duration(n) * time.Microsecond
+		return s.newJobRow(ctx, resource, job(i), e)
+	}
+	for i := range count {
 		if e.ids != nil {
 			e.id = e.ids[i]
 		}
@@ -97,19 +103,17 @@ func (s *store) lots(ctx context.Context, resource string, count int, job func(i
 		case e.id != "":
 			return nil, fmt.Errorf("%w: EnqueueMany has not made the id %q of job %d", repo.ErrConfig, e.id, i+1)
 		case e.lot == "":
-			e.lot, n, size = newLot(), 0, 0
+			begin()
 		}
-		e.nth = time.Duration(n) * time.Microsecond
-		j, err := s.newJobRow(ctx, resource, job(i), e)
+		j, err := row(i)
+		if err == nil && e.lot != "" && n > 0 && (n == maxWrites || size+protocol.Size(j.row) > maxSize) {
+			begin() // it is the first of the next
+			j, err = row(i)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("job %d of %d: %w", i+1, count, err)
 		}
-		size += protocol.Size(j.row)
-		if n++; e.lot != "" && n > 1 && (n > maxWrites || size > maxSize) {
-			e.lot = "" // it is the first of the next
-			i--
-			continue
-		}
+		n, size = n+1, size+protocol.Size(j.row)
 		if last := len(lots) - 1; last >= 0 && lotIn(lots[last][0].id) == lotIn(j.id) {
 			lots[last] = append(lots[last], j)
 		} else {

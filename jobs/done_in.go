@@ -46,12 +46,18 @@ func (s *store) unmarkIn(all rows.Rows, resource string, j jobRow) {
 	if !j.marked() {
 		return
 	}
-	mark := resources.RowKey(idsPrefix+resource, j.id)
-	at := s.rowIn(all, mark)
-	if id, ok := at.Action.(idRow); ok && id.job != nil {
-		id.job.known = true // the job is there, whoever enqueues it again
+	at := s.idIn(all, resource, j.id)
+	at.Action = idRow{s: s, row: at.Raw, keep: j.keep}
+}
+
+// idIn is the row of the id of a job that a transaction has found in the table: one that it
+// enqueues under the same id is that job.
+func (s *store) idIn(all rows.Rows, resource, id string) *rows.Row {
+	at := s.rowIn(all, resources.RowKey(idsPrefix+resource, id))
+	if made, ok := at.Action.(idRow); ok && made.job != nil {
+		made.job.known = true
 	}
-	at.Action = idRow{s: s, row: mark, keep: j.keep}
+	return at
 }
 
 var _ rows.Ending = heldJob{}

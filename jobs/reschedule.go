@@ -131,7 +131,7 @@ func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.T
 		row.Action, row.Size = n, protocol.Size(n.row)
 		n.count(&v.s.countersIn(all, resource).waits)
 		if !n.due.IsZero() {
-			v.s.rowIn(all, resources.RowKey(idsPrefix+resource, j.id)).Action = pointing{n}
+			v.s.idIn(all, resource, j.id).Action = pointing{n}
 		}
 	})
 }

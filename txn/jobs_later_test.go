@@ -147,3 +147,20 @@ func TestLaterJobsOverABadNetwork(t *testing.T) {
 	has(t, s, x, 0)
 	mine.settled(t, line, 0, 0)
 }
+
+// A transaction that enqueues a job again under its id, and gives it another time, leaves
+// the one job.
+func TestAJobThatIsEnqueuedAgainAndMoved(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, nil)
+	line := w.id("line")
+	rig.Must(h.work.Enqueue(t.Context(), line, 1, jobs.WithID("message"), jobs.After(time.Hour)))(t)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		v := h.work.In(tx)
+		if _, err := v.Enqueue(ctx, line, 1, jobs.WithID("message"), jobs.After(time.Hour)); err != nil {
+			return err
+		}
+		return v.Reschedule(ctx, line, "message", time.Now().Add(2*time.Hour))
+	}))
+	h.settled(t, line, 1, 1)
+}

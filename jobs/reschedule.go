@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynahold/dynahold/internal/protocol"
 	"github.com/dynahold/dynahold/internal/resources"
 	"github.com/dynahold/dynahold/internal/rows"
+	"github.com/dynahold/dynahold/repo"
 )
 
 // Reschedule gives a job that waits another time, also one that had none, or that has
@@ -96,18 +98,17 @@ func (n *insertion) pointer() types.TransactWriteItem {
 // once: ErrNotFound if no such job has the id, ErrLocked if it runs. If it is started
 // before the commit, the closure runs again, and is told so. In the commit it is two
 // items, the job and its resource, which jobs of one resource share, and one more where the
-// id has a row of its own. Requests before the commit as of [Queue.Cancel].
+// id has a row of its own. Requests before the commit as of [Queue.Cancel]. A job that the
+// transaction moves is not cancelled in it, nor moved twice (ErrConfig).
 func (v *View[J]) Cancel(ctx context.Context, resource, id string) error {
 	j, err := v.s.findWaiting(ctx, resource, id)
 	if err != nil {
 		return err
 	}
-	return rows.Add(v.tx, func(all rows.Rows) {
-		if v.s.takeIn(all, resource, j) {
-			v.s.unmarkIn(all, resource, j)
-			v.s.freeIn(all, resource, j)
-			v.s.keepIn(all, resource, j, func() (types.TransactWriteItem, bool) { return v.s.kept(resource, j, StateCancelled) })
-		}
+	return v.s.takeIn(v.tx, &taking{s: v.s, resource: resource, job: j}, func(all rows.Rows) {
+		v.s.unmarkIn(all, resource, j)
+		v.s.freeIn(all, resource, j)
+		v.s.keepIn(all, resource, j, func() (types.TransactWriteItem, bool) { return v.s.kept(resource, j, StateCancelled) })
 	})
 }
 
@@ -123,10 +124,7 @@ func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.T
 	if err != nil {
 		return err
 	}
-	return rows.Add(v.tx, func(all rows.Rows) {
-		if !v.s.takeIn(all, resource, j) {
-			return
-		}
+	return v.s.takeIn(v.tx, &taking{s: v.s, resource: resource, job: j, moves: true}, func(all rows.Rows) {
 		row := v.s.rowIn(all, v.s.table.Core.Key(n.row))
 		row.Action, row.Size = n, protocol.Size(n.row)
 		n.count(&v.s.countersIn(all, resource).waits)
@@ -136,17 +134,26 @@ func (v *View[J]) Reschedule(ctx context.Context, resource, id string, at time.T
 	})
 }
 
-// takeIn takes a job that waits away, in a transaction; false if it does so already.
-func (s *store) takeIn(all rows.Rows, resource string, j jobRow) bool {
-	at := s.rowIn(all, j.key())
-	if at.Action != nil {
-		return false
-	}
-	at.Action = &taking{s: s, resource: resource, job: j}
-	t := s.countersIn(all, resource)
-	t.waits.Add(j.counted())
-	t.moves = true
-	return true
+// takeIn takes a job that waits away, in a transaction, and does more there. One that is taken
+// already is in the table as it was: what a second call says of it would be left out, so it
+// is refused unless it says the same.
+func (s *store) takeIn(tx repo.Tx, t *taking, more func(rows.Rows)) error {
+	var again error
+	err := rows.Add(tx, func(all rows.Rows) {
+		at := s.rowIn(all, t.job.key())
+		if at.Action != nil {
+			if was, ok := at.Action.(*taking); ok && (was.moves || t.moves) {
+				again = fmt.Errorf("%w: job %q of resource %q is moved or cancelled in this transaction already", repo.ErrConfig, t.job.id, t.resource)
+			}
+			return
+		}
+		at.Action = t
+		c := s.countersIn(all, t.resource)
+		c.waits.Add(t.job.counted())
+		c.moves = true
+		more(all)
+	})
+	return cmp.Or(err, again)
 }
 
 // taking removes a job that waits, as it was read.
@@ -154,6 +161,7 @@ type taking struct {
 	s        *store
 	resource string
 	job      jobRow
+	moves    bool // to another time
 }
 
 // Write demands that it is as it was read.

@@ -164,3 +164,30 @@ func TestAJobThatIsEnqueuedAgainAndMoved(t *testing.T) {
 	}))
 	h.settled(t, line, 1, 1)
 }
+
+// What becomes of a job in a transaction is said once: a later call that says otherwise is
+// refused, and not left out.
+func TestAJobIsMovedOrCancelledOnce(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, nil)
+	line := w.id("line")
+	id := rig.Must(h.work.Enqueue(t.Context(), line, 1, jobs.After(time.Hour)))(t)
+	cancel := func(ctx context.Context, v *jobs.View[int]) error { return v.Cancel(ctx, line, id) }
+	put := func(ctx context.Context, v *jobs.View[int]) error {
+		return v.Reschedule(ctx, line, id, time.Now().Add(2*time.Hour))
+	}
+	for name, both := range map[string][2]func(context.Context, *jobs.View[int]) error{
+		"moved and cancelled": {put, cancel}, "cancelled and moved": {cancel, put}, "moved twice": {put, put}} {
+		t.Run(name, func(t *testing.T) {
+			rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+				rig.Is(t, both[0](ctx, h.work.In(tx)))
+				return both[1](ctx, h.work.In(tx))
+			}), repo.ErrConfig)
+			h.settled(t, line, 1, 1)
+		})
+	}
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		return errors.Join(cancel(ctx, h.work.In(tx)), cancel(ctx, h.work.In(tx)))
+	}))
+	h.settled(t, line, 0, 0)
+}

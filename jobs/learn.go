@@ -36,7 +36,7 @@ func (d *dispatcher) judgeFound(p *post, r resources.Row, now time.Time) learned
 		return unchanged
 	case r.Queued > 0 && !r.Full() && !d.s.resting(r):
 		return asWork
-	case !now.Before(p.until) && d.s.mayBeDead(r, now):
+	case !d.s.toCome(p.until, now) && d.s.mayBeDead(r, now):
 		return asDeadsWork
 	}
 	return unchanged
@@ -99,8 +99,14 @@ func (s *store) mayBeDead(r resources.Row, now time.Time) bool {
 		return false
 	}
 	// The token is the time of the last start: where one runs at most, of the one that does.
-	return r.Limit > 1 || now.After(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew))
+	return r.Limit > 1 || !s.toCome(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew), now)
+}
+
+// toCome reports whether a time is still to come that was at most a lease ahead when it was
+// noted. One that is further ahead is of a clock that was, and says nothing.
+func (s *store) toCome(at, now time.Time) bool {
+	return now.Before(at) && at.Sub(now) <= s.cfg.Lease+2*s.cfg.ClockSkew
 }
 
 // leaves reports whether a resource was left aside, and is still. The caller holds mu.
-func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.table.Clock().Before(p.until) }
+func (d *dispatcher) leaves(p *post) bool { return p.aside && d.s.toCome(p.until, d.s.table.Clock()) }

@@ -10,9 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/dynahold/dynahold/internal/fault"
 	"github.com/dynahold/dynahold/internal/rig"
 	"github.com/dynahold/dynahold/jobs"
 	"github.com/dynahold/dynahold/repo"
+	"github.com/dynahold/dynahold/repotest"
 	"github.com/dynahold/dynahold/semaphore"
 )
 
@@ -187,4 +189,47 @@ func TestAGlobalTableWithStrongConsistency(t *testing.T) {
 	permits := rig.Must(semaphore.New(rig.Strong{Client: b.Client}, b.Table, semaphore.Config{}))(t)
 	rig.Is(t, permits.EnsureTable(t.Context()))
 	rig.Is(t, rig.Must(permits.TryAcquire(t.Context(), "printer"))(t).Release(t.Context())) // permits need none
+}
+
+// Dispatchers find the jobs of the dead where clocks were ahead: the one that has started a
+// job before, or their own, which was set back since.
+func TestTheDeadAreFoundBehindClocksThatWereAhead(t *testing.T) {
+	for _, limit := range []int{1, 2} {
+		b, peer := newBench(t), (&rig.Rig{}).Peer()
+		var clock repotest.Clock
+		cfg := jobs.Config{Limit: limit, Poll: 20 * time.Millisecond, Table: repo.TableConfig{Clock: clock.Now}}
+		s := b.open(t, cfg)
+		dies := rig.Must(jobs.New[deploy](peer.Client, b.Table, cfg))(t)
+		clock.Advance(time.Hour)
+		enqueue(t, dies, "mail", limit)
+		var running []*jobs.Job[deploy]
+		for range limit {
+			running = append(running, rig.Must(dies.Next(t.Context(), "mail"))(t))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ran, ended := make(chan struct{}, 1), make(chan error)
+		go func() {
+			ended <- s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error { ran <- struct{}{}; return nil })
+		}()
+		time.Sleep(300 * time.Millisecond) // it looks at what runs, and rests
+		b.Always(fault.DropRequest)
+		clock.Advance(-time.Hour)
+		for _, j := range running {
+			rig.Is(t, j.Done(t.Context()))
+		}
+		enqueue(t, dies, "mail", limit)
+		for range limit {
+			rig.Must(dies.Next(t.Context(), "mail"))(t)
+		}
+		peer.Always(fault.DropRequest)
+		clock.Advance(time.Minute)
+		b.Faults(nil)
+		select {
+		case <-ran:
+		case <-time.After(rig.Patience / 3):
+			t.Errorf("limit %d: nobody takes the job over", limit)
+		}
+		cancel()
+		<-ended
+	}
 }

@@ -55,7 +55,7 @@ func (s *store) resting(r resources.Row) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	full := r.Full()
-	return full == st.restFull && (full || r.Changes == st.restAt) && s.table.Clock().Before(st.restUntil)
+	return full == st.restFull && (full || r.Changes == st.restAt) && s.toCome(st.restUntil, s.table.Clock())
 }
 
 // note notes what a look has found: since when the first job waits, and when it makes
@@ -153,7 +153,7 @@ func (l *reading) enough(jobs int) bool {
 func (l *reading) further(ctx context.Context) error {
 	now, st := l.s.table.Clock(), l.st
 	st.mu.Lock()
-	after, early := st.behind, !st.deep.IsZero() && now.Sub(st.deep) < l.s.cfg.Lease/3
+	after, early := st.behind, l.s.toCome(st.deep.Add(l.s.cfg.Lease/3), now)
 	if !early {
 		st.deep = now
 	}

@@ -99,7 +99,7 @@ func (s *store) mayBeDead(r resources.Row, now time.Time) bool {
 		return false
 	}
 	// The token is the time of the last start: where one runs at most, of the one that does.
-	return r.Limit > 1 || !s.toCome(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew), now)
+	return r.Limit > 1 || r.Jobs() > 1 || !s.toCome(time.UnixMicro(r.Token).Add(s.cfg.Lease+s.cfg.ClockSkew), now)
 }
 
 // toCome reports whether a time is still to come that was at most a lease ahead when it was

@@ -233,3 +233,37 @@ func TestTheDeadAreFoundBehindClocksThatWereAhead(t *testing.T) {
 		<-ended
 	}
 }
+
+// Where the limit was lowered while jobs ran, those of the dead are not taken over one in a
+// lease: but for the last, of which nothing tells when it was started.
+func TestTheDeadAboveALowerLimit(t *testing.T) {
+	b, peer := newBench(t), (&rig.Rig{}).Peer()
+	var clock repotest.Clock
+	cfg := jobs.Config{Poll: 20 * time.Millisecond, Table: repo.TableConfig{Clock: clock.Now}}
+	s := b.open(t, cfg)
+	dies := rig.Must(jobs.New[deploy](peer.Client, b.Table, cfg))(t)
+	rig.Is(t, s.SetLimit(t.Context(), "mail", 3))
+	enqueue(t, dies, "mail", 3)
+	for range 3 {
+		rig.Must(dies.Next(t.Context(), "mail"))(t)
+	}
+	peer.Always(fault.DropRequest)
+	rig.Is(t, s.SetLimit(t.Context(), "mail", 1))
+	clock.Advance(32 * time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran, ended := make(chan struct{}, 3), make(chan error)
+	go func() {
+		ended <- s.Run(ctx, func(context.Context, *jobs.Job[deploy]) error { ran <- struct{}{}; return nil })
+	}()
+	for n, until := range []time.Duration{11 * time.Second, 32 * time.Second, 0} {
+		select {
+		case <-ran:
+		case <-time.After(rig.Patience / 3):
+			t.Errorf("%d of 3 were taken over", n)
+		}
+		time.Sleep(100 * time.Millisecond)
+		clock.Advance(until)
+	}
+	cancel()
+	<-ended
+}

@@ -226,6 +226,12 @@ func (a *acquiring) newLock(image ddb.Item, l stored.Record, end time.Time) *Loc
 		keep = lease.NewHanded
 	}
 	h.Lease = keep(&a.locker.lease, h, end, l.Until)
+	if a.Core.Hidden(image) {
+		h.ttl, _ = ddb.Time(image[a.Core.Attr.TTL])
+	}
+	if h.fades(l.Until) {
+		h.Claim(time.Now(), a.locker.grace())
+	}
 	return h
 }
 

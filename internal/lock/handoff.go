@@ -126,6 +126,9 @@ func (s *successor) adopt(ctx context.Context, stub bool) *Lock {
 	if h.own != nil {
 		n.queue = n.queue.Vacated(h.own.Place)
 	}
+	if stub {
+		n.ttl = h.ttl
+	}
 	n.contended.Store(len(n.queue) > 0)
 	h.locker.Core.Observe.HandedOn(ctx, h.locker.Kind, telemetry.ToCaller)
 	n.keep(ctx, s.asked.Add(h.locker.Lease), s.until)

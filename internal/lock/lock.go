@@ -22,8 +22,9 @@ type Lock struct {
 	*lease.Lease
 	locker    *Locker
 	key       repo.Key
-	packed    ddb.Key // the primary key, encoded
-	stub      bool    // the item is nothing but a lock that readers do not see
+	packed    ddb.Key   // the primary key, encoded
+	stub      bool      // the item is nothing but a lock that readers do not see
+	ttl       time.Time // guarded by op: when TTL removes an item that readers do not see; zero: never
 	id        string
 	token     int64
 	contended atomic.Bool // others wait in the queue behind a fair hold; changed under op
@@ -150,6 +151,11 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 	if h.locker.Fair && h.locker.Lease > 0 {
 		in = h.locker.Core.Confirm(h.raw(), h.id, h.token, until, h.locker.Lease)
 	}
+	ttl := h.ttl
+	if h.fades(until) {
+		ttl = until.Add(stubLife)
+		h.locker.Core.Outlive(in, ttl)
+	}
 	if opt.Timeout == 0 {
 		opt.Timeout = h.locker.Lease / 3
 	}
@@ -170,8 +176,14 @@ func (h *Lock) sendExtension(ctx context.Context, until time.Time, opt ddb.Optio
 		return res, false
 	}
 	h.noteQueue(image)
+	h.ttl = ttl
 	h.ahead.Store(int64(max(ahead, 0)))
 	return res, true
+}
+
+// fades reports whether TTL may remove the item under a hold until a time.
+func (h *Lock) fades(until time.Time) bool {
+	return !h.ttl.IsZero() && h.ttl.Before(until.Add(time.Hour))
 }
 
 // lostRenewal judges the failed condition of a write that keeps the hold.

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -124,6 +125,14 @@ func (c *Core) Extend(key ddb.Item, id string, token int64, until time.Time) *dy
 	values := ownValues(id, token)
 	values[":until"] = ddb.Number(ddb.Seconds(until))
 	return c.request(&c.lock.extend, key, values)
+}
+
+// Outlive adds to an extension that TTL leaves the item alone until a time.
+func (c *Core) Outlive(in *dynamodb.UpdateItemInput, ttl time.Time) {
+	update := *in.UpdateExpression + ", #ttl = :ttl"
+	in.UpdateExpression, in.ExpressionAttributeNames = &update, maps.Clone(in.ExpressionAttributeNames)
+	in.ExpressionAttributeNames["#ttl"] = c.Attr.TTL
+	in.ExpressionAttributeValues[":ttl"] = ddb.Integer(ttl.Unix())
 }
 
 // Release ends an own hold without a change.

@@ -38,9 +38,12 @@ type claim struct {
 	left string // the id of a job that has left the row; "": there must be none
 }
 
-// Write demands that the key is free.
+// Write demands that the key is free. Where the job is known, it is that which has left it.
 func (c claim) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 	row := c.n.s.uniqueKey(c.n.resource, c.n.unique())
+	if c.n.known {
+		return c.n.s.removal(row), c.left != "", nil
+	}
 	row[aID] = ddb.Text(c.n.id)
 	put := c.n.s.table.Core.PutOf(row)
 	if c.left != "" {
@@ -48,7 +51,7 @@ func (c claim) Write(*ddb.Write) (types.TransactWriteItem, bool, error) {
 		put.Put.ConditionExpression, put.Put.ExpressionAttributeNames["#id"] = &cond, aID
 		put.Put.ExpressionAttributeValues = ddb.Item{":left": ddb.Text(c.left)}
 	}
-	return put, !c.n.known, nil
+	return put, true, nil
 }
 
 // Judge believes a row with the id, which was made for this transaction or is the caller's

@@ -191,3 +191,24 @@ func TestAJobIsMovedOrCancelledOnce(t *testing.T) {
 	}))
 	h.settled(t, line, 0, 0)
 }
+
+// A key is free when its job ends, also where the transaction that ends it enqueues the job
+// again under its id.
+func TestAKeyOfAJobThatIsEnqueuedAgainAndEnds(t *testing.T) {
+	w := newWorld(t)
+	h := w.holds(t, nil)
+	line := w.id("line")
+	message := []jobs.Option{jobs.WithID("message"), jobs.Unique("key")}
+	rig.Must(h.work.Enqueue(t.Context(), line, 1, message...))(t)
+	job := rig.Must(h.work.Next(t.Context(), line))(t)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		_, err := h.work.In(tx).Enqueue(ctx, line, 1, message...)
+		return errors.Join(err, job.DoneIn(tx))
+	}))
+	h.settled(t, line, 0, 0)
+	rig.Is(t, txn.Run(t.Context(), func(ctx context.Context, tx *txn.Tx) error {
+		_, err := h.work.In(tx).Enqueue(ctx, line, 2, jobs.Unique("key"))
+		return err
+	}))
+	h.settled(t, line, 1, 0)
+}

@@ -136,6 +136,12 @@ func (m *commit) deliver(ctx context.Context) error {
 	}
 }
 
+// forNow reports whether a write was refused for the moment: of a copy of it that says
+// nothing, nor does the end of a context, which may have come in the sleep behind that.
+func forNow(ctx context.Context, err error) bool {
+	return ddb.Conflicted(err) || ddb.Throttled(err) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
+
 // end commits a transaction of one item that is locked: as if it were alone.
 func (m *commit) end(ctx context.Context, p *part) error {
 	how := lock.End{As: lock.Release, KeepLocal: p.turn.KeepLocalInTransaction()}
@@ -152,7 +158,7 @@ func (m *commit) end(ctx context.Context, p *part) error {
 	}
 	h := p.turn.Lock
 	next, err := h.End(ctx, how)
-	busy := how.As != lock.Release && (ddb.Conflicted(err) || ddb.Throttled(err)) // of a copy it says nothing
+	busy := how.As != lock.Release && forNow(ctx, err)
 	switch {
 	case busy && h.BeginLast(ctx) == nil:
 		h.Part(false).InDoubt(p.removed(), m.trace(ctx, p))

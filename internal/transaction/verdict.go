@@ -20,7 +20,9 @@ func (m *commit) judge(ctx context.Context, res ddb.Result) lockless.Step {
 			evidence = protocol.Lost // this request; by which one it was made is all the same
 		}
 	}
-	if res.Outcome == ddb.Refused && answer == lockless.Silence && m.unchanged(ctx) {
+	// A copy of what is denied is denied, too. Whoever has left was refused for the moment: a
+	// copy may come yet.
+	if res.Outcome == ddb.Refused && answer == lockless.Silence && ctx.Err() == nil && m.unchanged(ctx) {
 		return lockless.Fail
 	}
 	return answer.Next(evidence, false)
